@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.mechanisms import draw_mask
+from frugal.missing.graphs import MissingnessGraph
+from frugal.missing.law import draw_mask
 
 from tests.defaults import DEFAULT
 from tests.unit.missingness_tables import uniforms

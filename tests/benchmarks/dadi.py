@@ -16,8 +16,7 @@ from frugal.acquire.train.dadi_networks import NetworkSizes, first_parameters, r
 from frugal.acquire.train.dadi_training import JointTraining, Population
 from frugal.config.learners import DadiSettings
 from frugal.learn.set_encoder import Steps, compiled_steps
-from frugal.learn.token_layout import lay_out_tokens
-from frugal.learn.token_memory import UnitTable
+from frugal.learn.token_memory import UnitTable, lay_out_tokens
 
 from tests.oracles.plain_dadi import PlainDadi
 from tests.unit.dadi_cases import all_in_reach

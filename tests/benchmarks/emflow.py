@@ -20,8 +20,7 @@ from frugal.learn.conditional_gaussian import (
     conditional_means,
     conditional_moments,
 )
-from frugal.learn.emflow import EmFlow
-from frugal.learn.flows import AffineFlow
+from frugal.learn.flows import AffineFlow, EmFlow
 
 
 def numpy_per_row(z: np.ndarray, observed: np.ndarray, gaussian: Gaussian) -> np.ndarray:

@@ -24,7 +24,7 @@ import pandas as pd
 from frugal.core.streams import Streams
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.tables import table_from_frames
-from frugal.missing.grid_laws import grid_law
+from frugal.missing.law import grid_law
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.records import draw_missingness
 from frugal.studies.afape.stages.worlds import Drawn, Judges

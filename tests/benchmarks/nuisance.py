@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from frugal.learn.heads import Head
 from frugal.learn.networks import fit_networks
+from frugal.learn.nuisance_choice import Head
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier

@@ -18,9 +18,8 @@ from frugal.core.schema_check import read_yaml
 from frugal.cover.augmentation import augment
 from frugal.cover.generator import fit_generator
 from frugal.cover.instance import LabelledUnits
-from frugal.cover.labelled_worlds import labelled_world
 from frugal.cover.learned.answers import as_membership
-from frugal.cover.worlds import frequent_explanations, train_rows, variant_design
+from frugal.cover.worlds import frequent_explanations, labelled_world, train_rows, variant_design
 
 from tests.defaults import DEFAULT
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
-from frugal.judge.sensitivity import Range, Weighted, plain_range, sharp_range
-from frugal.judge.tipping import Rival, tipping_gamma
+from frugal.judge.sensitivity import Range, Rival, Weighted, plain_range, sharp_range, tipping_gamma
 
 ROWS, POLICIES, COLUMNS = 100_000, 12, 6
 GAMMAS = np.linspace(1, 10, 30)

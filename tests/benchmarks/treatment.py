@@ -18,18 +18,20 @@ from frugal.core.streams import Streams
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_forest import ForestOptions
 from frugal.search.outcome_tables import smoothed_table
-from frugal.search.planning.constrained import plan_constrained
-from frugal.search.planning.stopping import stopping_statistic
+from frugal.search.planning.constrained import plan_constrained, stopping_statistic
 from frugal.search.records import GIB, SearchSizeError, search_bytes
 from frugal.search.searches import SearchOptions
 from frugal.search.simulated_worlds import (
     WorldOptions,
+    build_world,
     compare_in_worlds,
+    draw_parameters,
     realise_world,
+    sample_searches,
     sample_test_units,
     sample_training,
+    sample_units,
 )
-from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
 
 from tests.benchmarks import numpy_searches as plain
 

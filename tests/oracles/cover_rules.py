@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from frugal.cover.action_rules import ActionRules
-from frugal.cover.catalogue import EVERYONE, Catalogue
+from frugal.cover.catalogue import EVERYONE, ActionRules, Catalogue
+from frugal.cover.choices import UnitRules
 from frugal.cover.instance import CoverInstance
-from frugal.cover.unit_rules import UnitRules
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 

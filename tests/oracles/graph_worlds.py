@@ -9,7 +9,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table, random_folds
 from frugal.data.panel_columns import panel_columns
 from frugal.data.tables import table_to_frames
-from frugal.judge.records import Records
+from frugal.judge.case import Records
 from frugal.learn.nuisance_choice import fit_probabilities
 from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from frugal.judge.estimator import Terms
 from frugal.judge.estimators.afais import afais_s, stabilised_afais_s
 from frugal.judge.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.intervals import estimate, normal_interval, standard_error
-from frugal.judge.weighting import Terms
 
 from tests.oracles import two_panel_world as world
 

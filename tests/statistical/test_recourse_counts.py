@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.cover.labelled_worlds import labelled_world
-from frugal.cover.worlds import variant_design
+from frugal.cover.worlds import labelled_world, variant_design
 
 SEEDS = 20
 # The paper's 5,307 lies above the largest of its variant's first twenty worlds, 4,801; of a hundred

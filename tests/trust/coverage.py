@@ -22,10 +22,10 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
-from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.estimator import ESTIMATORS, READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
-from frugal.missing.mechanisms import calibrate, complete_logits
+from frugal.missing.law import calibrate, complete_logits
 from frugal.results.replacing import together
 from frugal.studies.afape import judging
 from frugal.studies.afape.stages.records import draw_missingness

@@ -18,10 +18,14 @@ from frugal.search.off_policy import estimates, prepare_judging
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_tables import smoothed_table
 from frugal.search.own_policies import JudgedPolicy
-from frugal.search.planning.constrained import plan_constrained, plan_greedy
-from frugal.search.planning.stopping import stopping_statistic
+from frugal.search.planning.constrained import plan_constrained, plan_greedy, stopping_statistic
 from frugal.search.searches import PlannedSearch
-from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
+from frugal.search.simulated_worlds import (
+    build_world,
+    draw_parameters,
+    sample_searches,
+    sample_units,
+)
 from tqdm import tqdm
 
 DRAWS, UNITS, ACTIONS, OUTCOMES, FRESH = 400, 2_500, 4, 3, 200_000

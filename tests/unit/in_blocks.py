@@ -9,10 +9,9 @@ from frugal.core.rows import Scratch
 from frugal.core.table import Belonging
 from frugal.judge import by_group as groups
 from frugal.judge import resampling
-from frugal.judge.nuisance_fit import NuisanceFit
+from frugal.judge.estimator import Terms
 from frugal.judge.summary import Summary, summary_of
-from frugal.judge.term_blocks import TermBlocks
-from frugal.judge.weighting import Terms
+from frugal.judge.term_blocks import NuisanceFit, TermBlocks
 
 
 def cut(n: int, blocks: int) -> list[slice]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from frugal.core.table import Panel, Table
-from frugal.missing.graph import IndicatorModel, MissingnessGraph
+from frugal.missing.graphs import IndicatorModel, MissingnessGraph
 
 from tests.oracles.enumerated_world import World
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from frugal.learn.heads import Head, HeadModels, MeanHead
-from frugal.learn.nuisance import fit_mean_models, fit_models
+from frugal.learn.nuisance_choice import Head, HeadModels, MeanHead, fit_mean_models, fit_models
 
 
 def _fitted(heads: Sequence[Any], **fit: Any) -> list[HeadModels]:

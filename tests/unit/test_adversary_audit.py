@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from frugal.judge.adversary_audit import adversary_score, shown_inputs
 from frugal.judge.fairness import auc_interval
-from frugal.judge.set_adversary import fit_set_networks
+from frugal.judge.set_adversary import adversary_score, fit_set_networks, shown_inputs
 
 pytestmark = pytest.mark.trains
 

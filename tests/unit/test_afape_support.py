@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.judge.estimator import Need
-from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.estimator import ESTIMATORS, READ, Need
 
 from tests.unit.afape_chain import run_chain, small_table
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from frugal.cover.augmentation import augment, derive_units, spare_features
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.labelled_worlds import labelled_world
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
-from frugal.cover.worlds import explanation_index, train_rows, variant_design
+from frugal.cover.worlds import explanation_index, labelled_world, train_rows, variant_design
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,9 +9,9 @@ from frugal.core.rows import Scratch
 from frugal.core.table import Belonging, random_folds
 from frugal.data.prepare import prepare
 from frugal.judge.cost_intervals import CostRange, unseen_errors
+from frugal.judge.estimator import Terms
 from frugal.judge.graph_check import GraphRows, Indicators, check_graph
 from frugal.judge.intervals import influence
-from frugal.judge.weighting import Terms
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load

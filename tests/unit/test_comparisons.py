@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from frugal.core.rows import Scratch
 from frugal.judge.comparisons import compare, covariance_of
+from frugal.judge.estimator import Terms
 from frugal.judge.intervals import estimate, influence, standard_error
-from frugal.judge.weighting import Terms
 
 
 def _mean(values: np.ndarray) -> Terms:

@@ -13,11 +13,11 @@ from frugal.judge.cost_intervals import (
     range_findings,
     unseen_errors,
 )
+from frugal.judge.estimator import Terms
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.estimators.unweighted import complete_case, ground_truth
 from frugal.judge.intervals import estimate, normal_interval, standard_error
 from frugal.judge.sums import WeightSums
-from frugal.judge.weighting import Terms
 from scipy.stats import binom
 
 from tests.unit.afape_chain import AGENTS, run_chain, small_table

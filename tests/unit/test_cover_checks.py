@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
+from frugal.cover.accuracy import is_feasible, repair_answers
 from frugal.cover.instance import CoverInstance
-from frugal.cover.repair import is_feasible, repair_answers
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
 from frugal.cover.worlds import sample_world, variant_design
 from hypothesis import given, settings

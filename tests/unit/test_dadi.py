@@ -20,8 +20,7 @@ from frugal.acquire.train.dadi_training import JointTraining, Population
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.learn.set_encoder import Steps
-from frugal.learn.token_layout import lay_out_tokens
-from frugal.learn.token_memory import UnitTable
+from frugal.learn.token_memory import UnitTable, lay_out_tokens
 
 from tests.oracles.plain_dadi import PlainDadi
 from tests.unit.dadi_cases import COST, PANEL, SETTINGS, all_in_reach, fit, settings, table

@@ -3,13 +3,13 @@ from itertools import product
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.data_efficiency import (
+from frugal.judge.views import (
     VIEWS,
     NeededSums,
     needed_probability,
     trajectory_count,
 )
-from frugal.judge.data_efficiency import data_efficiency as efficiency_of_counts
+from frugal.judge.views import data_efficiency as efficiency_of_counts
 
 from tests.oracles.trajectories import orders_within, table_row
 

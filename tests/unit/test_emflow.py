@@ -5,7 +5,6 @@ import pytest
 import torch
 from frugal.core.errors import ConfigError, DataError
 from frugal.learn.conditional_gaussian import Gaussian, conditional_means
-from frugal.learn.emflow import EmFlow
 from frugal.learn.emflow_training import (
     _LatentImputation,
     draw_masks,
@@ -14,7 +13,7 @@ from frugal.learn.emflow_training import (
     reconstruction_loss,
     updated_base,
 )
-from frugal.learn.flows import AffineFlow
+from frugal.learn.flows import AffineFlow, EmFlow
 
 from tests.oracles.row_gaussians import conditioned_rows
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frugal.judge.estimator import Terms
 from frugal.judge.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
 from frugal.judge.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.estimators.off_policy import off_policy, stabilised_off_policy
 from frugal.judge.estimators.unweighted import blocking, complete_case, ground_truth, imputation
 from frugal.judge.intervals import estimate, standard_error
-from frugal.judge.weighting import Terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,8 +9,7 @@ import frugal
 import pytest
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config
-from frugal.judge.estimator import Estimator, Need
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.estimator import ESTIMATORS, Estimator, Need
 from frugal.studies.afape.figures.style import estimator_style
 
 from tests.unit.test_docs import ROWS

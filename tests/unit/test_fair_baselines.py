@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError
 from frugal.judge.fairness import auc_interval
-from frugal.learn.fair_baselines import Options, Sample, evenly, fair_baseline, fitted
-from frugal.learn.panel_selection import shown_columns
+from frugal.learn.fair_baselines import (
+    Options,
+    Sample,
+    evenly,
+    fair_baseline,
+    fitted,
+    shown_columns,
+)
 
 pytestmark = pytest.mark.trains
 

@@ -12,9 +12,8 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.data.tables import table_to_frames
 from frugal.missing.graphs import parse_graph
-from frugal.missing.grid_laws import MECHANISMS, grid_law
 from frugal.missing.identification import identify
-from frugal.missing.mechanisms import draw_mask
+from frugal.missing.law import MECHANISMS, draw_mask, grid_law
 from frugal.studies.afape.spec import Grid
 from frugal.studies.afape.stages.worlds import judge_world, summarise_grid
 from frugal.studies.shared.stages.data import fit_classifier

@@ -3,8 +3,18 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.learn.histogram_forest import bin_edges, bin_values, forest_means, forest_shares
-from frugal.learn.histogram_trees import MAX_BINS, Nodes, Sample, Scratch, best_cut, grow_tree
+from frugal.learn.histogram_trees import (
+    MAX_BINS,
+    Nodes,
+    Sample,
+    Scratch,
+    best_cut,
+    bin_edges,
+    bin_values,
+    forest_means,
+    forest_shares,
+    grow_tree,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor

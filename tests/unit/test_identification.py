@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, GraphError
 from frugal.missing.identification import FactorHead, identify
-from frugal.missing.mechanisms import complete_probability
+from frugal.missing.law import complete_probability
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

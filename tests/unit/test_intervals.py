@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import NoSupportError
+from frugal.judge.estimator import Terms
 from frugal.judge.estimators.inverse_probability import stabilised_ipw
 from frugal.judge.estimators.unweighted import ground_truth
 from frugal.judge.intervals import (
@@ -12,7 +13,6 @@ from frugal.judge.intervals import (
     standard_error,
     usable_rows,
 )
-from frugal.judge.weighting import Terms
 from hypothesis import given, settings
 
 from tests.unit.estimator_cases import rows_strategy

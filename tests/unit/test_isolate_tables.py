@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.search.isolate_tables import amr_table, ecoli_table, kpneumoniae_table
-from frugal.search.mic_breakpoints import BREAKPOINTS, interpret_mic, mic_bounds
+from frugal.search.isolate_tables import (
+    BREAKPOINTS,
+    amr_table,
+    ecoli_table,
+    interpret_mic,
+    kpneumoniae_table,
+    mic_bounds,
+)
 from frugal.search.susceptibility import age_group, code_results, cross_contexts
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,8 +5,14 @@ import itertools
 import numpy as np
 import pytest
 from frugal.core.table import Mask
-from frugal.missing.law import missable_patterns, recorded_probability, subset_probability
-from frugal.missing.mechanisms import complete_probability, draw_mask, pattern_probability
+from frugal.missing.law import (
+    complete_probability,
+    draw_mask,
+    missable_patterns,
+    pattern_probability,
+    recorded_probability,
+    subset_probability,
+)
 
 from tests.unit.missingness_tables import graph_of, table_of, three_panels, uniforms
 

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.missing.mechanisms import (
+from frugal.missing.law import (
     calibrate,
     complete_logits,
     complete_probability,

@@ -8,7 +8,7 @@ import pytest
 from frugal.core.errors import DataError
 from frugal.data.antibiotic_names import ORGANISMS, antibiotic_of
 from frugal.data.mimic_tables import EmptyCohortError
-from frugal.search.mimic_cohort import mimic_cohort, mimic_files
+from frugal.search.tables import mimic_cohort, mimic_files
 
 from tests.oracles.slow_cohort import complete_units, trials_of
 from tests.unit.search_files import mimic_folder

@@ -3,6 +3,7 @@ import pytest
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config
 from frugal.core.errors import ConfigError, DataError
+from frugal.learn.column_trees import variables_of
 from frugal.learn.imputers.missforest import (
     FORESTS,
     differences_grow,
@@ -11,7 +12,6 @@ from frugal.learn.imputers.missforest import (
     repeat_until_growth,
     round_difference,
 )
-from frugal.learn.variables import variables_of
 
 pytestmark = pytest.mark.trains
 

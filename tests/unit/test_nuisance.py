@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.learn.calibration import FitSums, log_loss
-from frugal.learn.heads import Head, MeanHead
-from frugal.learn.nuisance import probability_bounds
+from frugal.learn.nuisance_choice import Head, MeanHead, probability_bounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression

@@ -3,8 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.learn.calibration import log_loss
-from frugal.learn.heads import Head, MeanHead
-from frugal.learn.nuisance_choice import METHODS, fit_means, fit_probabilities
+from frugal.learn.nuisance_choice import METHODS, Head, MeanHead, fit_means, fit_probabilities
 
 from tests.unit.nuisance_fits import cross_fit, separate_fit
 

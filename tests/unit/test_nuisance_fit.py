@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from frugal.core.rows import Scratch
+from frugal.judge.estimator import Terms
 from frugal.judge.intervals import (
     effective_sample_size,
     estimate,
@@ -12,7 +13,6 @@ from frugal.judge.intervals import (
     standard_error,
 )
 from frugal.judge.sums import Spread, WeightSums
-from frugal.judge.weighting import Terms
 from scipy import stats
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression

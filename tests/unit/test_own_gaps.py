@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.learn import nuisance
+from frugal.learn import nuisance_choice
 from frugal.studies.afape.stages import estimates
 
 from tests.unit.afape_chain import Chain, run_chain
@@ -120,7 +120,7 @@ def test_a_panel_that_no_graph_lets_be_missing_is_sure():
 
 def test_laws_that_are_sure_cost_rows_that_name_the_panel(monkeypatch):
     """As fits were before: the gap is an event of probability 0 under the law of its own fold."""
-    monkeypatch.setattr(nuisance, "probability_bounds", lambda rows: (0.0, 1.0))
+    monkeypatch.setattr(nuisance_choice, "probability_bounds", lambda rows: (0.0, 1.0))
     agents = {"always": AGENTS["always"]}
     chain = run_chain(blood_table(ONE_GAP), NO_CAUSES, source="own", agents=agents)
     every_row_has_an_estimate_or_a_reason(chain)
@@ -152,7 +152,7 @@ def test_whatever_an_estimator_refuses_is_a_row(monkeypatch):
 
 def test_what_the_bounds_move_is_within_what_the_page_says(one_gap, monkeypatch):
     """Weights change by at most p / (2m + 2 − p) for p panels; here of complete cases alone."""
-    monkeypatch.setattr(nuisance, "probability_bounds", lambda rows: (0.0, 1.0))
+    monkeypatch.setattr(nuisance_choice, "probability_bounds", lambda rows: (0.0, 1.0))
     agents = {"always": AGENTS["always"]}
     before = run_chain(blood_table(ONE_GAP), NO_CAUSES, source="own", agents=agents)
     rows, panels = 153, 5  # of two folds of 307; panels that can be missing

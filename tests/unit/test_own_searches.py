@@ -12,25 +12,31 @@ from frugal.core.schema_check import read_yaml
 from frugal.cover.sheets import read_sheet
 from frugal.data.parsing import raw_from_frame, text_column
 from frugal.data.spreadsheets import sheet_rows
-from frugal.search.behaviour import fit_behaviour
 from frugal.search.environment import play_policy
 from frugal.search.off_policy import (
     comes_to,
     estimates,
+    fit_behaviour,
     follow,
     model_value,
     prepare_judging,
+    records_behind,
+    step_values,
     steps_of,
+    trials_left,
 )
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_tables import smoothed_table, true_table
 from frugal.search.own_policies import require_memory
 from frugal.search.own_records import describe_records, read_own_records
-from frugal.search.planning.constrained import expected_trials, plan_constrained
-from frugal.search.planning.stopping import stopping_statistic
+from frugal.search.planning.constrained import expected_trials, plan_constrained, stopping_statistic
 from frugal.search.records import SearchSizeError, TrialRecords
-from frugal.search.support import records_behind, step_values, trials_left
-from frugal.search.world import build_world, draw_parameters, sample_searches, sample_units
+from frugal.search.simulated_worlds import (
+    build_world,
+    draw_parameters,
+    sample_searches,
+    sample_units,
+)
 from safetensors.numpy import save_file
 
 from tests.workflow.runs import ROOT

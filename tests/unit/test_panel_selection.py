@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.learn.fair_reductions import reduced_probability
-from frugal.learn.panel_selection import forward_panels, lasso_panels
+from frugal.learn.fair_baselines import forward_panels, lasso_panels, reduced_probability
 from frugal.learn.weighted_logistic import (
     equal_group_weights,
     fit_logistic,

@@ -13,11 +13,10 @@ from frugal.acquire.policies.rule import rule_policy
 from frugal.acquire.wide_propensity import LARGEST_ERROR
 from frugal.core.layout import Layout
 from frugal.judge import pattern_law
+from frugal.judge.case import Records
 from frugal.judge.pattern_law import PatternLaw, fit_law, open_causes
-from frugal.judge.records import Records
-from frugal.learn.heads import HeadModels
-from frugal.learn.nuisance_choice import Fitted
-from frugal.missing.graph import MissingnessGraph
+from frugal.learn.nuisance_choice import Fitted, HeadModels
+from frugal.missing.graphs import MissingnessGraph
 from frugal.missing.identification import identify
 
 from tests.oracles.enumerated_world import (

@@ -8,8 +8,8 @@ import torch
 from frugal.config.learners import TrainingSettings
 from frugal.core.errors import ConfigError
 from frugal.cover.generator import KINDS, answerer, fit_generator
+from frugal.cover.generators.hamming import commonest_of_nearest, nearest_rows
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.labelled_worlds import labelled_world
 from frugal.cover.learned.answers import as_action_sets, as_membership, sorted_sets, state_inputs
 from frugal.cover.learned.cover_scores import (
     ActionScores,
@@ -19,9 +19,8 @@ from frugal.cover.learned.cover_scores import (
     seen_cover,
 )
 from frugal.cover.learned.dense_networks import SeededDropout, slot_order, weighted_sparse_loss
-from frugal.cover.learned.nearest import commonest_of_nearest, nearest_rows
 from frugal.cover.learned.training import held_out_split, train_network
-from frugal.cover.worlds import train_rows, variant_design
+from frugal.cover.worlds import labelled_world, train_rows, variant_design
 from safetensors.numpy import load, save
 
 pytestmark = pytest.mark.trains

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.cover.labelled_worlds import labelled_world
 from frugal.cover.worlds import (
     VARIANTS,
     explanation_index,
     first_occurrences,
     frequent_explanations,
+    labelled_world,
     sample_world,
     size_shares,
     train_rows,

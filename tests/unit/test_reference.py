@@ -9,14 +9,14 @@ import pytest
 from frugal.acquire.registry import KINDS as AGENTS
 from frugal.config.blocks import schema_of
 from frugal.config.dataset import Dataset
-from frugal.config.recourse_rules import RecourseRules
+from frugal.config.recourse import RecourseRules
 from frugal.config.root import Config, effective
 from frugal.config.search import Records, SearchDataset
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
 from frugal.cover.generator import KINDS as GENERATORS
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.estimator import ESTIMATORS
 from frugal.results.sources import STAGES
 from frugal.run.reference.command import (
     FOLDER,

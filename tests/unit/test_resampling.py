@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
+from frugal.judge.estimator import Terms
 from frugal.judge.intervals import estimate
 from frugal.judge.resampling import (
     full_sample_interval,
@@ -8,7 +9,6 @@ from frugal.judge.resampling import (
     sample_subsets,
     stack_terms,
 )
-from frugal.judge.weighting import Terms
 
 from tests.oracles.subsamples import all_subset_ratios, linearised_sd
 from tests.unit.in_blocks import cut, resample, rows_of

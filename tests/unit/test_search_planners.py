@@ -8,9 +8,13 @@ import pytest
 from frugal.core.errors import ConfigError
 from frugal.search.environment import found_near_optimal, play_policy
 from frugal.search.outcome_tables import smoothed_table, true_table
-from frugal.search.planning.constrained import expected_trials, plan_constrained, plan_greedy
-from frugal.search.planning.naive import plan_naive
-from frugal.search.planning.stopping import stopping_statistic
+from frugal.search.planners.ndp import plan_naive
+from frugal.search.planning.constrained import (
+    expected_trials,
+    plan_constrained,
+    plan_greedy,
+    stopping_statistic,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

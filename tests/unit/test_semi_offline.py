@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import GraphError
 from frugal.judge.choice import choose, judged, price_range, tipping_gamma
-from frugal.judge.gap_causes import LABEL, untested, widened
-from frugal.judge.record_law import Causes, RecordLaw
+from frugal.judge.record_law import LABEL, Causes, RecordLaw, untested, widened
 from frugal.judge.semi_offline import Paths, path_probability
 from scipy.special import expit
 

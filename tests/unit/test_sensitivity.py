@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from frugal.core.errors import DataError
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
+from frugal.judge.estimator import Terms
 from frugal.judge.intervals import estimate, standard_error
-from frugal.judge.sensitivity import CostQuantiles, Range, Weighted, plain_range, sharp_range
-from frugal.judge.tipping import Rival, largest_difference, tipping_gamma
-from frugal.judge.weighting import Terms
+from frugal.judge.sensitivity import (
+    CostQuantiles,
+    Range,
+    Rival,
+    Weighted,
+    largest_difference,
+    plain_range,
+    sharp_range,
+    tipping_gamma,
+)
 from scipy.optimize import linprog
 
 from tests.oracles import hidden_cause_world as world

@@ -9,8 +9,7 @@ import torch
 from frugal.core.errors import DataError
 from frugal.learn.lockstep import FlatParameters
 from frugal.learn.set_encoder import Steps, cell_forward, encode, read_sets
-from frugal.learn.token_layout import FREE, lay_out_tokens
-from frugal.learn.token_memory import UnitTable, encoder_shapes, remember
+from frugal.learn.token_memory import FREE, UnitTable, encoder_shapes, lay_out_tokens, remember
 
 from tests.oracles.plain_set_encoder import PlainSetEncoder
 from tests.unit.double_precision import double_precision

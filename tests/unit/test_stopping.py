@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError
-from frugal.search.planning.stopping import may_stop, stopping_statistic
+from frugal.search.planning.constrained import may_stop, stopping_statistic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

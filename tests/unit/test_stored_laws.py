@@ -8,8 +8,7 @@ import pytest
 from frugal.core.errors import DataError, FrugalError
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames, table_to_frames
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import parse_graph
+from frugal.missing.graphs import MissingnessGraph, parse_graph
 from frugal.missing.identification import identify
 from frugal.studies.afape.stored import require_law
 

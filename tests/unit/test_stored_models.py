@@ -14,10 +14,9 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import StoredArrays
 from frugal.cover.generator import KINDS, answerer, fit_generator
-from frugal.cover.learned.stored import StoredGenerator
+from frugal.cover.learned.answers import StoredGenerator
 from frugal.learn.conditional_gaussian import Gaussian
-from frugal.learn.emflow import EmFlow
-from frugal.learn.flows import AffineFlow
+from frugal.learn.flows import AffineFlow, EmFlow
 from frugal.learn.imputers.mean import MeanImputer
 from frugal.learn.tree_scoring import predict_proba, predict_proba_all_sets
 from frugal.learn.trees import TreeEnsemble, fit_boosting, fit_forest

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError, DataError
+from frugal.learn.calibration import best_threshold
 from frugal.learn.tabular_baselines import fit_baseline
-from frugal.learn.thresholds import best_threshold
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError
-from frugal.search.world import (
+from frugal.search.simulated_worlds import (
     WorldParameters,
     build_world,
     draw_parameters,

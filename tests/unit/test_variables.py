@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.learn.variables import compact, expand, require_observed, variables_of
+from frugal.learn.column_trees import compact, expand, require_observed, variables_of
 
 ONEHOT = ((1, 4), (2, 3, 5))
 NAN = np.nan

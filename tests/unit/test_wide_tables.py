@@ -10,9 +10,8 @@ from frugal.judge.true_laws import TrueLaws
 from frugal.judge.views import Seen, ViewRows, compare_views
 from frugal.missing import chain as chains
 from frugal.missing.chain import IndicatorChain, chain_of, true_subset_probability
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.law import missable_patterns, subset_probability
-from frugal.missing.mechanisms import pattern_probability
+from frugal.missing.graphs import MissingnessGraph
+from frugal.missing.law import missable_patterns, pattern_probability, subset_probability
 
 from tests.trust.wide import draw as judged
 from tests.unit.missingness_tables import graph_of, table_of

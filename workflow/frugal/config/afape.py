@@ -25,8 +25,7 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import is_filed
-from frugal.config.kinds import Agent, Estimator
+from frugal.config.declared import Agent, Estimator, is_filed
 from frugal.config.learners import ChainedTrees, MissForest
 from frugal.core.schema_check import did_you_mean, listed
 

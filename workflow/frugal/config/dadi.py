@@ -23,8 +23,7 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import is_filed
-from frugal.config.kinds import Agent, DadiBaseline
+from frugal.config.declared import Agent, DadiBaseline, is_filed
 from frugal.config.learners import Boosting, DadiNetworks, DadiTraining
 
 BaselineName = Annotated[str, StringConstraints(min_length=1)]

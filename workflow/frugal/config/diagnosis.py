@@ -28,8 +28,7 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import is_filed
-from frugal.config.kinds import Agent, Encoder, GridSearch, Imputer, Selection
+from frugal.config.declared import Agent, Encoder, GridSearch, Imputer, Selection, is_filed
 from frugal.config.learners import BoostedSettings, SmDdpoMethod, SmDdpoTraining
 
 EVERY = "all"  # families, where one is chosen

@@ -20,7 +20,7 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.kinds import BoundedPlanner, Planner
+from frugal.config.declared import BoundedPlanner, Planner
 
 OutcomeModel = Literal["smoothed", "uninformed", "forest", "true"]
 Bound = Literal["upper", "lower", "exact"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool
 
-from frugal.config.recourse_rules import Capability, RecourseRules
+from frugal.config.recourse import Capability, RecourseRules
 from frugal.core.errors import DataError
 from frugal.core.schema_check import read_yaml
 from frugal.cover.catalogue import EVERYONE, Catalogue

@@ -23,11 +23,10 @@ from frugal.core.table import Table
 from frugal.data.panel_columns import panel_matrix
 from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
+from frugal.judge.estimator import Terms
 from frugal.judge.intervals import cut_interval, effective_share_interval, skewed_interval
-from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.sums import Spread, WeightSums
-from frugal.judge.term_blocks import TermBlocks, stacked
-from frugal.judge.weighting import Terms
+from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 DRAWS = 10_000  # of the Gaussian law of all gaps, where there are several

@@ -12,11 +12,10 @@ import numpy as np
 
 from frugal.core.world import distinct_sets
 from frugal.judge.case import Case, acquired_sets
-from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimator import Estimator, Need, Terms
 from frugal.judge.intervals import cluster_sums
 from frugal.judge.positivity import PropensitySums
 from frugal.judge.sums import Tally
-from frugal.judge.weighting import Terms
 
 READ_BY_ROW = (
     Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.S_PROPENSITY, Need.AFA_PROPENSITY,

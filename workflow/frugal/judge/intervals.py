@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaincinv, ndtri, stdtrit
 
+from frugal.judge.estimator import Terms
 from frugal.judge.sums import Spread, Tally, WeightSums, error_of
-from frugal.judge.weighting import Terms
 
 ROUNDING = 1e-12  # by which a weighted share may miss 0 or 1
 FEW = 10  # units of one kind up to which the interval of a share is Clopper–Pearson's

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimator import Estimator, Need, Terms
 from frugal.judge.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
 from frugal.judge.intervals import standard_error
-from frugal.judge.weighting import Terms
 
 Obstacle = tuple[str, str]
 

@@ -24,9 +24,8 @@ from frugal.acquire.set_probability import afa_propensity_and_chance, rows_in_pa
 from frugal.acquire.wide_propensity import wide_propensity_and_chance
 from frugal.core.episodes import Policy
 from frugal.core.world import World
-from frugal.judge.records import Records, in_s
-from frugal.learn.heads import Head
-from frugal.learn.nuisance_choice import Fitted, fit_probabilities
+from frugal.judge.case import Records, in_s
+from frugal.learn.nuisance_choice import Fitted, Head, fit_probabilities
 from frugal.missing.chain import IndicatorChain
 from frugal.missing.law import MOST_SUMMED, every_subset
 

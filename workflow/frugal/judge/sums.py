@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.core.errors import NoSupportError
-from frugal.judge.weighting import Terms
+from frugal.judge.estimator import Terms
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,8 @@ from frugal.core.episodes import Episodes, Policy
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.missing.chain import IndicatorChain, chain_of
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import topological_order
-from frugal.missing.law import MOST_SUMMED, missable_patterns
-from frugal.missing.mechanisms import pattern_probability
+from frugal.missing.graphs import MissingnessGraph, topological_order
+from frugal.missing.law import MOST_SUMMED, missable_patterns, pattern_probability
 
 
 class TrueLaws:

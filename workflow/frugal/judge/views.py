@@ -3,28 +3,230 @@
 Positivity is that of the true law where the missingness was induced, else that of the fitted one.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.set_probability import rows_in_parts
 from frugal.core.blocks import tree_sum
+from frugal.core.errors import DataError
 from frugal.core.table import Table
 from frugal.core.world import distinct_sets
 from frugal.judge.case import Case, acquired_sets
-from frugal.judge.data_efficiency import (
-    VIEWS,
-    NeededSums,
-    data_efficiency,
-    needed_probability,
-)
 from frugal.missing.chain import IndicatorChain, chain_of
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.law import MOST_SUMMED, factorised_patterns, missable_patterns
-from frugal.missing.mechanisms import pattern_probability
+from frugal.missing.graphs import MissingnessGraph
+from frugal.missing.law import (
+    MOST_SUMMED,
+    factorised_patterns,
+    missable_patterns,
+    pattern_probability,
+)
+
+VIEWS = (
+    "off_policy_sequence",
+    "off_policy_set",
+    "black_box",
+    "off_environment_bandit",
+    "off_environment_sequence",
+)
+
+
+@dataclass(frozen=True)
+class ViewEfficiency:
+    """Data efficiency of one view, averaged over rows.
+
+    Attributes:
+        view: one of `VIEWS`.
+        trajectories: mean n_Û, distinct acquisition sequences that one row can evaluate.
+        runs: mean n_runs, times the policy must be run on a row to evaluate them.
+        usable_share: share of rows that can evaluate any sequence.
+    """
+
+    view: str
+    trajectories: float
+    runs: float
+    usable_share: float
+
+
+@dataclass(frozen=True)
+class ViewPositivity:
+    """How nearly one view lacks the support that it needs for one policy.
+
+    Attributes:
+        view: one of `VIEWS`.
+        minimum: least required probability over the rows.
+        share_below: share of rows whose required probability is below the threshold.
+        upper_bound: True if the requirement is at most this, because the records hold sets, not
+            orders, and an order is never likelier than its set.
+    """
+
+    view: str
+    minimum: float
+    share_below: float
+    upper_bound: bool
+
+
+def trajectory_count(panels: int) -> int:
+    """Distinct sequences, each then stopped, that can be made of k panels.
+
+    n_Û = Σ_{i=0..k} i! · C(k, i)      [afape, table A.1]
+    """
+    return sum(factorial(i) * comb(panels, i) for i in range(panels + 1))
+
+
+def _as_float(count: int) -> float:
+    """A count as a float; infinite beyond the largest."""
+    return float(count) if count <= sys.float_info.max else float("inf")
+
+
+def data_efficiency(rows: Int[np.ndarray, " k"]) -> tuple[ViewEfficiency, ...]:
+    """Table A.1 for a mask: mean n_Û and n_runs over rows, for each view.
+
+    With k = ‖R‖₁ observed of a panels [afape, table A.1]:
+
+        off_policy_sequence       n_Û = 1               n_runs = 1
+        off_policy_set            n_Û = k!              n_runs = 1
+        black_box                 n_Û = Σᵢ i! C(a, i)   n_runs = 2^a      (0 and 0 unless k = a)
+        off_environment_bandit    n_Û = Σᵢ i! C(k, i)   n_runs = 2^k
+        off_environment_sequence  n_Û = Σᵢ i! C(k, i)   n_runs = n_Û
+
+    Args:
+        rows: how many have k = 0, 1, … a panels that can be acquired on record. (a + 1,)
+
+    Raises:
+        DataError: there is no row.
+    """
+    n, a = rows.sum(), len(rows) - 1
+    if n == 0:
+        raise DataError("the mask has 0 rows; data efficiency is a mean over at least one")
+    share = rows / n  # of rows with k = 0..a
+    counts = range(a + 1)
+
+    def mean(per_count: list[int]) -> float:
+        value = np.array([_as_float(count) for count in per_count])
+        return float(share @ np.where(share > 0, value, 0.0))  # 0 times what is too large is 0
+
+    one = mean([1 for _ in counts])
+    orders = mean([factorial(k) for k in counts])
+    within = mean([trajectory_count(k) for k in counts])
+    subsets = mean([2**k for k in counts])
+    complete = float(share[a])
+    return (
+        ViewEfficiency("off_policy_sequence", one, one, 1.0),
+        ViewEfficiency("off_policy_set", orders, one, 1.0),
+        ViewEfficiency(
+            "black_box",
+            complete * _as_float(trajectory_count(a)) if complete else 0.0,
+            complete * _as_float(2**a) if complete else 0.0,
+            complete,
+        ),
+        ViewEfficiency("off_environment_bandit", within, subsets, 1.0),
+        ViewEfficiency("off_environment_sequence", within, within, 1.0),
+    )
+
+
+def needed_probability(
+    pattern_probability: Float[np.ndarray, "n q"],
+    patterns: Bool[np.ndarray, "q a"],
+    policy_sets: Bool[np.ndarray, "t a"],
+) -> Float[np.ndarray, "3 n"]:
+    """What each row x needs above zero, by the requirements of one policy  [afape, sec. A.10].
+
+        off_policy_sequence, _set   min over t of p(R = t | x)      (the order: an upper bound)
+        black_box                   p(R = 1 | x)
+        off_environment             min over t of p(R ⊇ t | x)
+
+    The sums over supersets are made for all 2^v sets of the v panels that some pattern lacks at
+    once, panel by panel.
+
+    Args:
+        pattern_probability: p(R = pattern | x). (n, q)
+        patterns: distinct; a pattern not listed has probability zero. (q, a)
+        policy_sets: sets t that the policy may end with. (t, a)
+
+    Raises:
+        DataError: no row or set is given, a pattern is listed twice, or a probability is outside
+            [0, 1] or sums to more than 1.
+    """
+    _check_patterns(pattern_probability, policy_sets)
+    lacked = ~patterns.all(axis=0)
+    place = 2 ** np.arange(int(lacked.sum()), dtype=np.int64)
+    code = patterns[:, lacked] @ place
+    if len(np.unique(code)) < len(code):
+        raise DataError("a missingness pattern is listed twice; patterns must be distinct")
+    by_set = np.zeros((len(pattern_probability), 2 ** len(place)))
+    by_set[:, code] = pattern_probability
+    wanted = policy_sets[:, lacked] @ place
+    whole = policy_sets[:, ~lacked].all(axis=1)  # what is never lacked belongs to every pattern
+    exact = np.where(whole, by_set[:, wanted], 0.0).min(axis=1)
+    complete = by_set[:, -1].copy()
+    for bit in place:
+        halves = by_set.reshape(len(by_set), -1, 2, int(bit))
+        halves[:, :, 0] += halves[:, :, 1]
+    return np.stack([exact, complete, by_set[:, wanted].min(axis=1)])
+
+
+@dataclass(frozen=True, eq=False)
+class NeededSums:
+    """What rows need above zero: exactly the sets, R = 1, supersets.
+
+    Attributes:
+        rows: n.
+        least: over the rows. (3,)
+        below: rows below the threshold. (3,)
+    """
+
+    rows: int
+    least: Float[np.ndarray, " 3"]
+    below: Int[np.ndarray, " 3"]
+
+    @classmethod
+    def of(cls, needed: Float[np.ndarray, "3 n"], threshold: float) -> "NeededSums":
+        """Of what `needed_probability` gave for some rows."""
+        return cls(
+            needed.shape[1], needed.min(axis=1, initial=np.inf), (needed < threshold).sum(axis=1)
+        )
+
+    def __add__(self, other: "NeededSums") -> "NeededSums":
+        return NeededSums(
+            self.rows + other.rows, np.minimum(self.least, other.least), self.below + other.below
+        )
+
+    def views(self) -> tuple[ViewPositivity, ...]:
+        """The least and the share below the threshold, per view."""
+        exact, complete, superset = range(3)
+        required = (exact, exact, complete, superset, superset)
+        return tuple(
+            ViewPositivity(
+                view,
+                float(self.least[k]),
+                float(self.below[k] / self.rows),
+                view == "off_policy_sequence",
+            )
+            for view, k in zip(VIEWS, required, strict=True)
+        )
+
+
+def _check_patterns(
+    pattern_probability: Float[np.ndarray, "n q"], policy_sets: Bool[np.ndarray, "t a"]
+) -> None:
+    if len(pattern_probability) == 0 or len(policy_sets) == 0:
+        raise DataError(
+            f"{len(pattern_probability)} rows and {len(policy_sets)} policy sets were given; "
+            f"at least one of each is needed"
+        )
+    if not ((pattern_probability >= 0) & (pattern_probability <= 1)).all():
+        raise DataError("a pattern probability is not within [0, 1]")
+    largest = pattern_probability.sum(axis=1).max()
+    if largest > 1 + 1e-6:  # rounding of fitted probabilities
+        raise DataError(f"pattern probabilities of a row sum to {largest}; at most 1 is allowed")
+
 
 MOST_SETS = 1024  # of a policy, looked through where patterns are too many to be listed
 

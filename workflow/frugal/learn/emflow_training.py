@@ -22,8 +22,15 @@ from frugal.learn.conditional_gaussian import (
     conditional_means,
     conditional_moments,
 )
-from frugal.learn.emflow import MOST_PASSES, EmFlow, reimputed, standardised_start
-from frugal.learn.flows import AffineFlow, log_density, normal_log_density
+from frugal.learn.flows import (
+    MOST_PASSES,
+    AffineFlow,
+    EmFlow,
+    log_density,
+    normal_log_density,
+    reimputed,
+    standardised_start,
+)
 
 
 def fit_emflow(

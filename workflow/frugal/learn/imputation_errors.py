@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling
-from frugal.learn.variables import variables_of
+from frugal.learn.column_trees import variables_of
 
 MEAN = "mean"  # the imputer that every other one is held against
 

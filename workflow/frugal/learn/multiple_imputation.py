@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 
 from frugal.config.learners import TreeSettings
 from frugal.core.errors import ConfigError, DataError
-from frugal.learn.column_trees import fit_column
+from frugal.learn.column_trees import Variables, expand, fit_column
 from frugal.learn.imputers.chained_trees import coded
-from frugal.learn.variables import Variables, expand
 
 _SEEDS = 2**31 - 1
 _DONORS = 10  # rows with the nearest predictions, one of which lends its residual

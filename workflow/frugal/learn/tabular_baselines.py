@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from frugal.core.declarations import declared, load_one
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import fit_scaling
-from frugal.learn.thresholds import best_threshold
+from frugal.learn.calibration import best_threshold
 from frugal.learn.weighted_logistic import fit_logistic
 
 Predict = Callable[[np.ndarray], np.ndarray]

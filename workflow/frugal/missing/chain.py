@@ -16,8 +16,7 @@ from scipy.special import expit
 
 from frugal.core.table import Table
 from frugal.core.world import distinct_sets
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import indicator_logit, topological_order, value_logit
+from frugal.missing.graphs import MissingnessGraph, indicator_logit, topological_order, value_logit
 from frugal.missing.law import MOST_SUMMED, every_subset, subset_probability
 
 MOST_OPEN_CAUSES = 10  # causes outside F whose 2^10 settings are summed; beyond, no sum is made

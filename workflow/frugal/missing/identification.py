@@ -14,8 +14,12 @@ import networkx as nx
 
 from frugal.core.errors import ConfigError, GraphError
 from frugal.core.table import Table
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import adjustment_columns, indicator_edges, topological_order
+from frugal.missing.graphs import (
+    MissingnessGraph,
+    adjustment_columns,
+    indicator_edges,
+    topological_order,
+)
 
 _REASONS_LISTED = 3
 

@@ -11,12 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from frugal.core.errors import DataError, say
-from frugal.cover.advice import Advice, advice_frame, group_lines, sentence
+from frugal.cover.advice import Advice, advice_frame, group_lines, none_sentences, sentence
 from frugal.cover.catalogue import EVERYONE, catalogue_of, group_warnings, units_of
-from frugal.cover.choices import cheapest_choices, prices_of_forbidding
-from frugal.cover.obstacles import none_sentences
+from frugal.cover.choices import (
+    RulesForAll,
+    cheapest_choices,
+    prices_of_forbidding,
+    rules_of,
+    unread_columns,
+)
 from frugal.cover.sheets import price_of, read_sheet
-from frugal.cover.unit_rules import RulesForAll, rules_of, unread_columns
 from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number

@@ -18,7 +18,7 @@ from frugal.search.outcome_counts import OutcomeCounts, count_outcomes
 from frugal.search.outcome_forest import ForestOptions, forest_table
 from frugal.search.outcome_tables import smoothed_table, uninformed_table
 from frugal.search.planner import Planning, SearchPlanner, planners_of
-from frugal.search.planning.stopping import rule_for, stopping_statistic
+from frugal.search.planning.constrained import rule_for, stopping_statistic
 from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
 
 TrueModel = Callable[[], OutcomeTable]  # tabulates it anew: no two models are held at once

@@ -5,6 +5,7 @@ all, the frame of searches who was given what. Writes no file.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,227 @@ import pandas as pd
 
 from frugal.config.search import SearchFile
 from frugal.core.errors import DataError
+from frugal.data.antibiotic_names import ORGANISMS, OTHER, RESULTS, TESTED, antibiotic_of
+from frugal.data.mimic_tables import EmptyCohortError
 from frugal.data.raw import sha256_of
 from frugal.search.description import SearchDescription
 from frugal.search.isolate_tables import amr_table, ecoli_table, kpneumoniae_table
-from frugal.search.mimic_cohort import FILES, mimic_cohort
 from frugal.search.records import TrialRecords
-from frugal.search.susceptibility import Contexts, SusceptibilityTable
+from frugal.search.susceptibility import (
+    AGE_GROUPS,
+    Contexts,
+    SusceptibilityTable,
+    age_group,
+    code_results,
+    complete_table,
+    cross_contexts,
+)
+
+_COLUMNS = {
+    "MICROBIOLOGYEVENTS": (
+        "row_id subject_id hadm_id chartdate charttime org_name ab_name interpretation"
+    ),
+    "PRESCRIPTIONS": "subject_id hadm_id startdate drug route",
+    "DIAGNOSES_ICD": "hadm_id icd9_code",
+    "PATIENTS": "subject_id dob",
+    "ADMISSIONS": "hadm_id admittime",
+}
+FILES = tuple(_COLUMNS)
+_UNIT = ["subject_id", "organism"]
+# Chapters of ICD-9: 001–139 infectious and parasitic; 680–709 skin and subcutaneous tissue.
+_CHAPTERS = {"infectious": (1, 139), "skin": (680, 709)}
+_NO_YES = ("no", "yes")
+
+
+@dataclass(frozen=True, eq=False)
+class MimicCohort:
+    """Units with all tests, and the drugs that each was given. Shapes: n units.
+
+    Attributes:
+        table: results of the tests; its report holds the number of patients after each step.
+        records: trials in their order, with the test's result as outcome.
+    """
+
+    table: SusceptibilityTable
+    records: TrialRecords
+
+
+def mimic_files(folder: Path) -> dict[str, Path]:
+    """The five files that the cohort needs, plain or gzipped, upper or lower case.
+
+    Raises:
+        DataError: one is not in the folder.
+    """
+    found = {p.name.lower(): p for p in sorted(folder.iterdir())} if folder.is_dir() else {}
+    files = {}
+    for name in FILES:
+        options = [f"{name.lower()}.csv", f"{name.lower()}.csv.gz"]
+        path = next((found[o] for o in options if o in found), None)
+        if path is None:
+            raise DataError(
+                f"{folder} has neither {name}.csv nor {name}.csv.gz; the cohort needs "
+                f"{', '.join(FILES)} as published with MIMIC-III 1.4"
+            )
+        files[name] = path
+    return files
+
+
+def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) -> MimicCohort:
+    """Patients tested against six drugs and treated with some of them.     [treatment, sec. C.2]
+
+    Args:
+        files: name of each published table → its CSV.
+        exclude_other_antibiotics: True is the paper's rule: who took any antibiotic other than the
+            six, in any admission, is left out. False passes over the other drugs, as if they had
+            not been given; such trials do not tell what a drug did, so this cohort is for trying
+            out the code.
+
+    Raises:
+        EmptyCohortError: nobody is left; the sentence says after which step.
+        DataError: a file lacks a column, or holds a result that is not known.
+    """
+    tests, steps = _complete_tests(_read(files["MICROBIOLOGYEVENTS"], "MICROBIOLOGYEVENTS"))
+    given = _prescribed(_read(files["PRESCRIPTIONS"], "PRESCRIPTIONS"))
+    others = tests["subject_id"].isin(given.loc[given["drug"] == OTHER, "subject_id"])
+    given = given[(given["drug"] != OTHER) & given["hadm_id"].isin(tests["hadm_id"])]
+    treated = tests["hadm_id"].isin(given["hadm_id"])
+    steps["treated with one of the six"] = _size(tests[treated])
+    kept = tests[treated & ~others] if exclude_other_antibiotics else tests[treated]
+    if exclude_other_antibiotics:
+        steps["and never given another antibiotic"] = _size(kept)
+    if kept.empty:
+        told = "; ".join(f"{step}: {size['patients']}" for step, size in steps.items())
+        raise EmptyCohortError(
+            f"0 patients qualify for the MIMIC-III cohort. Patients after each step: {told}. The "
+            "open demo is too small for the paper's rules; they need the whole of MIMIC-III"
+        )
+    kept = kept.reset_index(drop=True)
+    table = complete_table(
+        kept["row_id"].to_numpy(dtype=np.int64),
+        kept["subject_id"].to_numpy(dtype=str),
+        _contexts(kept, files),
+        kept[list(TESTED)].to_numpy(dtype=np.int64),
+        actions=list(TESTED),
+        results=RESULTS,
+        report={"cohort": steps, "other_antibiotics_excluded": exclude_other_antibiotics},
+    )
+    return MimicCohort(table, _trials(table, kept, given))
+
+
+def _read(path: Path, name: str) -> pd.DataFrame:
+    """The needed columns of a published table as text, names in lower case."""
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False, compression=_packing(path))
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path} cannot be read as a CSV: {error}") from None
+    frame.columns = frame.columns.str.lower()
+    wanted = _COLUMNS[name].split()
+    absent = [c for c in wanted if c not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{path} has no column {absent[0]!r}; {name} of MIMIC-III 1.4 has {', '.join(wanted)}"
+        )
+    return frame[wanted]
+
+
+def _packing(path: Path) -> Any:
+    """Gzipped or not, by the first two bytes: a mirror may pack what is published plain."""
+    with path.open("rb") as stream:
+        return "gzip" if stream.read(2) == b"\x1f\x8b" else None
+
+
+def _size(rows: pd.DataFrame) -> dict[str, int]:
+    return {"patients": int(rows["subject_id"].nunique()), "units": len(rows)}
+
+
+def _complete_tests(events: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """One row per patient and organism with an index for each drug, and the sizes on the way."""
+    organism = {raw: name for name, raw in ORGANISMS.items()}
+    drug = {raw: name for name, raw in TESTED.items()}
+    rows = events[events["org_name"].isin(organism) & events["ab_name"].isin(drug)]
+    rows = rows[~rows["interpretation"].isin(["", "P"]) & (rows["hadm_id"] != "")]  # P: pending
+    rows = rows.assign(
+        organism=rows["org_name"].map(organism),
+        action=rows["ab_name"].map(drug),
+        result=code_results(rows[["interpretation"]], RESULTS)[:, 0],
+        time=rows["charttime"].where(rows["charttime"] != "", rows["chartdate"]),
+        row_id=rows["row_id"].astype(np.int64),
+    ).sort_values(["time", "result", "row_id"], kind="stable")
+    by_admission = [*_UNIT, "hadm_id"]
+    first = rows.drop_duplicates([*by_admission, "action"])
+    wide = first.pivot(index=by_admission, columns="action", values="result")
+    wide = wide.reindex(columns=list(TESTED)).join(
+        rows.groupby(by_admission)[["time", "row_id"]].first()
+    )
+    steps = {"one of the four organisms tested": _size(rows.drop_duplicates(_UNIT))}
+    complete = wide.dropna().sort_values(["time", "row_id"]).reset_index()
+    complete = complete.drop_duplicates(_UNIT).sort_values(["subject_id", "row_id"])
+    steps["tested against all six drugs"] = _size(complete)
+    return complete, steps
+
+
+def _prescribed(prescriptions: pd.DataFrame) -> pd.DataFrame:
+    """Antibiotics: `subject_id`, `hadm_id`, `startdate`, `drug` (one of the six, or other)."""
+    pairs = prescriptions[["drug", "route"]].drop_duplicates()
+    named = pairs.assign(
+        antibiotic=[antibiotic_of(d, r) for d, r in pairs.itertuples(index=False, name=None)]
+    )
+    joined = prescriptions.merge(named, on=["drug", "route"])
+    joined = joined[joined["antibiotic"] != ""].assign(drug=joined["antibiotic"])
+    return joined[["subject_id", "hadm_id", "startdate", "drug"]]
+
+
+def _contexts(units: pd.DataFrame, files: Mapping[str, Path]) -> tuple[np.ndarray, Contexts]:
+    """Organism (4) × age group (4) × infectious disease (2) × skin disease (2): 12 indicators."""
+    birth = _read(files["PATIENTS"], "PATIENTS").set_index("subject_id")["dob"]
+    arrival = _read(files["ADMISSIONS"], "ADMISSIONS").set_index("hadm_id")["admittime"]
+    diagnoses = _read(files["DIAGNOSES_ICD"], "DIAGNOSES_ICD")
+    category = pd.to_numeric(diagnoses["icd9_code"].str[:3], errors="coerce")  # E, V: none
+    years = _whole_years(
+        units["subject_id"].map(birth).to_numpy(dtype=str),
+        units["hadm_id"].map(arrival).to_numpy(dtype=str),
+    )
+    names = list(ORGANISMS)
+    factors: dict[str, tuple[np.ndarray, tuple[str, ...]]] = {
+        "organism": (units["organism"].map(names.index).to_numpy(dtype=np.int64), tuple(names)),
+        "age": (age_group(years), AGE_GROUPS),
+    }
+    for chapter, (low, high) in _CHAPTERS.items():
+        ill = diagnoses.loc[category.between(low, high), "hadm_id"]
+        factors[chapter] = (units["hadm_id"].isin(ill).to_numpy(dtype=np.int64), _NO_YES)
+    return cross_contexts(factors, len(units))
+
+
+def _whole_years(birth: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Age in whole years at a day; ages above 89 are 300 in MIMIC-III, beyond pandas' own dates."""
+    if not (np.char.str_len(birth) >= 10).all() or not (np.char.str_len(day) >= 10).all():
+        raise DataError("a patient of the cohort has no date of birth or of admission")
+    years = [np.array([int(t[:4]) for t in texts]) for texts in (birth, day)]
+    before = np.array([t[5:10] for t in day]) < np.array([t[5:10] for t in birth])
+    return (years[1] - years[0] - before).astype(np.float64)
+
+
+def _trials(table: SusceptibilityTable, units: pd.DataFrame, given: pd.DataFrame) -> TrialRecords:
+    """The drugs of each unit's admission by first day, with the tests' results as outcomes."""
+    order = {name: index for index, name in enumerate(TESTED)}
+    trials = given.assign(
+        action=given["drug"].map(order), undated=given["startdate"] == ""
+    ).sort_values(["undated", "startdate", "action"])
+    trials = trials.drop_duplicates(["hadm_id", "action"])
+    trials = trials.assign(step=trials.groupby("hadm_id").cumcount())
+    rows = units.reset_index()[["index", "hadm_id"]].merge(trials, on="hadm_id")
+    unit, step = rows["index"].to_numpy(), rows["step"].to_numpy()
+    action = np.full(table.outcome.shape, -1, dtype=np.int64)
+    action[unit, step] = rows["action"].to_numpy()
+    outcome = np.take_along_axis(table.outcome, np.maximum(action, 0), axis=1)
+    return TrialRecords(
+        context=table.context,
+        action=action,
+        outcome=np.where(action >= 0, outcome, -1),
+        n_contexts=len(table.contexts),
+        n_actions=len(TESTED),
+        n_outcomes=len(RESULTS),
+    )
 
 
 def read_searches(

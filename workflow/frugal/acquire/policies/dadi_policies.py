@@ -20,8 +20,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
 from frugal.core.table import Table
-from frugal.learn.token_layout import FREE, lay_out_tokens
-from frugal.learn.token_memory import UnitTable
+from frugal.learn.token_memory import FREE, UnitTable, lay_out_tokens
 
 _DIVERGED = (
     "a stored DADI agent gives values that are not numbers: its weights are too large; train it "

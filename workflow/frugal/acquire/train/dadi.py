@@ -29,8 +29,7 @@ from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.world import World
 from frugal.learn.set_encoder import Steps, compiled_steps
-from frugal.learn.token_layout import FREE, lay_out_tokens
-from frugal.learn.token_memory import UnitTable
+from frugal.learn.token_memory import FREE, UnitTable, lay_out_tokens
 
 State = dict[str, np.ndarray]
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.learn.thresholds import best_threshold
+from frugal.learn.calibration import best_threshold
 from frugal.learn.weighted_logistic import fit_logistic
 
 ObjectiveName = Literal["f1", "am", "cost"]

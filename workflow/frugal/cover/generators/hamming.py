@@ -1,14 +1,77 @@
 """The kind `hamming`: the commonest explanation among the nearest training units."""
 
+from typing import no_type_check
+
+import numba
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import Answers, AnswerUnits, state_inputs
+from frugal.cover.learned.answers import Answers, AnswerUnits, Arrays, StoredGenerator, state_inputs
 from frugal.cover.learned.cover_scores import NamedSets
-from frugal.cover.learned.nearest import commonest_of_nearest
-from frugal.cover.learned.stored import Arrays, StoredGenerator
+from frugal.cover.solvers.bitsets import pack_bits, popcount
+
+
+def nearest_rows(
+    train: Bool[np.ndarray, "m d"], test: Bool[np.ndarray, "n d"], *, neighbours: int
+) -> tuple[Int[np.ndarray, "n k"], Int[np.ndarray, "n k"]]:
+    """Training rows at the smallest Hamming distance, and those distances, ascending.
+
+        D(x, y) = Σⱼ |xⱼ − yⱼ|                                        [recourse, fig. 3]
+
+    Of rows at equal distance the earlier one comes first; k is `neighbours`, or m if that is less.
+    """
+    k = min(neighbours, len(train))
+    return _nearest(pack_bits(train), pack_bits(test), k)
+
+
+def commonest_of_nearest(
+    train: Bool[np.ndarray, "m d"],
+    explanation: Int[np.ndarray, " m"],
+    test: Bool[np.ndarray, "n d"],
+    *,
+    neighbours: int,
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The commonest explanation among the nearest, and its share of votes.  [recourse, sec. 3.3]
+
+    Of equally common ones, that of the nearest unit wins.
+
+    Args:
+        train: states of training units; groups may stand among the bits. (m, d)
+        explanation: number of each training unit's explanation. (m,)
+        test: states to be answered. (n, d)
+        neighbours: k; the paper's are 5, 10 and 15 for 20, 50 and 100 features.
+    """
+    rows, _ = nearest_rows(train, test, neighbours=neighbours)
+    votes = explanation[rows]
+    count = (votes[:, :, None] == votes[:, None, :]).sum(axis=2)
+    first = count.argmax(axis=1)  # the first of the highest is the nearest
+    at = np.arange(len(votes))
+    return votes[at, first], count[at, first] / rows.shape[1]
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _nearest(train, test, k):
+    """Insertion into a sorted list of k: nearly every row is refused by one comparison."""
+    rows = np.full((len(test), k), -1, dtype=np.int64)
+    distance = np.full((len(test), k), np.iinfo(np.int64).max, dtype=np.int64)
+    for i in range(len(test)):
+        for j in range(len(train)):
+            far = np.int64(0)
+            for w in range(train.shape[1]):
+                far += popcount(train[j, w] ^ test[i, w])
+            if far < distance[i, k - 1]:
+                p = k - 1
+                while p > 0 and distance[i, p - 1] > far:
+                    distance[i, p] = distance[i, p - 1]
+                    rows[i, p] = rows[i, p - 1]
+                    p -= 1
+                distance[i, p] = far
+                rows[i, p] = j
+    return rows, distance
 
 
 def fit(settings, units: LabelledUnits, rng) -> Learned:

@@ -1,22 +1,183 @@
 """The kind `sequence_full_action`: an encoder and a decoder, one action after the other."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 
 from frugal.config.learners import TrainingSettings
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import AnswerUnits, state_inputs, unit_inputs
-from frugal.cover.learned.encoder_decoder import EncoderDecoder, SequenceGenerator, fit_sequence
-from frugal.cover.learned.stored import (
+from frugal.cover.learned.answers import (
+    EMPTY,
     NETWORK,
+    Answers,
+    AnswerUnits,
     Arrays,
     StoredGenerator,
     linear,
     network_arrays,
     of_network,
     put_back,
+    sorted_sets,
+    state_inputs,
+    unit_inputs,
 )
+from frugal.cover.learned.dense_networks import slot_order
+from frugal.cover.learned.training import (
+    fill_weights,
+    held_out_split,
+    scored,
+    torch_generator,
+    train_network,
+)
+
+
+class EncoderDecoder(nn.Module):
+    """Scores of the next action, given the state and the effects of the actions before it.
+
+    Args:
+        inputs: width of a unit's inputs.
+        effects: of the actions that may be said; a last row of zeros is appended, for stop. (k, d)
+        hidden: width of the internal state.
+    """
+
+    effects: Tensor
+    words: Tensor
+
+    def __init__(self, inputs: int, effects: Bool[np.ndarray, "k d"], *, hidden: int) -> None:
+        super().__init__()
+        extended = torch.from_numpy(np.pad(effects, ((0, 1), (0, 0)))).float()
+        self.register_buffer("effects", extended)
+        self.encoder = nn.Sequential(
+            nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
+        )
+        self.move = nn.Linear(hidden + inputs + effects.shape[1], hidden)
+        # what an action does, and last whether it is stop
+        words = torch.cat([extended, torch.zeros(len(extended), 1)], dim=1)
+        words[-1, -1] = 1.0
+        self.register_buffer("words", words)
+        self.out = nn.Linear(hidden, hidden)
+        self.reading = nn.Sequential(
+            nn.Linear(words.shape[1], hidden), nn.ReLU(), nn.Linear(hidden, hidden)
+        )
+
+    def start(self, inputs: Tensor) -> Tensor:
+        """Internal state before the first action. (n, h)"""
+        return self.encoder(inputs)
+
+    def step(self, state: Tensor, inputs: Tensor, done: Tensor) -> tuple[Tensor, Tensor]:
+        """Next internal state (n, h) and scores of the next action, stop last (n, k + 1).
+
+        Args:
+            state: internal state. (n, h)
+            inputs: of the unit. (n, i)
+            done: what the actions so far do together. (n, d)
+        """
+        moved = torch.relu(self.move(torch.cat([state, inputs, done], dim=1))) + state
+        scores = self.out(moved) @ self.reading(self.words).T
+        return moved, scores / self.out.in_features**0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceGenerator:
+    """A fitted encoder–decoder.
+
+    Attributes:
+        network: the encoder and the decoder.
+        names: index of each action that may be said; −1 for stop, last. (k + 1,)
+        longest: actions in an answer, at most.
+        history: held-out accuracy after each epoch.
+    """
+
+    network: EncoderDecoder
+    names: Int[np.ndarray, " s"]
+    longest: int
+    history: tuple[float, ...]
+
+    def answer(self, inputs: Float[np.ndarray, "n i"]) -> Answers:
+        """The actions said one after the other, the likeliest at each step."""
+        torch.set_num_threads(1)
+        said = scored(lambda part: _say(self.network, part, self.longest), torch.from_numpy(inputs))
+        words = said[:, :-1].long().numpy()
+        return Answers(sorted_sets(self.names[words]), said[:, -1].numpy())
+
+
+def fit_sequence(
+    inputs: Float[np.ndarray, "n i"],
+    action_set: Int[np.ndarray, "n m"],
+    effects: Bool[np.ndarray, "a d"],
+    *,
+    hidden: int,
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+) -> SequenceGenerator:
+    """Fit by cross-entropy of each next action, the true ones before given.  [recourse, sec. 3.2]
+
+    Args:
+        inputs: of the training units. (n, i)
+        action_set: their actions. (n, m)
+        effects: of all actions; only rows that occur in `action_set` are looked at. (a, d)
+        hidden: width of the internal state.
+        settings: steps and stopping.
+        rng: first weights, held-out rows, order of rows.
+    """
+    torch.set_num_threads(1)
+    seen = np.unique(action_set[action_set >= 0])
+    names = np.append(seen, EMPTY)
+    generator = torch_generator(rng)
+    network = EncoderDecoder(inputs.shape[1], effects[seen], hidden=hidden)
+    fill_weights(network, generator)
+    ordered = slot_order(action_set, effects)
+    words = np.where(ordered < 0, len(seen), np.searchsorted(seen, ordered))
+    given, target = torch.from_numpy(inputs), torch.from_numpy(words)
+    rows, held_out = held_out_split(len(inputs), share=settings.held_out_share, rng=rng)
+    longest = words.shape[1]
+
+    def held_out_accuracy() -> float:
+        said = scored(lambda part: _say(network, part, longest), given[held_out])[:, :-1].long()
+        return float((said == target[held_out]).all(dim=1).float().mean())
+
+    history = train_network(
+        network, lambda chosen: _taught_loss(network, given[chosen], target[chosen]),
+        held_out_accuracy, rows=rows, settings=settings, generator=generator,
+    )  # fmt: skip
+    return SequenceGenerator(network, names, longest, tuple(history))
+
+
+def _taught_loss(network: EncoderDecoder, inputs: Tensor, words: Tensor) -> Tensor:
+    """Mean over units of the summed cross-entropy of their words; nothing counts after stop."""
+    state, done = network.start(inputs), torch.zeros_like(network.effects[words[:, 0]])
+    stop, running = len(network.effects) - 1, torch.ones(len(inputs))
+    total = torch.zeros(())
+    for t in range(words.shape[1]):
+        state, scores = network.step(state, inputs, done)
+        wrong = nn.functional.cross_entropy(scores, words[:, t], reduction="none")
+        total = total + (wrong * running).sum()
+        running = running * (words[:, t] != stop)
+        done = torch.maximum(done, network.effects[words[:, t]])
+    return total / len(inputs)
+
+
+def _say(network: EncoderDecoder, inputs: Tensor, longest: int) -> Tensor:
+    """Words of each unit, stop repeated to the end, and the probability of all. (n, longest + 1)"""
+    stop = len(network.effects) - 1
+    state = network.start(inputs)
+    done = torch.zeros(len(inputs), network.effects.shape[1])
+    running, likely, words = torch.ones(len(inputs), dtype=torch.bool), torch.ones(len(inputs)), []
+    for _ in range(longest):
+        state, scores = network.step(state, inputs, done)
+        top, best = scores.softmax(dim=1).max(dim=1)
+        word = torch.where(running, best, stop)
+        likely = torch.where(running, likely * top, likely)
+        running = running & (word != stop)
+        done = torch.maximum(done, network.effects[word])
+        words.append(word)
+    return torch.stack([*[w.double() for w in words], likely.double()], dim=1)
+
 
 MOST_WORDS = 10_000  # of an answer; a stored number may be anything, and each word takes time
 

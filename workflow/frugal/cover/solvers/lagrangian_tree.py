@@ -16,16 +16,15 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from frugal.cover.solvers.bitsets import NOTHING_LEFT
-from frugal.cover.solvers.dominance import mark_dominated
+from frugal.cover.solvers.bitsets import NOTHING_LEFT, comes_before
 from frugal.cover.solvers.lagrangian_bound import (
     first_prices,
+    improve,
     least_cost,
+    mark_dominated,
     raise_bound,
     rounding_error,
 )
-from frugal.cover.solvers.local_search import improve
-from frugal.cover.solvers.ties import comes_before
 
 FREE, TAKEN, SHUT = 0, 1, -1  # what became of an action
 MOST_TIES = 1000  # sets of one cost that are told apart; from there on only cheaper ones are sought

@@ -25,8 +25,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.judge.case import Case
-from frugal.judge.estimator import Estimator, Need
-from frugal.judge.weighting import Terms, importance_weight, weighted_terms
+from frugal.judge.estimator import Estimator, Need, Terms, importance_weight, weighted_terms
 
 
 def afais(

@@ -21,10 +21,9 @@ E[w | X_adj] = 1 if e is right, and E[w (C − m) | X_adj] = 0 for any e(X_adj) 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimator import Estimator, Need, Terms, importance_weight, masked_product
 from frugal.judge.estimators.afais import afais_weight
 from frugal.judge.estimators.inverse_probability import complete_case_weight
-from frugal.judge.weighting import Terms, importance_weight, masked_product
 
 
 def doubly_robust(

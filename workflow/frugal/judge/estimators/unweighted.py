@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.judge.case import Case
-from frugal.judge.estimator import Estimator, Need
-from frugal.judge.weighting import Terms, weighted_terms
+from frugal.judge.estimator import Estimator, Need, Terms, weighted_terms
 
 
 def ground_truth(outcome_full: Float[np.ndarray, "n o"]) -> Terms:

@@ -20,9 +20,16 @@ from frugal.config.learners import TreeSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored
-from frugal.learn.column_trees import ColumnTrees, fit_column
+from frugal.learn.column_trees import (
+    ColumnTrees,
+    Variables,
+    compact,
+    expand,
+    fit_column,
+    require_observed,
+    variables_of,
+)
 from frugal.learn.imputer_kinds import ImputerKind, ToFit
-from frugal.learn.variables import Variables, compact, expand, require_observed, variables_of
 
 _SEEDS = 2**31 - 1
 _HELD = 5  # one row in so many tells how many trees are best

@@ -17,7 +17,7 @@ def fit(to: ToFit, **settings: Any) -> Imputer:
 
 def read(arrays: Mapping[str, np.ndarray]) -> Imputer:
     """The imputer that `EmFlow.to_arrays` wrote; DataError where the arrays are none."""
-    from frugal.learn.emflow import EmFlow
+    from frugal.learn.flows import EmFlow
 
     return EmFlow.from_arrays(arrays)
 

@@ -17,10 +17,15 @@ from jaxtyping import Bool, Float
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling
-from frugal.learn.histogram_forest import bin_edges, bin_values, forest_means, forest_shares
-from frugal.learn.histogram_trees import MAX_BINS
+from frugal.learn.column_trees import Variables, compact, expand, require_observed, variables_of
+from frugal.learn.histogram_trees import (
+    MAX_BINS,
+    bin_edges,
+    bin_values,
+    forest_means,
+    forest_shares,
+)
 from frugal.learn.imputer_kinds import ImputerKind, ToFit
-from frugal.learn.variables import Variables, compact, expand, require_observed, variables_of
 
 # 128 bins lose no accuracy against exact thresholds (the benchmark prints both errors).
 _BINS = 128

@@ -12,8 +12,7 @@ from typing import Any
 import yaml
 
 from frugal.config.blocks import Block, schema_of
-from frugal.config.declared import block_of, declared_block, placed
-from frugal.config.kinds import AUGMENTED
+from frugal.config.declared import AUGMENTED, block_of, declared_block, placed
 from frugal.config.root import Config, effective
 from frugal.core.declarations import PACKAGE, PROJECT, Declared
 from frugal.run.reference.parts import allowed, code, followed, head, sentence, table

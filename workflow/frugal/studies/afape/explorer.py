@@ -19,7 +19,7 @@ from frugal.draw.explorer.charts import (
 )
 from frugal.draw.explorer.looks import looks_of, words
 from frugal.draw.explorer.sections import answer, figures, lowest
-from frugal.judge.registry import ESTIMATORS
+from frugal.judge.estimator import ESTIMATORS
 from frugal.judge.verdicts import CONTRADICTED, over_draws, readable
 
 SCENARIO = ["dataset", "mechanism"]

@@ -25,10 +25,9 @@ from frugal.judge.cost_intervals import (
     range_findings,
     unseen_errors,
 )
-from frugal.judge.estimator import Estimator, Need
+from frugal.judge.estimator import ESTIMATORS, READ, Estimator, Need, Terms
 from frugal.judge.evidence import Evidence
 from frugal.judge.intervals import skewed_interval
-from frugal.judge.nuisance_fit import NuisanceFit
 from frugal.judge.obstacles import LEAST_MASS, obstacle
 from frugal.judge.positivity import (
     Finding,
@@ -37,14 +36,17 @@ from frugal.judge.positivity import (
     policy_findings,
     resample_findings,
 )
-from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.resampling import full_sample_interval, prefix_estimates, resample
-from frugal.judge.rubin import PooledEstimate, rubin
+from frugal.judge.resampling import (
+    PooledEstimate,
+    full_sample_interval,
+    prefix_estimates,
+    resample,
+    rubin,
+)
 from frugal.judge.summary import OK, Summary, summary_of
 from frugal.judge.sums import Spread
-from frugal.judge.term_blocks import TermBlocks, stacked
+from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
 from frugal.judge.views import Seen
-from frugal.judge.weighting import Terms
 from frugal.studies.afape.hidden_causes import Shifted
 from frugal.studies.afape.stored import StoredCases
 

@@ -16,8 +16,8 @@ from frugal.core.episodes import Policy, RowPolicy
 from frugal.core.errors import MissingStateError
 from frugal.core.world import World
 from frugal.data.panel_columns import panel_columns, panel_matrix
+from frugal.judge.case import PARTS, Records, in_s
 from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
-from frugal.judge.records import PARTS, Records, in_s
 from frugal.learn.calibration import FitSums
 from frugal.learn.nuisance_choice import Fitted, fit_means, fit_probabilities
 

@@ -17,8 +17,7 @@ from frugal.data.stored_table import StoredTable
 from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows
 from frugal.judge.views import ViewRows
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import settled, topological_order
+from frugal.missing.graphs import MissingnessGraph, settled, topological_order
 from frugal.studies.shared.frames import EVALUATED
 
 TEST = ("test",)  # the part that policies are judged on

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.dataset import RawFile
-from frugal.config.recourse import FILES
-from frugal.config.recourse_rules import RecourseRules
+from frugal.config.recourse import FILES, RecourseRules
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import named_file, read_yaml
 from frugal.data.description import Description, load_description

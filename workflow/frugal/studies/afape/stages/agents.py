@@ -28,7 +28,7 @@ from frugal.data.case_document import JUDGES, TableColumns
 from frugal.data.description import load_description
 from frugal.data.panel_columns import panel_matrix
 from frugal.data.stored_table import EVERY, StoredTable, TableBlock
-from frugal.judge.records import in_s
+from frugal.judge.case import in_s
 from frugal.judge.true_laws import TrueLaws
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
 from frugal.learn.trees import TreeEnsemble, classifier_of

@@ -25,12 +25,10 @@ from frugal.judge.choice import (
     tipping_gamma,
 )
 from frugal.judge.comparisons import LEVEL
-from frugal.judge.gap_causes import LABEL, Added, untested, widened
 from frugal.judge.intervals import effective_sample_size, normal_interval
-from frugal.judge.policy_tree import lines_of, tree_of
-from frugal.judge.record_law import Causes, RecordLaw
-from frugal.judge.semi_offline import Labels, Paths, path_probability, terms
-from frugal.missing.graph import MissingnessGraph
+from frugal.judge.record_law import LABEL, Added, Causes, RecordLaw, untested, widened
+from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
+from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape.answers import NAMED, curve, document, words
 from frugal.studies.afape.candidates import (

@@ -27,10 +27,9 @@ from frugal.judge.by_group import (
     plain_sums,
     ratios,
 )
-from frugal.judge.case import COSTS
+from frugal.judge.case import COSTS, PARTS, Records
 from frugal.judge.cost_intervals import CostInterval
-from frugal.judge.records import PARTS, Records
-from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.estimator import ESTIMATORS, READ
 from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
 from frugal.learn.nuisance_choice import Fitted

@@ -19,17 +19,17 @@ from frugal.judge.graph_check import check_graph as check_blocks
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
 from frugal.learn.multiple_imputation import impute_multiple
 from frugal.missing.chain import true_subset_probability
-from frugal.missing.graph import MissingnessGraph
-from frugal.missing.graphs import parse_graph, settled
+from frugal.missing.graphs import MissingnessGraph, parse_graph, settled
 from frugal.missing.identification import identify
-from frugal.missing.law import MOST_SUMMED, recorded_probability
-from frugal.missing.mechanisms import (
+from frugal.missing.law import (
+    MOST_SUMMED,
     calibrate,
     complete_logits,
     complete_probability,
     draw_mask,
     own_mask,
     panels_present,
+    recorded_probability,
     require_complete,
     require_free_known,
 )

@@ -14,11 +14,11 @@ from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
-from frugal.judge.registry import READ
+from frugal.judge.estimator import READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
-from frugal.missing.grid_laws import grid_law
 from frugal.missing.identification import identify
+from frugal.missing.law import grid_law
 from frugal.results.replacing import together
 from frugal.studies.afape.spec import CLEAR
 from frugal.studies.afape.stages.agents import roll_out, train_agent

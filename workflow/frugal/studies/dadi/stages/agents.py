@@ -27,9 +27,8 @@ from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.case_document import TableColumns
 from frugal.data.description import load_description
-from frugal.judge.adversary_audit import LEARNERS, adversary_score, shown_inputs
 from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval, told_rows
-from frugal.judge.set_adversary import fit_set_networks
+from frugal.judge.set_adversary import LEARNERS, adversary_score, fit_set_networks, shown_inputs
 from frugal.learn.trees import TreeEnsemble, classifier_of
 from frugal.studies.dadi.frames import (
     PRETRAINED,

@@ -11,14 +11,12 @@ import pandas as pd
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import part_of
 from frugal.core.streams import Streams
-from frugal.cover.accuracy import judge_answers, unseen_explanations
+from frugal.cover.accuracy import judge_answers, repair_answers, unseen_explanations
 from frugal.cover.augmentation import augment
 from frugal.cover.catalogue import refusal_sentences, units_of
 from frugal.cover.generator import answerer, fit_generator
 from frugal.cover.instance import COST_DECIMALS, LabelledUnits
-from frugal.cover.learned.answers import as_action_sets, as_membership
-from frugal.cover.learned.stored import Arrays
-from frugal.cover.repair import repair_answers
+from frugal.cover.learned.answers import Arrays, as_action_sets, as_membership
 from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.cover.worlds import first_occurrences, frequent_explanations, train_rows

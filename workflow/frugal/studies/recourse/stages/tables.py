@@ -22,10 +22,10 @@ from frugal.cover.catalogue import (
     refusal_sentences,
     units_of,
 )
+from frugal.cover.choices import rule_columns
 from frugal.cover.instance import Covers, price_text
 from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
-from frugal.cover.unit_rules import rule_columns
 from frugal.cover.worlds import sample_world, variant_design
 from frugal.data.description import load_description
 from frugal.data.prepare import read_raw

@@ -14,7 +14,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.search.description import load_search_description
 from frugal.search.levels import Strata, strata_of
-from frugal.search.off_policy import prepare_judging
+from frugal.search.off_policy import prepare_judging, records_behind, step_values, trials_left
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.own_policies import (
     MEMORY_GIB,
@@ -39,7 +39,6 @@ from frugal.search.prescribing import simulate_prescriptions
 from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
 from frugal.search.repeats import search_repeat
 from frugal.search.searches import SearchOptions, fit_outcome_model
-from frugal.search.support import records_behind, step_values, trials_left
 from frugal.search.susceptibility import SusceptibilityTable
 from frugal.search.tables import read_searches, trials_frame, units_catalogue, units_frame
 from frugal.studies.treatment.searches import IDENTITY, Searches
