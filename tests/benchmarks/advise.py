@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from frugal.acquire.advice import advice_frame
 from frugal.acquire.bundles import read_bundle
-from frugal.acquire.registry import KINDS
+from frugal.acquire.kinds import KINDS
 from frugal.data.cases import read_cases
 from frugal.run.advise import advise, next_lines
 

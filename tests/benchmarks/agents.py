@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.acquire.registry import build_policy
+from frugal.acquire.kinds import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import SetBeliefs, TreeRows, boosting_of

@@ -11,9 +11,8 @@ from statistics import median
 
 import numpy as np
 import torch
-from frugal.acquire.train.dadi_losses import group_weights
 from frugal.acquire.train.dadi_networks import NetworkSizes, first_parameters, repeated
-from frugal.acquire.train.dadi_training import JointTraining, Population
+from frugal.acquire.train.dadi_training import JointTraining, Population, group_weights
 from frugal.config.learners import DadiSettings
 from frugal.learn.set_encoder import Steps, compiled_steps
 from frugal.learn.token_memory import UnitTable, lay_out_tokens

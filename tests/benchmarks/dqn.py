@@ -11,11 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
 from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.rewards import theorem_reward
-from frugal.acquire.train.lockstep_dqn import fit_dqn
-from frugal.acquire.train.replay import ReplayMemory
+from frugal.acquire.train.lockstep_dqn import ReplayMemory, fit_dqn
 from frugal.config.learners import DqnSettings
 
 from tests.benchmarks.environment import COLUMNS, PANELS, UNITS

@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
 from frugal.acquire.encoders import CallableEncoder, tabulate
 from frugal.acquire.gym_adapter import AcquisitionEnv
-from frugal.acquire.rewards import theorem_reward
-from frugal.acquire.sb3_adapter import AcquisitionVecEnv
+from frugal.acquire.train.sb3 import AcquisitionVecEnv
 from frugal.core.world import StateEncoder, World
 from sklearn.ensemble import RandomForestClassifier
 from stable_baselines3.common.vec_env import DummyVecEnv

@@ -15,9 +15,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from frugal.acquire.train.dime import DimeSettings, DimeTraining
-from frugal.acquire.train.gdfs import GdfsSettings, GdfsTraining
-from frugal.acquire.train.network_episodes import Units, first_chooser
+from frugal.acquire.train.panel_choosers import (
+    DimeSettings,
+    DimeTraining,
+    GdfsSettings,
+    GdfsTraining,
+    Units,
+    first_chooser,
+)
 from frugal.learn.lockstep import FlatParameters
 from torch import nn
 

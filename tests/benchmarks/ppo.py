@@ -15,15 +15,18 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import (
+    BatchedAcquisition,
+    DiagnosisReward,
+    reward_pairs,
+    theorem_reward,
+)
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.acquire.gym_adapter import AcquisitionEnv
 from frugal.acquire.policies.diagnosis import ImputedStates
-from frugal.acquire.rewards import DiagnosisReward, reward_pairs, theorem_reward
-from frugal.acquire.sb3_adapter import AcquisitionVecEnv
-from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.lockstep_ppo import PpoTrainer, collect_rollout
-from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
+from frugal.acquire.policies.sm_ddpo import fit_sm_ddpo
+from frugal.acquire.train.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
+from frugal.acquire.train.sb3 import AcquisitionVecEnv
 from frugal.config.learners import PpoSettings
 from frugal.core.world import StateEncoder, World
 from frugal.learn.emflow_training import fit_emflow

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
-from frugal.acquire.registry import load_policy
+from frugal.acquire.kinds import load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams

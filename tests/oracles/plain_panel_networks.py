@@ -8,9 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
-from frugal.acquire.train.dime import DimeSettings
-from frugal.acquire.train.gdfs import GdfsSettings
-from frugal.acquire.train.network_episodes import Episodes, Seen, Units, falling
+from frugal.acquire.train.panel_choosers import (
+    DimeSettings,
+    GdfsSettings,
+    LockstepEpisodes,
+    ShownStates,
+    Units,
+    falling,
+)
 from torch import Tensor, nn
 from torch.distributions import Bernoulli
 from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
@@ -44,7 +49,7 @@ def gdfs_loss(
     selector: nn.Module,
     predictor: nn.Module,
     units: Units,
-    episodes: Episodes,
+    episodes: LockstepEpisodes,
     gumbel: Tensor,
     temperature: float,
     penalty: float,
@@ -66,12 +71,12 @@ def dime_losses(
     values: nn.Module,
     predictor: nn.Module,
     units: Units,
-    episodes: Episodes,
+    episodes: LockstepEpisodes,
     explores: Tensor,
     order: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of the predictor and of the values of one network; buys. Also says who went on."""
-    seen: Seen = episodes.look()
+    seen: ShownStates = episodes.look()
     shown, label = seen.shown()[0], units.label[episodes.row[0]]
     odds = predictor(shown)[:, 0]
     bound = Bernoulli(logits=odds.detach()).entropy()
@@ -89,11 +94,11 @@ def dime_losses(
     return before.mean(), (miss.square() * goes).mean(), goes
 
 
-Step = Callable[[int, Episodes], None]
+Step = Callable[[int, LockstepEpisodes], None]
 
 
 def _trained(modules: Sequence[nn.Module], how: GdfsSettings | DimeSettings, step: Step,
-             episodes: Episodes) -> None:  # fmt: skip
+             episodes: LockstepEpisodes) -> None:  # fmt: skip
     """Adam on both modules, the first of which is the predictor."""
     decays = (how.weight_decay, 0.0)
     adams = [
@@ -116,7 +121,7 @@ def train_gdfs(
     """One network, changed in place."""
     stop = len(units.cost)
 
-    def step(update: int, episodes: Episodes) -> None:
+    def step(update: int, episodes: LockstepEpisodes) -> None:
         uniform = episodes.uniforms(stop + 1)
         gumbel = -torch.log(1e-20 - torch.log(uniform + 1e-20))
         temperature = how.temperature(update)
@@ -125,7 +130,7 @@ def train_gdfs(
         episodes.buy(choice[None], (choice != stop)[None])
         episodes.restart((choice == stop)[None])
 
-    _trained([predictor, selector], how, step, Episodes(units, [fold], how.batch, rngs))
+    _trained([predictor, selector], how, step, LockstepEpisodes(units, [fold], how.batch, rngs))
 
 
 def train_dime(
@@ -134,11 +139,11 @@ def train_dime(
 ) -> None:  # fmt: skip
     """One network, changed in place."""
 
-    def step(update: int, episodes: Episodes) -> None:
+    def step(update: int, episodes: LockstepEpisodes) -> None:
         drawn = episodes.uniforms(len(units.cost) + 1)
         explores = drawn[..., 0] < how.epsilon(update)
         losses = dime_losses(values, predictor, units, episodes, explores, drawn[..., 1:])
         (losses[0] + losses[1]).backward()
         episodes.restart(~losses[2][None])
 
-    _trained([predictor, values], how, step, Episodes(units, [fold], how.batch, rngs))
+    _trained([predictor, values], how, step, LockstepEpisodes(units, [fold], how.batch, rngs))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.sb3_adapter import AcquisitionVecEnv, generators_put_back, silence
+from frugal.acquire.train.sb3 import AcquisitionVecEnv, generators_put_back, silence
 from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 from jaxtyping import Float32
@@ -164,7 +164,7 @@ def reference_dqn(
 
 
 def lockstep_weights(model: MaskedDQN) -> dict[str, Float32[np.ndarray, "K _ _"]]:
-    """The online network as the one learner of `frugal.acquire.train.q_networks.QNetworks`."""
+    """The online network as the one learner of `frugal.acquire.train.lockstep_dqn.QNetworks`."""
     return network_weights(model.q_net.state_dict())
 
 

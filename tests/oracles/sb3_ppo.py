@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.sb3_adapter import AcquisitionVecEnv, generators_put_back, silence
+from frugal.acquire.train.sb3 import AcquisitionVecEnv, generators_put_back, silence
 from frugal.config.learners import PpoSettings
 from jaxtyping import Float32
 from sb3_contrib import MaskablePPO

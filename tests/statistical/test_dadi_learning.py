@@ -6,7 +6,7 @@ reached nearly); the gap of an independent attribute against 4.5 standard errors
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.train.dadi import fit_dadi
 from frugal.config.learners import DadiSettings
 

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.lockstep_ppo import fit_ppo
+from frugal.acquire.train.lockstep_ppo import ActorCritic, fit_ppo
 from frugal.config.learners import PpoSettings
 
 from tests.oracles import acquisition_values as oracle

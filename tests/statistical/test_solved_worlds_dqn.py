@@ -6,10 +6,9 @@ Marked statistical for its length; its seeds are fixed, so that it gives the sam
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.acquisition import theorem_reward
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lockstep_dqn import fit_dqn
-from frugal.acquire.train.q_networks import QNetworks
+from frugal.acquire.train.lockstep_dqn import QNetworks, fit_dqn
 from frugal.config.learners import DqnSettings
 
 from tests.oracles.acquisition_values import theorem_value

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.sb3_policy import Sb3Policy
-from frugal.acquire.rewards import theorem_reward
+from frugal.acquire.acquisition import theorem_reward
+from frugal.acquire.policies.sb3 import Sb3Policy
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.sb3 import fit_sb3
 

@@ -10,15 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
 from frugal.acquire.encoders import tabulate
 from frugal.acquire.policies.diagnosis import ImputedStates
 from frugal.acquire.reading import completed_states
-from frugal.acquire.rewards import DiagnosisReward
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import lockstep_ppo
-from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.lockstep_ppo import fit_ppo
+from frugal.acquire.train.lockstep_ppo import ActorCritic, fit_ppo
 from frugal.config.learners import PpoSettings
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.acquire.registry import build_policy
+from frugal.acquire.kinds import build_policy
 from frugal.config.root import effective
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams

@@ -4,10 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from frugal.acquire.acquisition import BatchedAcquisition, Start
+from frugal.acquire.acquisition import (
+    BatchedAcquisition,
+    DiagnosisReward,
+    Reward,
+    Start,
+    theorem_reward,
+)
 from frugal.acquire.encoders import ValuesEncoder, tabulate
 from frugal.acquire.reading import Reading
-from frugal.acquire.rewards import DiagnosisReward, Reward, theorem_reward
 from frugal.core.episodes import Episodes
 from frugal.core.world import World
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi import fit_dadi
 from frugal.config.learners import DadiSettings

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies.network_policies import NetworkPolicies
+from frugal.acquire.policies.panel_networks import Believers, NetworkPolicies
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.network_episodes import Units
-from frugal.acquire.train.network_rules import Believers
+from frugal.acquire.train.panel_choosers import Units
 from frugal.acquire.train.tree_sets import FoldedRows, Folds
 from frugal.core.episodes import Episodes
 from frugal.core.world import World

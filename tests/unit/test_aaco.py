@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 from frugal.acquire.encoders import tabulate
 from frugal.acquire.policies import permutation
-from frugal.acquire.policies.aaco import learn
-from frugal.acquire.policies.aaco_policies import AacoPolicies
-from frugal.acquire.policies.cascade_policies import CascadePolicies
+from frugal.acquire.policies.aaco import (
+    AacoPolicies,
+    Neighbours,
+    learn,
+    next_panels,
+    oracle_of,
+    tried_sets,
+)
+from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.policies.greedy import GreedyPolicies, ReferenceUnits
 from frugal.acquire.reading import completed_rows, completed_states
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.aaco import Neighbours, next_panels, oracle_of, tried_sets
-from frugal.acquire.train.masked_trees import fit_masked
 from frugal.acquire.train.payoff import best_within
 from frugal.acquire.train.state_classifier import fit_state_classifier
+from frugal.acquire.train.tree_sets import fit_masked
 from frugal.config.learners import ClassifierSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import fit_scaling

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, release_reward
 from frugal.acquire.encoders import ValuesEncoder, tabulate
 from frugal.acquire.gym_adapter import AcquisitionEnv
-from frugal.acquire.rewards import release_reward
 from frugal.core.errors import DataError
 from frugal.core.world import World
 from hypothesis import given, settings

@@ -10,7 +10,7 @@ import pytest
 from frugal.__main__ import main
 from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import read_bundle
-from frugal.acquire.registry import KINDS, build_policy, load_policy
+from frugal.acquire.kinds import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
 from frugal.acquire.set_probability import afa_propensity_and_chance
 from frugal.config.declared import block_of, is_filed, learns

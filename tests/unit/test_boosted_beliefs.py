@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.policies.diagnosis import DiagnosisPolicies
-from frugal.acquire.train.boosted_beliefs import BoostedBelief, ToldBeliefs
-from frugal.acquire.train.training_scores import area_under_curve, f1_and_am
+from frugal.acquire.policies.diagnosis import BoostedBelief, DiagnosisPolicies, ToldBeliefs
+from frugal.acquire.policies.sm_ddpo import area_under_curve, f1_and_am
 from frugal.config.learners import BoostedSettings
 from frugal.core.errors import DataError
 from frugal.core.world import World

@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import CaseBundle
-from frugal.acquire.kinds import Ground
+from frugal.acquire.kinds import Ground, kind_of
 from frugal.acquire.onnx_export import export_policy
-from frugal.acquire.policies.cascade_policies import LINEAR
-from frugal.acquire.registry import kind_of
+from frugal.acquire.policies.cascade import LINEAR
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.rows import FrameRows, Partitions

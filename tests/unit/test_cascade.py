@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
+from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cascade import Sets, Walk, fit_cascades
 from frugal.acquire.train.payoff import Objective, best_window

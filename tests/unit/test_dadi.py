@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import torch
 from frugal.acquire.train import dadi
-from frugal.acquire.train.dadi_checkpoints import iterations_done
-from frugal.acquire.train.dadi_curves import Curves
-from frugal.acquire.train.dadi_losses import group_weights
+from frugal.acquire.train.dadi import Curves, iterations_done
 from frugal.acquire.train.dadi_networks import (
     CLASS_HEAD,
     ENCODER,
@@ -16,7 +14,7 @@ from frugal.acquire.train.dadi_networks import (
     named_weights,
     repeated,
 )
-from frugal.acquire.train.dadi_training import JointTraining, Population
+from frugal.acquire.train.dadi_training import JointTraining, Population, group_weights
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.learn.set_encoder import Steps

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.dadi import NETWORKS, agent_settings
-from frugal.acquire.policies.dadi_policies import panel_of_columns
+from frugal.acquire.policies.dadi import NETWORKS, agent_settings, panel_of_columns
 from frugal.acquire.train.dadi import fit_dadi
 from frugal.config.learners import DadiSettings
 from frugal.core.layout import Bundle, Layout, bundle_header

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.train.dadi_losses import (
+from frugal.acquire.train.dadi_training import (
     allowed_decisions,
     combined_loss,
     decision_rewards,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
+from frugal.acquire.policies.dadi import DadiPolicies, panel_of_columns
 from frugal.acquire.rollouts import acquisition_order
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError

@@ -8,7 +8,7 @@ import pytest
 from frugal.__main__ import main
 from frugal.acquire.kinds import Learned
 from frugal.acquire.policies import cascade, lattice
-from frugal.acquire.policies.q_policy import QPolicy
+from frugal.acquire.policies.dqn import QPolicy
 from frugal.core.layout import Bundle, bundle_header
 from frugal.core.table import Table
 from frugal.core.world import World

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.acquire.bundles import FILES, read_bundle
+from frugal.acquire.kinds import load_policy
 from frugal.acquire.policies.fixed import FixedClassifiers
-from frugal.acquire.registry import load_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError

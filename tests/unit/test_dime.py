@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.panel_networks import Walk
 from frugal.acquire.policies.dime import ALL, learn, levels
-from frugal.acquire.train.dime import DimeSettings, DimeTraining
-from frugal.acquire.train.network_episodes import first_chooser
+from frugal.acquire.policies.panel_networks import ChooserWalk
+from frugal.acquire.train.panel_choosers import DimeSettings, DimeTraining, first_chooser
 
 from tests.oracles import plain_panel_networks as plain
 from tests.unit import panel_network_cases as networks
@@ -133,10 +132,10 @@ def test_stored_rules_act_alike_in_batches_of_any_size(nested):
 
 def test_levels_go_from_all_to_nothing():
     margin = np.array([[0.3, 0.1], [0.2, -np.inf], [-np.inf, -np.inf]])
-    way = Walk(margin, np.zeros((3, 2)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]]))
+    way = ChooserWalk(margin, np.zeros((3, 2)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]]))
     found = levels(way, 4)
     assert found == sorted(found)
     np.testing.assert_array_equal(way.ends(found[0])[1], [2, 1])
     np.testing.assert_array_equal(way.ends(found[-1])[1], [0, 0])
-    nothing = Walk(np.full((1, 2), -np.inf), np.zeros((1, 2)), np.zeros((1, 2)))
+    nothing = ChooserWalk(np.full((1, 2), -np.inf), np.zeros((1, 2)), np.zeros((1, 2)))
     assert levels(nothing, 4) == [ALL]

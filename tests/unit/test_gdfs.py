@@ -7,8 +7,7 @@ import pytest
 import torch
 from frugal.acquire.kinds import Learned
 from frugal.acquire.policies.gdfs import learn
-from frugal.acquire.train.gdfs import GdfsSettings, GdfsTraining
-from frugal.acquire.train.network_episodes import first_chooser
+from frugal.acquire.train.panel_choosers import GdfsSettings, GdfsTraining, first_chooser
 from frugal.core.errors import DataError
 
 from tests.oracles import plain_panel_networks as plain

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.lattice import learn
-from frugal.acquire.policies.lattice_policies import LatticePolicies
+from frugal.acquire.policies.lattice import LatticePolicies, fit_lattice, lattice_sets, learn
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lattice import fit_lattice, lattice_sets
-from frugal.acquire.train.masked_trees import fit_masked
+from frugal.acquire.train.tree_sets import fit_masked
 from frugal.core.errors import DataError
 from frugal.learn.cross_fitted_trees import joined, split_ensemble
 

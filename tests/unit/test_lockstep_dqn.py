@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.train.lockstep_dqn import Batch, DqnTrainer, fit_dqn
-from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.acquire.train.lockstep_dqn import Batch, DqnTrainer, QNetworks, fit_dqn, fresh_weights
 from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 

@@ -6,10 +6,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.rewards import theorem_reward
-from frugal.acquire.train.actor_critic import ActorCritic, masked_log_prob
-from frugal.acquire.train.lockstep_ppo import PpoTrainer, Rollout, fit_ppo, generalised_advantages
+from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
+from frugal.acquire.train.lockstep_ppo import (
+    ActorCritic,
+    PpoTrainer,
+    Rollout,
+    fit_ppo,
+    generalised_advantages,
+    masked_log_prob,
+)
 from frugal.config.learners import PpoSettings
 from frugal.core.errors import ConfigError
 from gymnasium import spaces

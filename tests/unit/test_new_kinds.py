@@ -44,7 +44,7 @@ FILE = '''
 """The kind `newcomer`: a cascade by another name."""
 from frugal.acquire.kinds import AgentKind
 from frugal.acquire.policies.cascade import build, learn
-from frugal.acquire.train.for_cost import fit_for_cost
+from frugal.acquire.train.payoff import fit_for_cost
 
 
 def fit(ground, settings):

@@ -24,7 +24,7 @@ ASKS = {
 # Who marks a panel as acquired, beside the rollout and these sums: what trainers step through.
 # (DADI's trainer keeps its states as tensors, beside the graph of its losses.)
 TRAINERS = {
-    "acquire.panel_networks.Walk.along",  # chooses rules by it
+    "acquire.policies.panel_networks.ChooserWalk.along",  # chooses rules by it
     "acquire.acquisition.BatchedAcquisition._advance",
     "acquire.acquisition.BatchedAcquisition._restart",
     "acquire.gym_adapter.AcquisitionEnv.reset",
@@ -144,7 +144,7 @@ def test_policies_are_asked_in_one_place():
         return any(isinstance(n, ast.Attribute) and n.attr in names for n in ast.walk(body))
 
     # policies themselves; tables and worlds of actions know none, and have other words alike
-    apart = ("acquire.policies.", "acquire.train.", "acquire.single.", "acquire.reading.", "data.",
+    apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "data.",
              "cover.")  # fmt: skip
     outside = {name for name in among(asks) if not name.startswith(apart)}
     assert outside == {f"acquire.rollouts._Asked.{w}" for w in ("law", "verdict", "belief")}

@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.opportunistic import learn
-from frugal.acquire.policies.opportunistic_policies import OpportunisticPolicies
+from frugal.acquire.policies.opportunistic import (
+    OpportunisticPolicies,
+    learn,
+    least_values,
+    relative_price,
+)
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.opportunistic import least_values, relative_price
 from frugal.core.errors import DataError
 from frugal.core.world import World
 

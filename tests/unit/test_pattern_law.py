@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.random import RandomPolicy
 from frugal.acquire.policies.rule import rule_policy
-from frugal.acquire.wide_propensity import LARGEST_ERROR
+from frugal.acquire.set_probability import LARGEST_ERROR
 from frugal.core.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.case import Records

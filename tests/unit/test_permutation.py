@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.cascade_policies import CascadePolicies
-from frugal.acquire.policies.permutation import learn
+from frugal.acquire.policies.cascade import CascadePolicies
+from frugal.acquire.policies.permutation import learn, panel_order, permutation_importance
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.permutation import panel_order, permutation_importance
 
 from tests.unit import tree_agent_cases as cases
 

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.python_files import PythonPolicy, load_python_policy, source_of
+from frugal.acquire.policies.python import PythonPolicy, load_python_policy, source_of
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.set_probability import terminal_set_probability
 from frugal.core.episodes import Policy
@@ -384,7 +384,7 @@ def test_a_rollout_and_the_probabilities_of_its_sets_ask_each_state_once(tmp_pat
 
 
 def test_answers_beyond_what_is_kept_are_asked_for_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("frugal.acquire.policies.python_files.MOST_KEPT", 5)
+    monkeypatch.setattr("frugal.acquire.policies.python.MOST_KEPT", 5)
     chosen = policy(tmp_path, NAMES)
     state = states()
     first = chosen.action_probabilities(*state)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.acquire.train.lockstep_dqn import QNetworks, fresh_weights
 
 pytestmark = pytest.mark.trains
 

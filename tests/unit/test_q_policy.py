@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.policies.q_policy import QPolicy
-from frugal.acquire.train.q_networks import QNetworks, fresh_weights
+from frugal.acquire.policies.dqn import QPolicy
+from frugal.acquire.train.lockstep_dqn import QNetworks, fresh_weights
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import frugal.library
 import pytest
-from frugal.acquire.registry import KINDS as AGENTS
+from frugal.acquire.kinds import KINDS as AGENTS
 from frugal.config.blocks import schema_of
 from frugal.config.dataset import Dataset
 from frugal.config.recourse import RecourseRules

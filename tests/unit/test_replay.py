@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from frugal.acquire.train.replay import ReplayMemory
+from frugal.acquire.train.lockstep_dqn import ReplayMemory
 
 from tests.oracles.acquisition_worlds import world_of
 

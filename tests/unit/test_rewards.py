@@ -1,5 +1,5 @@
 import numpy as np
-from frugal.acquire.rewards import (
+from frugal.acquire.acquisition import (
     DiagnosisReward,
     StopReward,
     release_reward,

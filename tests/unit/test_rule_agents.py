@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frugal.acquire.kinds import build_policy
 from frugal.acquire.policies.rule import rule_policy
-from frugal.acquire.registry import build_policy
 from frugal.acquire.rollouts import acquisition_order, roll_out
 from frugal.acquire.set_probability import (
     blocked_set_probability,

@@ -5,15 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, StopReward, theorem_reward
 from frugal.acquire.encoders import ValuesEncoder
 from frugal.acquire.gym_adapter import AcquisitionEnv
-from frugal.acquire.policies.sb3_policy import ACTIVATIONS, Sb3Policy
-from frugal.acquire.rewards import StopReward, theorem_reward
+from frugal.acquire.policies.sb3 import ACTIVATIONS, Sb3Policy
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.sb3_adapter import OpenVecEnv, generators_put_back, silence
 from frugal.acquire.train import sb3 as sb3_agents
-from frugal.acquire.train.sb3 import ACTIVATION_TYPES, algorithms, fit_sb3, require_sb3
+from frugal.acquire.train.sb3 import (
+    ACTIVATION_TYPES,
+    OpenVecEnv,
+    algorithms,
+    fit_sb3,
+    generators_put_back,
+    require_sb3,
+    silence,
+)
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.world import World

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.rewards import theorem_reward
-from frugal.acquire.train.lockstep_dqn import Batch, DqnTrainer
-from frugal.acquire.train.q_networks import QNetworks
+from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
+from frugal.acquire.train.lockstep_dqn import Batch, DqnTrainer, QNetworks
 from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 

@@ -13,6 +13,7 @@ from frugal.acquire.policies.greedy import (
     entropy,
     information_gains,
 )
+from frugal.acquire.policies.sm_ddpo import area_under_curve
 from frugal.acquire.reading import tilted_belief
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.state_classifier import (
@@ -24,7 +25,6 @@ from frugal.acquire.train.state_classifier import (
     tuned_threshold,
     without_nested,
 )
-from frugal.acquire.train.training_scores import area_under_curve
 from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Episodes
 from frugal.core.errors import DataError

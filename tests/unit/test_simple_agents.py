@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from frugal.acquire.kinds import KINDS, build_policy
 from frugal.acquire.policies.fixed import FixedClassifiers, FixedPolicy
 from frugal.acquire.policies.random import RandomPolicy
-from frugal.acquire.registry import KINDS, build_policy
 from frugal.core.errors import ConfigError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,14 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward, theorem_reward
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies, state_embedding
-from frugal.acquire.rewards import DiagnosisReward, theorem_reward
+from frugal.acquire.policies.sm_ddpo import (
+    SCORES,
+    SmDdpoResult,
+    _Keeper,
+    _Visited,
+    area_under_curve,
+    f1_and_am,
+    fit_sm_ddpo,
+)
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lockstep_classifier import Classifiers
-from frugal.acquire.train.sm_ddpo import SCORES, SmDdpoResult, _Keeper, _Visited, fit_sm_ddpo
-from frugal.acquire.train.training_scores import area_under_curve, f1_and_am
+from frugal.acquire.train.state_classifier import Classifiers
 from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError, DataError

@@ -7,8 +7,7 @@ import pytest
 from frugal.acquire.kinds import Learned
 from frugal.acquire.policies.stacked import build, learn
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.stacked_beliefs import Stack, fit_network
-from frugal.acquire.train.tree_sets import SetBeliefs, log_loss
+from frugal.acquire.train.tree_sets import SetBeliefs, Stack, fit_network, log_loss
 from frugal.core.errors import DataError
 from frugal.core.world import World
 from frugal.learn.masked_networks import MaskedNetworks, NormalScores

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.acquire.policies.state_tables import state_table
-from frugal.acquire.registry import build_policy
+from frugal.acquire.kinds import build_policy
+from frugal.acquire.policies.table import state_table
 from frugal.acquire.rollouts import roll_out
 from frugal.core.episodes import RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.policies.dadi_policies import DadiPolicies
+from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
-from frugal.acquire.policies.q_policy import QPolicy
-from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.q_networks import fresh_weights
+from frugal.acquire.policies.dqn import QPolicy
+from frugal.acquire.train.lockstep_dqn import fresh_weights
+from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import StoredArrays

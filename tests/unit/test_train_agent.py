@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from frugal.acquire import kinds
 from frugal.acquire.encoders import TabulatedEncoder
-from frugal.acquire.kinds import Ground
+from frugal.acquire.kinds import Ground, build_policy
 from frugal.acquire.policies import dqn as dqn_agent
-from frugal.acquire.policies.dqn import scaled_loss
-from frugal.acquire.policies.q_policy import QPolicy
-from frugal.acquire.registry import build_policy
+from frugal.acquire.policies.dqn import QPolicy, scaled_loss
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams

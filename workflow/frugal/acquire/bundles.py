@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.policies.python_files import source_of
-from frugal.acquire.registry import CLASSIFIER, KINDS, kind_of, load_policy
+from frugal.acquire.kinds import CLASSIFIER, KINDS, kind_of, load_policy
+from frugal.acquire.policies.python import source_of
 from frugal.config.declared import kinds_with
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError

@@ -11,8 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Float32
 
-from frugal.acquire.acquisition import FREE_SHARE, Start
-from frugal.acquire.rewards import Reward
+from frugal.acquire.acquisition import FREE_SHARE, Reward, Start
 from frugal.core.world import StateEncoder, World
 
 

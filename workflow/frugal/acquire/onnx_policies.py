@@ -22,7 +22,7 @@ from frugal.acquire.onnx_state import (
     tilted,
     two,
 )
-from frugal.acquire.policies.class_sets import ClassSet
+from frugal.acquire.policies.fixed_set import ClassSet
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS

@@ -1,6 +1,8 @@
-"""Policies that turn a state into a reading, the same for all members, before they decide.
+"""What policies have in common: readings of states, verdicts, beliefs.
 
-The asked-once half of `frugal.core.episodes.ReadingPolicy`. Knows no kind of agent.
+Some turn a state into a reading, the same for all members, before they decide: the asked-once half
+of `frugal.core.episodes.ReadingPolicy`; some leave the verdict to the study's classifier. Knows no
+kind of agent.
 """
 
 from abc import ABC, abstractmethod
@@ -15,6 +17,26 @@ from frugal.core.world import World
 from frugal.learn.imputer_kinds import Imputer
 
 SMALLEST_BELIEF = 1e-9  # keeps odds finite
+
+
+class SingleWithoutVerdict:
+    """One policy, which says where to stop and not what the class is."""
+
+    @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def traits(self) -> Traits:
+        """It promises nothing."""
+        return Traits()
+
+    def predict(
+        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> None:
+        """None: it has no verdict of its own."""
+        del values, acquired
 
 
 class Reading(ABC):

@@ -20,8 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.set_probability import afa_propensity_and_chance, rows_in_parts
-from frugal.acquire.wide_propensity import wide_propensity_and_chance
+from frugal.acquire.set_probability import (
+    afa_propensity_and_chance,
+    rows_in_parts,
+    wide_propensity_and_chance,
+)
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.judge.case import Records, in_s

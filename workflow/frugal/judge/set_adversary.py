@@ -12,8 +12,13 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.train.dadi_acquisition import logits_at_sets
-from frugal.acquire.train.dadi_networks import ENCODER, NetworkSizes, class_logits, first_parameters
+from frugal.acquire.train.dadi_networks import (
+    ENCODER,
+    NetworkSizes,
+    class_logits,
+    first_parameters,
+    logits_at_sets,
+)
 from frugal.acquire.train.dadi_networks import repeated as repeat_learner
 from frugal.acquire.train.dadi_training import ADAM_EPSILON, Population, class_losses
 from frugal.config.learners import DadiSettings

@@ -16,8 +16,8 @@ from frugal.acquire.set_probability import (
     terminal_sequence_probability,
     terminal_set_probability,
     true_afa_propensity,
+    wide_propensity_and_chance,
 )
-from frugal.acquire.wide_propensity import wide_propensity_and_chance
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.table import Table
 from frugal.core.world import World

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from frugal.acquire.bundles import FILES, read_bundle
+from frugal.acquire.kinds import KINDS, load_policy
 from frugal.acquire.onnx_export import export_policy
-from frugal.acquire.policies.cascade_policies import CascadePolicies
-from frugal.acquire.policies.class_sets import ClassSet
-from frugal.acquire.policies.lattice_policies import LatticePolicies
-from frugal.acquire.registry import KINDS, load_policy
+from frugal.acquire.policies.cascade import CascadePolicies
+from frugal.acquire.policies.fixed_set import ClassSet
+from frugal.acquire.policies.lattice import LatticePolicies
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError, say

@@ -1,24 +1,456 @@
 """The kind `aaco`: looks up, in similar units, which set of further panels pays.
 
-Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+For a state the nearest training units by what is known are looked up, and for each set u of further
+panels what their loss falls by once they have u. The best set by fall and price is sought, not the
+best panel, so that panels are found which tell nothing alone (Valancius, Lennon, Oliva, ICML 2024).
+Nothing is trained but a boosted model of all sets, on blocked records, for the table's own costs
+or, in `diagnosis`, for a score within budgets.
+
+Differs from the paper: a neighbour's loss is that of its own row, by trees that did not see it (the
+paper's predictor sees the state's known values and learnt from its neighbours); and the fall is
+averaged over neighbours that have all of u.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.aaco_policies import STRANGER, AacoPolicies, OwnUnits
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.aaco import oracle_of, price_weights
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.masked_trees import fit_masked
-from frugal.acquire.train.payoff import Objective, best_within
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.train.payoff import Objective, Payoff, best_within, fit_for_cost
+from frugal.acquire.train.tree_sets import (
+    DIGITS,
+    MaskedBeliefs,
+    TreeRows,
+    fit_masked,
+    told,
+    with_bits,
+)
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
+from frugal.core.scaling import Scaling, fit_scaling
+from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.world import World, adds_column, all_sets
+from frugal.learn.cross_fitted_trees import FoldedTrees, joined, split_ensemble
+from frugal.learn.trees import TreeEnsemble
+
+SHARES = (0.01, 5.0)  # worths of money, in what all panels tell for their price
+NOTHING = 1e6  # the last one, at which nothing is bought
+SMALLEST = 1e-9
+DISTANCES_AT_ONCE = 1 << 23  # bounds memory
+MOST_ALL = 12  # panels, of which all sets are tried if they are few enough
+STRANGER = -1  # number of a unit that is not looked up in
+TREES = "trees."  # prefix among the bundle's arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Training units in which it is looked up what sets of panels tell. Shapes: r units, a panels.
+
+    Attributes:
+        world: the units.
+        trees: that believe, and the fold of each unit.
+        scaling: of values, before distances.
+        sets: of panels that are tried. (M, a)
+        payoff: whose loss is counted; None: the loss is the logarithm of what was believed.
+        count: units that stand for a state.
+    """
+
+    world: World
+    trees: FoldedTrees
+    scaling: Scaling
+    sets: Bool[np.ndarray, "M a"]
+    payoff: Payoff | None
+    count: int
+    _losses: dict[bytes, np.ndarray] = field(default_factory=dict)
+
+    def loss(self, panels: Bool[np.ndarray, " a"]) -> Float[np.ndarray, " r"]:
+        """Of each unit if it has what it can have of a set, by trees that did not see it. (r,)"""
+        key = panels.tobytes()
+        if key not in self._losses:
+            acquired = self.world.available & panels
+            visible = self.world.visible(np.arange(len(self.world)), acquired)
+            belief = belief_of(self.trees.log_odds(with_bits(visible, acquired)))
+            self._losses[key] = self._of(belief)
+        return self._losses[key]
+
+    def _of(self, belief: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+        ill = self.world.label.astype(np.float64)
+        if self.payoff is not None:
+            return -self.payoff.of_verdicts(ill, belief)
+        p = np.clip(belief, SMALLEST, 1 - SMALLEST)
+        return -np.where(ill == 1, np.log(p), np.log1p(-p))
+
+    def nearest(
+        self, visible: Float[np.ndarray, "m d"], own: Int[np.ndarray, " m"]
+    ) -> Int[np.ndarray, "m k"]:
+        """The nearest units by what states show, a state's own unit aside. (m, k)
+
+        Standardised, Euclidean. Where a unit has a gap, the distance is that expected of a unit
+        drawn from all.
+        """
+        here = self.scaling.standardise(self.world.values)
+        there = self.scaling.standardise(visible)
+        known, gap = ~np.isnan(there), np.isnan(here)
+        here, there = np.nan_to_num(here), np.nan_to_num(there)
+        square = np.where(gap, 1.0, here**2)
+        others = len(here) - bool((own >= 0).any())
+        k, found = min(self.count, others), []
+        at_once = max(1, DISTANCES_AT_ONCE // len(here))
+        for start in range(0, len(there), at_once):
+            part = slice(start, start + at_once)
+            distance = known[part].astype(np.float64) @ square.T - 2 * there[part] @ here.T
+            itself = own[part]
+            mine = np.flatnonzero(itself >= 0)
+            distance[mine, itself[mine]] = np.inf
+            found.append(np.argpartition(distance, k - 1, axis=1)[:, :k])
+        return np.concatenate(found) if found else np.zeros((0, k), dtype=np.int64)
+
+    def rises(
+        self, near: Int[np.ndarray, "m k"], known: Bool[np.ndarray, " a"]
+    ) -> tuple[Float[np.ndarray, "m M"], Bool[np.ndarray, "M a"]]:
+        """Mean rise of the neighbours' loss by each further set; infinite where none has it.
+
+        Returns:
+            The rises (below zero where a set tells something), and the further panels of each set.
+        """
+        further = np.unique(self.sets & ~known, axis=0)
+        further = further[further.any(axis=1)]
+        further = further[np.argsort(further.sum(axis=1), kind="stable")]
+        before, rises = self.loss(known), np.full((len(near), len(further)), np.inf)
+        for k, more in enumerate(further):
+            has = self.world.available[:, more].sum(axis=1) == more.sum()
+            weight = has[near]
+            total = np.where(weight, (self.loss(known | more) - before)[near], 0.0).sum(axis=1)
+            count = weight.sum(axis=1)
+            np.divide(total, count, out=rises[:, k], where=count > 0)
+        return rises, further
+
+
+def next_panels(
+    oracle: Neighbours,
+    visible: Float[np.ndarray, "m d"],
+    acquired: Bool[np.ndarray, "m a"],
+    available: Bool[np.ndarray, "m a"],
+    weight: Float[np.ndarray, " m"],
+    own: Int[np.ndarray, " m"],
+) -> Int[np.ndarray, " m"]:
+    """The panel to buy in each state, −1 where nothing pays. (m,)
+
+    Of the set whose fall of loss exceeds its price by most, the panel that is best alone.
+
+    Args:
+        oracle: where it is looked up.
+        visible: what states show. (m, d)
+        acquired: panels. (m, a)
+        available: panels that can be had. (m, a)
+        weight: worth of a unit of price, in the unit of the loss. (m,)
+        own: number of the state's unit among the oracle's, −1 for others. (m,)
+    """
+    cost, adds = oracle.world.action_cost, oracle.world.adds
+    panel = np.full(len(acquired), -1, dtype=np.int64)
+    open_panels = available & ~acquired & adds_column(adds, acquired)
+    places = np.unique(acquired, axis=0, return_inverse=True)
+    for number, known in enumerate(places[0]):
+        rows = np.flatnonzero((places[1].reshape(-1) == number) & open_panels.any(axis=1))
+        if not rows.size:
+            continue
+        alike = np.column_stack([np.nan_to_num(visible[rows], nan=np.inf), own[rows]])
+        first, place = np.unique(alike, axis=0, return_index=True, return_inverse=True)[1:]
+        near = oracle.nearest(visible[rows[first]], own[rows[first]])
+        rises, further = oracle.rises(near, known)
+        rises = rises[place.reshape(-1)]
+        allowed = ~(further[None] & ~open_panels[rows][:, None]).any(axis=2)
+        price = weight[rows, None] * (further @ cost)
+        net = np.where(allowed, rises + price, np.inf)
+        best = net.argmin(axis=1)
+        goes = net[np.arange(len(rows)), best] < 0
+        panel[rows[goes]] = _best_alone(net, further, best)[goes]
+    return panel
+
+
+def _best_alone(
+    net: Float[np.ndarray, "m M"], further: Bool[np.ndarray, "M a"], best: Int[np.ndarray, " m"]
+) -> Int[np.ndarray, " m"]:
+    """Of the best set the panel whose own set is best; where none is tried, its first one."""
+    alone = np.full((len(net), further.shape[1]), np.finfo(np.float64).max)
+    for k in np.flatnonzero(further.sum(axis=1) == 1):
+        alone[:, further[k].argmax()] = np.minimum(net[:, k], np.finfo(np.float64).max)
+    return np.where(further[best], alone, np.inf).argmin(axis=1)
+
+
+def belief_of(log_odds: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Probability, rounded as all beliefs of trees are. (n,)"""
+    return np.round(1 / (1 + np.exp(-log_odds)), DIGITS)
+
+
+def oracle_of(
+    beliefs: MaskedBeliefs,
+    drawn: Int[np.ndarray, " r"],
+    payoff: Payoff | None,
+    settings: Mapping[str, Any],
+) -> Neighbours:
+    """Some of the units that trees learnt from, to look up in.
+
+    Args:
+        beliefs: of the model of all sets.
+        drawn: the units.
+        payoff: whose loss is counted; None: logarithms.
+        settings: `sets`, `neighbours`.
+    """
+    rows = beliefs.rows
+    trees = replace(beliefs.trees, fold=beliefs.trees.fold[:, drawn])
+    world = rows.world.take(drawn)
+    world = replace(world, values=world.values.astype(np.float32).astype(np.float64))  # as stored
+    scaling = fit_scaling(world.values, unknown=True)
+    sets = tried_sets(rows, most=settings["sets"])
+    return Neighbours(world, trees, scaling, sets, payoff, settings["neighbours"])
+
+
+def tried_sets(rows: TreeRows, *, most: int) -> Bool[np.ndarray, "M a"]:
+    """All sets of panels if they are few, else single ones, all together, and some at random."""
+    a = rows.world.panels
+    if a <= MOST_ALL and 2**a - 1 <= most:
+        return all_sets(a)[1:]
+    size = rows.rng.integers(2, a, size=max(most - a - 1, 0))
+    place = rows.rng.random((len(size), a)).argsort(axis=1).argsort(axis=1)
+    sets = [np.eye(a, dtype=bool), np.ones((1, a), dtype=bool), place < size[:, None]]
+    return np.unique(np.concatenate(sets), axis=0)
+
+
+def price_weights(oracle: Neighbours, rows: TreeRows, count: int) -> Float[np.ndarray, " w"]:
+    """Worths of a unit of price, in nats, around what all panels tell for their price."""
+    panels = rows.world.panels
+    fall = oracle.loss(rows.bits(rows.base)) - oracle.loss(np.ones(panels, dtype=bool))
+    full = float(rows.price(range(panels)).mean())
+    shares = np.append(np.geomspace(*SHARES, count - 1), NOTHING)
+    return shares * max(float(fall.mean()), SMALLEST) / max(full, SMALLEST)
+
+
+def with_unit(
+    values: Float[np.ndarray, "m d"], unit: Int[np.ndarray, " m"]
+) -> Float32[np.ndarray, "m w"]:
+    """Readings: values, then the number of the unit among those looked up in. (m, d + 1)"""
+    return np.column_stack([values, unit]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnUnits:
+    """Readings of units some of which are looked up in, so that none is its own neighbour.
+
+    Attributes:
+        world: the units.
+        number: of each among those that are looked up in, or `STRANGER`. (n,)
+    """
+
+    world: World
+    number: Int[np.ndarray, " n"]
+
+    @property
+    def width(self) -> int:
+        """Entries of a reading, d + 1."""
+        return self.world.values.shape[1] + 1
+
+    def encode(
+        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Readings of m states. (m, d + 1)"""
+        return with_unit(self.world.visible(row, acquired), self.number[row])
+
+
+@dataclass(frozen=True, eq=False)
+class AacoPolicies(Reading):
+    """K rules that look up in the same units. Shapes: a panels.
+
+    Attributes:
+        oracle: where they look up.
+        base: panels without a price, bought at once. (a,)
+        weight: worth of a unit of price. (K,)
+        threshold: belief from which on a unit is called ill. (K,)
+    """
+
+    oracle: Neighbours
+    base: Bool[np.ndarray, " a"]
+    weight: Float[np.ndarray, " K"]
+    threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(why=self.why, threshold=self.threshold)
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.weight)
+
+    @cached_property
+    def _believer(self) -> TreeEnsemble:
+        return self.oracle.trees.ensemble
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """What the state shows, and that its unit is not looked up in. (m, d + 1)"""
+        return with_unit(values, np.full(len(acquired), STRANGER))
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        shape, a = acquired.shape[:2], acquired.shape[2]
+        flat, own, can = (
+            part.reshape(-1, part.shape[2]) for part in (reading, acquired, available)
+        )
+        weight = np.repeat(self.weight, shape[1])
+        first = can & ~own & self.base
+        panel, at_once = first.argmax(axis=1), first.any(axis=1)
+        rest = np.flatnonzero(~at_once)
+        panel[rest] = next_panels(
+            self.oracle, flat[rest, :-1].astype(np.float64), own[rest], can[rest], weight[rest],
+            flat[rest, -1].astype(np.int64),
+        )  # fmt: skip
+        panel = panel.reshape(shape)
+        return panel_or_stop(panel, panel >= 0, a)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities as the trees have them. (K, m, 2)"""
+        a = acquired.shape[2]
+        values = reading[..., :-1].reshape(-1, reading.shape[2] - 1)
+        ill = told(self._believer, values, acquired.reshape(-1, a))
+        ill = ill.round(DIGITS).reshape(acquired.shape[:2])
+        return np.stack([1 - ill, ill], axis=-1)
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What tells the rules apart, in words."""
+        del panels
+        what = "a nat" if self.oracle.payoff is None else "a unit of cost"
+        return [
+            f"the best set of panels, {what} being worth {1 / max(w, 1e-12):.3g} of price; ill "
+            f"from {100 * t:.3g} % on"
+            for w, t in zip(self.weight, self.threshold, strict=True)
+        ]
+
+    def why(
+        self,
+        member: int,
+        values: Float[np.ndarray, "m d"],
+        belief: Float[np.ndarray, "m 2"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+        law: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """Whether a set of panels pays among the units that are most alike, for each state."""
+        del member, values, acquired, available, layout
+        bought = ("no set of panels pays", "in the set of panels that pays most")
+        return [
+            f"risk {100 * risk:.3g} %: {bought[int(stop < 1)]} among the units most alike"
+            for risk, stop in zip(belief[:, 1].tolist(), law[:, -1].tolist(), strict=True)
+        ]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the rules are; `from_arrays` is the inverse."""
+        oracle, payoff = self.oracle, self.oracle.payoff
+        trees, gap = joined(oracle.trees.parts).to_arrays(), np.isnan(oracle.world.values)
+        return {
+            "weight": self.weight,
+            "threshold": self.threshold,
+            "base": self.base,
+            "sets": oracle.sets,
+            "payoff": np.zeros(2) if payoff is None else np.array([payoff.hit, payoff.alarm]),
+            "values": np.where(gap, 0.0, oracle.world.values).astype(np.float32),
+            "gap": gap,
+            "label": oracle.world.label,
+            "available": oracle.world.available,
+            "fold": oracle.trees.fold,
+            "counts": np.array([len(part.root) for part in oracle.trees.parts]),
+            "centre": oracle.scaling.centre,
+            "scale": oracle.scaling.scale,
+        } | {TREES + name: array for name, array in trees.items()}
+
+    @staticmethod
+    def from_arrays(
+        arrays: Mapping[str, np.ndarray], layout: Layout, *, neighbours: int
+    ) -> "AacoPolicies":
+        """The rules that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such rules; the sentence says where.
+        """
+        own = part_of(arrays, {name: name for name in arrays if not name.startswith(TREES)})
+        a, d = len(layout.actions), len(layout.columns)
+        stored = Stored("AACO policies", own)
+        stored.require(
+            {
+                "weight": Array("float64", ("K",), low=0.0),
+                "threshold": Array("float64", ("K",), above=0, high=1),
+                "base": Array("bool", (a,)),
+                "sets": Array("bool", ("M", a)),
+                "payoff": Array("float64", (2,), low=0.0),
+                "values": Array("float32", ("units", d)),
+                "gap": Array("bool", ("units", d)),
+                "label": Array("int64", ("units",), low=0, high=1),
+                "available": Array("bool", ("units", a)),
+                "fold": Array("int64", ("repeats", "units"), low=0),
+                "counts": Array("int64", ("parts",), low=1),
+                "centre": Array("float64", (d,)),
+                "scale": Array("float64", (d,), above=0),
+            }
+        )
+        trees = _trees(under(arrays, TREES), own, stored, columns=d + a)
+        n = len(own["label"])
+        values = np.where(own["gap"], np.nan, own["values"].astype(np.float64))
+        world = World(
+            "blocked", 0, np.arange(n), values, layout.provides, layout.free_columns,
+            own["available"], own["label"], layout.action_cost, 2, 2,
+        )  # fmt: skip
+        payoff = None if not own["payoff"].all() else Payoff(*map(float, own["payoff"]))
+        oracle = Neighbours(
+            world, trees, Scaling(own["centre"], own["scale"]), own["sets"], payoff, neighbours
+        )
+        return AacoPolicies(oracle, own["base"], own["weight"], own["threshold"])
+
+
+def _trees(
+    arrays: Mapping[str, np.ndarray],
+    own: Mapping[str, np.ndarray],
+    stored: Stored,
+    *,
+    columns: int,
+) -> FoldedTrees:
+    """Trees of each repeat and fold."""
+    ensemble = TreeEnsemble.from_arrays(arrays)
+    if (ensemble.columns, ensemble.classes) != (columns, 2):
+        raise Stored("trees", arrays).refusal(
+            f"read {ensemble.columns} columns and tell {ensemble.classes} classes; allowed: "
+            f"{columns} and 2"
+        )
+    counts, fold = own["counts"], own["fold"]
+    if int(counts.sum()) != len(ensemble.root) or len(counts) % len(fold):
+        raise stored.refusal(
+            f"counts {counts.sum()} trees in {len(counts)} parts of {len(fold)} repeats; there are "
+            f"{len(ensemble.root)} trees"
+        )
+    stored.require_between("fold", 0, len(counts) // len(fold) - 1)
+    return FoldedTrees(split_ensemble(ensemble, counts), fold)
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -67,7 +499,7 @@ def learn(
     return Learned(policies.to_arrays(), curve)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> AacoPolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> AacoPolicies:
     """The rules, and the units that they look up in."""
     return AacoPolicies.from_arrays(
         trained(stored, "aaco"), layout, neighbours=settings["neighbours"]

@@ -1,21 +1,346 @@
 """The kind `cascade`: boosted trees per set of panels, and windows of belief that lead to the next.
 
-Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+Sets of panels one after the other, each bought if the belief is in a window. Learns on blocked
+records for the table's own costs, and in `diagnosis` for a score within budgets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Float32, Int
+from scipy.special import expit
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
-from frugal.acquire.train.cascade import fit_cascades
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.stacked_beliefs import FoldedNetwork
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.train.cascade import Cascade, fit_cascades
+from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.tree_sets import (
+    NETWORK,
+    FoldedNetwork,
+    SetBeliefs,
+    Stack,
+    StackedBeliefs,
+    TreeRows,
+)
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
+from frugal.core.stored import Array, Stored, part_of, under
+from frugal.learn.cross_fitted_trees import log_odds_of
+from frugal.learn.linear_parts import LinearPart
+from frugal.learn.tree_scoring import predict_proba
+from frugal.learn.trees import TreeEnsemble
+
+TREES = "trees."  # prefix of a model's arrays, before its number
+LINEAR = "linear."  # of the regression of the model of this number
+MEMBERS = ("sets", "model", "low", "high", "threshold")  # with a row for each cascade
+NO_END = 2.0  # a window's upper end where it has none
+
+
+@dataclass(frozen=True, eq=False)
+class CascadePolicies(Reading):
+    """K cascades of s sets. Shapes: a panels, M models.
+
+    A state belongs to the first set of its cascade that contains what was acquired; panels of no
+    set are not looked at. Its belief is that of this set's trees. If panels of the set are left,
+    the cheapest is bought; else the next set that offers something, while the windows on the way
+    hold the belief.
+
+    Attributes:
+        sets: each contains the one before. (K, s, a)
+        model: of each set. (K, s)
+        low: belief from which on the next set is bought. (K, s)
+        high: below which it is; the last set's window is empty. (K, s)
+        threshold: belief from which on a unit is called ill. (K,)
+        ensembles: the models.
+        cost: of the panels. (a,)
+        stack: a network that tells of every set beside its model; None: models alone.
+        linear: a regression for each model; none: models alone.
+    """
+
+    sets: Bool[np.ndarray, "K s a"]
+    model: Int[np.ndarray, "K s"]
+    low: Float[np.ndarray, "K s"]
+    high: Float[np.ndarray, "K s"]
+    threshold: Float[np.ndarray, " K"]
+    ensembles: Sequence[TreeEnsemble]
+    cost: Float[np.ndarray, " a"]
+    stack: Stack | None = None
+    linear: Sequence[LinearPart] = ()
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, why=self.why, threshold=self.threshold)
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.sets)
+
+    def member(self, k: int) -> "CascadePolicies":
+        """One of them alone, with all models."""
+        own = {name: getattr(self, name)[[k]] for name in MEMBERS}
+        return replace(self, **own)
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """What the state shows, as trees read it. (m, d)"""
+        del acquired
+        return values.astype(np.float32)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        stage = self._stage(acquired)
+        belief, left = self._belief(reading, stage), available & ~acquired
+        going = np.ones(stage.shape, dtype=bool)
+        wanted = np.zeros_like(left)
+        for t in range(self.sets.shape[1]):
+            offered = left & self.sets[:, None, t]
+            here = going & (t >= stage)
+            buys = here & offered.any(axis=2)
+            wanted |= offered & buys[..., None]
+            within = (belief >= self.low[:, None, t]) & (belief < self.high[:, None, t])
+            going &= ~here | (~buys & within)
+        panel = np.where(wanted, self.cost, np.inf).argmin(axis=2)
+        return panel_or_stop(panel, np.any(wanted, axis=2), acquired.shape[2])
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities as the trees have them. (K, m, 2)"""
+        ill = self._belief(reading, self._stage(acquired))
+        return np.stack([1 - ill, ill], axis=-1)
+
+    def _stage(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
+        """Number of the first set that contains what was acquired of the last."""
+        own = acquired & self.sets[:, None, -1]
+        return np.stack(
+            [(own <= self.sets[:, None, t]).all(axis=2) for t in range(self.sets.shape[1])], axis=2
+        ).argmax(axis=2)
+
+    def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
+        model = np.take_along_axis(self.model, stage, axis=1)
+        return told_by_models(self.ensembles, model, reading, self.stack, self.linear)
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What each cascade does, in words."""
+        return [self._sentence(k, panels) for k in range(self.members)]
+
+    def _sentence(self, k: int, panels: Sequence[str]) -> str:
+        said = []
+        for t in range(self.sets.shape[1]):
+            if t and self.low[k, t - 1] >= self.high[k, t - 1]:
+                break  # nobody comes to the sets that follow
+            before = self.sets[k, t - 1] if t else np.zeros_like(self.sets[k, t])
+            names = [panels[int(j)] for j in np.flatnonzero(self.sets[k, t] & ~before)]
+            if names:
+                within = _range(self.low[k, t - 1], self.high[k, t - 1]) if t else ""
+                said.append(" + ".join(names) + within)
+        ordered = "; then ".join(said) or "no panel"
+        return f"{ordered}; positive from {100 * self.threshold[k]:.3g} % on"
+
+    def why(
+        self,
+        member: int,
+        values: Float[np.ndarray, "m d"],
+        belief: Float[np.ndarray, "m 2"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+        law: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """The risk in each state, and the window that leads to the decision or ends the search."""
+        del values, law
+        names = np.array([panel.name for panel in layout.actions], dtype=object)
+        states = zip(belief[:, 1].tolist(), acquired, available, strict=True)
+        return [self._why(member, risk, own, own | ~can, names) for risk, own, can in states]
+
+    def _why(
+        self, k: int, risk: float, own: np.ndarray, closed: np.ndarray, names: np.ndarray
+    ) -> str:
+        said, within = f"risk {100 * risk:.3g} %", ""
+        stage = int((own & self.sets[k, -1] <= self.sets[k]).all(axis=1).argmax())
+        for t in range(stage, self.sets.shape[1]):
+            low, high = float(self.low[k, t]), float(self.high[k, t])
+            if (self.sets[k, t] & ~closed).any():
+                before = self.sets[k, t - 1] if t else np.zeros_like(own)
+                begun = names[own & self.sets[k, t] & ~before]
+                if within:
+                    return f"{said}: bought{within}"
+                return f"goes with {' + '.join(begun)}" if len(begun) else "bought for everyone"
+            if low >= high:
+                break
+            if not low <= risk < high:
+                end = f"below {100 * low:.3g} %" if risk < low else f"{100 * high:.3g} % or more"
+                return f"{said}, {end}: nothing more is bought"
+            within = _range(low, high) or " for everyone"
+        return f"{said}: no further panel"
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policies are; `from_arrays` is the inverse."""
+        own = {name: getattr(self, name) for name in MEMBERS}
+        trees = {
+            f"{TREES}{k}.{name}": array
+            for k, ensemble in enumerate(self.ensembles)
+            for name, array in ensemble.to_arrays().items()
+        }
+        linear = {
+            f"{LINEAR}{k}.{name}": array
+            for k, part in enumerate(self.linear)
+            for name, array in part.to_arrays().items()
+        }
+        return own | trees | linear | (self.stack.to_arrays() if self.stack else {})
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "CascadePolicies":
+        """The policies that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such policies; the sentence says where.
+        """
+        names = [name for name in arrays if not name.startswith((TREES, NETWORK, LINEAR))]
+        own = part_of(arrays, {name: name for name in names})
+        stored = Stored("cascade", own)
+        stored.require(
+            {
+                "sets": Array("bool", ("K", "sets", len(layout.actions))),
+                "model": Array("int64", ("K", "sets"), low=0),
+                "low": Array("float64", ("K", "sets"), low=0.0, high=1.0),
+                "high": Array("float64", ("K", "sets"), low=0.0, high=NO_END),
+                "threshold": Array("float64", ("K",), above=0, high=1),
+            }
+        )
+        ensembles = stored_ensembles(arrays, layout)
+        if int(own["model"].max()) >= len(ensembles):
+            raise stored.refusal(
+                f"names the model {own['model'].max()}; there are {len(ensembles)}, from 0 on"
+            )
+        if (own["sets"][:, :-1] > own["sets"][:, 1:]).any():
+            raise stored.refusal("has a set that does not contain the one before it")
+        return CascadePolicies(
+            own["sets"], own["model"], own["low"], own["high"], own["threshold"], ensembles,
+            layout.action_cost, Stack.from_arrays(arrays, columns=len(layout.columns)),
+            stored_regressions(arrays, len(layout.columns), len(ensembles)),
+        )  # fmt: skip
+
+
+def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learned:
+    """What cascades leave: their windows, and the trees of their sets, each stored once.
+
+    `mean_return` of the curve is the score of each, out of fold.
+    """
+    used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
+    ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
+    parts = {id(beliefs.of(one).ensemble): beliefs.part(one) for one in used}
+    number = {key: k for k, key in enumerate(ensembles)}
+    length = max(len(c.path) for c in cascades)
+
+    def padded(entries: Sequence[Any], last: Any) -> list[Any]:
+        return [*entries, *[last] * (length - len(entries))]
+
+    policies = CascadePolicies(
+        np.stack([[beliefs.rows.bits(s) for s in padded(c.path, c.path[-1])] for c in cascades]),
+        np.array([[number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
+                  for c in cascades]),
+        np.array([padded(c.low, 1.0) for c in cascades]),
+        np.minimum([padded(c.high, 1.0) for c in cascades], NO_END),
+        np.array([c.threshold for c in cascades]),
+        tuple(ensembles.values()),
+        beliefs.rows.world.action_cost,
+        beliefs.stack if isinstance(beliefs, StackedBeliefs) else None,
+        tuple(part for part in parts.values() if part is not None),
+    )  # fmt: skip
+    curve = pd.DataFrame(
+        {
+            "transitions": [len(beliefs.rows.world)] * len(cascades),
+            "mean_return": [c.score for c in cascades],
+            "acquisition_cost": [c.price for c in cascades],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
+
+
+def told_by_models(
+    ensembles: Sequence[TreeEnsemble],
+    model: Int[np.ndarray, "K m"],
+    reading: Float32[np.ndarray, "K m d"],
+    stack: Stack | None,
+    linear: Sequence[LinearPart] = (),
+) -> Float[np.ndarray, "K m"]:
+    """Probability of illness by the model of each state and its regression. (K, m)"""
+    belief = np.empty(model.shape)
+    for k, ensemble in enumerate(ensembles):
+        asked = model == k
+        if asked.any():
+            rows = reading[asked]
+            belief[asked] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[:, 1]
+            if linear:
+                odds = log_odds_of(belief[asked])
+                belief[asked] = expit(linear[k].log_odds(odds, rows.astype(np.float64)))
+    if stack is None:
+        return belief
+    values = reading.reshape(-1, reading.shape[2]).astype(np.float64)
+    return stack.probability(belief.ravel(), values).reshape(belief.shape)
+
+
+def _range(low: float, high: float) -> str:
+    """A window of belief in words."""
+    if low <= 0 and high > 1:
+        return ""
+    if high > 1:
+        return f" if the risk is {100 * low:.3g} % or more"
+    if low <= 0:
+        return f" if the risk is below {100 * high:.3g} %"
+    return f" if the risk is {100 * low:.3g} to {100 * high:.3g} %"
+
+
+def stored_regressions(
+    arrays: Mapping[str, np.ndarray], columns: int, models: int
+) -> tuple[LinearPart, ...]:
+    """The regressions among a bundle's arrays, one for each model; none if there are none.
+
+    Raises:
+        DataError: one is no regression on so many columns, or a model has none.
+    """
+    parts = [under(arrays, f"{LINEAR}{k}.") for k in range(models)]
+    if not any(parts):
+        return ()
+    return tuple(LinearPart.from_arrays(part, columns=columns) for part in parts)
+
+
+def stored_ensembles(arrays: Mapping[str, np.ndarray], layout: Layout) -> tuple[TreeEnsemble, ...]:
+    """The models among a bundle's arrays, in the order of their numbers.
+
+    Raises:
+        DataError: one is no ensemble, or is for other columns or classes.
+    """
+    count = len({name.split(".")[1] for name in arrays if name.startswith(TREES)})
+    found = []
+    for k in range(count):
+        part = under(arrays, f"{TREES}{k}.")
+        ensemble = TreeEnsemble.from_arrays(part)
+        own, wanted = (ensemble.columns, ensemble.classes), (len(layout.columns), 2)
+        if own != wanted:
+            raise Stored("trees", part).refusal(
+                f"are for {own[0]} columns and {own[1]} classes; allowed: {wanted[0]} and 2"
+            )
+        found.append(ensemble)
+    return tuple(found)
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -36,7 +361,7 @@ def learn(
     )
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CascadePolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CascadePolicies:
     """The trained cascades."""
     del settings
     return CascadePolicies.from_arrays(trained(stored, "cascade"), layout)

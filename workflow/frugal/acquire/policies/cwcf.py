@@ -15,20 +15,17 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Float32
 
-from frugal.acquire.acquisition import BatchedAcquisition
+from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
-from frugal.acquire.rewards import DiagnosisReward
-from frugal.acquire.train.lockstep_dqn import fit_dqn
-from frugal.acquire.train.q_networks import QNetworks
+from frugal.acquire.train.lockstep_dqn import QNetworks, fit_dqn
 from frugal.config.learners import DqnSettings
 from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
-from frugal.core.stored import Array, under
-from frugal.core.stored import Stored as Checked
+from frugal.core.stored import Array, Stored, under
 from frugal.core.world import StateEncoder, World
 
 SMALLEST_WORTH = 1e-9  # of a probability read off a value, before it is scaled
@@ -199,13 +196,13 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     return Learned(arrays, curve)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CwcfPolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPolicies:
     """The trained network."""
     del settings
     stored = trained(stored, "cwcf")
     network, d = under(stored, NETWORK), len(layout.columns)
     own = {name: array for name, array in stored.items() if not name.startswith(NETWORK)}
-    Checked("CWCF policy", own).require(
+    Stored("CWCF policy", own).require(
         {
             "centre": Array("float64", (d,)),
             "scale": Array("float64", (d,), above=0),

@@ -1,11 +1,13 @@
 """Trained diagnosis policies of K learners: belief about the classes, and the next action.
 
-What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays. It knows completed rows
-and panel bits; no labels, no rewards, no training.
+What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays; and a boosted model as
+its belief: one for all learners, fitted to rows with panels hidden at random, and again, from time
+to time, to these and to the states that the learners visited [diagnosis, sec. 5.3]. Of a training
+unit trees tell that did not see it. Knows completed rows, panel bits and worlds; no rewards.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from typing import Any
 
@@ -15,15 +17,10 @@ from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
-from frugal.acquire.train.actor_critic import ActorCritic
-from frugal.acquire.train.boosted_beliefs import (
-    MODEL,
-    TREES,
-    ToldBeliefs,
-    believed_states,
-)
-from frugal.acquire.train.lockstep_classifier import Classifiers
-from frugal.acquire.train.masked_trees import told
+from frugal.acquire.train.lockstep_ppo import ActorCritic
+from frugal.acquire.train.state_classifier import Classifiers
+from frugal.acquire.train.tree_sets import TreeRows, fit_masked, told
+from frugal.config.learners import BoostedSettings
 from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored, under
@@ -31,9 +28,141 @@ from frugal.core.world import StateEncoder, World, adds_column
 from frugal.learn.imputer_kinds import Imputer
 from frugal.learn.trees import TreeEnsemble
 
+TREES = "trees."  # prefix of a model's arrays, before its number
+MODEL = "model"  # of each learner, by number
+Believer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 CLASSIFIER = "classifier."  # prefix of the classifier's weights among a policy's
 SELECTOR = ("policy.", "value.")  # prefixes of the panel selector's
 THRESHOLD = "threshold"  # of the belief, among the weights of policies whose verdict it is
+
+
+@dataclass(frozen=True, eq=False)
+class ToldBeliefs:
+    """Beliefs that stand behind the completed row in a reading, one of each of M models.
+
+    Attributes:
+        model: that each learner goes by. (K,)
+        models: M.
+    """
+
+    model: Int[np.ndarray, " K"]
+    models: int
+
+    def probabilities(self, beliefs: Float[Tensor, "K m M"]) -> Float[Tensor, "K m 2"]:
+        """Class probabilities of each learner's states. (K, m, 2)"""
+        place = torch.from_numpy(self.model)[:, None, None].expand(-1, beliefs.shape[1], 1)
+        ill = beliefs.gather(2, place)
+        return torch.cat([1 - ill, ill], dim=2)
+
+
+@dataclass(frozen=True, eq=False)
+class BelievedStates:
+    """Readings of states: the completed row, and what each model believes.
+
+    Attributes:
+        completed: rows as an imputer completes them.
+        believers: of (unit, panels) each tells the probability of illness.
+    """
+
+    completed: StateEncoder
+    believers: Sequence[Believer]
+
+    @property
+    def width(self) -> int:
+        """Entries of a reading, d + M."""
+        return self.completed.width + len(self.believers)
+
+    def encode(
+        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Readings of m states. (m, d + M)"""
+        beliefs = [believe(row, acquired) for believe in self.believers]
+        parts = [self.completed.encode(row, acquired), *(p[:, None] for p in beliefs)]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def believed_states(
+    completed: StateEncoder, world: World, models: Sequence[TreeEnsemble]
+) -> BelievedStates:
+    """Readings of units that no tree saw."""
+
+    def of(model: TreeEnsemble) -> Believer:
+        return lambda row, acquired: told(model, world.visible(row, acquired), acquired)
+
+    return BelievedStates(completed, [of(model) for model in models])
+
+
+class BoostedBelief:
+    """The model while SM-DDPO learns.
+
+    Attributes:
+        settings: how it is fitted.
+        models: every one that was fitted; the last tells now.
+    """
+
+    def __init__(
+        self,
+        train: World,
+        also: World | None,
+        settings: BoostedSettings,
+        rng: np.random.Generator,
+    ) -> None:
+        """Fit it to rows with panels hidden at random.
+
+        Args:
+            train: units of the decision process.
+            also: further units that only trees learn from.
+            settings: how.
+            rng: folds, panels that are hidden, and the trees' draws.
+        """
+        self.settings, self._train = settings, train
+        world = train if also is None else _together(train, also)
+        self._rows = TreeRows(world, np.ones(len(world), dtype=bool), settings.boosting, rng)
+        self.models: list[TreeEnsemble] = []
+        self._fit(None)
+
+    def refit(self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]) -> None:
+        """Fit it anew, to states that were visited, too."""
+        self._fit((row, acquired))
+
+    @property
+    def enough(self) -> int:
+        """Visited states that weigh as much as the others."""
+        return self.settings.copies * len(self._rows.world)
+
+    def of_training(self, completed: StateEncoder) -> BelievedStates:
+        """Readings of the training units, by the trees of now that did not see them."""
+        return BelievedStates(completed, [self._out_of_fold])
+
+    def of_others(self, completed: StateEncoder, world: World) -> BelievedStates:
+        """Readings of other units, by all trees of now."""
+        return BelievedStates(
+            completed, [lambda row, got: told(self.models[-1], world.visible(row, got), got)]
+        )
+
+    def arrays(self, numbers: Sequence[int]) -> dict[str, np.ndarray]:
+        """Some of the models by name."""
+        return {
+            f"{TREES}{k}.{name}": array
+            for k, number in enumerate(numbers)
+            for name, array in self.models[number].to_arrays().items()
+        }
+
+    def _fit(self, visited: tuple[np.ndarray, np.ndarray] | None) -> None:
+        self._now = fit_masked(self._rows, copies=self.settings.copies, visited=visited)
+        self.models.append(self._now.ensemble)
+
+    def _out_of_fold(self, row: np.ndarray, acquired: np.ndarray) -> np.ndarray:
+        return self._now.at(row, acquired)
+
+
+def _together(one: World, other: World) -> World:
+    """Units of both."""
+    parts = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)])
+        for name in ("row_id", "values", "available", "label")
+    }
+    return replace(one, **parts)
 
 
 @dataclass(frozen=True, eq=False)

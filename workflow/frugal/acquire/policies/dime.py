@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.panel_networks import Walk
-from frugal.acquire.policies.network_policies import NetworkPolicies, learned_networks
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.network_rules import Believers, fit_rules, walks
-from frugal.acquire.train.payoff import Objective
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.policies.panel_networks import (
+    Believers,
+    ChooserWalk,
+    NetworkPolicies,
+    fit_rules,
+    learned_networks,
+    walks,
+)
+from frugal.acquire.train.payoff import Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import FoldedRows
 from frugal.core.layout import Layout
 
@@ -29,8 +33,11 @@ def learn(
     rows: FoldedRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
-    from frugal.acquire.train.dime import DimeSettings, DimeTraining  # torch is slow to import
-    from frugal.acquire.train.network_episodes import Units
+    from frugal.acquire.train.panel_choosers import (  # torch is slow to import
+        DimeSettings,
+        DimeTraining,
+        Units,
+    )
 
     believers, folds = Believers.of(rows, settings["network"]), settings["folds"]
     how = DimeSettings(
@@ -51,7 +58,7 @@ def learn(
     return learned_networks(networks, np.zeros(1), rules, transitions=steps)
 
 
-def levels(way: Walk, count: int) -> list[float]:
+def levels(way: ChooserWalk, count: int) -> list[float]:
     """From the one at which all is bought to one at which nothing is, at even shares of steps."""
     met = way.margin[np.isfinite(way.margin)]
     if not met.size:
@@ -59,7 +66,7 @@ def levels(way: Walk, count: int) -> list[float]:
     return np.unique([ALL, *np.quantile(met, np.linspace(0, 1, count - 1))]).tolist()
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> NetworkPolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> NetworkPolicies:
     """The trained rules."""
     del settings
     return NetworkPolicies.from_arrays(trained(stored, "dime"), layout, "values")

@@ -1,23 +1,31 @@
-"""The kind `dqn`: deep Q-learning on blocked records  [afape, sec. A.11].
+"""The kind `dqn`: deep Q-learning on blocked records [afape, sec. A.11].
 
-Reward: −(cost of a panel), and at the end −(misclassification cost of the classifier's decision
-with what was acquired); divided by the dearest misclassification, so that values are about 1.
+It takes the action of the largest value among the allowed ones, and stops where that is "stop".
+The policy is weights in, decisions out. Rewards are −(cost of a panel), and at the end
+−(misclassification cost of the classifier's decision), divided by the dearest misclassification, so
+that values are about 1.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, Float, Float32
 
-from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.q_policy import QPolicy
-from frugal.acquire.rewards import StopReward
+from frugal.acquire.acquisition import BatchedAcquisition, StopReward
+from frugal.acquire.encoders import ValuesEncoder, observe_values
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.config.learners import DqnSettings
+from frugal.core.episodes import Traits
+from frugal.core.errors import DataError
 from frugal.core.layout import Layout
+from frugal.core.scaling import Scaling
+from frugal.core.stored import Array, Stored
 from frugal.learn.tree_scoring import (
     MAX_ACTIONS_TABULATED,
     expected_cost_prediction,
@@ -25,8 +33,142 @@ from frugal.learn.tree_scoring import (
     predict_proba_all_sets,
 )
 
+# TC frugal.acquire.policies.dqn
 if TYPE_CHECKING:
     from frugal.acquire.train.lockstep_dqn import DqnFit
+
+SCALING = ("centre", "scale", "column_bits")
+
+
+@dataclass(frozen=True, eq=False)
+class QPolicy(SingleWithoutVerdict):
+    """Greedy policy of one Q-network  [afape, sec. A.11]. Shapes: d columns, a panels.
+
+    Values are computed in float64, so that the same state gets the same action in batches of any
+    size, ties of float32 rounding included.
+
+    Attributes:
+        weights: of layer i, "i.weight" (in, out) and "i.bias" (1, out); the last is the head, and
+            with "value.weight", "value.bias" the advantages of a dueling network.
+        centre: subtracted from values before they are read. (d,)
+        scale: then divides them. (d,)
+        column_bits: whether the network reads the known bits of columns.
+    """
+
+    weights: Mapping[str, Float32[np.ndarray, "_ _"]]
+    centre: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    column_bits: bool
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, compares="value (1: the dearest error)", weigh=self.weigh)
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """1 for the allowed action of the largest value, the lowest of equals. (1, m, a + 1)"""
+        score = self.weigh(values, acquired, available)
+        return np.eye(score.shape[2])[score.argmax(axis=2)]
+
+    def weigh(
+        self,
+        values: Float[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """Value of each allowed action, −∞ for the others. (1, m, a + 1)"""
+        visible = Scaling(self.centre, self.scale).standardise(values[0])
+        observation = observe_values(visible, acquired[0], column_bits=self.column_bits)
+        allowed = np.pad(available[0] & ~acquired[0], ((0, 0), (0, 1)), constant_values=True)
+        return np.where(allowed, self.action_values(observation), -np.inf)[None]
+
+    def action_values(self, observation: Float32[np.ndarray, "n w"]) -> Float[np.ndarray, "n A"]:
+        """Q(s, ·) by the network, in the unit of the reward it was trained on. (n, a + 1)"""
+        top = observation.astype(np.float64)
+        *hidden, head = self._layers
+        for weight, bias in hidden:
+            top = np.maximum(top @ weight + bias, 0.0)
+        values = top @ head[0] + head[1]
+        if "value.weight" not in self.weights:
+            return values
+        worth = top @ self.weights["value.weight"].astype(np.float64) + self.weights["value.bias"]
+        return worth + values - values.mean(axis=1, keepdims=True)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policy is, as named arrays; `from_arrays` is the exact inverse."""
+        return dict(self.weights) | {
+            "centre": self.centre,
+            "scale": self.scale,
+            "column_bits": np.array([self.column_bits], dtype=np.uint8),
+        }
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray]) -> "QPolicy":
+        """The policy that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such policy; the sentence says where.
+        """
+        _require_policy(arrays)
+        return QPolicy(
+            {name: array for name, array in arrays.items() if name not in SCALING},
+            arrays["centre"],
+            arrays["scale"],
+            bool(arrays["column_bits"][0]),
+        )
+
+    def require_layout(self, table: Layout) -> "QPolicy":
+        """The same policy, if it was trained on a table of these columns and panels.
+
+        Raises:
+            DataError: it has another number of columns or panels.
+        """
+        own = len(self.centre), self._layers[-1][1].shape[1] - 1
+        wanted = len(table.columns), len(table.actions)
+        if own != wanted:
+            raise DataError(
+                f"the stored Q-network policy is for {own[0]} columns and {own[1]} panels; the "
+                f"table has {wanted[0]} and {wanted[1]}"
+            )
+        return self
+
+    @cached_property
+    def _layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        count = sum(name.split(".")[0].isdigit() for name in self.weights) // 2
+        pairs = ((self.weights[f"{i}.weight"], self.weights[f"{i}.bias"]) for i in range(count))
+        return [(weight.astype(np.float64), bias.astype(np.float64)) for weight, bias in pairs]
+
+
+def _require_policy(arrays: Mapping[str, np.ndarray]) -> None:
+    """Layers that fit one another, a scale above 0, and inputs that fit columns and panels."""
+    stored = Stored("Q-network policy", arrays)
+    layers = next(i for i in count() if f"{i}.weight" not in arrays)
+    expected = {
+        "0.weight": Array("float32", ("inputs", "layer 0")),
+        "centre": Array("float64", ("columns",)),
+        "scale": Array("float64", ("columns",), above=0),
+        "column_bits": Array("uint8", (1,), low=0, high=1),
+    }
+    for i in range(layers):
+        entering = f"layer {i - 1}" if i else "inputs"
+        expected[f"{i}.weight"] = Array("float32", (entering, f"layer {i}"))
+        expected[f"{i}.bias"] = Array("float32", (1, f"layer {i}"))
+    if "value.weight" in arrays:
+        top = f"layer {layers - 2}" if layers > 1 else "inputs"
+        expected["value.weight"] = Array("float32", (top, 1))
+        expected["value.bias"] = Array("float32", (1, 1))
+    size = stored.require(expected)
+    panels, d = size[f"layer {layers - 1}"] - 1, size["columns"]
+    wanted = d * (1 + int(arrays["column_bits"][0])) + panels
+    if size["inputs"] != wanted:
+        raise stored.refusal(
+            f"reads {size['inputs']} inputs; allowed: {wanted}, for {d} columns and {panels} panels"
+        )
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -81,7 +223,7 @@ def _curve(found: "DqnFit", settings: "DqnSettings", unit: float) -> pd.DataFram
     )
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> QPolicy:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> QPolicy:
     """The trained network."""
     del settings
     return QPolicy.from_arrays(trained(stored, "dqn")).require_layout(layout)

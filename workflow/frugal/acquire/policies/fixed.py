@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, Stored
-from frugal.acquire.reading import panel_or_stop
-from frugal.acquire.single import SingleWithoutVerdict
+from frugal.acquire.kinds import AgentKind, Saved
+from frugal.acquire.reading import SingleWithoutVerdict, panel_or_stop
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
@@ -50,7 +49,7 @@ class FixedPolicy(SingleWithoutVerdict):
         return result
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> FixedPolicy:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> FixedPolicy:
     """The panels of the settings.
 
     Raises:

@@ -2,22 +2,218 @@
 
 The panels are all, none, or the set of least cost found by forward search; `constant` reads
 nothing and decides by the classes' shares. Learns on blocked records for the table's own costs, and
-in `diagnosis` for a score within budgets. A label of more than two classes is one of costs alone.
+in `diagnosis` for a score within budgets. Of more than two classes each has its own models, which
+predict it against all others; their probabilities are scaled to sum to 1, and the class of least
+expected cost is predicted; such a label is one of costs alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Float32
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
-from frugal.acquire.policies.class_sets import ClassSet, fit_class_set
-from frugal.acquire.train.cascade import fit_fixed_sets
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
+from frugal.acquire.reading import Reading
+from frugal.acquire.train.cascade import LEAST_ROWS, fit_fixed_sets
+from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.tree_sets import (
+    ConstantBeliefs,
+    PanelSet,
+    SetBeliefs,
+    TreeRows,
+    boosting_of,
+)
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
+from frugal.core.stored import Array, Stored, part_of
+
+ERRORS = "errors"  # name of the array of their costs
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSet(Reading):
+    """The same panels for every unit. k classes.
+
+    Attributes:
+        of_class: k members, each this set with the models of one class against all others.
+        errors: cost of predicting a class (column) for a unit of a class (row). (k, k)
+    """
+
+    of_class: CascadePolicies
+    errors: Float[np.ndarray, "k k"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, why=self.why)
+
+    @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """What the state shows, as trees read it. (m, d)"""
+        return self.of_class.read(values, acquired)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "1 m d"],
+        acquired: Bool[np.ndarray, "1 m a"],
+        available: Bool[np.ndarray, "1 m a"],
+    ) -> Float[np.ndarray, "1 m a+1"]:
+        """1 for the next panel, or for "stop". (1, m, a + 1)"""
+        return self.of_class.member(0).decide(reading, acquired, available)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> Float[np.ndarray, "1 m k"]:
+        """1 for the class of least expected cost. (1, m, k)"""
+        cost = self.believe(reading, acquired) @ self.errors
+        return np.eye(len(self.errors))[cost.argmin(axis=2)]
+
+    def believe(
+        self, reading: Float32[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
+    ) -> Float[np.ndarray, "1 m k"]:
+        """Class probabilities. (1, m, k)"""
+        k = len(self.errors)
+        each = self.of_class.believe(np.repeat(reading, k, axis=0), np.repeat(acquired, k, axis=0))
+        return scaled_to_one(each[..., 1].T)[None]
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What it does, in words."""
+        names = [panels[int(j)] for j in np.flatnonzero(self.of_class.sets[0, 0])]
+        return [f"{' + '.join(names) or 'no panel'}; then the class of least expected cost"]
+
+    def why(
+        self,
+        member: int,
+        values: Float[np.ndarray, "m d"],
+        belief: Float[np.ndarray, "m k"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+        law: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """Whether the next panel is bought for everyone, or none is."""
+        del member, values, belief, acquired, available, layout
+        stops = (law[:, -1] == 1).tolist()
+        return ["no further panel" if one else "bought for everyone" for one in stops]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policy is; `from_arrays` is the inverse."""
+        return self.of_class.to_arrays() | {ERRORS: self.errors}
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "ClassSet":
+        """The policy that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such policy of the classes of the layout.
+        """
+        own, k = part_of(arrays, {ERRORS: ERRORS}), len(layout.classes)
+        stored = Stored("fixed set", own)
+        stored.require({ERRORS: Array("float64", (k, k), low=0)})
+        rest = part_of(arrays, {name: name for name in arrays if name != ERRORS})
+        policies = CascadePolicies.from_arrays(rest, layout)
+        if policies.sets.shape[:2] != (k, 1):
+            raise stored.refusal(
+                f"has {policies.sets.shape[0]} members of {policies.sets.shape[1]} sets; allowed "
+                f"is one set for each of {k} classes"
+            )
+        return ClassSet(policies, own[ERRORS])
+
+
+def scaled_to_one(probability: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
+    """Probabilities of each class against all others, scaled to sum to 1. (m, k)"""
+    return probability / probability.sum(axis=1, keepdims=True)
+
+
+def fit_class_set(ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """The set of least cost out of fold, or the one that is asked for, with its models."""
+    table, world = ground.table, ground.world(terminals=1)
+    rng, boosting = ground.streams.generator("trees"), boosting_of(settings)
+    every, errors = np.ones(len(world), dtype=bool), table.misclassification_cost
+    k = len(table.classes)
+    apart = [replace(world, label=(table.label == c).astype(np.int64), classes=2) for c in range(k)]
+    of_class = [TreeRows(one, every, boosting, rng) for one in apart]
+    if settings["panels"] == "constant":
+        beliefs: list[SetBeliefs] = [ConstantBeliefs(one, 1) for one in of_class]
+    else:
+        beliefs = [one.beliefs(boosting.repeats, linear=settings["linear"]) for one in of_class]
+    sets, rows = _Sets(beliefs, table.label, errors), of_class[0]
+    chosen = rows.reduced(range(world.panels)) | rows.base
+    if settings["panels"] == "best":
+        chosen = sets.cheapest(chosen, settings["sets"])
+    elif settings["panels"] != "all":
+        chosen = rows.base
+    parts = [part for one in beliefs if (part := one.part(chosen)) is not None]
+    policies = CascadePolicies(
+        np.tile(rows.bits(chosen), (k, 1, 1)), np.arange(k)[:, None], np.ones((k, 1)),
+        np.ones((k, 1)), np.full(k, 0.5), tuple(one.of(chosen).ensemble for one in beliefs),
+        world.action_cost, linear=tuple(parts),
+    )  # fmt: skip
+    curve = {
+        "transitions": len(world), "mean_return": -sets.cost(chosen),
+        "acquisition_cost": float(rows.price(chosen).mean()),
+    }  # fmt: skip
+    return Learned(ClassSet(policies, errors).to_arrays(), pd.DataFrame([curve]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """Sets of panels with what they cost, out of fold. n units, k classes.
+
+    Attributes:
+        beliefs: of each class against all others.
+        label: class of each unit. (n,)
+        errors: costs. (k, k)
+    """
+
+    beliefs: Sequence[SetBeliefs]
+    label: np.ndarray
+    errors: np.ndarray
+
+    @property
+    def rows(self) -> TreeRows:
+        """The units."""
+        return self.beliefs[0].rows
+
+    def able(self, panels: PanelSet) -> Bool[np.ndarray, " n"]:
+        """Units that can have all of a set."""
+        return np.all(self.rows.world.available[:, sorted(panels)], axis=1)
+
+    def cost(self, panels: PanelSet) -> float:
+        """Mean price and cost of errors, of units that can have all of it unless they are few."""
+        belief = scaled_to_one(np.column_stack([one.belief(panels) for one in self.beliefs]))
+        error = self.errors[self.label, (belief @ self.errors).argmin(axis=1)]
+        able, cost = self.able(panels), error + self.rows.price(panels)
+        return float((cost[able] if able.sum() >= LEAST_ROWS else cost).mean())
+
+    def cheapest(self, whole: PanelSet, most: int) -> PanelSet:
+        """The cheapest of no panel, all, and a forward search; at most so many are tried."""
+        rows, chosen = self.rows, self.rows.base
+        tried = {one: self.cost(one) for one in (chosen, whole)}
+
+        def rank(one: PanelSet) -> tuple[float, list[int]]:
+            return tried[one], sorted(one)
+
+        while len(tried) < most:
+            grown = [chosen | {p} for p in range(rows.world.panels) if rows.grows(chosen, p)]
+            grown = [g for g in grown if g not in tried and self.able(g).sum() >= LEAST_ROWS]
+            grown = grown[: most - len(tried)]
+            tried |= {one: self.cost(one) for one in grown}
+            best = min([chosen, *grown], key=rank)
+            if best == chosen:
+                break
+            chosen = best
+        return min(tried, key=rank)
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -34,9 +230,7 @@ def learn(
     return learned_cascades(*fit_fixed_sets(rows, objective, settings=settings, budgets=budgets))
 
 
-def build(
-    settings: Mapping[str, Any], layout: Layout, stored: Stored
-) -> CascadePolicies | ClassSet:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CascadePolicies | ClassSet:
     """The set that was chosen, as a cascade of one."""
     del settings
     policy = CascadePolicies if len(layout.classes) == 2 else ClassSet

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.network_policies import NetworkPolicies, learned_networks
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.network_rules import Believers, fit_rules, walks
-from frugal.acquire.train.payoff import Objective
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.policies.panel_networks import (
+    Believers,
+    NetworkPolicies,
+    fit_rules,
+    learned_networks,
+    walks,
+)
+from frugal.acquire.train.payoff import Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import FoldedRows
 from frugal.core.layout import Layout
 
@@ -30,8 +34,11 @@ def learn(
     rows: FoldedRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
-    from frugal.acquire.train.gdfs import GdfsSettings, GdfsTraining  # torch is slow to import
-    from frugal.acquire.train.network_episodes import Units
+    from frugal.acquire.train.panel_choosers import (  # torch is slow to import
+        GdfsSettings,
+        GdfsTraining,
+        Units,
+    )
 
     believers, folds = Believers.of(rows, settings["network"]), settings["folds"]
     penalty = penalties(rows, settings["price_weights"])
@@ -60,7 +67,7 @@ def penalties(rows: FoldedRows, count: int) -> np.ndarray:
     return np.geomspace(*SHARES, count) * entropy / (full or 1.0)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> NetworkPolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> NetworkPolicies:
     """The trained rules."""
     del settings
     return NetworkPolicies.from_arrays(trained(stored, "gdfs"), layout, "logits")

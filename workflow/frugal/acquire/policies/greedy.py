@@ -16,7 +16,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, fits, tabulate
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.reading import (
     CompletesRows,
     completed_states,
@@ -24,14 +24,12 @@ from frugal.acquire.reading import (
     tilted_belief,
     with_stop,
 )
-from frugal.acquire.train.lockstep_classifier import Classifiers
-from frugal.acquire.train.state_classifier import StateClassifier, fit_state_classifier
+from frugal.acquire.train.state_classifier import Classifiers, StateClassifier, fit_state_classifier
 from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Traits
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
-from frugal.core.stored import Array, under
-from frugal.core.stored import Stored as Checked
+from frugal.core.stored import Array, Stored, under
 from frugal.core.world import StateEncoder, World, packed_sets, set_codes, unpacked_sets
 from frugal.learn.imputer_kinds import Imputer, fit_encoder, imputer_arrays, imputer_of
 
@@ -301,12 +299,12 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     return Learned(arrays, pd.DataFrame({"transitions": [settings["updates"]]}))
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> GreedyPolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> GreedyPolicies:
     """The policy, with the reference units completed at every set of panels."""
     stored = trained(stored, "greedy")
     imputer = imputer_of(under(stored, ENCODER), columns=len(layout.columns))
     own = {name: stored[name] for name in ("reference", "threshold") if name in stored}
-    Checked("greedy policy", own).require(
+    Stored("greedy policy", own).require(
         {
             "reference": Array("float64", ("units", len(layout.columns))),
             "threshold": Array("float64", (1,), above=0, high=1),

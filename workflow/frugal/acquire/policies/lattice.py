@@ -1,24 +1,536 @@
 """The kind `lattice`: one boosted model for all sets of panels, and trees that tell what pays next.
 
-Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+From the largest set down trees tell of each panel what buying it gains over saying a class now, in
+the worth of what the rule itself goes on to do. A worth of money decides which gains pay. All sets,
+or the best that single steps reach. Learns on blocked records for the table's own costs, and in
+`diagnosis` for a score within budgets.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.lattice_policies import LatticePolicies, believer_of
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.lattice import Gains, Lattice, LatticeRule, fit_lattice
-from frugal.acquire.train.masked_trees import MaskedBeliefs
-from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.stacked_beliefs import FoldedNetwork, StackedBeliefs
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.policies.cascade import TREES, stored_ensembles, told_by_models
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
+from frugal.acquire.train.payoff import Objective, Payoff, fit_for_cost
+from frugal.acquire.train.tree_sets import (
+    DIGITS,
+    NETWORK,
+    FoldedNetwork,
+    MaskedBeliefs,
+    PanelSet,
+    Stack,
+    StackedBeliefs,
+    TreeRows,
+    fit_masked,
+    hull,
+    log_loss,
+    told,
+)
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
-from frugal.learn.cross_fitted_trees import joined
+from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.world import distinct_sets
+from frugal.learn.cross_fitted_trees import FittedMeans, fit_means, joined, split_ensemble
+from frugal.learn.tree_scoring import leaf_sums
+from frugal.learn.trees import TreeEnsemble
+
+SHARES = (0.03, 1.5)  # worths of money for which gains are learnt
+NEARBY = np.geomspace(0.4, 2.5, 9)  # times the worth that gains were learnt for, when they act
+MOST_COUNTED = 2**12  # sets; those of twelve panels
+SAMPLE = 2000  # units on which sets are compared
+NO_GAIN = -np.inf
+SMALLEST = 1e-9
+BELIEF, GAINS = "belief.", "gains."  # prefixes among the bundle's arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The sets of a search, smaller ones first. Shapes: M sets, n units, a panels."""
+
+    sets: Sequence[PanelSet]
+    rows: TreeRows
+    belief: Float[np.ndarray, "M n"]
+
+    @cached_property
+    def larger(self) -> Int[np.ndarray, "M a"]:
+        """Number of the set with one more panel, −1 where there is none."""
+        number = {one: k for k, one in enumerate(self.sets)}
+        panels = range(self.rows.world.panels)
+        return np.array(
+            [[number.get(s | {p}, -1) if p not in s else -1 for p in panels] for s in self.sets]
+        )
+
+    @cached_property
+    def reachable(self) -> Bool[np.ndarray, "M n"]:
+        """Units that can have all of a set, panels without a price aside."""
+        available = self.rows.world.available
+        return np.stack(
+            [(available | ~self.rows.bits(one - self.rows.base)).all(axis=1) for one in self.sets]
+        )
+
+    def features(self, k: int) -> Float[np.ndarray, "n w"]:
+        """What trees read of units at a set: values, and the belief. (n, d + 1)"""
+        return with_belief(self.rows.visible(self.sets[k]), self.belief[k])
+
+
+def with_belief(
+    values: Float[np.ndarray, "m d"], belief: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, "m w"]:
+    """Values, then the log-odds of a belief. (m, d + 1)"""
+    p = np.clip(belief, SMALLEST, 1 - SMALLEST)
+    return np.column_stack([values, np.log(p) - np.log1p(-p)])
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """What each further panel gains at each set, learnt for one worth of money.
+
+    Attributes:
+        weight: that worth.
+        fitted: trees of each set. (M)
+        told: of each unit, by trees that did not see it. (M, n, a)
+    """
+
+    weight: float
+    fitted: Sequence[FittedMeans]
+    told: Float[np.ndarray, "M n a"]
+
+
+@dataclass(frozen=True)
+class LatticeRule:
+    """One member of a front.
+
+    Attributes:
+        gains: number of the gains that it acts by.
+        weight: worth of money that it acts for.
+        threshold: belief from which on a unit is called ill.
+        score: of the objective, out of fold.
+        price: mean, on the same units.
+    """
+
+    gains: int
+    weight: float
+    threshold: float
+    score: float
+    price: float
+
+
+def fit_lattice(
+    rows: TreeRows,
+    objective: Objective,
+    *,
+    settings: Mapping[str, Any],
+    budgets: Float[np.ndarray, " b"],
+    network: FoldedNetwork | None = None,
+) -> tuple[list[LatticeRule], Lattice, MaskedBeliefs | StackedBeliefs, list[Gains]]:
+    """The best rule within each budget, or the cheapest of all, and what they act by.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        objective: what is sought, on all of them.
+        settings: `copies`, `sets`, `price_weights`, `gains`; see `acquire.policies.lattice`.
+        budgets: most that a unit may cost on average; not read where the price is sought itself.
+        network: that tells of every set beside trees of each set; None: one model of all sets.
+    """
+    masked = fit_masked(rows, copies=settings["copies"])
+    sets = lattice_sets(masked, most=settings["sets"])
+    beliefs = network.beside(rows.settings.repeats) if network else masked
+    lattice = Lattice(sets, rows, np.stack([beliefs.belief(one) for one in sets]))
+    informed = objective.knowing(lattice.belief[-1])
+    full = float(rows.price(sets[-1]).mean())
+    shares = np.geomspace(*SHARES, settings["price_weights"])
+    half = rows.rng.permutation(len(rows.world)) % 2
+    score = informed.judged(lattice.belief[-1], rows.price(sets[-1]))[0]
+    every, made = [], []
+    for weight in informed.price_weights(full, shares):
+        payoff = informed.payoff(score)
+        gains = learnt_gains(lattice, informed.ill, payoff, float(weight), half, settings["gains"])
+        nearby = weight * NEARBY if informed.budgeted else [weight]
+        here = [judged(lattice, gains, informed, float(w), len(every)) for w in nearby]
+        score = max(rule.score for rule in here)
+        every.append(gains)
+        made += here
+    chosen = within_budgets(made, informed, budgets)
+    return chosen, lattice, beliefs, every
+
+
+def learnt_gains(
+    lattice: Lattice,
+    ill: Float[np.ndarray, " n"],
+    payoff: Payoff,
+    weight: float,
+    half: Int[np.ndarray, " n"],
+    settings: Mapping[str, Any],
+) -> Gains:
+    """From the largest set down: regress what each panel gains over saying a class now."""
+    world, units = lattice.rows.world, np.arange(len(lattice.rows.world))
+    stop = payoff.of_verdicts(ill, lattice.belief)
+    worth, fitted = stop.copy(), []
+    told = np.full((*stop.shape, world.panels), NO_GAIN, dtype=np.float32)
+    for k in reversed(range(len(lattice.sets))):
+        larger = lattice.larger[k]
+        counts = (larger >= 0) & world.available & lattice.reachable[k][:, None]
+        targets = np.where(counts, (worth[larger] - stop[k]).T, 0.0)
+        means = fit_means(
+            lattice.features(k), targets, counts, half, seed=lattice.rows.seed, **settings
+        )
+        fitted.append(means)
+        told[k] = np.where(counts, means.told, NO_GAIN)
+        net = told[k] - weight * world.action_cost
+        best = net.argmax(axis=1)
+        goes = net[units, best] > 0
+        after = worth[larger[best], units] - weight * world.action_cost[best]
+        worth[k] = np.where(goes, after, stop[k])
+    return Gains(weight, fitted[::-1], told)
+
+
+def ends(
+    lattice: Lattice, gains: Gains, weight: float
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Belief and price at which each unit's episode ends."""
+    world = lattice.rows.world
+    at, units = np.zeros(len(world), dtype=np.int64), np.arange(len(world))
+    for _ in range(world.panels):
+        net = gains.told[at, units] - weight * world.action_cost
+        best = net.argmax(axis=1)
+        goes = net[units, best] > 0
+        if not goes.any():
+            break
+        at = np.where(goes, lattice.larger[at, best], at)
+    price = np.stack([lattice.rows.price(one) for one in lattice.sets])
+    return lattice.belief[at, units], price[at, units]
+
+
+def judged(
+    lattice: Lattice, gains: Gains, objective: Objective, weight: float, number: int
+) -> LatticeRule:
+    """The rule that acts for a worth of money by some gains."""
+    belief, price = ends(lattice, gains, weight)
+    score, threshold = objective.judged(belief, price)
+    return LatticeRule(number, weight, threshold, score, float(price.mean()))
+
+
+def within_budgets(
+    made: Sequence[LatticeRule], objective: Objective, budgets: Float[np.ndarray, " b"]
+) -> list[LatticeRule]:
+    """The best within each budget, none twice, from the cheapest on."""
+    order = sorted(made, key=lambda one: (-one.score, one.price))
+    chosen = {}
+    for budget in budgets if objective.budgeted else [np.inf]:
+        chosen |= dict.fromkeys([one for one in order if one.price <= budget][:1])
+    return sorted(chosen or order[:1], key=lambda one: (one.price, one.score))
+
+
+def lattice_sets(beliefs: MaskedBeliefs, *, most: int) -> list[PanelSet]:
+    """All sets without a panel that adds nothing, or of each size the best that are reached.
+
+    Sets of one size are compared on their hull of price and loss, then by loss.
+    """
+    rows = beliefs.rows
+    level, kept, total = [rows.base], [rows.base], None
+    sizes, whole = _all_sizes(rows), rows.reduced(range(rows.world.panels)) | rows.base
+    if sum(sizes) > most:
+        total = max(1, (most - 2) // max(len(sizes) - 2, 1))
+    while level:
+        level = _one_larger(rows, level)
+        if total is not None and len(level) > total:
+            level = _best_of(level, beliefs, whole, total)
+        kept += level
+    return [one for one in kept if one != whole] + [whole]
+
+
+def _one_larger(rows: TreeRows, level: Sequence[PanelSet]) -> list[PanelSet]:
+    """Sets with one panel more, no panel of which adds nothing to the others."""
+    found: set[PanelSet] = set()
+    for one in level:
+        larger = [one | {p} for p in range(rows.world.panels) if rows.grows(one, p)]
+        found |= {each for each in larger if rows.reduced(each) == each}
+    return sorted(found, key=sorted)
+
+
+def _all_sizes(rows: TreeRows) -> list[int]:
+    """Numbers of sets of each size, or as many as make it clear that they are too many."""
+    level, sizes = [rows.base], []
+    while level and sum(sizes) < MOST_COUNTED:
+        sizes.append(len(level))
+        level = _one_larger(rows, level)
+    return sizes + [1] * (len(rows.reduced(range(rows.world.panels))) + 1 - len(sizes))
+
+
+def _best_of(
+    level: Sequence[PanelSet], beliefs: MaskedBeliefs, whole: PanelSet, most: int
+) -> list[PanelSet]:
+    """So many sets of one size: those on the hull of price and loss, then those of least loss."""
+    rows = beliefs.rows
+    loss = {}
+    for one in level:
+        p = np.clip(beliefs.belief(one, first=SAMPLE), SMALLEST, 1 - SMALLEST)
+        loss[one] = log_loss(np.log(p) - np.log1p(-p), rows.world.label[: len(p)])
+    price = {one: float(rows.price(one).mean()) for one in level}
+    by_loss = sorted(level, key=lambda s: (loss[s], sorted(s)))
+    leads = next(one for one in by_loss if one <= whole)  # single steps lead from it to all panels
+    return sorted(list(dict.fromkeys([leads, *hull(loss, price), *by_loss]))[:most], key=sorted)
+
+
+@dataclass(frozen=True, eq=False)
+class OneModel:
+    """Trees of all sets, over values and bits of panels."""
+
+    trees: TreeEnsemble
+
+    def tell(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        at: Int[np.ndarray, "K m"],
+    ) -> Float[np.ndarray, "K m"]:
+        """Probability of illness; panels outside the state's set count, too. (K, m)"""
+        values, sets = (x.reshape(-1, x.shape[2]) for x in (reading, acquired))
+        return told(self.trees, values, sets).reshape(at.shape)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The trees."""
+        return {BELIEF + name: array for name, array in self.trees.to_arrays().items()}
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPerSet:
+    """Trees of each set, and a network of all.
+
+    Attributes:
+        trees: of the sets, over values. (M)
+        stack: the network, and how it is weighed.
+    """
+
+    trees: Sequence[TreeEnsemble]
+    stack: Stack
+
+    def tell(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        at: Int[np.ndarray, "K m"],
+    ) -> Float[np.ndarray, "K m"]:
+        """Probability of illness; panels outside the state's set count with the network. (K, m)"""
+        del acquired
+        return told_by_models(self.trees, at, reading, self.stack)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The trees and the network."""
+        trees = {
+            f"{TREES}{k}.{name}": array
+            for k, one in enumerate(self.trees)
+            for name, array in one.to_arrays().items()
+        }
+        return trees | self.stack.to_arrays()
+
+
+Believer = OneModel | ModelPerSet
+
+
+def believer_of(beliefs: MaskedBeliefs | StackedBeliefs, sets: Sequence[PanelSet]) -> Believer:
+    """What training told by, as a policy asks it."""
+    if isinstance(beliefs, MaskedBeliefs):
+        return OneModel(beliefs.ensemble)
+    return ModelPerSet([beliefs.of(one).ensemble for one in sets], beliefs.stack)
+
+
+def _stored_believer(arrays: Mapping[str, np.ndarray], layout: Layout, sets: int) -> Believer:
+    a, d = len(layout.actions), len(layout.columns)
+    stack = Stack.from_arrays(arrays, columns=d)
+    if stack is None:
+        return OneModel(_ensemble(under(arrays, BELIEF), columns=d + a, told=2))
+    trees = stored_ensembles(arrays, layout)
+    if len(trees) != sets:
+        raise Stored("lattice", arrays).refusal(
+            f"has trees of {len(trees)} sets; there are {sets} sets"
+        )
+    return ModelPerSet(trees, stack)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticePolicies(Reading):
+    """K rules on M sets. Shapes: a panels, G gains.
+
+    A state belongs to its own set, or, where that is none of the lattice, to the largest inside it.
+    Panels of the first set are bought at once.
+
+    Attributes:
+        sets: the first is inside all others. (M, a)
+        gains: by which each rule acts. (K,)
+        weight: worth of a unit of price. (K,)
+        threshold: belief from which on a unit is called ill. (K,)
+        believer: what tells how likely a state is to be ill.
+        trees: all trees of the gains, over values and belief; column i tells of panel i.
+        counts: how many of them each set has, set after set, gains after gains. (G, M)
+        cost: of the panels. (a,)
+    """
+
+    sets: Bool[np.ndarray, "M a"]
+    gains: Int[np.ndarray, " K"]
+    weight: Float[np.ndarray, " K"]
+    threshold: Float[np.ndarray, " K"]
+    believer: Believer
+    trees: TreeEnsemble
+    counts: Int[np.ndarray, "G M"]
+    cost: Float[np.ndarray, " a"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True, compares="gain less price", weigh=self.weigh, threshold=self.threshold
+        )
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.gains)
+
+    @cached_property
+    def _trees_of(self) -> tuple[TreeEnsemble, ...]:
+        return split_ensemble(self.trees, self.counts.ravel())
+
+    @cached_property
+    def _offers(self) -> Bool[np.ndarray, "M a"]:
+        """Panels that lead from a set of the lattice to another."""
+        known = {one.tobytes() for one in self.sets}
+        more = [[(one | extra).tobytes() for extra in np.eye(len(self.cost), dtype=bool)]
+                for one in self.sets]  # fmt: skip
+        return np.array([[code in known for code in row] for row in more]) & ~self.sets
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """What the state shows, as trees read it. (m, d)"""
+        del acquired
+        return values.astype(np.float32)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        net, goes_on = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
+        return panel_or_stop(net.argmax(axis=2), goes_on, acquired.shape[2])
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """What each open panel gains beyond its price, then 0. (K, m, a + 1)"""
+        left, at = available & ~acquired, self._set_of(acquired | self.sets[0])
+        belief = self._belief(reading, acquired, at)
+        gain = np.full(left.shape, -np.inf)
+        for k, number in enumerate(self.gains):
+            for one in np.unique(at[k]):
+                here = at[k] == one
+                trees = self._trees_of[number * len(self.sets) + one]
+                seen = with_belief(reading[k, here], belief[k, here])
+                gain[k, here] = leaf_sums(trees, seen, np.ones_like(seen, dtype=bool))
+        open_panels = left & self._offers[at]
+        net = np.where(open_panels, gain - self.weight[:, None, None] * self.cost, -np.inf)
+        first = left & self.sets[0]
+        net = np.where(first.any(axis=2, keepdims=True), np.where(first, np.inf, -np.inf), net)
+        return with_stop(net, np.zeros(net.shape[:2]))
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities as the trees have them. (K, m, 2)"""
+        ill = self._belief(reading, acquired, self._set_of(acquired | self.sets[0]))
+        return np.stack([1 - ill, ill], axis=-1)
+
+    def _belief(
+        self, reading: np.ndarray, acquired: np.ndarray, at: np.ndarray
+    ) -> Float[np.ndarray, "K m"]:
+        return self.believer.tell(reading, acquired, at).round(DIGITS)
+
+    def _set_of(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
+        """Number of the lattice's largest set inside each, the first of equals."""
+        each = distinct_sets(acquired.reshape(-1, acquired.shape[2]))
+        size = self.sets.sum(axis=1)
+        number = [
+            int(np.where((self.sets <= one).all(axis=1), size, -1).argmax()) for one in each.sets
+        ]
+        return np.array(number)[each.which].reshape(acquired.shape[:2])
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What tells the rules apart, in words."""
+        del panels
+        return [
+            f"a panel that gains {w:.3g} per unit of price; positive from {100 * t:.3g} % on"
+            for w, t in zip(self.weight, self.threshold, strict=True)
+        ]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the rules are; `from_arrays` is the inverse."""
+        own = {name: getattr(self, name) for name in ("sets", "gains", "weight", "threshold")}
+        own["counts"] = self.counts
+        gains = {GAINS + name: array for name, array in self.trees.to_arrays().items()}
+        return own | self.believer.to_arrays() | gains
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "LatticePolicies":
+        """The rules that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such rules; the sentence says where.
+        """
+        names = [name for name in arrays if not name.startswith((BELIEF, GAINS, TREES, NETWORK))]
+        own = part_of(arrays, {name: name for name in names})
+        a, d = len(layout.actions), len(layout.columns)
+        stored = Stored("lattice", own)
+        stored.require(
+            {
+                "sets": Array("bool", ("M", a)),
+                "gains": Array("int64", ("K",), low=0),
+                "weight": Array("float64", ("K",), low=0.0),
+                "threshold": Array("float64", ("K",), above=0, high=1),
+                "counts": Array("int64", ("G", "M"), low=1),
+            }
+        )
+        believer = _stored_believer(arrays, layout, len(own["sets"]))
+        trees = _ensemble(under(arrays, GAINS), columns=d + 1, told=a)
+        stored.require_between("gains", 0, len(own["counts"]) - 1)
+        if int(own["counts"].sum()) != len(trees.root):
+            raise stored.refusal(
+                f"counts {own['counts'].sum()} trees of gains; there are {len(trees.root)}"
+            )
+        if (own["sets"][:1] > own["sets"]).any():
+            raise stored.refusal("has a set that does not contain the first one")
+        return LatticePolicies(
+            own["sets"], own["gains"], own["weight"], own["threshold"], believer, trees,
+            own["counts"], layout.action_cost,
+        )  # fmt: skip
+
+
+def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, told: int) -> TreeEnsemble:
+    ensemble = TreeEnsemble.from_arrays(arrays)
+    if (ensemble.columns, ensemble.classes) != (columns, told):
+        raise Stored("trees", arrays).refusal(
+            f"read {ensemble.columns} columns and tell {ensemble.classes} numbers; allowed: "
+            f"{columns} and {told}"
+        )
+    return ensemble
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -68,7 +580,7 @@ def _learned(
     return Learned(policies.to_arrays(), curve)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> LatticePolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> LatticePolicies:
     """The trained rules."""
     del settings
     return LatticePolicies.from_arrays(trained(stored, "lattice"), layout)

@@ -1,27 +1,298 @@
 """The kind `opportunistic`: Q-learning of what panels change in the probabilities, per price.
 
+A Q-network learns what all further panels change in sum, discounted (Kachuee and others, ICLR
+2019); a panel is bought while its value reaches a least one. Only the predictor reads labels.
 Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+
+Differs from the paper: probabilities are those of trees of all sets, fitted before and, for units
+learnt from, by trees that did not see them; no dropout tells how certain they are.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, Float, Float32, Int
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.opportunistic_policies import OpportunisticPolicies
-from frugal.acquire.policies.q_policy import QPolicy
+from frugal.acquire.acquisition import BatchedAcquisition, Reward
+from frugal.acquire.encoders import ValuesEncoder, observe_values
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.policies.dqn import QPolicy
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.masked_trees import MaskedBeliefs, fit_masked
-from frugal.acquire.train.payoff import Objective, best_within
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.train.payoff import Objective, best_within, fit_for_cost
+from frugal.acquire.train.tree_sets import DIGITS, MaskedBeliefs, TreeRows, fit_masked, told
+from frugal.config.learners import DqnSettings
+from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
+from frugal.core.scaling import Scaling, fit_scaling
+from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.world import World, adds_column
+from frugal.learn.trees import TreeEnsemble
 
-if TYPE_CHECKING:
-    from frugal.acquire.train.opportunistic import LearntValues
+ALL, NOTHING = 0.0, 1e9  # least values at which everything, and nothing, is bought
+_ROUNDING = 1e-6  # share of the largest value within which two are the same
+TREES, NETWORK = "trees.", "network."  # prefixes among the bundle's arrays
+
+
+@dataclass(frozen=True, eq=False)
+class NoReward:
+    """Nothing for an end, and no price: rewards are what panels change."""
+
+    cost_weight: Float32[np.ndarray, " K"]
+
+    def end(
+        self,
+        learner: Int[np.ndarray, " m"],
+        row: Int[np.ndarray, " m"],
+        label: Int[np.ndarray, " m"],
+        acquired: Bool[np.ndarray, "m a"],
+        terminal: Int[np.ndarray, " m"],
+    ) -> Float32[np.ndarray, " m"]:
+        """Zeros. (m,)"""
+        return np.zeros(len(row), dtype=np.float32)
+
+
+class ChangingBeliefs(BatchedAcquisition):
+    """Episodes in which a panel is rewarded by what it changes.
+
+    Args:
+        beliefs: told of the units of the task.
+        units: number of each of the task's units among the rows of the beliefs. (n,)
+    """
+
+    def __init__(
+        self,
+        task: World,
+        encoder: ValuesEncoder,
+        beliefs: MaskedBeliefs,
+        units: Int[np.ndarray, " n"],
+        *,
+        episodes: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self._beliefs, self._units = beliefs, units
+        reward: Reward = NoReward(np.zeros(1, dtype=np.float32))
+        super().__init__(
+            task, encoder, reward, learners=1, episodes=episodes, start="free", rng=rng,
+            only_new=True,
+        )  # fmt: skip
+
+    def _advance(
+        self, action: Int[np.ndarray, "K E"], allowed: Bool[np.ndarray, " KE"]
+    ) -> tuple[Float32[np.ndarray, "K E"], Bool[np.ndarray, "K E"]]:
+        chosen = action.reshape(-1)
+        buys = np.flatnonzero(allowed & (chosen < self.task.panels))
+        row, before = self._row[buys].copy(), self._acquired[buys].copy()
+        reward, done = super()._advance(action, allowed)
+        worth = self._changed(row, before, chosen[buys])
+        flat = reward.reshape(-1)
+        flat[buys] += worth.astype(np.float32)
+        return flat.reshape(reward.shape), done
+
+    def _changed(self, row: np.ndarray, before: np.ndarray, panel: np.ndarray) -> np.ndarray:
+        """What panels change: Σ over classes of |p′ − p|, per price in mean prices. (m,)"""
+        after = before.copy()
+        after[np.arange(len(row)), panel] = True
+        units = self._units[row]
+        change = self._beliefs.at(units, after) - self._beliefs.at(units, before)
+        return 2 * np.abs(change) / relative_price(self.task.action_cost)[panel]
+
+
+def relative_price(cost: Float[np.ndarray, " a"]) -> Float[np.ndarray, " a"]:
+    """Prices over their mean; those without a price are bought at once, and count as one. (a,)"""
+    paid = cost > 0
+    return np.where(paid, cost / (cost[paid].mean() if paid.any() else 1.0), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LearntValues:
+    """A trained network: what is left to change, by the next panel.
+
+    Attributes:
+        weights: of the layers.
+        scaling: of values that it reads.
+        column_bits: whether it reads the known bits of columns.
+        mean_return: of the episodes with exploration, at the end.
+    """
+
+    weights: dict[str, Float32[np.ndarray, "_ _"]]
+    scaling: Scaling
+    column_bits: bool
+    mean_return: float
+
+
+def fit_values(
+    beliefs: MaskedBeliefs, settings: DqnSettings, rng: np.random.Generator
+) -> LearntValues:
+    """Train the network on the units that trees learnt from."""
+    from frugal.acquire.train.lockstep_dqn import fit_dqn  # torch is slow to import
+
+    rows = beliefs.rows
+    units = np.flatnonzero(rows.learns)
+    task = replace(rows.world.take(units), terminals=1)
+    scaling = fit_scaling(task.values, unknown=True)
+    encoder = ValuesEncoder.of(replace(task, values=scaling.standardise(task.values)))
+    environment = ChangingBeliefs(
+        task, encoder, beliefs, units, episodes=settings.episodes, rng=rng.spawn(1)[0]
+    )
+    found = fit_dqn(environment, settings=settings, moments=1, rngs=[rng.spawn(1)[0]])
+    weights = {name: array[0] for name, array in found.weights.items()}
+    return LearntValues(weights, scaling, encoder.column_bits, float(found.mean_return[-1, 0]))
+
+
+def least_values(first: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, " K"]:
+    """Least values that are tried: all, nothing, and some that part the units by first values.
+
+    Each lies midway between two units' values, for at a value itself rounding would decide.
+    """
+    told = np.sort(np.maximum(first, ALL))
+    gaps = np.flatnonzero(np.diff(told) > _ROUNDING * told[-1])
+    if not len(gaps):
+        return np.array([ALL, NOTHING])
+    shares = np.linspace(0, len(told) - 1, max(count - 2, 1))
+    parted = gaps[np.searchsorted(gaps, shares).clip(max=len(gaps) - 1)]
+    return np.unique([ALL, *(told[parted] + told[parted + 1]) / 2, NOTHING])
+
+
+@dataclass(frozen=True, eq=False)
+class OpportunisticPolicies(Reading):
+    """K rules by one network. Shapes: a panels.
+
+    Attributes:
+        network: values of panels, in change of probabilities per mean price.
+        believer: trees over values and bits of panels.
+        adds: columns that each panel adds to the free ones. (a, d)
+        base: panels without a price, bought at once. (a,)
+        least: value below which nothing is bought. (K,)
+        threshold: belief from which on a unit is called ill. (K,)
+    """
+
+    network: QPolicy
+    believer: TreeEnsemble
+    adds: Bool[np.ndarray, "a d"]
+    base: Bool[np.ndarray, " a"]
+    least: Float[np.ndarray, " K"]
+    threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares="change of probabilities per mean price",
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.least)
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m d"]:
+        """What the state shows, as trees read it. (m, d)"""
+        del acquired
+        return values.astype(np.float32)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        value, goes_on = weight[..., :-1], weight[..., :-1].max(axis=2) >= weight[..., -1]
+        return panel_or_stop(value.argmax(axis=2), goes_on, acquired.shape[2])
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Value of each open panel, then the least one that is bought. (K, m, a + 1)"""
+        a = acquired.shape[2]
+        left = available & ~acquired
+        value = self.values(reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))
+        open_panels = left & adds_column(self.adds, acquired)
+        value = np.where(open_panels, value.reshape(acquired.shape), -np.inf)
+        first = left & self.base
+        return with_stop(np.where(first, np.inf, value), self.least[:, None])
+
+    def values(
+        self, values: Float32[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float[np.ndarray, "m a"]:
+        """Value of each panel, whether it can be had or not. (m, a)"""
+        scaling = Scaling(self.network.centre, self.network.scale)
+        shown = scaling.standardise(values.astype(np.float64))
+        observation = observe_values(shown, acquired, column_bits=self.network.column_bits)
+        return self.network.action_values(observation)[:, : acquired.shape[1]]
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities as the trees have them. (K, m, 2)"""
+        a = acquired.shape[2]
+        ill = told(self.believer, reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))
+        ill = ill.round(DIGITS).reshape(acquired.shape[:2])
+        return np.stack([1 - ill, ill], axis=-1)
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What tells the rules apart, in words."""
+        del panels
+        return [
+            f"a panel that changes probabilities by {v:.3g} per mean price; positive from "
+            f"{100 * t:.3g} % on"
+            for v, t in zip(self.least, self.threshold, strict=True)
+        ]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the rules are; `from_arrays` is the inverse."""
+        own = {"least": self.least, "threshold": self.threshold, "base": self.base}
+        own |= {NETWORK + name: array for name, array in self.network.to_arrays().items()}
+        return own | {TREES + name: array for name, array in self.believer.to_arrays().items()}
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "OpportunisticPolicies":
+        """The rules that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such rules; the sentence says where.
+        """
+        names = [name for name in arrays if not name.startswith((TREES, NETWORK))]
+        own = part_of(arrays, {name: name for name in names})
+        a, d = len(layout.actions), len(layout.columns)
+        Stored("opportunistic policies", own).require(
+            {
+                "least": Array("float64", ("K",), low=0.0),
+                "threshold": Array("float64", ("K",), above=0, high=1),
+                "base": Array("bool", (a,)),
+            }
+        )
+        trees = under(arrays, TREES)
+        believer = TreeEnsemble.from_arrays(trees)
+        if (believer.columns, believer.classes) != (d + a, 2):
+            raise Stored("trees", trees).refusal(
+                f"read {believer.columns} columns and tell {believer.classes} classes; allowed: "
+                f"{d + a} and 2"
+            )
+        network = QPolicy.from_arrays(under(arrays, NETWORK)).require_layout(layout)
+        return OpportunisticPolicies(
+            network, believer, layout.provides & ~layout.free_columns, own["base"], own["least"],
+            own["threshold"],
+        )  # fmt: skip
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -33,9 +304,6 @@ def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
-    from frugal.acquire.train.lockstep_dqn import DqnSettings  # torch is slow to import
-    from frugal.acquire.train.opportunistic import fit_values, least_values
-
     beliefs = fit_masked(rows, copies=settings["copies"])
     found = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
     start = rows.world.available & rows.bits(rows.base)
@@ -73,7 +341,7 @@ def _believing(beliefs: MaskedBeliefs, found: "LearntValues") -> OpportunisticPo
     )  # fmt: skip
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> OpportunisticPolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> OpportunisticPolicies:
     """The trained rules."""
     del settings
     return OpportunisticPolicies.from_arrays(trained(stored, "opportunistic"), layout)

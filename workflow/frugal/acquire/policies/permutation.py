@@ -1,20 +1,99 @@
-"""The kind `permutation`: one order of panels by permutation importance; it stops by belief.
+"""The kind `permutation`: one order of panels by permutation importance; belief tells who stops.
 
-Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+A panel is worth what the loss of a boosted model of all panels rises by, out of fold, when its
+values are dealt anew among the units that have it. Each next panel of the order is bought while the
+belief lies in one window, up to a number of panels. Trivial, and hard to beat. Learns on blocked
+records for the table's own costs, and in `diagnosis` for a score within budgets.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.policies.cascade_policies import CascadePolicies, learned_cascades
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.permutation import fit_permutation
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
+from frugal.acquire.train.cascade import Cascade, Sets, Walk, within_budgets
+from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.tree_sets import PanelSet, SetBeliefs, TreeRows, log_loss
 from frugal.core.layout import Layout
+from frugal.learn.cross_fitted_trees import fit_folded
+
+SMALLEST_PRICE = 1e-12
+
+
+def fit_permutation(
+    rows: TreeRows,
+    objective: Objective,
+    *,
+    settings: Mapping[str, Any],
+    budgets: Float[np.ndarray, " b"],
+) -> tuple[list[Cascade], SetBeliefs]:
+    """The best stopping rule within each budget, or the cheapest, along one order of panels.
+
+    Args:
+        rows: units that trees learn from, and units that judge with them.
+        objective: what is sought, on all of them.
+        settings: `windows`, `linear`; see `acquire.policies.permutation`.
+        budgets: most that a unit may cost on average; not read where the price is sought itself.
+    """
+    beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
+    path = [rows.base]
+    for panel in panel_order(rows):
+        if rows.grows(path[-1], panel):
+            path.append(path[-1] | {panel})
+    informed = objective.knowing(beliefs.belief(path[-1]))
+    sets = Sets.of(path, beliefs)
+    at = np.arange(settings["windows"]) / settings["windows"]
+    cuts = np.unique(np.quantile(sets.belief[0], at[1:]).round(6))
+    made = []
+    for length in range(1, len(path) + 1):
+        walk = Walk.along(sets, range(length))
+        for low in (0.0, *cuts):
+            for high in (np.inf, *cuts[cuts > low]):
+                if length > 1 or (low == 0 and high == np.inf):
+                    made.append(_stopping(walk, path[:length], float(low), float(high), informed))
+    return within_budgets(made, informed, budgets, most=1), beliefs
+
+
+def _stopping(
+    walk: Walk, path: list[PanelSet], low: float, high: float, objective: Objective
+) -> Cascade:
+    """The cascade that goes on along a path while the belief lies in one window."""
+    gates = len(path) - 1
+    belief, price = walk.ends([low] * gates, [high] * gates)
+    score, threshold = objective.judged(belief, price)
+    return Cascade(
+        tuple(path), (low,) * gates, (high,) * gates, threshold, score, float(price.mean())
+    )
+
+
+def panel_order(rows: TreeRows) -> list[int]:
+    """Panels with a price, from the one whose loss weighs most for its price to the least.
+
+    A panel inside another is left out: who goes on would pay for both.
+    """
+    importance = permutation_importance(rows)
+    price = np.maximum(rows.world.action_cost, SMALLEST_PRICE)
+    order = np.argsort(-importance / price, kind="stable").tolist()
+    whole = rows.reduced(range(rows.world.panels))
+    return [panel for panel in order if panel in whole - rows.base]
+
+
+def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
+    """By how much the loss rises, out of fold, when a panel's values are dealt anew. (a,)"""
+    world, label = rows.world, rows.world.label
+    values = rows.visible(range(world.panels))
+    trees = fit_folded(values, label, rows.fold[:1], settings=rows.settings, seed=rows.seed)
+    plain, rise = log_loss(trees.log_odds(values), label), np.zeros(world.panels)
+    for panel in range(world.panels):
+        has = np.flatnonzero(world.available[:, panel])
+        dealt = values.copy()
+        columns = np.flatnonzero(rows.adds[panel])
+        dealt[np.ix_(has, columns)] = values[np.ix_(rows.rng.permutation(has), columns)]
+        rise[panel] = log_loss(trees.log_odds(dealt), label) - plain
+    return rise
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -30,7 +109,7 @@ def learn(
     return learned_cascades(rules, beliefs)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> CascadePolicies:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CascadePolicies:
     """The trained rules."""
     del settings
     return CascadePolicies.from_arrays(trained(stored, "permutation"), layout)

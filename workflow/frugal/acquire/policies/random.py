@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, Stored
-from frugal.acquire.single import SingleWithoutVerdict
+from frugal.acquire.kinds import AgentKind, Saved
+from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
@@ -121,7 +121,7 @@ def _stop_and_go_on(a: int, p: float) -> tuple[Float[np.ndarray, "b b"], Float[n
         return 1 / (1 + more), 1 / (1 + 1 / more)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RandomPolicy:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> RandomPolicy:
     """The probability of the settings.
 
     Raises:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.kinds import AgentKind, Stored
-from frugal.acquire.single import SingleWithoutVerdict
+from frugal.acquire.kinds import AgentKind, Saved
+from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
@@ -253,7 +253,7 @@ def _numeric(table: Layout) -> list[str]:
     return [c for c in numbers if c.rpartition("=")[0] not in numbers]
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> RulePolicy:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> RulePolicy:
     """The steps of the settings."""
     del stored
     return rule_policy(settings["steps"], layout)

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Stored, trained
-from frugal.acquire.registry import KINDS
-from frugal.acquire.train.for_cost import fit_for_cost
-from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.stacked_beliefs import fit_network
-from frugal.acquire.train.tree_sets import TreeRows
+from frugal.acquire.kinds import KINDS, AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.tree_sets import TreeRows, fit_network
 from frugal.core.episodes import Policy
 from frugal.core.layout import Layout
 
@@ -34,7 +31,7 @@ def learn(
     return front(rows, objective, acting, budgets, network=network)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Stored) -> Policy:
+def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Policy:
     """The trained rules."""
     acting = settings["acting"]
     return KINDS[acting["kind"]].build(acting, layout, trained(stored, "stacked"))

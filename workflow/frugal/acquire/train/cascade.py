@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.train.payoff import Objective, Payoff, best_window
-from frugal.acquire.train.stacked_beliefs import FoldedNetwork
 from frugal.acquire.train.tree_sets import (
     ConstantBeliefs,
+    FoldedNetwork,
     PanelSet,
     SetBeliefs,
     TreeRows,

@@ -5,6 +5,7 @@ to the byte. Must not know files, splits or how results are judged.
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,24 +15,185 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.acquire.train.dadi_checkpoints import require_state
-from frugal.acquire.train.dadi_curves import Curves
-from frugal.acquire.train.dadi_losses import group_weights
+from frugal.acquire.policies.dadi import DadiPolicies
+from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi_networks import (
     NetworkSizes,
     Weights,
     first_parameters,
+    logits_at_sets,
     named_weights,
     repeated,
 )
-from frugal.acquire.train.dadi_training import JointTraining, Population, pretrain
+from frugal.acquire.train.dadi_training import (
+    JointTraining,
+    Population,
+    class_losses,
+    combined_loss,
+    group_weights,
+    pretrain,
+)
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.stored import Array, Stored
 from frugal.core.world import World
 from frugal.learn.set_encoder import Steps, compiled_steps
 from frugal.learn.token_memory import FREE, UnitTable, lay_out_tokens
 
+COLUMNS = ("objective", "label_loss", "adversary_loss", "panels", "cost", "squared_error")
+_WHAT = "checkpoint of a DADI training"
 State = dict[str, np.ndarray]
+
+
+class Curves:
+    """Evaluations so far; every learner acquires greedily for the same validation units.
+
+    Args:
+        gammas: γ of each learner. (K,)
+        world: validation units, their values in the scale of the networks.
+        validation: the same, weighted as in training.
+        sizes: of the networks, with all settings.
+        panel_of_column: action that reveals each column. (d,)
+    """
+
+    def __init__(
+        self,
+        gammas: np.ndarray,
+        world: World,
+        validation: Population,
+        sizes: NetworkSizes,
+        panel_of_column: np.ndarray,
+    ) -> None:
+        self._gammas, self._world, self._validation = gammas, world, validation
+        self._settings, self._panel = sizes.settings, panel_of_column
+        self._iterations: list[int] = []
+        self._rows: list[np.ndarray] = []  # (K, 6) each, in the order of COLUMNS
+
+    def add(self, training: JointTraining) -> None:
+        """Evaluate the learners as they stand."""
+        means = self._evaluated(training.stack.views)
+        self._rows.append(torch.stack([*means, training.take_squared_error()], dim=1).numpy())
+        self._iterations.append(training.iteration)
+
+    def _evaluated(self, named: Mapping[str, Tensor]) -> list[Tensor]:
+        """Means over units of all columns but the last. (K,) each"""
+        settings, validation = self._settings, self._validation
+        row = torch.arange(len(validation.units)).expand(len(self._gammas), -1)
+        steps = settings.processing_steps
+        learners = DadiPolicies(named_weights(named), settings, self._panel, scaling=None)
+        uniforms = np.zeros((len(row[0]), self._world.panels + 1))
+        bought = torch.from_numpy(roll_out(learners, self._world, uniforms=uniforms).acquired)
+        known = torch.nn.functional.pad(bought.float(), (0, 1), value=1.0)
+        label = validation.label[row] if settings.adversary_reads_label else None
+        logits = logits_at_sets(named, validation.units, row, known, label, processing_steps=steps)
+        of_label, of_adversary = class_losses(torch.cat(logits), validation.targets(row)).chunk(2)
+        acquired = bought.double()
+        cost = acquired @ validation.cost[:-1].double()
+        gamma = torch.from_numpy(self._gammas).float()[:, None]
+        objective = combined_loss(of_label, of_adversary, gamma) + settings.cost_weight * cost
+        parts = (objective, of_label, of_adversary, acquired.sum(dim=2), cost)
+        return [part.double().mean(dim=1) for part in parts]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per evaluation and γ."""
+        count = len(self._rows)
+        found = np.concatenate(self._rows) if count else np.empty((0, len(COLUMNS)))
+        frame = pd.DataFrame(found, columns=list(COLUMNS))
+        frame.insert(0, "iteration", np.repeat(self._iterations, len(self._gammas)).astype(int))
+        frame.insert(1, "gamma", np.tile(self._gammas, count))
+        return frame
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The evaluations as arrays."""
+        shape = (len(self._rows), len(self._gammas), len(COLUMNS))
+        return {
+            "curve_iterations": np.array(self._iterations, dtype=np.int64),
+            "curve_rows": np.array(self._rows, dtype=np.float64).reshape(shape),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on after the evaluations that `state` returned."""
+        self._iterations = [int(i) for i in state["curve_iterations"]]
+        self._rows = list(state["curve_rows"])
+
+
+def iterations_done(state: Mapping[str, np.ndarray] | None) -> int:
+    """Iterations before the checkpoint, for a progress bar; 0 without one, or where none is told.
+
+    What is wrong with a checkpoint says `require_state`.
+    """
+    told = np.empty(0) if state is None else state.get("iteration", np.empty(0))
+    return int(told) if told.shape == () and told.dtype.kind in "iu" else 0
+
+
+def require_state(
+    state: Mapping[str, np.ndarray],
+    identity: np.ndarray,
+    sizes: NetworkSizes,
+    *,
+    learners: int,
+    units: int,
+) -> None:
+    """The checkpoint belongs to this run, and every array in it is what the run goes on with.
+
+    Args:
+        state: as `fit_dadi` hands it to `save`, maybe from a file.
+        identity: digest of the run. (32,)
+        sizes: of the networks.
+        learners: K.
+        units: number of training units.
+
+    Raises:
+        DataError: it belongs to another run, or is damaged; the sentence says where.
+    """
+    told = state.get("identity", identity)
+    if told.shape == identity.shape and not np.array_equal(told, identity):
+        raise DataError(
+            "the checkpoint belongs to a run with other settings or another table; remove it, or "
+            "go back to what it was made with"
+        )
+    try:
+        _require_arrays(Stored(_WHAT, state), identity, sizes, learners, units)
+    except DataError as error:
+        raise DataError(f"{error}; remove it, and the training starts anew") from None
+
+
+def _require_arrays(
+    stored: Stored, identity: np.ndarray, sizes: NetworkSizes, learners: int, units: int
+) -> None:
+    weights = Array("float32", (_count(sizes, learners),))
+    agents, settings = sizes.settings.agents, sizes.settings
+    stored.require(
+        {
+            "identity": Array("uint8", identity.shape),
+            "pretrained": Array("float32", (_count(sizes, 1),)),
+            "parameters": weights,
+            "target": weights,
+            "first_moment": weights,
+            "second_moment": Array("float32", weights.shape, low=0),
+            "adam_steps": Array("int64", (), low=0, high=settings.iterations),
+            "row": Array("int64", (learners, agents), low=0, high=units - 1),
+            "known": Array("float32", (learners, agents, sizes.panels + 1), low=0, high=1),
+            "generator": Array("uint8", tuple(torch.Generator().get_state().shape)),
+            "iteration": Array("int64", (), low=0, high=settings.iterations),
+            "squared_error": Array("float64", (learners,), low=0),
+            "since": Array("int64", (), low=0, high=settings.iterations),
+            "curve_iterations": Array("int64", ("rows",), low=0, high=settings.iterations),
+            "curve_rows": Array("float64", ("rows", learners, len(COLUMNS))),
+        },
+        empty=("rows",),
+    )
+    try:
+        torch.Generator().set_state(torch.tensor(stored.arrays["generator"]))
+    except RuntimeError:
+        raise stored.refusal(
+            "has an array 'generator' that is no state of a generator of random numbers"
+        ) from None
+
+
+def _count(sizes: NetworkSizes, learners: int) -> int:
+    """Number of parameters of K learners."""
+    return sum(math.prod(shape) for shape in sizes.stacked(learners).values())
 
 
 @dataclass(frozen=True, eq=False)

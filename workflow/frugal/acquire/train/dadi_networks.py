@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32
+from jaxtyping import Float, Float32, Int
 from torch import Tensor
 
 from frugal.config.learners import DadiSettings
 from frugal.core.stored import Array, Stored
 from frugal.learn.lockstep import FlatParameters, perceptron, perceptron_shapes
-from frugal.learn.token_memory import encoder_shapes
+from frugal.learn.set_encoder import Steps, read_sets
+from frugal.learn.token_memory import Memory, UnitTable, encoder_shapes, remember
 
 Named = Mapping[str, Tensor]
 Weights = dict[str, Float32[np.ndarray, "..."]]
-
 ENCODER, CLASS_HEAD, POLICY_HEAD = "encoder.", "class_head.", "policy_head."
 _PAIRS = {ENCODER: ("label_encoder.", "adversary_encoder."),
           CLASS_HEAD: ("label_head.", "adversary_head.")}  # fmt: skip
@@ -163,3 +163,57 @@ def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
         elif network + "." == POLICY_HEAD:
             named[name] = torch.from_numpy(np.asarray(array))
     return named
+
+
+def policy_values(
+    policy: Named, memory: Memory, member: tuple[Tensor, Tensor], *, processing_steps: int
+) -> Float[Tensor, "k n a1"]:
+    """Q of every decision at the given sets, "stop" last.
+
+    Args:
+        policy: of `policy_parameters`.
+        memory: of the units, in the classifiers' encoders.
+        member: tokens in each set.
+        processing_steps: of the encoder.
+    """
+    with torch.no_grad():
+        reading = read_sets(
+            policy, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
+        )
+        return decision_values(policy, reading.encoding)
+
+
+def values_at_sets(
+    named: Named,
+    units: UnitTable,
+    row: Int[Tensor, "k n"],
+    known: Float[Tensor, "k n a1"],
+    *,
+    processing_steps: int,
+) -> Float[Tensor, "k n a1"]:
+    """Q of every decision for the given units and sets."""
+    policy = policy_parameters(named)
+    with torch.no_grad():
+        memory = remember(policy, ENCODER, units.tokens(row))
+    member = units.members(units.holdings(row), known)
+    return policy_values(policy, memory, member, processing_steps=processing_steps)
+
+
+def logits_at_sets(
+    named: Named,
+    units: UnitTable,
+    row: Int[Tensor, "k n"],
+    known: Float[Tensor, "k n a1"],
+    label: Float[Tensor, "k n"] | None,
+    *,
+    processing_steps: int,
+) -> tuple[Float[Tensor, "k n"], Float[Tensor, "k n"]]:
+    """Log-odds of label and sensitive attribute at the given sets, by classifier and adversary."""
+    with torch.no_grad():
+        memory = remember(named, ENCODER, units.tokens(row))
+        member = units.members(units.holdings(row), known)
+        reading = read_sets(
+            named, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
+        )
+        logits = class_logits(named, reading.encoding, label)
+    return logits[: len(row)], logits[len(row) :]

@@ -5,8 +5,10 @@ stable-baselines3's DQN, term by term, with action masks in choice and target, a
 dueling networks as options. Must not know what panels and labels mean.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -14,12 +16,209 @@ from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.train.q_networks import QNetworks, fresh_weights
-from frugal.acquire.train.replay import ReplayMemory, Transitions
 from frugal.config.learners import DqnSettings
-from frugal.learn.lockstep import Adam
+from frugal.core.world import World, packed_sets, unpacked_sets
+from frugal.learn.lockstep import (
+    LIBRARY,
+    Adam,
+    FlatParameters,
+    hidden_backward,
+    hidden_forward,
+    layer_slopes,
+    layer_sums,
+    layers_of,
+    product,
+)
 
+RELU = LIBRARY["relu"]
 CLIP_EPSILON, ADAM_EPSILON = 1e-6, 1e-8  # as in torch and stable-baselines3
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """m transitions of each of K learners; a panels.
+
+    Attributes:
+        row: unit. (K, m)
+        acquired: panels known before. (K, m, a)
+        action: taken. (K, m)
+        reward: received. (K, m)
+        next_acquired: panels known after; as before if the episode ended. (K, m, a)
+        done: the episode ended. (K, m)
+    """
+
+    row: Int[np.ndarray, "K m"]
+    acquired: Bool[np.ndarray, "K m a"]
+    action: Int[np.ndarray, "K m"]
+    reward: Float32[np.ndarray, "K m"]
+    next_acquired: Bool[np.ndarray, "K m a"]
+    done: Bool[np.ndarray, "K m"]
+
+    def next_mask(self, task: World) -> Bool[np.ndarray, "K m actions"]:
+        """Actions allowed in the next state; terminal ones always. (K, m, actions)"""
+        mask = np.ones((*self.row.shape, task.actions), dtype=bool)
+        mask[..., : task.panels] = task.available[self.row] & ~self.next_acquired
+        return mask
+
+
+class ReplayMemory:
+    """The last transitions of each learner, the oldest overwritten.
+
+    Attributes:
+        filled: transitions kept of each learner.
+        bytes_per_transition: what one takes.
+    """
+
+    def __init__(self, learners: int, capacity: int, panels: int) -> None:
+        """Empty memory of `capacity` transitions for each learner."""
+        self._panels, self._capacity, self._at, self.filled = panels, capacity, 0, 0
+        shape = (learners, capacity)
+        self._row = np.zeros(shape, dtype=np.int32)
+        self._known = np.zeros((*shape, -(-panels // 8)), dtype=np.uint8)
+        # panels, and more ways to end than anybody needs
+        self._action = np.zeros(shape, dtype=np.uint8 if panels < 192 else np.uint16)
+        self._reward = np.zeros(shape, dtype=np.float32)
+        parts = (self._row, self._known, self._action, self._reward)
+        self.bytes_per_transition = sum(part[:1, :1].nbytes for part in parts)
+
+    def add(
+        self,
+        row: Int[np.ndarray, "K E"],
+        acquired: Bool[np.ndarray, "K E a"],
+        action: Int[np.ndarray, "K E"],
+        reward: Float32[np.ndarray, "K E"],
+    ) -> None:
+        """Keep one transition of each episode: the state before, the action, what it brought."""
+        episodes = row.shape[1]
+        place = (self._at + np.arange(episodes)) % self._capacity
+        self._row[:, place] = row
+        self._known[:, place] = packed_sets(acquired)
+        self._action[:, place] = action
+        self._reward[:, place] = reward
+        self._at = (self._at + episodes) % self._capacity
+        self.filled = min(self.filled + episodes, self._capacity)
+
+    def take(self, index: Int[np.ndarray, "K m"]) -> Transitions:
+        """The transitions at these places, which lie below `filled`."""
+        row, action, reward = (
+            np.take_along_axis(part, index, axis=1)
+            for part in (self._row, self._action, self._reward)
+        )
+        action = action.astype(np.int64)
+        learner = np.arange(len(index))[:, None]
+        known = unpacked_sets(self._known[learner, index], self._panels)
+        after, done = known.copy(), action >= self._panels
+        who, which = np.nonzero(~done)
+        after[who, which, action[who, which]] = True
+        return Transitions(row.astype(np.int64), known, action, reward, after, done)
+
+
+def _first_layer(fan_in: int, fan_out: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Weights and biases uniform in ±1/√fan_in: torch's start of a linear layer."""
+    bound = 1 / math.sqrt(fan_in)
+    return [
+        rng.uniform(-bound, bound, size=shape).astype(np.float32)
+        for shape in ((fan_in, fan_out), (1, fan_out))
+    ]
+
+
+def fresh_weights(
+    width: int,
+    actions: int,
+    *,
+    hidden: Sequence[int],
+    dueling: bool,
+    rngs: Sequence[np.random.Generator],
+) -> dict[str, Float32[np.ndarray, "K _ _"]]:
+    """Weights before training, each network's from its own generator.
+
+    Returns:
+        "i.weight" (K, in, out) and "i.bias" (K, 1, out) of layer i; the head is the last of them,
+        or, of dueling networks, "advantage" is the last and "value" (one output) stands beside it.
+    """
+    sizes = [width, *hidden, actions]
+    layers = {str(i): pair for i, pair in enumerate(pairwise(sizes))}
+    if dueling:
+        layers["value"] = (sizes[-2], 1)
+    drawn = [[_first_layer(*layers[name], rng) for name in layers] for rng in rngs]
+    return {
+        f"{name}.{kind}": np.stack([network[i][j] for network in drawn])
+        for i, name in enumerate(layers)
+        for j, kind in enumerate(("weight", "bias"))
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """What enters each layer (the top last), what was rectified, and the values."""
+
+    entering: list[Tensor]
+    before: list[Tensor]
+    values: Float[Tensor, "K m A"]
+
+
+class QNetworks:
+    """K networks.
+
+    Attributes:
+        parameters: arrays by the names of `fresh_weights`.
+        dueling: True if Q = V + A − mean A, from two heads.
+    """
+
+    def __init__(self, weights: Mapping[str, Float32[np.ndarray, "K _ _"]]) -> None:
+        """Networks from weights by name; the arrays are copied."""
+        self.parameters = FlatParameters.of({k: torch.from_numpy(v) for k, v in weights.items()})
+        self.dueling = "value.weight" in weights
+        self._weights, self._biases = layers_of(self.parameters.views)
+        self._slopes = list(zip(*layers_of(self.parameters.gradient_views), strict=True))
+
+    def export(self) -> dict[str, Float32[np.ndarray, "K _ _"]]:
+        """Copies of the weights; `QNetworks(export())` is an equal one."""
+        return {k: v.detach().clone().numpy() for k, v in self.parameters.views.items()}
+
+    @torch.no_grad()
+    def values(self, observation: Float[Tensor, "K m w"]) -> Float[Tensor, "K m A"]:
+        """Q(s, ·) of every network at its own states. (K, m, A)"""
+        return self.forward(observation).values
+
+    def forward(self, observation: Float[Tensor, "K m w"]) -> _Pass:
+        """Values, with what `write_gradient` needs of the layers below."""
+        entering, before = hidden_forward(
+            self._weights[:-1], self._biases[:-1], observation, "relu"
+        )
+        values = layer_sums(entering[-1], self._weights[-1], self._biases[-1], by=RELU)
+        if self.dueling:
+            views = self.parameters.views
+            worth = layer_sums(entering[-1], views["value.weight"], views["value.bias"], by=RELU)
+            values = worth + values - values.mean(dim=2, keepdim=True)
+        return _Pass(entering, before, values)
+
+    def write_gradient(self, passed: _Pass, slope: Float[Tensor, "K m A"]) -> None:
+        """Fill `parameters.gradient` from the derivative of the loss by the values."""
+        top, below = passed.entering[-1], None
+        if self.dueling:
+            views, gradient = self.parameters.views, self.parameters.gradient_views
+            of_value = slope.sum(dim=2, keepdim=True)
+            slope = slope - of_value / slope.shape[2]
+            out = gradient["value.weight"], gradient["value.bias"]
+            layer_slopes(top, of_value, by=RELU, out=out)
+            below = product(of_value, views["value.weight"].transpose(1, 2), by=RELU)
+        layer_slopes(top, slope, by=RELU, out=self._slopes[-1])
+        if len(self._weights) > 1:
+            slope = product(slope, self._weights[-1].transpose(1, 2), by=RELU)
+            slope = slope if below is None else slope + below
+            hidden_backward(
+                self._weights[:-1], passed.entering, passed.before, slope, "relu",
+                self._slopes[:-1],
+            )  # fmt: skip
+
+    def clip_gradient(self, longest: float, *, epsilon: float) -> None:
+        """Scale each network's gradient down to a Euclidean length of at most `longest`."""
+        parts = self.parameters.gradient_views.values()
+        square = sum(torch.linalg.vector_norm(p, dim=(1, 2)).square() for p in parts)
+        scale = (longest / (torch.sqrt(torch.as_tensor(square)) + epsilon)).clamp(max=1.0)
+        for part in parts:
+            part.mul_(scale.view(-1, 1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +310,7 @@ class DqnFit:
     """Trained learners, and how it went at r moments.
 
     Attributes:
-        weights: by the names of `frugal.acquire.train.q_networks.fresh_weights`; K first.
+        weights: by the names of `frugal.acquire.train.lockstep_dqn.fresh_weights`; K first.
         transitions: of each learner by then. (r,)
         mean_return: sum of rewards of the episodes that ended since the moment before, with
             exploration; NaN if none ended. (r, K)

@@ -7,17 +7,21 @@ known of it, where that is told: it has the same mean and far less chance in it,
 of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.acquire.kinds import Ground, Learned
+from frugal.acquire.train.tree_sets import folded_rows
 from frugal.learn.calibration import best_threshold
 from frugal.learn.weighted_logistic import fit_logistic
 
 ObjectiveName = Literal["f1", "am", "cost"]
 SMALLEST = 1e-9  # distance of a threshold from 0 and 1
+Learns = Callable[..., Learned]
 
 
 @dataclass(frozen=True)
@@ -169,3 +173,17 @@ def best_within(
     for budget in budgets:
         chosen |= dict.fromkeys([k for k in order if price[k] <= budget][:1])
     return sorted(chosen or [int(price.argmin())], key=lambda k: (price[k], score[k]))
+
+
+def fit_for_cost(kind: str, learn: Learns, ground: Ground, settings: Mapping[str, Any]) -> Learned:
+    """What `learn(rows, objective, settings, budgets)` makes of the records.
+
+    Raises:
+        DataError: the label has other than two classes, or one of them too few rows.
+    """
+    ground.require_two_classes(kind)
+    world, rng = ground.world(terminals=2), ground.streams.generator("trees")
+    rows = folded_rows(world, np.ones(len(world), dtype=bool), settings, rng)
+    errors = ground.table.misclassification_cost
+    objective = Objective.of(ground.objective, rows.world.label, errors)
+    return learn(rows, objective, settings, np.array(ground.budgets or [np.inf]))

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from frugal.acquire.kinds import Ground
-from frugal.acquire.policies.cascade_policies import CascadePolicies
-from frugal.acquire.registry import build_policy, kind_of
+from frugal.acquire.kinds import Ground, build_policy, kind_of
+from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.rollouts import roll_out, states_of, visited_sets
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError, extras_named

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from frugal.acquire.policies.dadi_policies import DadiPolicies, panel_of_columns
-from frugal.acquire.registry import load_policy
+from frugal.acquire.kinds import load_policy
+from frugal.acquire.policies.dadi import DadiPolicies, panel_of_columns
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling, fit_scaling

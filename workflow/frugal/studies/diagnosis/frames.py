@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.acquire.acquisition import DiagnosisReward, release_reward
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
+from frugal.acquire.kinds import end_shares
 from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.acquire.policies.fixed import FixedClassifiers
 from frugal.acquire.reading import completed_states
-from frugal.acquire.registry import end_shares
-from frugal.acquire.rewards import DiagnosisReward, release_reward
 from frugal.acquire.rollouts import roll_out
 from frugal.core.episodes import Episodes
 from frugal.core.errors import ConfigError, DataError

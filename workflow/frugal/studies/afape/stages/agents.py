@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.bundles import bundle_payloads
-from frugal.acquire.kinds import Ground
+from frugal.acquire.kinds import Ground, build_policy, kind_of, train_bundle
 from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
-from frugal.acquire.registry import build_policy, kind_of, train_bundle
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
 from frugal.core.blocks import WHOLE, BlockDraws, Portion

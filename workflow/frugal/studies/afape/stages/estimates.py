@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.registry import build_policy
+from frugal.acquire.kinds import build_policy
 from frugal.core.blocks import SEEDS, WHOLE, Portion, sample_of, tree_sum
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError

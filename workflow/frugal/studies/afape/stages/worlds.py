@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.registry import kind_of
+from frugal.acquire.kinds import kind_of
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
 from frugal.core.rows import FrameRows, Partitions

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.encoders import fits, tabulate
-from frugal.acquire.kinds import Ground, Learned
+from frugal.acquire.kinds import CLASSIFIER, Ground, Learned, build_policy, kind_of, train_bundle
 from frugal.acquire.policies.fixed import FixedClassifiers
 from frugal.acquire.reading import completed_states
-from frugal.acquire.registry import CLASSIFIER, build_policy, kind_of, train_bundle
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import folded_rows

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder
+from frugal.acquire.kinds import load_policy
 from frugal.acquire.policies.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
 from frugal.acquire.policies.greedy import GreedyPolicies, ReferenceUnits
-from frugal.acquire.policies.sm_ddpo import ACTOR, ENCODER, front_settings
-from frugal.acquire.registry import load_policy
+from frugal.acquire.policies.sm_ddpo import ACTOR, ENCODER, fit_sm_ddpo, front_settings
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.sm_ddpo import fit_sm_ddpo
 from frugal.acquire.train.state_classifier import (
     SelectionPolicies,
     StateClassifier,

@@ -1,0 +1,546 @@
+"""Networks that believe and networks that choose panels, and rules on what they say.
+
+Of each of C choosers there are F networks, one for each fold that did not learn; what they say is
+averaged. What a chooser says of a panel is its **margin**: the panel of the largest one is bought
+while that is above a least one. Two kinds of choosers: logits (`gdfs`) and values (`dime`).
+
+Rules (how large a margin buys, and from which belief on a unit is ill) are chosen within budgets on
+units that the networks did not learn from: out of fold, and those that only judge, pooled. A
+chooser goes one way through a unit, and a rule says where on it to stop, so that all rules of a
+chooser cost one walk. Knows no training of choosers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Float32, Int
+
+from frugal.acquire.kinds import Learned
+from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
+from frugal.acquire.train.payoff import Objective, best_within
+from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, networks_of_sets
+from frugal.core.episodes import Traits
+from frugal.core.layout import Layout
+from frugal.core.stored import LARGEST, Array, Stored, part_of, under
+from frugal.core.world import adds_column
+from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
+from frugal.learn.masked_networks import MaskedNetworks, outputs
+from frugal.learn.weighted_logistic import Logistic, fit_logistic
+
+# TC frugal.acquire.policies.panel_networks
+if TYPE_CHECKING:
+    from frugal.learn.lockstep import FlatParameters
+
+Says = Literal["logits", "values"]
+BOUGHT_AT_ONCE = np.inf  # margin of a panel without a price
+RIDGE = 1e-6
+BELIEVER, CHOOSER = "believer.", "chooser."  # prefixes among the bundle's arrays
+OWN = ("penalty", "chooser", "least", "calibration", "threshold")
+_COMPARED = {"logits": "logit above stopping", "values": "nats per unit of price"}
+WORDS: dict[Says, str] = {
+    "logits": "a panel whose logit is {least:.3g} above that of stopping, at a penalty of "
+    "{penalty:.3g} nats per unit of price",
+    "values": "a panel that tells more than {least:.3g} nats per unit of price",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PanelNetworks:
+    """C · F networks, those of a chooser together. Shapes: d columns, a panels.
+
+    Attributes:
+        says: logits: the margin is a panel's logit less that of "stop"; values: nats of log-loss
+            that a panel saves, as a share of the entropy of the belief, and the margin is nats per
+            unit of price.
+        folds: F.
+        believer: log-odds of class 1. (C · F)
+        weights: of the choosers' layers. (C · F, in, out)
+        biases: of the same. (C · F, 1, out)
+        adds: columns that each panel adds to the free ones. (a, d)
+        cost: of the panels. (a,)
+    """
+
+    says: Says
+    folds: int
+    believer: MaskedNetworks
+    weights: tuple[Float32[np.ndarray, "N _ _"], ...]
+    biases: tuple[Float32[np.ndarray, "N 1 _"], ...]
+    adds: Bool[np.ndarray, "a d"]
+    cost: Float[np.ndarray, " a"]
+
+    @property
+    def choosers(self) -> int:
+        """C."""
+        return self.believer.count // self.folds
+
+    def of(self, choosers: Sequence[int]) -> "PanelNetworks":
+        """The same with some choosers alone, in that order."""
+        some = [c * self.folds + f for c in choosers for f in range(self.folds)]
+        return self._with(some, self.folds)
+
+    def of_fold(self, fold: int) -> "PanelNetworks":
+        """One network of each chooser."""
+        return self._with(list(range(fold, self.believer.count, self.folds)), 1)
+
+    def _with(self, some: list[int], folds: int) -> "PanelNetworks":
+        believer = MaskedNetworks(
+            self.believer.reads,
+            tuple(w[some] for w in self.believer.weights),
+            tuple(b[some] for b in self.believer.biases),
+        )
+        return replace(
+            self, folds=folds, believer=believer,
+            weights=tuple(w[some] for w in self.weights),
+            biases=tuple(b[some] for b in self.biases),
+        )  # fmt: skip
+
+    def open_panels(
+        self, acquired: Bool[np.ndarray, "*m a"], available: Bool[np.ndarray, "*m a"]
+    ) -> Bool[np.ndarray, "*m a"]:
+        """Panels that can be had and that show a column which nothing else does. (…, a)"""
+        return available & ~acquired & adds_column(self.adds, acquired)
+
+    def log_odds(self, chooser: int, read: Float32[np.ndarray, "m w"]) -> Float[np.ndarray, " m"]:
+        """Of class 1, by the believers beside a chooser, averaged. (m,)"""
+        return self._each_log_odds(chooser, read.astype(np.float64)).mean(axis=0)
+
+    def margins(
+        self,
+        chooser: int,
+        read: Float32[np.ndarray, "m w"],
+        acquired: Bool[np.ndarray, "m a"],
+        available: Bool[np.ndarray, "m a"],
+    ) -> Float[np.ndarray, "m a"]:
+        """Of each panel; −∞ where it cannot be had or shows nothing new. (m, a)"""
+        exact = read.astype(np.float64)
+        said = outputs(*self._layers(self.weights, self.biases, chooser), exact)
+        if self.says == "logits":
+            margin = (said[..., :-1] - said[..., -1:]).mean(axis=0)
+        else:
+            odds = self._each_log_odds(chooser, exact)
+            worth = entropy(odds)[..., None] / (1 + np.exp(-said))
+            margin = worth.mean(axis=0) / np.where(self.cost > 0, self.cost, 1.0)
+        margin = np.where(self.cost > 0, margin, BOUGHT_AT_ONCE)
+        return np.where(self.open_panels(acquired, available), margin, -np.inf)
+
+    def _each_log_odds(self, chooser: int, exact: Float[np.ndarray, "m w"]) -> np.ndarray:
+        layers = self._layers(self.believer.weights, self.believer.biases, chooser)
+        return np.clip(outputs(*layers, exact)[..., 0], -MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+    def _layers(
+        self, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], chooser: int
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """In float64, so that the same state is told the same in batches of any size."""
+        some = slice(chooser * self.folds, (chooser + 1) * self.folds)
+        return [w[some].astype(np.float64) for w in weights], [
+            b[some].astype(np.float64) for b in biases
+        ]
+
+
+def entropy(log_odds: Float[np.ndarray, "*m"]) -> Float[np.ndarray, "*m"]:
+    """Of a belief, in nats. (…)"""
+    p = 1 / (1 + np.exp(-log_odds))
+    return p * np.logaddexp(0, -log_odds) + (1 - p) * np.logaddexp(0, log_odds)
+
+
+@dataclass(frozen=True, eq=False)
+class ChooserWalk:
+    """A chooser's way through units as far as it goes. Shapes: T steps, n units.
+
+    Attributes:
+        margin: of the best panel at each step, −∞ where there is none or it ended before. (T, n)
+        log_odds: of class 1 at each step. (T, n)
+        price: paid so far. (T, n)
+    """
+
+    margin: Float[np.ndarray, "T n"]
+    log_odds: Float[np.ndarray, "T n"]
+    price: Float[np.ndarray, "T n"]
+
+    @classmethod
+    def along(
+        cls,
+        networks: PanelNetworks,
+        chooser: int,
+        read: Float32[np.ndarray, "n w"],
+        available: Bool[np.ndarray, "n a"],
+        *,
+        free: Bool[np.ndarray, " d"],
+        floor: float,
+    ) -> "ChooserWalk":
+        """On units whose whole rows are read, hidden here again, while margins pass a floor.
+
+        Args:
+            networks: that go.
+            chooser: which of them.
+            read: of units of which all is known.
+            available: panels that can be had.
+            free: columns known before the first panel.
+            floor: margin at which every rule stops.
+        """
+        n, a = available.shape
+        shape = (a + 1, n)
+        margin, odds, price = np.full(shape, -np.inf), np.zeros(shape), np.zeros(shape)
+        acquired, going = np.zeros((n, a), dtype=bool), np.arange(n)
+        adds = networks.adds.astype(np.float32)
+        for step in range(a + 1):
+            mine = acquired[going]
+            known = free | (mine.astype(np.float32) @ adds > 0)
+            seen = read[going] * np.tile(known, 2)
+            odds[step:, going] = networks.log_odds(chooser, seen)
+            price[step:, going] = mine @ networks.cost
+            best = networks.margins(chooser, seen, mine, available[going])
+            panel = best.argmax(axis=1)
+            margin[step, going] = best[np.arange(len(going)), panel]
+            on = margin[step, going] > floor
+            acquired[going[on], panel[on]] = True
+            going = going[on]
+            if not going.size:
+                break
+        return cls(margin, odds, price)
+
+    def ends(self, least: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Log-odds and price where each unit stops, the first margin not above the least one."""
+        at: Int[np.ndarray, " n"] = (self.margin <= least).argmax(axis=0)
+        units = np.arange(len(at))
+        return self.log_odds[at, units], self.price[at, units]
+
+    @staticmethod
+    def joined(parts: Sequence["ChooserWalk"], units: Sequence[np.ndarray]) -> "ChooserWalk":
+        """Those of groups of units as one."""
+        place = np.argsort(np.concatenate(units))
+        return ChooserWalk(*(
+            np.concatenate([getattr(one, name) for one in parts], axis=1)[:, place]
+            for name in ("margin", "log_odds", "price")
+        ))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkRule:
+    """One member of a front.
+
+    Attributes:
+        chooser: whose way it goes.
+        least: it goes on while the margin is above.
+        calibration: intercept and slope of the believers' log-odds where it stops.
+        threshold: belief from which on a unit is called ill.
+        score: of the objective, on units that were not learnt from.
+        price: mean, on the same units.
+    """
+
+    chooser: int
+    least: float
+    calibration: tuple[float, float]
+    threshold: float
+    score: float
+    price: float
+
+
+@dataclass(frozen=True, eq=False)
+class Believers:
+    """Networks of all sets, fitted to rows with panels hidden at random, before any chooser.
+
+    Attributes:
+        rows: what they learn from, and more.
+        networks: one of each fold.
+    """
+
+    rows: FoldedRows
+    networks: MaskedNetworks
+
+    @classmethod
+    def of(cls, rows: FoldedRows, settings: Mapping[str, Any]) -> "Believers":
+        """Fit them."""
+        return cls(rows, networks_of_sets(rows, settings))
+
+    def parameters(self, copies: int) -> "FlatParameters":
+        """So many copies of all, one after the other, to train further."""
+        import torch  # slow to import
+
+        from frugal.learn.lockstep import FlatParameters
+
+        arrays = {}
+        pairs = zip(self.networks.weights, self.networks.biases, strict=True)
+        for layer, (weight, bias) in enumerate(pairs):
+            arrays |= {f"{layer}.weight": weight, f"{layer}.bias": bias}
+        return FlatParameters.of(
+            {name: torch.from_numpy(one).repeat(copies, 1, 1) for name, one in arrays.items()}
+        )
+
+    def whole(self) -> Float[np.ndarray, " n"]:
+        """Probability of illness once all is known, by networks that did not see the unit."""
+        world = self.rows.world
+        seen = world.visible(np.arange(len(world)), world.available)
+        odds, _ = self.networks.out_of_fold(seen, self.rows.fold)
+        return np.round(1 / (1 + np.exp(-odds)), DIGITS)
+
+    def beside(
+        self, says: Says, predictor: "FlatParameters", chooser: "FlatParameters"
+    ) -> PanelNetworks:
+        """What was trained further, with the choosers."""
+        believer = MaskedNetworks(self.networks.reads, *_exported(predictor))
+        return PanelNetworks(
+            says, self.rows.settings.folds, believer, *_exported(chooser), self.rows.adds,
+            self.rows.world.action_cost,
+        )  # fmt: skip
+
+
+def _exported(
+    parameters: "FlatParameters",
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Copies of weights and biases."""
+    views = parameters.views
+    weights, biases = (
+        tuple(views[f"{k}.{part}"].numpy().copy() for k in range(len(views) // 2))
+        for part in ("weight", "bias")
+    )
+    return weights, biases
+
+
+def walks(rows: FoldedRows, networks: PanelNetworks, *, floor: float) -> list[ChooserWalk]:
+    """Each chooser's way through all units, by networks that did not learn from the unit."""
+    world, fold = rows.world, rows.fold[0]
+    read = networks.believer.reads.read(world.values).astype(np.float32)
+    groups = [np.flatnonzero(fold == number) for number in range(-1, networks.folds)]
+    folded = [networks, *(networks.of_fold(number) for number in range(networks.folds))]
+    return [
+        ChooserWalk.joined(
+            [
+                ChooserWalk.along(
+                    own, chooser, read[units], world.available[units], free=world.free_columns,
+                    floor=floor,
+                )
+                for own, units in zip(folded, groups, strict=True)
+            ],
+            groups,
+        )
+        for chooser in range(networks.choosers)
+    ]  # fmt: skip
+
+
+def fit_rules(
+    rows: FoldedRows,
+    ways: Sequence[ChooserWalk],
+    leasts: Callable[[ChooserWalk], Sequence[float]],
+    objective: Objective,
+    whole: Float[np.ndarray, " n"],
+    budgets: Float[np.ndarray, " b"],
+) -> list[NetworkRule]:
+    """The best rule within each budget, or of all, from the cheapest on.
+
+    Args:
+        rows: units that judge.
+        ways: of each chooser.
+        leasts: margins that are tried on a way.
+        objective: what is sought.
+        whole: what is believed of units once all is known.
+        budgets: most that a unit may cost on average; not read where the price is sought itself.
+    """
+    informed = objective.knowing(whole)
+    made = [
+        _rule(rows, way, chooser, float(least), informed)
+        for chooser, way in enumerate(ways)
+        for least in leasts(way)
+    ]
+    score, price = (np.array([getattr(one, key) for one in made]) for key in ("score", "price"))
+    chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
+    return [made[k] for k in chosen]
+
+
+def _rule(
+    rows: FoldedRows, way: ChooserWalk, chooser: int, least: float, objective: Objective
+) -> NetworkRule:
+    """Stops at a margin; its belief is fitted to the labels of those that stop there."""
+    odds, price = way.ends(least)
+    line = Logistic(0.0, np.ones(1))
+    if np.ptp(odds) > 0:
+        line = fit_logistic(odds[:, None], rows.world.label, np.ones(len(odds)), ridge=RIDGE)
+    belief = np.round(line.probability(odds[:, None]), DIGITS)
+    score, threshold = objective.judged(belief, price)
+    fitted = (line.intercept, float(line.slope[0]))
+    return NetworkRule(chooser, least, fitted, threshold, score, float(price.mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPolicies(Reading):
+    """K rules. Shapes: a panels, C choosers.
+
+    Attributes:
+        networks: C choosers, and what believes beside each.
+        penalty: nats per unit of price that each chooser was trained for. (C,)
+        chooser: of each rule. (K,)
+        least: margin above which a panel is bought. (K,)
+        calibration: intercept and slope of the believers' log-odds. (K, 2)
+        threshold: belief from which on a unit is called ill. (K,)
+    """
+
+    networks: PanelNetworks
+    penalty: Float[np.ndarray, " C"]
+    chooser: Int[np.ndarray, " K"]
+    least: Float[np.ndarray, " K"]
+    calibration: Float[np.ndarray, "K 2"]
+    threshold: Float[np.ndarray, " K"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=True,
+            compares=_COMPARED[self.networks.says],
+            weigh=self.weigh,
+            threshold=self.threshold,
+        )
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.least)
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """Normal scores of what the state shows, and flags that say what it shows. (m, 2 d)"""
+        del acquired
+        return self.networks.believer.reads.read(values).astype(np.float32)
+
+    def decide(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """1 for the next panel, or for "stop". (K, m, a + 1)"""
+        weight = self.weigh(reading, acquired, available)
+        margin, goes = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
+        return panel_or_stop(margin.argmax(axis=2), goes, acquired.shape[2])
+
+    def weigh(
+        self,
+        reading: Float32[np.ndarray, "K m w"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Margin of each panel, then the least one that is bought. (K, m, a + 1)"""
+        states = zip(self.chooser.tolist(), reading, acquired, available, strict=True)
+        margin = np.stack([self.networks.margins(*one) for one in states])
+        return with_stop(margin, self.least[:, None])
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+    def believe(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities by the believers, calibrated. (K, m, 2)"""
+        del acquired
+        pairs = zip(self.chooser.tolist(), reading, strict=True)
+        odds = np.stack([self.networks.log_odds(*one) for one in pairs])
+        odds = self.calibration[:, :1] + self.calibration[:, 1:] * odds
+        ill = np.round(1 / (1 + np.exp(-odds)), DIGITS)
+        return np.stack([1 - ill, ill], axis=-1)
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """What tells the rules apart, in words."""
+        del panels
+        words, penalty = WORDS[self.networks.says], self.penalty[self.chooser]
+        return [
+            f"{words.format(least=v, penalty=w)}; positive from {100 * t:.3g} % on"
+            for v, w, t in zip(self.least, penalty, self.threshold, strict=True)
+        ]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the rules are; `from_arrays` is the inverse."""
+        arrays = {name: getattr(self, name) for name in OWN}
+        believer = self.networks.believer.to_arrays()
+        arrays |= {BELIEVER + name: array for name, array in believer.items()}
+        pairs = zip(self.networks.weights, self.networks.biases, strict=True)
+        for layer, (weight, bias) in enumerate(pairs):
+            arrays |= {f"{CHOOSER}{layer}.weight": weight, f"{CHOOSER}{layer}.bias": bias}
+        return arrays
+
+    @staticmethod
+    def from_arrays(
+        arrays: Mapping[str, np.ndarray], layout: Layout, says: Says
+    ) -> "NetworkPolicies":
+        """The rules that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such rules; the sentence says where.
+        """
+        names = [name for name in arrays if not name.startswith((BELIEVER, CHOOSER))]
+        own = part_of(arrays, {name: name for name in names})
+        stored = Stored("rules of networks", own)
+        size = stored.require(
+            {
+                "penalty": Array("float64", ("C",), low=0.0),
+                "chooser": Array("int64", ("K",), low=0),
+                "least": Array("float64", ("K",), low=-LARGEST),
+                "calibration": Array("float64", ("K", 2), low=-LARGEST),
+                "threshold": Array("float64", ("K",), above=0, high=1),
+            }
+        )
+        stored.require_between("chooser", 0, size["C"] - 1)
+        believer = MaskedNetworks.from_arrays(under(arrays, BELIEVER), columns=len(layout.columns))
+        if believer.count % size["C"]:
+            raise stored.refusal(
+                f"are for {size['C']} choosers; there are {believer.count} networks, and as many "
+                "belong to each chooser"
+            )
+        chooser = _layers(under(arrays, CHOOSER), layout, says, believer.count)
+        networks = PanelNetworks(
+            says, believer.count // size["C"], believer, *chooser,
+            layout.provides & ~layout.free_columns, layout.action_cost,
+        )  # fmt: skip
+        return NetworkPolicies(networks, *(own[name] for name in OWN))
+
+
+def _layers(
+    arrays: Mapping[str, np.ndarray], layout: Layout, says: Says, count: int
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Weights and biases of the choosers, checked."""
+    layers = sum(name.endswith(".weight") for name in arrays)
+    told = len(layout.actions) + (says == "logits")
+    widths = [2 * len(layout.columns), *(f"units {k}" for k in range(layers - 1)), told]
+    wanted = {}
+    for k in range(max(layers, 1)):
+        shapes = {"weight": (count, widths[k], widths[k + 1]), "bias": (count, 1, widths[k + 1])}
+        wanted |= {
+            f"{k}.{part}": Array("float32", shape, low=-LARGEST) for part, shape in shapes.items()
+        }
+    Stored("choosers", arrays).require(wanted)
+    weights, biases = (
+        tuple(arrays[f"{k}.{part}"] for k in range(layers)) for part in ("weight", "bias")
+    )
+    return weights, biases
+
+
+def learned_networks(
+    networks: PanelNetworks,
+    penalty: Float[np.ndarray, " C"],
+    rules: Sequence[NetworkRule],
+    *,
+    transitions: int,
+) -> Learned:
+    """What training leaves; `mean_return` of the curve is the score of each rule, out of fold."""
+    used = sorted({rule.chooser for rule in rules})
+    policies = NetworkPolicies(
+        networks.of(used), penalty[used],
+        np.array([used.index(rule.chooser) for rule in rules]),
+        np.array([rule.least for rule in rules]),
+        np.array([rule.calibration for rule in rules]),
+        np.array([rule.threshold for rule in rules]),
+    )  # fmt: skip
+    curve = pd.DataFrame(
+        {
+            "transitions": [transitions] * len(rules),
+            "mean_return": [rule.score for rule in rules],
+            "acquisition_cost": [rule.price for rule in rules],
+        }
+    )
+    return Learned(policies.to_arrays(), curve)
