@@ -2,7 +2,6 @@
 
 import functools
 from itertools import combinations
-from pathlib import Path
 
 import afape_frames as frames
 import numpy as np
@@ -11,18 +10,16 @@ import pytest
 from afape_frames import CASE, FIRST, SUMMARY, legend_texts
 from frugal.core.errors import DataError
 from frugal.draw import style
-from frugal.results.files import payload_bytes
 from frugal.studies.afape.figures import style as afape_style
-from frugal.studies.afape.figures.answer import answer_figure
-from frugal.studies.afape.figures.decision import decision_figure
-from frugal.studies.afape.figures.parts import (
+from frugal.studies.afape.figures.estimates import (
     LEAST_ROWS,
     calibration_figure,
+    convergence_figure,
     cost_split_figure,
     frequency_figure,
+    resample_figure,
 )
-from frugal.studies.afape.figures.spread import convergence_figure, resample_figure
-from frugal.studies.afape.figures.trust import trust_figure
+from frugal.studies.afape.figures.policies import answer_figure, decision_figure, trust_figure
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
@@ -56,6 +53,10 @@ def _some_agents(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["agent"].isin(["random_10", "random_50", "dqn"])]
 
 
+def _six(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["estimator"].isin(SIX)]
+
+
 def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
     """The answer that a table leads to, half of an interval being .2."""
     rows = style.select(table, estimator=READ).query("status == 'ok'").sort_values("estimate")
@@ -65,32 +66,33 @@ def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
         "runner_up": agents[1], "estimator": READ, "not_worse": ",".join(agents[:2]),
         "left_out": "", "state": "short_list", "reason": "", "sentence": "",
     } | changed  # fmt: skip
+    shown = style.select(table, estimator=READ)
     ends = {
-        "simultaneous_low": table["estimate"] - 0.2, "simultaneous_high": table["estimate"] + 0.2
+        "simultaneous_low": shown["estimate"] - 0.2, "simultaneous_high": shown["estimate"] + 0.2
     }  # fmt: skip
-    return answer_figure(table.assign(**ends), pd.Series(verdict), cost_unit="€")
+    return answer_figure(shown.assign(**ends), pd.Series(verdict), cost_unit="€")
 
 
 DRAWN = {
     "convergence, one scenario": lambda: convergence_figure(
-        frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5),
+        frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5), SUMMARY,
         cost_unit="€",
     ),
     "convergence, six scenarios": lambda: convergence_figure(
-        frames.convergence_frame(frames.SCENARIOS, ["random_10", "random_90"], 2), cost_unit="€"
+        frames.convergence_frame(frames.SCENARIOS, ["random_10", "random_90"], 2), SUMMARY,
+        cost_unit="€",
     ),
     "resample, all of one scenario": lambda: resample_figure(
         frames.resample_frame(CASE, 30), CASE, cost_unit="€"
     ),
     "resample, all of six scenarios": lambda: resample_figure(
-        frames.resample_frame(FIRST, 30), FIRST, cost_unit="€", estimators=SIX
+        frames.resample_frame(FIRST, 30), _six(FIRST), cost_unit="€"
     ),
     "resample, two columns": lambda: resample_figure(
-        frames.resample_frame(_some_agents(FIRST), 30), _some_agents(FIRST), cost_unit="€",
-        estimators=SIX,
+        frames.resample_frame(_some_agents(FIRST), 30), _six(_some_agents(FIRST)), cost_unit="€"
     ),
     "resample, twelve agents": lambda: resample_figure(
-        frames.resample_frame(MANY, 30), MANY, cost_unit="€", estimators=SIX
+        frames.resample_frame(MANY, 30), _six(MANY), cost_unit="€"
     ),
     "frequency": lambda: frequency_figure(frames.frequency_frame()),
     "trust": _trust,
@@ -112,8 +114,8 @@ DRAWN = {
         CASE.assign(truth=np.nan), left_out="always"
     ),
     "answer, twelve agents": lambda: answer_of(MANY),
-    "calibration": lambda: calibration_figure(frames.calibration_frame()),
-    "calibration, ten nuisances": lambda: calibration_figure(TEN_NUISANCES),
+    "calibration": lambda: calibration_figure(frames.calibration_frame(), CASE),
+    "calibration, ten nuisances": lambda: calibration_figure(TEN_NUISANCES, CASE),
     "cost split, six scenarios": lambda: cost_split_figure(FIRST, cost_unit="€"),
     "cost split, twelve agents": lambda: cost_split_figure(MANY, cost_unit="€"),
 }  # fmt: skip
@@ -155,20 +157,11 @@ def test_text_is_large_enough_inside_the_page_and_never_overlaps(name: str):
         assert wide <= 0 or high <= 1.5, (text.get_text(), other.get_text())
 
 
-@pytest.mark.parametrize("name", ["trust, one agent", "resample, all of one scenario"])
-def test_drawn_twice_gives_the_same_bytes(name: str):
-    def payloads() -> list[bytes]:
-        figure = DRAWN[name]()
-        return [payload_bytes(Path(f"figure.{kind}"), figure) for kind in ("png", "pdf")]
-
-    assert payloads() == payloads()
-
-
 def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():
     table = frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5)
     gap = (table["estimator"] == "stabilised_ipw") & (table["n"] == 100) & (table["seed"] == 3)
     table.loc[gap, "estimate"] = np.nan
-    figure = convergence_figure(table, cost_unit="€")
+    figure = convergence_figure(table, SUMMARY, cost_unit="€")
     titles = [a.get_title(loc="left") for a in figure.axes]
     assert titles == ["random 10 %", "random 90 %", "", ""]
     axes = figure.axes[1]
@@ -195,7 +188,7 @@ def test_convergence_spread_over_seeds_has_logarithmic_axes_of_its_own():
     table = frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5)
     last = (table["estimator"] == "ground_truth") & (table["n"] == table["n"].max())
     table.loc[last, "estimate"] = table.loc[last, "truth"]
-    axes = convergence_figure(table, cost_unit="€").axes[3]
+    axes = convergence_figure(table, SUMMARY, cost_unit="€").axes[3]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     for line, name in zip(axes.lines, SIX, strict=True):
         rows = table[(table["agent"] == "random_90") & (table["estimator"] == name)]
@@ -205,7 +198,7 @@ def test_convergence_spread_over_seeds_has_logarithmic_axes_of_its_own():
             assert np.isnan(shown[-1])
             shown, expected = shown[:-1], expected[:-1]
         np.testing.assert_allclose(shown, expected, rtol=1e-12)
-    few = convergence_figure(table[table["seed"] < 4], cost_unit="€")
+    few = convergence_figure(table[table["seed"] < 4], SUMMARY, cost_unit="€")
     assert len(few.axes) == 2
 
 
@@ -218,8 +211,8 @@ def test_convergence_band_is_one_standard_deviation():
         seed=[0, 1, 0, 1],
         truth=0.5,
     )
-    (band,) = convergence_figure(table, cost_unit="$").axes[0].patches
-    y = np.asarray(band.get_path().vertices)[:, 1]
+    (band,) = convergence_figure(table, SUMMARY, cost_unit="$").axes[0].collections
+    y = np.asarray(band.get_paths()[0].vertices)[:, 1]
     # errors 0.5 and 2.5: mean 1.5, s.d. √2 with one degree of freedom
     np.testing.assert_allclose([y.min(), y.max()], [1.5 - np.sqrt(2), 1.5 + np.sqrt(2)])
 
@@ -253,7 +246,7 @@ def test_resample_medians_truths_and_missing_boxes():
 
 def test_resample_subset_and_facets():
     resamples = frames.resample_frame(FIRST, 20)
-    figure = resample_figure(resamples, FIRST, cost_unit="€", estimators=SIX, agents=["dqn"])
+    figure = resample_figure(resamples, _six(style.select(FIRST, agent="dqn")), cost_unit="€")
     assert len(figure.axes) == 6
     assert [t.get_text() for t in figure.axes[-1].get_xticklabels()] == ["DQN"]
     *names, truth, box = [text.partition(" (off by ")[0] for text in legend_texts(figure)]
@@ -290,7 +283,7 @@ def test_frequency_bars_and_true_ticks():
 def test_calibration_curves_and_counts():
     table = frames.calibration_frame()
     empty = table.iloc[[0]].assign(bin=99, n=0, mean_probability=np.nan, rate=np.nan)
-    figure = calibration_figure(pd.concat([table, empty]))
+    figure = calibration_figure(pd.concat([table, empty]), CASE)
     assert len(figure.axes) == 6
     titles = [" ".join(axes.get_title(loc="left").split()) for axes in figure.axes[:3]]
     assert titles == ["complete", "AFA propensity, boosting", "occupation observed, logistic"]
@@ -303,7 +296,7 @@ def test_calibration_curves_and_counts():
     np.testing.assert_allclose([b.get_y() + b.get_height() for b in bars], rows["n"])
     assert figure.axes[5].get_xlabel() == "fitted probability"
     with pytest.raises(DataError, match="bin 0 of nuisance 'complete' occurs twice"):
-        calibration_figure(pd.concat([table, table]))
+        calibration_figure(pd.concat([table, table]), CASE)
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -10,8 +10,7 @@ from frugal.core.errors import ConfigError, DataError, GraphError, NoSupportErro
 from frugal.core.streams import Streams
 from frugal.judge.estimator import ESTIMATORS
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.draw_scenario_figures import draw_scenario_figures
-from frugal.studies.afape.stages.draw_study_figures import draw_study_figures
+from frugal.studies.afape.stages.drawing import draw_scenario_figures, draw_study_figures
 from frugal.studies.afape.stages.tables import check_afape, give_verdicts
 from frugal.studies.shared.stages.data import prepare_data
 

@@ -9,8 +9,7 @@ from afape_frames import CASE, SUMMARY, legend_texts, titled
 from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.studies.afape.figures import style as afape_style
-from frugal.studies.afape.figures.decision import decision_figure
-from frugal.studies.afape.figures.trust import trust_figure
+from frugal.studies.afape.figures.policies import decision_figure, trust_figure
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure

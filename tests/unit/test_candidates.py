@@ -26,7 +26,7 @@ from frugal.studies.afape.answers import STABLE, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
 from frugal.studies.afape.stages.agents import ALL, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates, write_answer
-from frugal.studies.afape.stages.explore_answer import explore_answer
+from frugal.studies.afape.stages.exploring import explore_answer
 from frugal.studies.afape.stages.records import draw_missingness
 from scipy.special import expit
 

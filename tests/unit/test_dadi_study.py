@@ -7,7 +7,7 @@ import pytest
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.run.study import load_study
-from frugal.studies.dadi.figures.style import METHODS
+from frugal.studies.dadi.figures import METHODS
 from frugal.studies.dadi.spec import FAMILIES, family_of, load_dadi_study
 
 from tests.defaults import DEFAULT as CONFIG

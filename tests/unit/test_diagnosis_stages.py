@@ -21,11 +21,13 @@ from frugal.results.files import payload_bytes
 from frugal.run.config_files import laid_over
 from frugal.studies.diagnosis.choice import BEST_FULL
 from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
-from frugal.studies.diagnosis.patient_frames import group_of_units
 from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_trees
 from frugal.studies.diagnosis.stages.choosing import bundle_choice, choose_policy
-from frugal.studies.diagnosis.stages.draw_diagnosis_figures import draw_diagnosis_figures
-from frugal.studies.diagnosis.stages.draw_patient import draw_patient
+from frugal.studies.diagnosis.stages.drawing import (
+    draw_diagnosis_figures,
+    draw_patient,
+    group_of_units,
+)
 from frugal.studies.diagnosis.stages.fronts import roll_out_front, train_front
 from frugal.studies.diagnosis.stages.tables import KEYS, check_diagnosis
 from sklearn.metrics import f1_score

@@ -9,10 +9,15 @@ import pytest
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.draw import style
-from frugal.draw.explorer import assembly, looks
-from frugal.draw.explorer.packing import packed_column, packed_table, unpacked_column
+from frugal.draw.explorer import assembly, charts
 from frugal.draw.explorer.patients import Course, patients, spread_units
-from frugal.draw.explorer.sections import best_within, figures
+from frugal.draw.explorer.sections import (
+    best_within,
+    figures,
+    packed_column,
+    packed_table,
+    unpacked_column,
+)
 from frugal.studies.shared.stages.reports import write_report
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,12 +78,12 @@ def test_a_budget_leads_to_the_best_row_that_fits(pairs, most, budget):
 
 
 def test_names_differ_in_colour_or_shape():
-    found = looks.looks_of(f"name {k}" for k in range(64))
+    found = charts.looks_of(f"name {k}" for k in range(64))
     assert len({(look["colour"], look["shape"]) for look in found.values()}) == 64
 
 
 def test_the_page_has_the_colours_of_the_figures():
-    assert {colour.lower() for colour in looks.COLOURS} == {
+    assert {colour.lower() for colour in charts.COLOURS} == {
         colour.lower() for colour in style.COLOURS.values()
     }
 

@@ -73,11 +73,11 @@ def test_names_become_words():
 def test_tables_are_checked_before_they_are_drawn():
     table = pd.DataFrame({"seed": [0, 1], "n": [1, 2]})
     with pytest.raises(DataError, match="needs column 'cost'; the table has seed, n"):
-        style.require(table, ["cost"], single=[])
+        style.require(table, "cost")
     with pytest.raises(DataError, match="shows one seed, but the table holds 0, 1; select one"):
-        style.require(table, ["n"], single=["seed"])
+        style.require(table, "n", single="seed")
     with pytest.raises(DataError, match="no rows"):
-        style.require(table.iloc[:0], ["n"], single=["seed"])
+        style.require(table.iloc[:0], "n", single="seed")
     with pytest.raises(DataError, match="no row has seed 7; there is 0, 1"):
         style.select(table, seed=7)
     assert style.select(table, seed=1)["n"].tolist() == [2]

@@ -21,7 +21,7 @@ from frugal.data.description import load_description
 from frugal.learn import imputers
 from frugal.learn.imputer_kinds import imputer_of
 from frugal.run import job_sizes, own_table
-from frugal.studies.diagnosis.figures import style
+from frugal.studies.diagnosis import figures
 from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encoder, train_trees
 from frugal.studies.shared.stages.data import compare_imputers, prepare_data
@@ -105,7 +105,7 @@ def newcomers(tmp_path_factory):
     forget()
     for name in (f"{FOLDER}.{KIND}", f"{FILLER_FOLDER}.{FILLER}"):
         sys.modules.pop(name, None)
-    importlib.reload(style)
+    importlib.reload(figures)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_a_config_takes_it_in_three_studies_and_as_a_way_to_act():
 def test_the_plan_and_figures_and_decide_know_it():
     steps = job_sizes._steps(declared_kinds()[KIND], SETTINGS)
     assert steps == SETTINGS["gates"] * SETTINGS["sets"] + SETTINGS["boosting"]["trees"]
-    looks = importlib.reload(style)
+    looks = importlib.reload(figures)
     assert looks.method_style(KIND) == looks.Look("the newcomer", looks.style.SKY, "8")
     assert looks.method_order([KIND, "lattice", "cascade"]) == ["cascade", KIND, "lattice"]
     agents = {KIND: SETTINGS, "never": {"kind": "fixed", "panels": "none"}}

@@ -68,7 +68,7 @@ NAMED = {  # file: kinds of agents that it names beside their own files, and why
     "studies/diagnosis/stages/fronts.py": {"cwcf", "dqn", "sm_ddpo"},  # trains them
 }
 OTHER_KINDS = {  # comparisons with kinds of something else
-    "studies/afape/figures/answer.py": {"kind == 'named'"},  # of rows
+    "studies/afape/figures/policies.py": {"rows['kind'] == 'named'"},  # of rows
     "studies/recourse/spec.py": {"source['kind'] == 'table'"},
     "studies/recourse/stages/tables.py": {"source['kind'] == 'table'", "kind != 'table'"},
     "learn/trees.py": {"settings['kind'] == 'forest'"},

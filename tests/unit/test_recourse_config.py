@@ -9,7 +9,7 @@ from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.cover.generator import KINDS
 from frugal.cover.worlds import variant_design
-from frugal.studies.recourse.figures.style import GENERATORS, generator_kind
+from frugal.studies.recourse.figures import GENERATORS, generator_kind
 from frugal.studies.recourse.spec import load_recourse_study
 
 from tests.defaults import DEFAULT as CONFIG

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.judge.verdicts import CONTRADICTED, REASONS
-from frugal.studies.afape.explorer import answers_of
+from frugal.studies.afape.stages.exploring import answers_of
 from frugal.studies.dadi.stages.explore_dadi import _answers as fair_answers
 from frugal.studies.diagnosis.stages.explore_diagnosis import _answers as panel_answers
 

@@ -14,9 +14,11 @@ from frugal.search.records import SearchSizeError
 from frugal.studies.treatment import columns
 from frugal.studies.treatment.searches import IDENTITY
 from frugal.studies.treatment.spec import load_treatment_study
-from frugal.studies.treatment.stages.draw_policy import draw_policy
-from frugal.studies.treatment.stages.draw_table_figures import draw_table_figures
-from frugal.studies.treatment.stages.draw_world_figures import draw_world_figures
+from frugal.studies.treatment.stages.drawing import (
+    draw_policy,
+    draw_table_figures,
+    draw_world_figures,
+)
 from frugal.studies.treatment.stages.planners import (
     compare_planners,
     prepare_searches,

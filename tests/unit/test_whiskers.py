@@ -4,9 +4,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from frugal.draw import style
-from frugal.studies.afape.figures.parts import frequency_figure
-from frugal.studies.recourse.figures.trust import confidence_figure
-from frugal.studies.treatment.figures.tradeoffs import (
+from frugal.studies.afape.figures.estimates import frequency_figure
+from frugal.studies.recourse.figures import confidence_figure
+from frugal.studies.treatment.figures import (
     data_size_figure,
     profile_figure,
     tradeoff_figure,
@@ -60,7 +60,11 @@ def test_bands_end_where_efficacy_and_trials_can_be():
     figure = profile_figure(MEANS, x="threshold", title="World")
     above, below = figure.axes
     for axes, most in ((above, 1.0), (below, np.inf)):
-        bands = [np.asarray(band.get_path().vertices)[:, 1] for band in axes.patches]
+        bands = [
+            np.asarray(path.vertices)[:, 1]
+            for band in axes.collections
+            for path in band.get_paths()
+        ]
         assert np.concatenate(bands).min() >= 0
         assert np.concatenate(bands).max() <= most + 1e-12
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from frugal.draw.explorer.packing import unpacked_column
+from frugal.draw.explorer.sections import unpacked_column
 
 _BEGIN, _END = '<script type="application/json" id="data">', "</script>"
 

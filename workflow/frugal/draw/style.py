@@ -274,29 +274,30 @@ def titled(subject: str, said: str) -> str:
     return wrapped(said, characters=TITLE_CHARACTERS)
 
 
-def require(table: pd.DataFrame, columns: Sequence[str], *, single: Sequence[str]) -> None:
+def require(table: pd.DataFrame, columns: str, *, single: str = "") -> None:
     """Check a table before it is drawn.
 
     Args:
         table: to be drawn.
-        columns: that must be there.
+        columns: that must be there, separated by blanks.
         single: columns which must hold one value only, since the figure has no place for a second.
 
     Raises:
         DataError: a column is missing, there is no row, or a single column has several values.
     """
-    missing = [c for c in (*columns, *single) if c not in table.columns]
+    missing = [name for name in f"{columns} {single}".split() if name not in table.columns]
     if missing:
         raise DataError(
             f"the figure needs column {missing[0]!r}; the table has {', '.join(table.columns)}"
         )
     if table.empty:
         raise DataError("the table to be drawn has no rows; a figure needs at least one")
-    for column in single:
-        found = sorted(map(str, table[column].unique()))
-        if len(found) > 1:
+    for column in single.split():
+        values = sorted(map(str, table[column].unique()))
+        if len(values) > 1:
             raise DataError(
-                f"the figure shows one {column}, but the table holds {', '.join(found)}; select one"
+                f"the figure shows one {column}, but the table holds {', '.join(values)}; select "
+                "one"
             )
 
 

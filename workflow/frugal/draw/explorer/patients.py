@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.table import Table
-from frugal.draw.explorer.packing import packed_column
+from frugal.draw.explorer.sections import packed_column
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """What a study puts on the page: answers, tables, charts, and a budget that names a policy.
 
 All of it is plain JSON, with the rows that it speaks of named by their place in a table, so that
-the page can show where each number comes from.
+the page can show where each number comes from. Tables stand column by column, every number with all
+its digits; a text column is its distinct values and a code for each row. JSON has no NaN and no
+infinity: a missing cell is null, an infinite one the text "inf" or "-inf".
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,10 +24,12 @@ def section(
     *,
     question: str,
     answers: Sequence[Mapping[str, Any]],
-    tables: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[str, tuple[pd.DataFrame, str, Sequence[str]]],
+    keys: Sequence[str],
     charts: Sequence[Mapping[str, Any]],
     scope: Mapping[str, Any],
     sliders: Sequence[Mapping[str, Any]] = (),
+    sources: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The part of the page that is of one study.
 
@@ -32,16 +37,75 @@ def section(
         study: its name.
         question: what it asks, in a sentence.
         answers: of `answer`.
-        tables: name → `packing.packed_table`.
+        tables: name → the table, what it tells, and the columns to be seen at first; tables
+            without rows are left out.
+        keys: columns that tell rows apart.
         charts: of `charts`.
         scope: of `scope_of`: what is looked at together.
         sliders: of `slider`.
+        sources: name → the stage's input that a table comes from, where it has another name.
     """
+    packed = {
+        name: packed_table(
+            table, title=title, source=(sources or {}).get(name, name), shown=shown, keys=keys
+        )
+        for name, (table, title, shown) in tables.items()
+        if len(table)
+    }
     return {
         "kind": "section", "study": study, "question": question, "answers": list(answers),
-        "tables": dict(tables), "charts": list(charts), "scope": dict(scope),
+        "tables": packed, "charts": list(charts), "scope": dict(scope),
         "sliders": list(sliders),
     }  # fmt: skip
+
+
+def packed_table(
+    table: pd.DataFrame, *, title: str, source: str, shown: Sequence[str], keys: Sequence[str]
+) -> dict[str, Any]:
+    """A table as the page holds it.
+
+    Args:
+        table: any table with one line of column names.
+        title: what it tells, in words.
+        source: name of the stage's input from which it comes.
+        shown: columns to be seen at first; those that the table lacks are left out.
+        keys: columns that tell its rows apart; those that the table lacks are left out.
+    """
+    return {
+        "title": title,
+        "source": source,
+        "rows": len(table),
+        "shown": [name for name in shown if name in table.columns],
+        "keys": [name for name in keys if name in table.columns],
+        "columns": {str(name): packed_column(table[name]) for name in table.columns},
+    }
+
+
+def packed_column(column: pd.Series) -> Any:
+    """The cells of a column: a list of numbers, or levels with codes (-1: no value)."""
+    if column.dtype.kind in "biuf":
+        return [_number(value) for value in column.tolist()]
+    levels = [str(value) for value in column.dropna().unique()]
+    place = {level: k for k, level in enumerate(levels)}
+    codes = [-1 if pd.isna(value) else place[str(value)] for value in column.tolist()]
+    return {"levels": levels, "codes": codes}
+
+
+def unpacked_column(packed: Any) -> list[Any]:
+    """The cells again, None where there was no value."""
+    if isinstance(packed, Mapping):
+        levels = packed["levels"]
+        return [None if code < 0 else levels[code] for code in packed["codes"]]
+    return [float(cell) if isinstance(cell, str) else cell for cell in packed]
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        if math.isinf(value):
+            return "inf" if value > 0 else "-inf"
+    return value
 
 
 def answer(

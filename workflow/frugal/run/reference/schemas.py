@@ -208,8 +208,7 @@ def figures_page() -> str:
         head("Figures", "figures")
         + "\nEach is a PNG, a PDF, and the table that is shown, under `results/figures/`.\n"
     ]
-    for folder in sorted(PACKAGE.glob("studies/*/figures")):
-        study = folder.parent.name
+    for study in sorted({path.parent.name for path in PACKAGE.glob("studies/*/figures*")}):
         found = placed(f"frugal.studies.{study}.figures", "PrintedFigure")
         columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
         parts.append(_listed(study, "", columns, found))

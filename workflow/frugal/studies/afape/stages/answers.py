@@ -320,7 +320,7 @@ def write_answer(
     written = {"text": answer.text().encode(), "document": json_bytes(document(choice, bundle))}
     if not page:
         return written
-    from frugal.studies.afape.figures.answer_costs import costs_figure, f1_figure  # matplotlib
+    from frugal.studies.afape.figures.policies import costs_figure, f1_figure  # matplotlib
 
     drawn = f1_figure if choice["objective"] == "f1" else costs_figure
     unit = str(catalogue["report"]["cost_unit"])

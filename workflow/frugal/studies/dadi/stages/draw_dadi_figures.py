@@ -7,8 +7,7 @@ import pandas as pd
 
 from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.draw.figures import draw_all
-from frugal.studies.dadi.figures.given import DataSet
+from frugal.draw.prints import draw_all
 
 
 def draw_dadi_figures(
@@ -26,10 +25,17 @@ def draw_dadi_figures(
     """Draw one data set; selection by stratum at one γ, or by γ."""
     del progress
     dataset = streams.wildcards["dataset"]
-    words = {"title": catalogue["report"]["title"], "caution": settings["caution"]}
     chosen, groups = _grouped(_of(selection, dataset), settings)
-    tables = (_of(table, dataset) for table in (means, audit, singles, curves))
-    given = DataSet(*tables, selection=chosen, groups=groups, words=words)
+    given = {
+        "title": catalogue["report"]["title"],
+        "caution": settings["caution"],
+        "means": _of(means, dataset),
+        "audit": _of(audit, dataset),
+        "singles": _of(singles, dataset),
+        "curves": _of(curves, dataset),
+        "selection": chosen,
+        "groups": groups,
+    }
     figures = load_all("frugal.studies.dadi.figures", "PrintedFigure")
     return draw_all(figures, "draw_dadi_figures", given)
 

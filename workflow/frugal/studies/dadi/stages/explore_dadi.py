@@ -6,9 +6,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.draw.explorer.charts import Axis, Shown, interval_chart, scatter_chart
-from frugal.draw.explorer.looks import looks_of, words
-from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
     best_within,
@@ -70,11 +68,8 @@ def explore_dadi(
             question="Which features may be collected from this person, so that what is predicted "
             "from them is accurate and fair?",
             answers=_answers(least_disparity, means, selection, len(checks["passed"])),
-            tables={
-                name: packed_table(table, title=_TABLES[name][0], source=name,
-                                   shown=_TABLES[name][1], keys=KEYS)
-                for name, table in tables.items() if len(table)
-            },
+            tables={name: (table, *_TABLES[name]) for name, table in tables.items()},
+            keys=KEYS,
             charts=_charts(means, selection),
             scope=scope_of(means, ["dataset"]),
             sliders=[_limit(means, least_disparity)],
@@ -187,18 +182,19 @@ def _answered(least: pd.DataFrame) -> dict[str, float]:
 
 
 def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]]:
-    hover = ("method", "gamma", "auc", "disparity", "features_acquired", "audit_auc")
-    front = Shown("front", "Accuracy against the gap between the groups, means over folds",
-                  "means", "method", looks_of(means["method"]), {}, hover)  # fmt: skip
-    collected = Shown("selection", "How often each panel is collected, by γ", "selection", "gamma",
-                      looks_of(f"{gamma:g}" for gamma in selection["gamma"]), {},
-                      ("panel", "gamma", "stratum", "frequency"))  # fmt: skip
-    return [
-        scatter_chart(front, Axis("disparity", "gap in positive decisions", zero=True),
-                      Axis("auc", "AUC")),
-        interval_chart(collected, Axis("frequency", "share of people", zero=True),
-                       Axis("panel", "", "N"), ends=("frequency_low", "frequency_high")),
-    ]  # fmt: skip
+    front = Chart(
+        "scatter", "front", "Accuracy against the gap between the groups, means over folds",
+        "means", "method", looks_of(means["method"]),
+        Axis("disparity", "gap in positive decisions", zero=True), Axis("auc", "AUC"),
+        ("method", "gamma", "auc", "disparity", "features_acquired", "audit_auc"),
+    )  # fmt: skip
+    collected = Chart(
+        "interval", "selection", "How often each panel is collected, by γ", "selection", "gamma",
+        looks_of(f"{gamma:g}" for gamma in selection["gamma"]),
+        Axis("frequency", "share of people", zero=True), Axis("panel", "", "N"),
+        ("panel", "gamma", "stratum", "frequency"), ends=("frequency_low", "frequency_high"),
+    )  # fmt: skip
+    return [front.document(), collected.document()]
 
 
 def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:

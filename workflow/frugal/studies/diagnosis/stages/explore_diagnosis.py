@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.draw.explorer.charts import Axis, Shown, scatter_chart
-from frugal.draw.explorer.looks import looks_of, words
-from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
     figures,
@@ -46,10 +44,11 @@ def explore_diagnosis(
     del streams, progress
     share = float(settings["budget_share"])
     sliders = [one["slider"] for one in cases.values()]
-    packed = {
-        "summary": ("Every solution, on test units", summary),
-        "budgets": ("The solution that each method is taken at for a budget", budgets),
-        "hypervolumes": ("Areas under the fronts", hypervolumes),
+    areas = ("method", "score", "hypervolume", "solutions", "front_solutions")
+    tables = {
+        "summary": (summary, "Every solution, on test units", _SHOWN),
+        "budgets": (budgets, "The solution that each method is taken at for a budget", _SHOWN),
+        "hypervolumes": (hypervolumes, "Areas under the fronts", areas),
     }
     return {
         "section": section(
@@ -57,14 +56,8 @@ def explore_diagnosis(
             question="Which lab panels to order, for every budget, when few are ill and F1 is what "
             "counts?",
             answers=_answers(budgets, summary, share, sliders, settings["cost_units"], checks),
-            tables={
-                name: packed_table(
-                    table, title=title, source=name, keys=[*SOLUTION, "score", "budget_share"],
-                    shown=_SHOWN if name != "hypervolumes" else
-                    ("method", "score", "hypervolume", "solutions", "front_solutions"),
-                )
-                for name, (title, table) in packed.items()
-            },
+            tables=tables,
+            keys=[*SOLUTION, "score", "budget_share"],
             charts=_charts(summary),
             scope=scope_of(summary, ["dataset", "criterion", "seed"]),
         )
@@ -172,10 +165,9 @@ def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
     hover = ("method", "pair", "setting", "f1", "f1_se", "auroc", "cost", "cost_share")
     spent = Axis("cost_share", "cost, share of all panels' price", zero=True)
     return [
-        scatter_chart(
-            Shown(f"front_{score}", f"Cost against {title}, a mark per solution, on test units",
-                  "summary", "family", looks, {}, hover),
-            spent, Axis(score, title),
-        )
-        for score, title in (("f1", "F1"), ("auroc", "AUROC"))
+        Chart(
+            "scatter", f"front_{score}", f"Cost against {word}, a mark per solution, on test units",
+            "summary", "family", looks, spent, Axis(score, word), hover,
+        ).document()
+        for score, word in (("f1", "F1"), ("auroc", "AUROC"))
     ]  # fmt: skip

@@ -7,8 +7,7 @@ import pandas as pd
 
 from frugal.core.declarations import load_all
 from frugal.core.streams import Streams
-from frugal.draw.figures import draw_all
-from frugal.studies.recourse.figures.given import Scenario
+from frugal.draw.prints import draw_all
 from frugal.studies.recourse.frames import SCENARIO
 
 
@@ -28,21 +27,22 @@ def draw_recourse_figures(
     shown = {key: str(settings[key]) for key in SCENARIO}
     labelled = sizes[sizes["label_status"] == "labelled"]
     several = labelled.groupby(["dataset", "variant"])["group"].transform("nunique") > 1
-    chosen = {key: shown[key] for key in SCENARIO[:3]}
     grouped = labelled[several & (labelled["seed"].astype(str) == shown["seed"])]
-    grouped = _rows(labelled, chosen) if grouped.empty else grouped
+    if grouped.empty:
+        grouped = _rows(labelled, {key: shown[key] for key in SCENARIO[:3]})
     wrong = _rows(outcomes, shown)
     wrong = wrong[~wrong["correct"] & wrong["generator"].isin(settings["mistakes_of"])]
-    named = ["dataset", "variant", "generator", "feasible", "answer_cost", "true_cost"]
-    given = Scenario(
-        sizes=grouped,
-        summary=_rows(summary, shown),
-        confidence=_rows(confidence, shown),
-        frequencies=_rows(frequencies, shown),
-        mistakes=wrong[named],
-    )
+    tables = {
+        "sizes": grouped,
+        "summary": _rows(summary, shown),
+        "confidence": _rows(confidence, shown),
+        "frequencies": _rows(frequencies, shown),
+        "mistakes": wrong[
+            ["dataset", "variant", "generator", "feasible", "answer_cost", "true_cost"]
+        ],
+    }
     figures = load_all("frugal.studies.recourse.figures", "PrintedFigure")
-    return draw_all(figures, "draw_recourse_figures", given)
+    return draw_all(figures, "draw_recourse_figures", tables)
 
 
 def _rows(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:

@@ -6,9 +6,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.draw.explorer.charts import Axis, Shown, interval_chart, line_chart
-from frugal.draw.explorer.looks import looks_of, words
-from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
     highest,
@@ -40,25 +38,23 @@ def explore_recourse(
     """The study's part of the report. Settings: none are read."""
     del settings, streams, progress
     tables = {
-        "summary": ("Every generator, by number of actions needed", summary),
-        "groups": ("The same by group", groups),
-        "confidence": ("Accuracy by confidence", confidence),
-        "frequencies": ("Accuracy by how often training met the answer", frequencies),
-        "sizes": ("Units by number of actions", sizes),
+        "summary": (summary, "Every generator, by number of actions needed", _SHOWN),
+        "groups": (groups, "The same by group", _SHOWN),
     }
+    for name, table, title in (
+        ("confidence", confidence, "Accuracy by confidence"),
+        ("frequencies", frequencies, "Accuracy by how often training met the answer"),
+        ("sizes", sizes, "Units by number of actions"),
+    ):
+        tables[name] = (table, title, tuple(str(c) for c in table if c not in SCOPE)[:9])
     return {
         "section": section(
             "recourse",
             question="What is the cheapest set of actions that turns a negative decision, learnt "
             "from earlier cases?",
             answers=_answers(summary, groups, len(checks["passed"])),
-            tables={
-                name: packed_table(table, title=title, source=name, keys=KEYS,
-                                   shown=[c for c in _SHOWN if c in table] if name in
-                                   ("summary", "groups") else
-                                   [str(c) for c in table.columns if c not in SCOPE][:9])
-                for name, (title, table) in tables.items() if len(table)
-            },
+            tables=tables,
+            keys=KEYS,
             charts=_charts(summary),
             scope=scope_of(summary, SCOPE),
         )
@@ -119,14 +115,14 @@ def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
     looks = looks_of(summary["generator"])
     hover = ("generator", "actions", "n", "accuracy", "accuracy_low", "accuracy_high")
     counts = [str(a) for a in dict.fromkeys(summary["actions"].astype(str)) if a != ALL]
-    ends = ("accuracy_low", "accuracy_high")
-    overall = Shown("accuracy", "How often each generator names the cheapest set", "summary",
-                    "generator", looks, {"actions": [ALL]}, hover)  # fmt: skip
-    by_size = Shown("by_size", "The same, by the number of actions that a unit needs", "summary",
-                    "generator", looks, {"actions": counts}, hover)  # fmt: skip
-    return [
-        interval_chart(overall, Axis("accuracy", "share of units"), Axis("generator", "", "N"),
-                       ends=ends),
-        line_chart(by_size, Axis("actions", "actions needed", "N"), Axis("accuracy", "share right"),
-                   ends=None),
-    ]  # fmt: skip
+    overall = Chart(
+        "interval", "accuracy", "How often each generator names the cheapest set", "summary",
+        "generator", looks, Axis("accuracy", "share of units"), Axis("generator", "", "N"), hover,
+        where={"actions": [ALL]}, ends=("accuracy_low", "accuracy_high"),
+    )  # fmt: skip
+    by_size = Chart(
+        "line", "by_size", "The same, by the number of actions that a unit needs", "summary",
+        "generator", looks, Axis("actions", "actions needed", "N"), Axis("accuracy", "share right"),
+        hover, where={"actions": counts},
+    )  # fmt: skip
+    return [overall.document(), by_size.document()]

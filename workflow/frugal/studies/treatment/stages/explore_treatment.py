@@ -6,9 +6,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.draw.explorer.charts import Axis, Shown, line_chart, scatter_chart
-from frugal.draw.explorer.looks import looks_of, words
-from frugal.draw.explorer.packing import packed_table
+from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
     best_within,
@@ -39,22 +37,23 @@ def explore_treatment(
     sizes = _sizes(means)
     shown = ("n_train", "planner", "outcome_model", "bound", "threshold", "efficacy",
              "mean_trials", "worst_case")  # fmt: skip
+    tables = {
+        "means": (means, "Every policy, means over repeats", shown),
+        "curves": (
+            curves, "Best outcome found, by number of trials", (*POLICY[1:], "trials", "outcome")
+        ),
+    }  # fmt: skip
+    if sizes is not None:
+        tables["sizes"] = (sizes, "Policies learned from more and more records", shown)
     return {
         "section": section(
             "treatment",
             question="Which treatment to try next, and when to stop, given records of earlier "
             "searches?",
             answers=_answers(means, len(checks["passed"])),
-            tables={
-                "means": packed_table(means, title="Every policy, means over repeats",
-                                      source="means", shown=shown, keys=POLICY),
-                "curves": packed_table(curves, title="Best outcome found, by number of trials",
-                                       source="curves", keys=[*POLICY, "trials"],
-                                       shown=(*POLICY[1:], "trials", "outcome")),
-            } | ({} if sizes is None else {
-                "sizes": packed_table(sizes, title="Policies learned from more and more records",
-                                      source="means", shown=shown, keys=POLICY),
-            }),
+            tables=tables,
+            keys=[*POLICY, "trials"],
+            sources={"sizes": "means"},
             charts=_charts(means, sizes),
             scope=scope_of(means, ["dataset"]),
             sliders=[_limit(means)],
@@ -112,22 +111,20 @@ def _sizes(means: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _charts(means: pd.DataFrame, sizes: pd.DataFrame | None) -> list[dict[str, Any]]:
-    looks = looks_of(means["planner"])
+    looks, efficacy = looks_of(means["planner"]), Axis("efficacy", "efficacy")
     hover = (*POLICY[1:], "efficacy", "mean_trials", "mean_outcome")
     most = [str(n) for n in means.groupby("dataset")["n_train"].max().unique()]
     learned = [m for m in means["outcome_model"].unique() if m not in NOT_LEARNED]
-    front = Shown("tradeoff", "Efficacy against trials, learned from the most records", "means",
-                  "planner", looks, {"n_train": most, "outcome_model": learned}, hover)  # fmt: skip
-    charts = [
-        scatter_chart(front, Axis("mean_trials", "trials a unit"), Axis("efficacy", "efficacy"))
-    ]
-    if sizes is not None:
-        more = Shown("sizes", "Efficacy as records grow", "sizes", "planner", looks, {}, hover)
-        charts.append(
-            line_chart(more, Axis("n_train", "earlier searches"), Axis("efficacy", "efficacy"),
-                       log=True)
-        )  # fmt: skip
-    return charts
+    front = Chart(
+        "scatter", "tradeoff", "Efficacy against trials, learned from the most records", "means",
+        "planner", looks, Axis("mean_trials", "trials a unit"), efficacy, hover,
+        where={"n_train": most, "outcome_model": learned},
+    )  # fmt: skip
+    grown = Chart(
+        "line", "sizes", "Efficacy as records grow", "sizes", "planner", looks,
+        Axis("n_train", "earlier searches"), efficacy, hover, log=True,
+    )  # fmt: skip
+    return [chart.document() for chart in ((front,) if sizes is None else (front, grown))]
 
 
 def _limit(means: pd.DataFrame) -> dict[str, Any]:

@@ -1,0 +1,208 @@
+"""Figures in print: what one is, panels and legends, and the marks that rows of a table become.
+
+A study declares its figures in `studies.<study>.figures`; a stage draws all that are declared for
+it. Nothing is computed here: every interval and band has the ends that the table gives. Knows no
+study, no name and no file.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Real
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from frugal.draw.style import GREY, Look, add_legend, new_figure, shade_every_second, titled
+
+Ends = Float[np.ndarray, "2 n"]  # lower and upper ends of intervals, in the order of the rows
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedFigure:
+    """A figure that a stage draws, declared in its study's `figures`.
+
+    Attributes:
+        name: of its files.
+        place: the report lists the figures of a stage by this number.
+        stages: that draw it.
+        draw: a table → the figure; all arguments are taken by their names from what the stage hands
+            over.
+        doc: what it shows, in a line.
+        table: name of the table that it shows, where the argument has another name.
+        fixed: arguments that no stage hands over.
+    """
+
+    name: str
+    place: int
+    stages: tuple[str, ...]
+    draw: Callable[..., Figure]
+    doc: str
+    table: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def draw_all(
+    figures: Mapping[str, PrintedFigure], stage: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Outputs of a stage: each figure as PNG and PDF, and what it shows as table and page."""
+    outputs: dict[str, Any] = {}
+    for one in figures.values():
+        if stage in one.stages:
+            first, *others = inspect.signature(one.draw).parameters
+            table, words = given[one.table or first], {**given, **one.fixed}
+            figure = one.draw(table, **{key: words[key] for key in others})
+            outputs |= outputs_of(one.name, figure, table)
+    return outputs
+
+
+def outputs_of(name: str, figure: Figure, table: pd.DataFrame) -> dict[str, Any]:
+    """One figure as PNG and PDF, and the table that it shows, also as a page."""
+    pictures = {f"{name}_png": figure, f"{name}_pdf": figure}
+    return pictures | {f"{name}_table": table, f"{name}_page": table}
+
+
+def panels(
+    count: int, columns: int, *, line_in: float, more_in: float, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many axes, line by line; places that are left over stay empty.
+
+    Args:
+        count: of the axes.
+        columns: at most.
+        line_in: height of a line of axes, in inches.
+        more_in: height beside that.
+        shared: further arguments of `subplots`.
+    """
+    columns = min(columns, count)
+    lines = -(-count // columns)
+    figure = new_figure(height_in=more_in + line_in * lines)
+    grid = figure.subplots(lines, columns, squeeze=False, **shared).ravel()
+    for axes in grid[count:]:
+        axes.remove()
+    return figure, list(grid[:count])
+
+
+def finish(figure: Figure, subject: str, finding: str, handles: Sequence[Artist] = ()) -> Figure:
+    """The figure with its title, which is its finding, and a legend below if there are entries."""
+    figure.suptitle(titled(subject, finding), x=0.01, ha="left")
+    if handles:
+        add_legend(figure, handles)
+    return figure
+
+
+def name_rows(axes: Axes, names: Sequence[str] | int) -> None:
+    """Names at 0, 1, 2, … from above, every second row shaded; a count where axes share them."""
+    count = names if isinstance(names, int) else len(names)
+    if not isinstance(names, int):
+        axes.set_yticks(range(count), names)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    shade_every_second(axes, count, vertical=False)
+
+
+def entry(label: str, colour: str = GREY, **look: Any) -> Line2D:
+    """Entry of a legend: a line, or with `linestyle="none"` a mark alone."""
+    return Line2D([], [], color=colour, label=label, **look)
+
+
+def draw_series(
+    axes: Axes,
+    rows: pd.DataFrame,
+    looks: Mapping[Any, Look],
+    *,
+    by: str,
+    x: str,
+    y: str,
+    line: float | None = 1.2,
+    size: float = 4.0,
+    x_ends: tuple[str, str] | Ends | None = None,
+    y_ends: tuple[str, str] | Ends | None = None,
+    ends: Literal["bars", "band"] = "bars",
+    **artist: Any,
+) -> None:
+    """Each name's rows as marks in its look, joined in the order of the rows; gaps stay gaps.
+
+    Args:
+        axes: to draw into.
+        rows: one per mark.
+        looks: of the names in column `by`, first those that are drawn below; others are left out.
+        by: column of the names.
+        x: column of places along the horizontal axis.
+        y: column of places along the vertical axis.
+        line: width of the line in points; None draws marks alone.
+        size: of a mark, in points; 0 draws the line alone.
+        x_ends: of horizontal intervals, two columns or numbers.
+        y_ends: of vertical intervals.
+        ends: whether vertical ends are bars or the edges of a band.
+        artist: further arguments of the lines with their marks, as `zorder`.
+    """
+    names, more = rows[by].to_numpy(), {"zorder": 3} | artist
+    at, up = (rows[column].to_numpy(dtype=float) for column in (x, y))
+    across, upright = _ends(rows, x_ends), _ends(rows, y_ends)
+    for name, look in looks.items():
+        mine = names == name
+        if not mine.any():
+            continue
+        if upright is not None and ends == "band":
+            low, high = upright[:, mine]
+            axes.fill_between(at[mine], low, high, color=look.colour, alpha=0.15, linewidth=0)
+        elif upright is not None:
+            axes.vlines(at[mine], *upright[:, mine], color=look.colour, linewidth=0.9)
+        if across is not None:
+            axes.hlines(up[mine], *across[:, mine], color=look.colour, linewidth=0.9)
+        stroke = "none" if line is None or look.line == "none" else look.line
+        axes.plot(
+            at[mine], up[mine], color=look.colour, linestyle=stroke, linewidth=line or 0,
+            marker=look.marker if size else "", markersize=size * look.size,
+            markerfacecolor=look.face, **more,
+        )  # fmt: skip
+
+
+def _ends(rows: pd.DataFrame, ends: tuple[str, str] | Ends | None) -> Ends | None:
+    return rows[list(ends)].to_numpy(dtype=float).T if isinstance(ends, tuple) else ends
+
+
+def draw_bars(
+    axes: Axes,
+    at: Real[np.ndarray, " n"],
+    length: Real[np.ndarray, " n"],
+    *,
+    colour: Any,
+    width: float,
+    base: float | Real[np.ndarray, " n"] = 0.0,
+    ends: Ends | None = None,
+    lying: bool = False,
+    edge: Any = None,
+) -> None:
+    """Bars of a length from their base, with the given ends as whiskers.
+
+    Args:
+        axes: to draw into.
+        at: middles of the bars. (n,)
+        length: from the base on; NaN draws none. (n,)
+        colour: of all bars.
+        width: of each, in units of `at`.
+        base: where bars begin.
+        ends: of the whiskers, NaN draws none.
+        lying: True for bars along the horizontal axis.
+        edge: colour of the edge; None for that of the bars.
+    """
+    there = np.isfinite(length)
+    if not there.any():
+        return
+    look: dict[str, Any] = {"color": colour, "edgecolor": colour if edge is None else edge}
+    some = there & (length != 0)
+    start = np.broadcast_to(base, there.shape)[some]
+    if lying:
+        axes.barh(at[some], length[some], width, start, linewidth=0.6, zorder=2, **look)
+    else:
+        axes.bar(at[some], length[some], width, start, linewidth=0.6, zorder=2, **look)
+    if ends is not None:
+        whisker = axes.hlines if lying else axes.vlines
+        whisker(at[there], *ends[:, there], color=GREY, linewidth=0.9, zorder=3)

@@ -1,1 +1,0 @@
-"""Tidy tables to figures; computes no statistic beyond what that needs."""
