@@ -80,7 +80,7 @@ def forget() -> None:
     """Nothing is kept of the folder as it was."""
     declarations.declared.cache_clear()
     block_of.cache_clear()
-    for name in ("kinds", "afape", "dadi", "diagnosis", "recourse", "treatment", "root"):
+    for name in ("declared", "afape", "dadi", "diagnosis", "recourse", "treatment", "root"):
         importlib.reload(importlib.import_module(f"frugal.config.{name}"))
 
 

@@ -142,7 +142,8 @@ def draw_series(
         ends: whether vertical ends are bars or the edges of a band.
         artist: further arguments of the lines with their marks, as `zorder`.
     """
-    names, more = rows[by].to_numpy(), {"zorder": 3} | artist
+    names = rows[by].to_numpy()
+    more: dict[str, Any] = {"zorder": 3} | artist
     at, up = (rows[column].to_numpy(dtype=float) for column in (x, y))
     across, upright = _ends(rows, x_ends), _ends(rows, y_ends)
     for name, look in looks.items():

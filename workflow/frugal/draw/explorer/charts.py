@@ -121,7 +121,7 @@ class Chart:
         )
         if self.mark == "line":
             layers.append(base.mark_line(strokeWidth=1.6).encode(**place, color=colour))
-        faint = {"opacity": 0.9} if self.mark == "scatter" else {}
+        faint: dict[str, Any] = {"opacity": 0.9} if self.mark == "scatter" else {}
         # the page knows which columns are numbers
         hover = [alt.Tooltip(field=name, type="nominal", title=name) for name in self.hover]
         points = base.mark_point(filled=True, size=_SIZE, **faint)

@@ -199,8 +199,10 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
             axes, row, looks, by="generator", x="accuracy", y="failing", line=None, size=size,
             clip_on=False,
         )  # fmt: skip
-        before = rows.loc[name, ["accuracy", "failing"]].tolist()
-        after = rows.loc[name, ["repaired_accuracy", "repaired_failing"]].tolist()
+        before, after = (
+            tuple(row[[f"{state}accuracy", f"{state}failing"]].to_numpy()[0])
+            for state in ("", "repaired_")
+        )
         arrow = {"arrowstyle": "->", "color": looks[name].colour, "linewidth": 1.1}
         axes.annotate("", after, before, arrowprops=arrow)
     axes.set_xlabel("share of units whose cheapest actions are found")

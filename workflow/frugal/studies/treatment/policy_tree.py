@@ -81,7 +81,7 @@ def policy_tree_figure(
 
 def _tree(rows: pd.DataFrame) -> _Node:
     """A policy's tree with leaves at whole heights, cut at a depth where they are too many."""
-    table = {
+    table: dict[frozenset[str], Any] = {
         frozenset(filter(None, str(history).split(", "))): row
         for history, row in zip(rows["history"], rows.to_dict("records"), strict=True)
     }

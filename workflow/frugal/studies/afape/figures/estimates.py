@@ -5,6 +5,7 @@ tables of estimates and know neither how one was made nor where a figure is kept
 """
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -638,7 +639,7 @@ def _box_handles(figure: Figure, named: Sequence[Artist]) -> list[Artist]:
     """Entries for the estimators, the truth, and those special marks which the figure holds."""
     marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
     faces = {patch.get_facecolor() for axes in figure.axes for patch in axes.patches}
-    grey = {"edgecolor": style.GREY}
+    grey: dict[str, Any] = {"edgecolor": style.GREY}
     handles: list[Artist] = [
         *named,
         entry("truth", style.BLACK, linestyle=(0, (3, 1.5))),

@@ -241,7 +241,9 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     finding = picks_finding(picks, read)
     if known:
-        finding = regret_finding(picks, truth.to_dict(), read)
+        finding = regret_finding(
+            picks, {str(agent): float(cost) for agent, cost in truth.items()}, read
+        )
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
     handles = _decision_handles(known=known, partly=partly, read=read in shown)
     return finish(figure, _scenario(estimates), finding, handles)

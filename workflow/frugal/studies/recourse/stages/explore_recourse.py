@@ -1,6 +1,6 @@
 """Stage `explore_recourse`: what the report shows of the study: answers, tables and charts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -37,7 +37,7 @@ def explore_recourse(
 ) -> dict[str, Any]:
     """The study's part of the report. Settings: none are read."""
     del settings, streams, progress
-    tables = {
+    tables: dict[str, tuple[pd.DataFrame, str, Sequence[str]]] = {
         "summary": (summary, "Every generator, by number of actions needed", _SHOWN),
         "groups": (groups, "The same by group", _SHOWN),
     }
