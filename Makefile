@@ -1,6 +1,6 @@
 # make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every test · make checks: the long checks · make docs: the pages as a site · make trust: simulations
 .DEFAULT_GOAL := help
-.PHONY: help env kubernetes demo run test checks lint docs lock bench mutants trust clean
+.PHONY: help env kubernetes demo run test checks lint types style docs lock bench mutants trust clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -44,7 +44,8 @@ run: env
 # Every check that a change must pass; the last line is pytest's. A module's tests share a worker and
 # what they built (not by loadgroup: pytest-xdist 3.8 silently forgets its groups under pytest 9.2).
 # Files keep their order, in which the long ones begin, so that both workers end together.
-test: env lint
+test: env
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20 -q
 
 # The long form of every check of .ci/, hours in all; their short forms are a part of .ci/run. What
@@ -56,10 +57,14 @@ checks: env
 		case $$status in 0|77) ;; *) failed="$$failed $$name";; esac; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
-lint: env
+lint: types style
+
+types: env
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+
+style: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/snakefmt --check Snakefile workflow/Snakefile workflow/rules
 	$(BIN)/python envs/render.py --check

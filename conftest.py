@@ -1,5 +1,7 @@
 """What all tests begin with."""
 
+import gc
+
 from hypothesis import HealthCheck, settings
 
 from tests import shapes
@@ -9,3 +11,10 @@ SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("without_clock", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("without_clock")
 shapes.install()
+gc.disable()  # what collecting imports lives as long as the process
+
+
+def pytest_collection_finish() -> None:
+    """The garbage collector looks at what tests make, not at a million imported objects."""
+    gc.freeze()
+    gc.enable()

@@ -11,8 +11,9 @@ said). Shown for each store:
   one that lacks a file names it, one with another seed makes again, a changed byte fails the audit;
   what a worker says of a table without a column stands on the terminal.
 Not shown: a real cluster and its images, other stores than these two, a network that fails.
-With --short: the study of ten lines; else the embedded default with its report, and an own table.
-Usage: .ci/check_storage.py [--short] FOLDER     (an empty folder; an hour, 5 GB; short 5 minutes)
+With --short: the study of ten lines, further starts of one store and the fault of the other; else
+the embedded default with its report, and an own table.
+Usage: .ci/check_storage.py [--short] FOLDER     (an empty folder; an hour, 5 GB; short 4 minutes)
 """
 
 import os
@@ -242,8 +243,10 @@ def main(folder: Path, short: bool) -> None:
         for check in checks:
             forget(place)
             check_run(check, study, plain)
-            check_starts(check, study, plain)
-            check_failure(check)
+            if not short or check is checks[0]:  # of S3: tests/workflow/test_storage.py
+                check_starts(check, study, plain)
+            if not short or check is checks[1]:
+                check_failure(check)
             if not short:
                 check_own_table(check)
 

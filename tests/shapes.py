@@ -37,14 +37,14 @@ def checked(fn: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
         return fn  # inherited
     if not inspect.isfunction(fn) or _computes_axes(fn):
         return _jaxtyped(fn, typechecker=typechecker)
-    for name, annotation in fn.__annotations__.items():
-        if not inspect.isclass(annotation):  # names that are imported for type checkers alone
-            fn.__annotations__[name] = _decorator._destring_annotation(annotation, fn.__globals__)
-    inner = _bound(fn, typechecker) if "<locals>" in fn.__qualname__ else typechecker(fn)
+    inner: Any = None  # checks take beartype 2 ms a function, most of which a test never calls
 
     @functools.wraps(fn)
     def once(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        nonlocal inner
+        if inner is None:
+            inner = _checks(fn, typechecker)
         push_shape_memo({})
         try:
             return inner(*args, **kwargs)
@@ -53,6 +53,14 @@ def checked(fn: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
 
     once.__dict__["checked_once"] = True
     return once
+
+
+def _checks(fn: Any, typechecker: Callable[[Any], Any]) -> Any:
+    """The function with its checks."""
+    for name, annotation in fn.__annotations__.items():
+        if not inspect.isclass(annotation):  # names that are imported for type checkers alone
+            fn.__annotations__[name] = _decorator._destring_annotation(annotation, fn.__globals__)
+    return _bound(fn, typechecker) if "<locals>" in fn.__qualname__ else typechecker(fn)
 
 
 def _bound(fn: Any, typechecker: Callable[[Any], Any]) -> Any:

@@ -23,13 +23,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 from tqdm import tqdm
 
-from tests.oracles.cover_rules import (
-    best_by_cp_sat,
-    best_by_highs,
-    granted,
-    lean_sets,
-    random_case,
-)
+from tests.oracles.cover_rules import best_by_cp_sat, best_by_highs, granted, lean_sets, random_case
 
 SHAPES = ((500, 200, 4, 4), (300, 100, 3, 5), (200, 50, 3, 3))
 UNITS, MAX_NODES, PLENTY = 100, 10**6, 10**6

@@ -66,12 +66,7 @@ def main():
 
     def score(sets, upto=N):
         return predict_proba_sets(
-            forest,
-            values,
-            PROVIDES,
-            FREE,
-            np.tile(rows[:upto], len(sets)),
-            sets[:, :upto].ravel(),
+            forest, values, PROVIDES, FREE, np.tile(rows[:upto], len(sets)), sets[:, :upto].ravel()
         )
 
     predict_proba_all_sets(forest, values[:2], PROVIDES, FREE)  # compile outside the clock

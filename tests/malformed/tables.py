@@ -25,7 +25,6 @@ CSVS = "Data sets: what stands in a CSV"
 OTHERS = "Data sets: files that are no CSV"
 PLAIN = CSV.encode()
 HEADER, _, ROWS = CSV.partition("\n")
-FORMAT = ("source", "format")
 
 
 def read(content: Any, raw: bytes) -> str:

@@ -140,11 +140,7 @@ def probability(
 
 
 def importance_value(
-    outcomes: Sequence[Outcome],
-    adjustment: Sequence[int],
-    s: Sequence[int],
-    *,
-    given_values: bool,
+    outcomes: Sequence[Outcome], adjustment: Sequence[int], s: Sequence[int], *, given_values: bool
 ) -> float:
     """E[C · p(R = 1 | x_adj, r̂, R_s = 1) 1{R_s = 1} / p(R = 1 | x_adj)], all parts exact.
 

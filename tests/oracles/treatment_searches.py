@@ -110,11 +110,7 @@ def enumerated_search_times(
 
 
 def action_values(
-    law: Model,
-    k: int,
-    n_outcomes: int,
-    stop_reward: Callable[[History], float],
-    step_cost: float,
+    law: Model, k: int, n_outcomes: int, stop_reward: Callable[[History], float], step_cost: float
 ) -> dict[History, list[float]]:
     """Q(h, ·) with "stop" last, by recursion over every history with every outcome."""
     q: dict[History, list[float]] = {}

@@ -32,14 +32,7 @@ from frugal.run.stage_command import run_job
 from frugal.studies.shared.stages.reports import keep_report
 from frugal_workers import Told
 
-from tests.unit.result_chains import (
-    OUTSIDE,
-    SUMMARISE,
-    SUMMARY,
-    TABLE,
-    run_step,
-    write_chain,
-)
+from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
 
 ROOT = Path(__file__).parents[2]
 LOOK = ["--look-in", str(OUTSIDE.parent)]
@@ -306,13 +299,7 @@ def test_the_name_of_an_input_is_no_pattern(pattern):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"settings": [1]},
-        {"wildcards": {"dataset": 3}},
-        {"seed": -1},
-        {"inputs": "twice"},
-    ],
+    "changes", [{"settings": [1]}, {"wildcards": {"dataset": 3}}, {"seed": -1}, {"inputs": "twice"}]
 )
 def test_a_step_that_cannot_run_as_its_sidecar_says_is_one_sentence(changes):
     if changes.get("inputs") == "twice":

@@ -32,12 +32,7 @@ def states(units):
 def test_worse_off_copies_keep_their_one_cheapest_set(seed, variant):
     train, test = split_world(variant, 700, seed)
     derived, _ = derive_units(
-        train,
-        test,
-        per_unit=2,
-        target_frequency=10**6,
-        leaky=True,
-        rng=np.random.default_rng(seed),
+        train, test, per_unit=2, target_frequency=10**6, leaky=True, rng=np.random.default_rng(seed)
     )
     covers = cheapest_covers(derived.features, derived.group, derived.instance, max_nodes=10**7)
     assert len(derived) > 0
@@ -132,12 +127,7 @@ def test_second_augmentation_lifts_rare_explanations_only():
 def test_nothing_is_derived_at_a_target_that_all_have_met():
     train, test = split_world()
     derived, counts = derive_units(
-        train,
-        test,
-        per_unit=2,
-        target_frequency=0,
-        leaky=False,
-        rng=np.random.default_rng(0),
+        train, test, per_unit=2, target_frequency=0, leaky=False, rng=np.random.default_rng(0)
     )
     assert len(derived) == counts.derived == 0
 

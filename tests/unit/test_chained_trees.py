@@ -165,18 +165,8 @@ def test_a_changed_file_is_refused(changes, sentence):
         ([[1.0, -np.inf], [NAN, 1.0]], {}, DataError, "infinite"),
         ([[1.0], [NAN], [2.0]], {}, DataError, "one variable only"),
         ([[1.0, NAN], [2.0, 1.0]], {"rounds": 0}, ConfigError, "0 rounds; at least 1"),
-        (
-            [[1.0, NAN], [2.0, 1.0]],
-            {"trees": 0},
-            ConfigError,
-            "'trees' is 0; allowed",
-        ),
-        (
-            [[1.0, NAN], [2.0, 1.0]],
-            {"leaves": 1},
-            ConfigError,
-            "'leaves' is 1; allowed",
-        ),
+        ([[1.0, NAN], [2.0, 1.0]], {"trees": 0}, ConfigError, "'trees' is 0; allowed"),
+        ([[1.0, NAN], [2.0, 1.0]], {"leaves": 1}, ConfigError, "'leaves' is 1; allowed"),
         ([[1.0, NAN], [2.0, 1.0]], {"linear_penalty": 0.0}, ConfigError, "values above 0"),
     ],
 )

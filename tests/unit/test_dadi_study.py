@@ -129,13 +129,7 @@ def test_refusals_are_one_sentence(config, words):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "baseline",
-    [
-        {"kind": "guess"},
-        {"kind": "network", "x": 1},
-    ],
-)
+@pytest.mark.parametrize("baseline", [{"kind": "guess"}, {"kind": "network", "x": 1}])
 def test_the_schema_asks_for_what_a_kind_needs(baseline):
     config = changed(baselines={"random_x": baseline})
     with pytest.raises(ConfigError):

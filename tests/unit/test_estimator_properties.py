@@ -44,12 +44,7 @@ PLAIN: dict[str, Estimator] = {
         r.outcome, r.complete, r.propensity, r.outcome_mean, r.s_observed, r.s_propensity
     ),
     "doubly_robust_afais": lambda r: doubly_robust_afais(
-        r.outcome,
-        r.propensity,
-        r.afa_propensity,
-        r.outcome_mean,
-        r.s_observed,
-        r.s_propensity,
+        r.outcome, r.propensity, r.afa_propensity, r.outcome_mean, r.s_observed, r.s_propensity
     ),
 }
 ALL = NORMALISED | PLAIN

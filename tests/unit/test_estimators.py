@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import frugal
+import numpy as np
 import pytest
+from beartype.roar import BeartypeCallHintViolation
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config
-from frugal.judge.estimator import ESTIMATORS, Estimator, Need
+from frugal.judge.estimator import ESTIMATORS, Estimator, Need, weighted_terms
 from frugal.studies.afape.figures.style import estimator_style
 
 from tests.unit.test_docs import ROWS
@@ -25,10 +27,17 @@ def called(name: str) -> list[str]:
     """Modules of the package that call something by a name."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if name in text else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", None) == name:
                 found.append(path.relative_to(PACKAGE).as_posix())
     return found
+
+
+def test_shapes_are_checked_as_a_function_is_called():
+    """By `tests/shapes.py`, in all tests."""
+    with pytest.raises(BeartypeCallHintViolation, match="dimension n is 4"):
+        weighted_terms(np.zeros((3, 2)), np.zeros(4), normalised=True)
 
 
 def test_a_case_is_built_in_one_place():

@@ -181,11 +181,7 @@ def test_the_result_is_plain_data_and_warns_of_value_dependent_policies():
     found = identify(graph, TABLE, s=None)
     plain = found.to_dict()
     assert json.loads(json.dumps(plain)) == plain
-    assert plain["factors"][1] == {
-        "panel": "P3",
-        "columns": ["X2"],
-        "condition_panels": ["P2"],
-    }
+    assert plain["factors"][1] == {"panel": "P3", "columns": ["X2"], "condition_panels": ["P2"]}
     assert "X̂" in said(found)
 
 

@@ -11,14 +11,7 @@ from tests.unit.nuisance_fits import cross_fit, separate_fit
 
 pytestmark = pytest.mark.trains
 
-NETWORK = {
-    "hidden": 8,
-    "layers": 1,
-    "epochs": 5,
-    "batch": 64,
-    "learning_rate": 0.02,
-    "ridge": 1.0,
-}
+NETWORK = {"hidden": 8, "layers": 1, "epochs": 5, "batch": 64, "learning_rate": 0.02, "ridge": 1.0}
 LOGISTIC = {"C": 1.0}
 BOOSTING = {"trees": 20, "leaves": 7, "learning_rate": 0.1, "min_leaf": 20}
 METHODS = [("network", NETWORK), ("logistic", LOGISTIC), ("boosting", BOOSTING)]

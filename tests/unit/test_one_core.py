@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import frugal
@@ -18,12 +19,19 @@ TORCHS_ADAM = {"learn/emflow_training.py", "cover/learned/training.py"}
 OTHER_SPREADS = {"acquire/train/lockstep_ppo.py", "learn/imputation_errors.py"}
 
 
-def places(found: Callable[[ast.AST], bool]) -> set[str]:
-    """Files of the package with a syntax node of some kind."""
+@cache
+def texts() -> dict[str, str]:
+    """The files of the package."""
+    return {p.relative_to(PACKAGE).as_posix(): p.read_text() for p in PACKAGE.rglob("*.py")}
+
+
+def places(found: Callable[[ast.AST], bool], *words: str) -> set[str]:
+    """Files with a syntax node of some kind, among those whose text has one of the words."""
     return {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if any(found(node) for node in ast.walk(ast.parse(path.read_text())))
+        path
+        for path, text in texts().items()
+        if any(word in text for word in words)
+        and any(found(node) for node in ast.walk(ast.parse(text)))
     }
 
 
@@ -39,9 +47,9 @@ def names(node: ast.AST) -> Iterator[str]:
         yield from (alias.name.rpartition(".")[2] for alias in node.names)
 
 
-def says(*words: str) -> Callable[[ast.AST], bool]:
-    """Whether a node has one of these names."""
-    return lambda node: not set(words).isdisjoint(names(node))
+def names_one_of(*words: str) -> set[str]:
+    """Files with a node that has one of these names."""
+    return places(lambda node: not set(words).isdisjoint(names(node)), *words)
 
 
 def test_there_is_one_adam():
@@ -49,18 +57,18 @@ def test_there_is_one_adam():
         return isinstance(node, ast.ClassDef) and "adam" in node.name.lower()
 
     # the fused kernel, and the operation with which a step written out ends
-    assert places(says("_fused_adam_", "_fused_adamw_")) == {LOCKSTEP}
-    assert places(says("addcdiv", "addcdiv_")) == {LOCKSTEP}
-    assert places(is_adams_class) == {LOCKSTEP}
-    assert places(says("optim")) == TORCHS_ADAM
+    assert names_one_of("_fused_adam_", "_fused_adamw_") == {LOCKSTEP}
+    assert names_one_of("addcdiv", "addcdiv_") == {LOCKSTEP}
+    assert places(is_adams_class, "adam", "Adam") == {LOCKSTEP}
+    assert names_one_of("optim") == TORCHS_ADAM
 
 
 def test_parameters_and_layers_of_lock_step_networks_are_one():
     def is_store(node: ast.AST) -> bool:
         return isinstance(node, ast.ClassDef) and node.name.startswith(("Flat", "Parameter"))
 
-    assert places(is_store) == {LOCKSTEP}
-    assert places(says("silu_backward", "threshold_backward")) == {LOCKSTEP}
+    assert places(is_store, "class Flat", "class Parameter") == {LOCKSTEP}
+    assert names_one_of("silu_backward", "threshold_backward") == {LOCKSTEP}
 
 
 def test_there_is_one_standardisation():
@@ -85,21 +93,22 @@ def test_there_is_one_standardisation():
             and {"scale", "spread", "deviation"} & {*names(node.right)} != set()
         )
 
+    scalings = ("fit_scaling", "standardise", "standardised", "standardize", "Scaling")
+
     def is_definition(node: ast.AST) -> bool:
         return isinstance(node, ast.FunctionDef | ast.ClassDef) and (
-            node.name in ("fit_scaling", "standardise", "standardised", "standardize", "Scaling")
-            or "scaler" in node.name.lower()
+            node.name in scalings or "scaler" in node.name.lower()
         )
 
-    assert places(is_population_spread) == OTHER_SPREADS
+    assert places(is_population_spread, "std") == OTHER_SPREADS
     # minibatches of K networks, each by its own of the one scaling, in torch; the same in a graph
-    assert places(subtracts_and_divides) == {
+    assert places(subtracts_and_divides, "scale", "spread", "deviation") == {
         SCALING, "learn/networks.py", "acquire/onnx_state.py",
         "acquire/onnx_policies.py",  # by stored numbers
         "judge/comparisons.py",  # differences by their standard errors
     }  # fmt: skip
-    assert places(is_definition) == {SCALING}
-    assert places(says("StandardScaler", "Normalizer", "zscore")) == set()
+    assert places(is_definition, *scalings, "scaler", "Scaler") == {SCALING}
+    assert names_one_of("StandardScaler", "Normalizer", "zscore") == set()
 
 
 def test_there_is_one_logistic_fit():
@@ -114,13 +123,13 @@ def test_there_is_one_logistic_fit():
             and node.right.id in ("target", "label", "y")
         )
 
-    fitting = places(is_gradient) & places(says("expit"))
+    fitting = places(is_gradient, "expit") & names_one_of("expit")
     assert fitting == {LOGISTIC}
-    assert places(says("LogisticRegression", "LogisticRegressionCV", "SGDClassifier")) == set()
+    assert names_one_of("LogisticRegression", "LogisticRegressionCV", "SGDClassifier") == set()
+
+    fits = ("fit_logistic", "logistic_mode", "logistic_regression", "newton", "irls")
 
     def is_fit(node: ast.AST) -> bool:
-        return isinstance(node, ast.FunctionDef) and node.name in (
-            "fit_logistic", "logistic_mode", "logistic_regression", "newton", "irls",
-        )  # fmt: skip
+        return isinstance(node, ast.FunctionDef) and node.name in fits
 
-    assert places(is_fit) == {LOGISTIC}
+    assert places(is_fit, *fits) == {LOGISTIC}

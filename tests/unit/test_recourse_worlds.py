@@ -22,11 +22,7 @@ from tests.oracles.covers import cheapest_sets
 
 def design(variant, draws=2_000, actions=100):
     return variant_design(
-        variant,
-        draws=draws,
-        feature_probability=0.68,
-        actions=actions,
-        action_probability=0.5,
+        variant, draws=draws, feature_probability=0.68, actions=actions, action_probability=0.5
     )
 
 

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from tests.oracles.acquisition_worlds import overlapping_world, world_of
 from tests.oracles.histories import all_sets, complete_histories, set_law
-from tests.oracles.policies import (
-    ConstantPolicy,
-    RecordingPolicy,
-    TabulatedPolicy,
-    ThresholdPolicy,
-)
+from tests.oracles.policies import ConstantPolicy, RecordingPolicy, TabulatedPolicy, ThresholdPolicy
 
 
 def _policies(a, rng):

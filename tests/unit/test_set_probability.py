@@ -91,10 +91,7 @@ def test_a_policy_that_reads_values_matches_recursion_over_histories(policy):
     total = np.zeros(n)
     for target in all_sets(a):
         found = blocked_set_probability(
-            policy,
-            world,
-            available=available,
-            target=np.tile(target, (n, 1)),
+            policy, world, available=available, target=np.tile(target, (n, 1))
         )
         total += found
         for i in range(n):
@@ -117,10 +114,7 @@ def test_targets_of_different_sizes_mix_and_pieces_change_nothing(monkeypatch):
     assert (whole == pieces).all()
     shuffle = rng.permutation(n)
     shuffled = blocked_set_probability(
-        policy,
-        world.take(shuffle),
-        available=available[shuffle],
-        target=target[shuffle],
+        policy, world.take(shuffle), available=available[shuffle], target=target[shuffle]
     )
     assert (shuffled == whole[shuffle]).all()
 
@@ -164,12 +158,7 @@ def test_true_afa_propensity_matches_enumeration(a, seed):
     ]
     for policy in policies:
         found = true_afa_propensity(
-            policy,
-            world,
-            target=target,
-            patterns=patterns,
-            pattern_probability=law,
-            s=s,
+            policy, world, target=target, patterns=patterns, pattern_probability=law, s=s
         )
         expected = [
             afa_propensity(

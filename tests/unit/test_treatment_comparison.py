@@ -157,11 +157,7 @@ def test_the_limit_on_memory_holds_for_a_whole_grid_of_policies():
 
     tracemalloc.start()
     made = search_repeat(
-        Streams(1, "test", {}),
-        repeat,
-        n_train=300,
-        options=options,
-        keep_policies=False,
+        Streams(1, "test", {}), repeat, n_train=300, options=options, keep_policies=False
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

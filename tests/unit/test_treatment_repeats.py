@@ -35,12 +35,7 @@ STREAMS = Streams(3, "test", {})
 
 def _repeat(seed: int) -> SearchRepeat:
     return world_repeat(
-        STREAMS,
-        seed,
-        world_options=WORLD,
-        options=OPTIONS,
-        n_train=120,
-        n_test=150,
+        STREAMS, seed, world_options=WORLD, options=OPTIONS, n_train=120, n_test=150
     )
 
 

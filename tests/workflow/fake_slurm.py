@@ -1,7 +1,8 @@
 """Slurm's commands as far as Snakemake's executor calls them: jobs run here, at once.
 
 A job is a file `jobs/ID.json` under FAKE_SLURM. Its state is that of its process, or what a file
-`states/ID` says. Called with a command's name and its words.
+`states/ID` says; one that is to fail by such a file does nothing. Called with a command's name and
+its words.
 """
 
 import json
@@ -32,9 +33,11 @@ def sbatch(words: list[str]) -> None:
     job = str(len(list(JOBS.glob("*.json"))) + 1)
     told = {"name": option(words, "--job-name"), "words": words}
     log = option(words, "--output").replace("%j", job)
+    fails = (STATES / job).exists() and (STATES / job).read_text() != "PENDING"
+    work = ["true"] if fails else [sys.executable, __file__, "run", job, option(words, "--wrap")]
     with Path(log).open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, __file__, "run", job, option(words, "--wrap")],
+            work,
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,

@@ -36,11 +36,7 @@ def copied_run(tiny_run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("target", "rule"),
-    [
-        ("report", "write_report"),
-        ("snakemake_report", "snakemake_report"),
-    ],
+    ("target", "rule"), [("report", "write_report"), ("snakemake_report", "snakemake_report")]
 )
 def test_a_target_can_be_planned_alone(tmp_path, target, rule):
     """Each of those that the tiny run asks for together with others."""

@@ -58,15 +58,16 @@ class Study:
             path.write_text(f'#!/bin/sh\nexec {BIN}/python {fake_slurm.__file__} {name} "$@"\n')
             path.chmod(0o755)
 
-    def write(self, first: str) -> None:
-        """The workflow, with a first step of that shell line."""
+    def write(self, first: str, begins: str = "") -> None:
+        """The workflow, with a first step of that shell line, and Python that it begins with."""
         text = SNAKEFILE.format(sources=ROOT / "workflow", first=first)
-        (self.folder / "Snakefile").write_text(text)
+        (self.folder / "Snakefile").write_text(text + begins)
 
     def begin(self, *words: str) -> subprocess.Popen:
         """Start Snakemake; it asks for jobs every second."""
         asked = ["--executor", "slurm", "--jobs", "5", "--retries", "2", "--latency-wait", "5"]
         asked += ["--slurm-init-seconds-before-status-checks", "1", "--rerun-incomplete"]
+        asked += ["--seconds-between-status-checks", "1"]  # the first pause
         environment = plain_environment()
         environment |= {"FAKE_SLURM": str(self.home)}
         environment["PATH"] = f"{self.home / 'bin'}:{environment['PATH']}"
@@ -79,6 +80,13 @@ class Study:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def begin_and_kill(self) -> None:
+        """Start Snakemake, and kill it once its note of the first job has Slurm's id."""
+        begun, notes = self.begin(), self.folder / ".snakemake/slurm_jobs"
+        self.await_(lambda: any('"slurm_id": "1"' in p.read_text() for p in notes.glob("*.json")))
+        os.killpg(begun.pid, signal.SIGKILL)
+        begun.wait()
 
     def start(self, *words: str) -> int:
         """Run Snakemake to its end."""
@@ -164,10 +172,11 @@ def test_a_job_that_slurm_does_not_take_is_told_in_its_words(study):
 
 
 def test_a_job_that_waits_for_what_does_not_come_is_told(study):
-    study.write(WORKS)
+    study.write(WORKS, "from frugal_slurm import waiting\nwaiting._SOON_S = 1.0\n")
     (study.home / "states/1").write_text("PENDING")
     begun = study.begin()
     study.await_(lambda: "(PartitionTimeLimit); scancel 1 gives it up" in study.said)
+    study.await_((study.folder / "a.txt").exists)
     (study.home / "states/1").write_text("COMPLETED")
     assert begun.wait(timeout=200) == 0
 
@@ -175,10 +184,7 @@ def test_a_job_that_waits_for_what_does_not_come_is_told(study):
 @pytest.mark.parametrize("settled", [1, 2])
 def test_a_job_that_a_killed_snakemake_left_is_waited_for_or_cancelled(study, settled):
     study.write(WAITS)
-    begun = study.begin()
-    study.await_(lambda: "has been submitted with SLURM jobid 1" in study.said)
-    os.killpg(begun.pid, signal.SIGKILL)
-    begun.wait()
+    study.begin_and_kill()
     assert len(list((study.folder / ".snakemake/slurm_jobs").glob("*.json"))) == 1
     assert study.start("--unlock") == 0
     begun = study.begin("--config", f"settled={settled}")
@@ -194,10 +200,7 @@ def test_a_job_that_a_killed_snakemake_left_is_waited_for_or_cancelled(study, se
 
 def test_a_job_that_ended_well_after_the_kill_is_not_run_again(study):
     study.write(WAITS)
-    begun = study.begin()
-    study.await_(lambda: "has been submitted with SLURM jobid 1" in study.said)
-    os.killpg(begun.pid, signal.SIGKILL)
-    begun.wait()
+    study.begin_and_kill()
     (study.folder / "go").touch()
     study.await_((study.home / "states/1").exists)
     assert study.start("--unlock") == 0

@@ -19,7 +19,7 @@ from tempfile import TemporaryFile
 BIN = Path(sys.executable).parent
 PLUGINS = ("executor_plugin_slurm", "executor_plugin_cluster_generic", "storage_plugin_fs",
            "storage_plugin_s3")  # fmt: skip
-LATER = ("jsonschema", "snakemake.report.html_reporter", "yte")  # what every start imports at last
+LATER = ("jsonschema", "snakemake.report.html_reporter", "yte", "numpy", "jaxtyping", "pydantic")
 
 
 def start(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
@@ -42,8 +42,8 @@ def _server() -> subprocess.Popen[bytes]:
     """The process that has imported Snakemake; it ends with this one."""
     kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG"}}
     server = subprocess.Popen(
-        [sys.executable, __file__], cwd="/", env=kept | {"PATH": "/usr/local/bin:/usr/bin:/bin"},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, __file__], cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env=kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
 
     def end() -> None:
