@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.core.streams import Streams
-from frugal.data.panel_columns import panel_matrix
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import panel_matrix, table_from_frames
 from frugal.missing.law import grid_law
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.records import draw_missingness

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table, random_folds
-from frugal.data.panel_columns import panel_columns
-from frugal.data.tables import table_to_frames
+from frugal.data.tables import panel_columns, table_to_frames
 from frugal.judge.case import Records
 from frugal.learn.nuisance_choice import fit_probabilities
 from frugal.missing.graphs import parse_graph

@@ -9,8 +9,8 @@ import pandas as pd
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
-from frugal.data.loans import loan_applications
 from frugal.data.parsing import raw_from_frame
+from frugal.data.simulators import loan_applications
 from frugal.data.tables import table_to_frames
 from frugal.studies.dadi.spec import DadiStudy
 from frugal.studies.dadi.stages.agents import (

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frugal.config.dataset import ClinicalGenerator
-from frugal.data.clinical_simulator import (
+from frugal.data.description import load_description
+from frugal.data.prepare import prepare
+from frugal.data.simulators import (
     ClinicalWorld,
     best_f1,
     best_static_rule,
@@ -15,8 +17,6 @@ from frugal.data.clinical_simulator import (
     sample_patients,
     static_rules,
 )
-from frugal.data.description import load_description
-from frugal.data.prepare import prepare
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

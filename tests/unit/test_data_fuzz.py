@@ -14,8 +14,8 @@ from frugal.core.errors import DataError, FrugalError
 from frugal.data.description import Format
 from frugal.data.packed import content_sha256_of
 from frugal.data.parsing import RawTable, numbers_of, parse_files, text_column
+from frugal.data.raw_cells import read_transport
 from frugal.data.stays import read_archive, summarise
-from frugal.data.transport import read_transport
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

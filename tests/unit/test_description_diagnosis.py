@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from frugal.config.dataset import Dataset
 from frugal.core.errors import ConfigError, DataError
-from frugal.data.availability import absent_panels, available_panels
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import read_raw
+from frugal.data.tables import absent_panels, available_panels
 
 from tests.unit.dataset_documents import CSV, document, encoded, load
 

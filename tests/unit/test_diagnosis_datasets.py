@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.data.availability import absent_panels, available_panels
 from frugal.data.description import Description, load_description
 from frugal.data.prepare import Prepared, prepare
 from frugal.data.raw import locate_file
+from frugal.data.tables import absent_panels, available_panels
 
 ROOT = Path(__file__).parents[2]
 MIRROR = Path(os.environ.get("FRUGAL_DATA_MIRROR", ROOT.parent / "shared" / "data"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.data.folds import fold_parts, row_sample
+from frugal.data.splits import fold_parts, row_sample
 
 
 def parts(fold, n=6000, folds=6):

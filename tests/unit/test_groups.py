@@ -9,9 +9,8 @@ import pytest
 from frugal.config.dataset import Dataset
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
-from frugal.data.description import Format, load_description
+from frugal.data.description import Format, classes_from, load_description
 from frugal.data.encoding import class_index, encode
-from frugal.data.groups import classes_from
 from frugal.data.parsing import raw_from_frame
 from frugal.data.prepare import prepare
 from frugal.data.records import parse_text
@@ -108,9 +107,9 @@ def test_a_table_without_groups_is_refused():
 
 def test_columns_that_name_people_are_gone_once_a_line_is_read():
     form = Format("csv", ("",), ",", None, None, True, "utf-8", personal=("name", "dob"))
-    frame, _ = parse_text("id,name,dob,age\n1,Ann Lee,1970-01-01,50\n", form, source="x.csv")
-    assert list(frame) == ["id", "age"]
-    assert "Ann" not in frame.to_csv()
+    cells, _ = parse_text("id,name,dob,age\n1,Ann Lee,1970-01-01,50\n", form, source="x.csv")
+    assert cells.columns == ["id", "age"]
+    assert "Ann" not in cells.frame().to_csv()
     with pytest.raises(DataError, match=r"'source\.format\.personal' names"):
         parse_text("id,age\n1,50\n", form, source="x.csv")
 
@@ -123,10 +122,10 @@ def test_compas_drops_names_and_birth_dates_on_reading():
     assert {"id", "name", "first", "last", "dob"} <= set(form.personal)
     cells = [f"<{name}>" for name in form.header]
     text = "id,name,first,last\n" + ",".join(cells) + "\n"
-    frame, _ = parse_text(text, form, source="compas.csv")
+    cells, _ = parse_text(text, form, source="compas.csv")
     for name in form.personal:
-        assert f"<{name}>" not in frame.to_csv()
-    assert len(frame) == 1
+        assert f"<{name}>" not in cells.frame().to_csv()
+    assert len(cells) == 1
 
 
 @pytest.mark.parametrize("name", ["adult_fair", "german_fair", "enigh2016", "costa_rica", "compas"])

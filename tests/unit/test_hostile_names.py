@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError
-from frugal.data.stored_names import LONGEST, stored_names
+from frugal.data.raw import LONGEST, stored_names
 from frugal.draw import style
 from frugal.results.files import payload_bytes
 from frugal.run.config_files import read_config_file

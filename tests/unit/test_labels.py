@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.data.labels import event_within, risen
+from frugal.data.encoding import event_within, risen
 
 from tests.unit.dataset_documents import document, encoded, load
 

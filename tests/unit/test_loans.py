@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from frugal.data.loans import loan_applications
+from frugal.data.simulators import loan_applications
 
 ROWS = 60_000
 LOANS = loan_applications(rows=ROWS, divisor=10.0, seed=4)

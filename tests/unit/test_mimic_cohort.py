@@ -6,7 +6,7 @@ import gzip
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.data.antibiotic_names import ORGANISMS, antibiotic_of
+from frugal.data.mimic_items import ORGANISMS, antibiotic_of
 from frugal.data.mimic_tables import EmptyCohortError
 from frugal.search.tables import mimic_cohort, mimic_files
 

@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.data import mimic_items, sofa
+from frugal.data import mimic_diagnosis as sofa
+from frugal.data import mimic_items
 from frugal.data.mimic_diagnosis import mimic_diagnosis
 from frugal.data.mimic_tables import EmptyCohortError
 

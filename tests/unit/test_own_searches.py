@@ -11,7 +11,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
 from frugal.cover.sheets import read_sheet
 from frugal.data.parsing import raw_from_frame, text_column
-from frugal.data.spreadsheets import sheet_rows
+from frugal.data.raw_cells import sheet_rows
 from frugal.search.environment import play_policy
 from frugal.search.off_policy import (
     comes_to,

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.data import plain_blocks, records
+from frugal.data import records
 from frugal.data.description import Format
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.records import parse_file
@@ -46,7 +46,8 @@ def _read(path, content: bytes, form: Format):
     """Names, rows and lines as Frugal and the slow reader find them, or their sentences."""
     path.write_bytes(content)
     try:
-        frame, line = parse_file(path, form, source="f")
+        cells, line = parse_file(path, form, source="f")
+        frame = cells.frame()
         ours = list(frame.columns), [list(r) for r in frame.itertuples(index=False)], line.tolist()
     except DataError as error:
         ours = str(error)
@@ -147,7 +148,8 @@ def test_a_plain_file_goes_to_arrow_as_a_whole(tmp_path, monkeypatch):
     text = "a,b\n" + '1,"x, ""y"""\n 2 ,näh\n' * 1000
     path = tmp_path / "f"
     path.write_text(text, encoding="utf-8")
-    frame, line = parse_file(path, _form(), source="f")
+    cells, line = parse_file(path, _form(), source="f")
+    frame = cells.frame()
     assert frame["a"].tolist() == ["1", "2"] * 1000
     assert frame["b"].tolist() == ['x, "y"', "näh"] * 1000
     assert line.tolist() == list(range(2, 2002))
@@ -176,16 +178,14 @@ def test_a_damaged_file_is_said_first(tmp_path):
 
 
 def test_blanks_are_those_of_python():
-    assert set(plain_blocks._BLANKS) == {
-        c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace()
-    }
+    assert set(records._BLANKS) == {c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace()}
 
 
 def _column(tmp_path, cells: list[str]) -> RawTable:
     path = tmp_path / "f"
     path.write_text("x\ty\n" + "".join(f"{c}\t1\n" for c in cells), encoding="utf-8")
-    frame, line = parse_file(path, _form(separator="\t", strip=False), source="f")
-    return RawTable(frame, np.full(len(frame), "f"), line, np.full(len(frame), ""))
+    cells, line = parse_file(path, _form(separator="\t", strip=False), source="f")
+    return RawTable(cells, np.full(len(cells), "f"), line, np.full(len(cells), ""))
 
 
 def _bits(values) -> list[bytes]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frugal.config.search import SearchFile
 from frugal.core.errors import DataError
-from frugal.data.antibiotic_names import TESTED
+from frugal.data.mimic_items import TESTED
 from frugal.search.description import SearchDescription
 from frugal.search.isolate_tables import amr_table
 from frugal.search.prescribing import simulate_prescriptions

@@ -145,8 +145,8 @@ def _described(tmp_path, outcomes: str):
 
 def test_outcomes_stand_beside_their_stays(tmp_path):
     raw = read_stays(*_described(tmp_path, "RecordID,Died\n9,1\n7,0\n"))
-    assert raw.frame["RecordID"].tolist() == [7, 9]
-    assert raw.frame["Died"].tolist() == [0, 1]
+    assert raw.frame.read("RecordID").to_pylist() == [7, 9]
+    assert raw.frame.read("Died").to_pylist() == [0, 1]
     assert raw.place(1) == "set.tar.gz, line 2"
 
 

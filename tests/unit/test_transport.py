@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.data.transport import read_transport
+from frugal.data.raw_cells import read_transport
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -16,9 +16,8 @@ from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed
 from frugal.cover.instance import COST_DECIMALS
 from frugal.data.description import Format
-from frugal.data.opening import as_texts
+from frugal.data.opening import parquet_texts
 from frugal.data.packed import unpacked_bytes
-from frugal.data.raw_cells import ParquetCells, frame_of
 from frugal.data.records import lines_of, parse_text
 
 Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line in which each row stands
@@ -52,10 +51,8 @@ def read_sheet(path: Path) -> Sheet:
     """
     if path.suffix.lower() not in (".parquet", ".pq"):
         return table_of(read_text(path), path.name)
-    stored = ParquetCells(path)
-    cells, _ = as_texts(frame_of(stored), names_of=path.name)
-    truths = {"True": "1", "False": "0"}
-    return cells.replace(truths).astype(object), np.arange(1, len(stored) + 1)
+    cells, line = parquet_texts(path)
+    return cells.replace({"True": "1", "False": "0"}), line
 
 
 def names_in(cell: str) -> list[str]:
@@ -80,7 +77,8 @@ def table_of(text: str, source: str) -> Sheet:
                 f"{source}, line {k} begins with '#'; comments stand above the column names only: "
                 "remove the line or, where it is a name, write it in quotes"
             )
-    return parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
+    cells, line = parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
+    return cells.frame(), line
 
 
 def require_column(frame: pd.DataFrame, name: str, source: str) -> None:

@@ -14,7 +14,6 @@ from jaxtyping import Bool, Float
 from frugal.core.errors import DataError
 from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
-from frugal.data.belonging import columns_named
 from frugal.data.description import Column, Description
 
 CASES = {
@@ -98,7 +97,7 @@ def _told_otherwise(description: Description) -> set[str]:
     label, groups = description.label, description.groups
     named = {label.column, label.meaning.by, description.source.join}
     named |= set() if label.rule is None else {*label.rule.columns}
-    named |= columns_named(description) | {rule.column for rule in description.drop_rows}
+    named |= description.apart_columns | {rule.column for rule in description.drop_rows}
     named |= set() if groups is None else {groups.column, groups.by}
     named |= set() if description.format is None else {*description.format.personal}
     return {name for name in named if name is not None}

@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
-from frugal.data.cells import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.description import Column, Format
+from frugal.data.encoded_columns import coded_cells, is_absent, level_cells, levels_of, possible
 from frugal.data.opening import (
     MARKS,
     as_texts,
@@ -27,6 +27,7 @@ from frugal.data.opening import (
 )
 from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import RawTable, numbers_of, text_column
+from frugal.data.raw_cells import Cells
 from frugal.data.records import parse_file
 
 _SEPARATORS = (",", ";", "\t")
@@ -88,7 +89,7 @@ def read_cases(
     acquired = _acquired(document, values, provides, notes)
     for entry, block in zip(document["columns"], blocks, strict=True):
         _note_unseen(notes, entry, typed[entry["name"]], block)
-    ids = raw.line.tolist() if id_name is None else raw.frame[id_name].tolist()
+    ids = raw.line.tolist() if id_name is None else raw.frame.read(id_name).to_pylist()
     return Cases(
         id_name or "line", [str(one) for one in ids], values, acquired,
         ["; ".join(said) for said in notes],
@@ -128,7 +129,7 @@ def _raw(source: Path | pd.DataFrame, document: Mapping[str, Any]) -> RawTable:
         otherwise={key: document[key] for key in MARKS if document[key] not in (None, ".")},
     )
     where = np.broadcast_to(np.array(name), len(frame))
-    return RawTable(frame, where, line, where, replace(form, **marks))
+    return RawTable(Cells.of(frame), where, line, where, replace(form, **marks))
 
 
 def _cells(
@@ -145,7 +146,8 @@ def _cells(
     else:
         name = source.name
         form = replace(form, separator=_separator(source, features))
-        frame, line = parse_file(source, form, source=name)
+        cells, line = parse_file(source, form, source=name)
+        frame = cells.frame()
         if not form.strip:
             return frame.astype(object), line, name
     names = [str(c) if str(c) in features else plain_name(str(c)) for c in frame.columns]
@@ -262,7 +264,7 @@ def _require_free(
             gaps = is_absent(typed[name])
             if gaps.any():
                 row = int(np.argmax(gaps))
-                cell = str(raw.frame[entry[name]["from"]].iloc[row])
+                cell = str(raw.frame.read(entry[name]["from"])[row])
                 outside = entry[name]["valid"] is not None and cell not in missing
                 found = f"holds {shown_cell(cell)}, which cannot be" if outside else "has no value"
                 raise DataError(

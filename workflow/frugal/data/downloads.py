@@ -18,8 +18,7 @@ from typing import Any
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import printable
-from frugal.data.packed import content_sha256_of
-from frugal.data.raw import LARGEST_MEMBER_BYTES
+from frugal.data.raw import verify_content
 
 LARGEST_BYTES = 1_000_000_000  # of a file whose description says no number: it is held in memory
 _CHUNK_BYTES = 1 << 20
@@ -88,7 +87,7 @@ def downloaded_bytes(
             f"{shown} sent {len(content)} bytes with SHA-256 {found}, but "
             f"{expected_sha256} is expected; the file may have moved, or a page came instead"
         )
-    _require_content(shown, content, expected_content_sha256)
+    verify_content(shown, expected_content_sha256, content)
     return content
 
 
@@ -126,17 +125,6 @@ def _too_much(url: str, found: str, expected_bytes: int | None) -> str:
         "say how many; if it is the right file, write 'bytes' under its name there, or get the "
         "file by other means and set data_mirror to the folder that holds it"
     )
-
-
-def _require_content(url: str, content: bytes, expected: str | None) -> None:
-    if expected is None:
-        return
-    found = content_sha256_of(url, largest_bytes=LARGEST_MEMBER_BYTES, content=content)
-    if found != expected:
-        raise DataError(
-            f"the unpacked content of {url} has SHA-256 {found}, but {expected} is expected: it "
-            "is not the file that the data set describes"
-        )
 
 
 @contextmanager

@@ -1,16 +1,117 @@
-"""Columns on their way from raw cells to a table, set aside one by one and read block by block.
+"""The cells of one column as encoded columns, and columns set aside until they are a table.
 
-What is in memory is one column of all rows, or all columns of one block. Knows no description.
+Levels and codes become indicators, of tables and of new cases in the same way. What is in memory is
+one column of all rows, or all columns of one block. Knows no panel and no file.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from frugal.core.blocks import block_slices
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.rows import Scratch
+from frugal.core.schema_check import cell_hint, listed
+from frugal.data.description import Column
+from frugal.data.parsing import RawTable
+
+NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
+_WHOLE = re.compile(r"([+-]?\d+)[.,]0")
+
+
+def spelling(text: str) -> str:
+    """What texts share that differ by blanks, capitals or how letters are composed only."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
+    """Raw texts under the names of their levels, with the level that stands for missing. (n,)
+
+    A whole number with decimals, as a column with gaps may be written, is the one without: 1.0 is
+    the level 1.
+    """
+    levels, recode = column.levels or (), dict(column.recode)
+    for one in set(text) - {None, *levels, *recode}:
+        alike = [level for level in levels if _whole(level) == _whole(one)]
+        recode |= {one: alike[0]} if len(alike) == 1 else {}
+    text = np.array([recode.get(t, t) for t in text], dtype=object)
+    if column.missing_level is not None:
+        text[is_absent(text)] = column.missing_level
+    return text
+
+
+def _whole(text: str) -> str:
+    """A whole number without decimals; any other text as it is."""
+    found = _WHOLE.fullmatch(text)
+    return found[1] if found else text
+
+
+def possible(
+    values: Float[np.ndarray, " n"], column: Column
+) -> tuple[Float[np.ndarray, " n"], int]:
+    """Values with NaN for those that cannot be, and how many these are; codes are left alone."""
+    if column.valid is None:
+        return values, 0
+    codes = [code for code, _ in column.special_values]
+    low, high = column.valid
+    wrong = ((values < low) | (values > high)) & ~np.isin(values, codes)
+    return np.where(wrong, np.nan, values), int(wrong.sum())
+
+
+def is_absent(values: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """True where a column of numbers or of texts has no value. (n,)"""
+    if values.dtype == object:
+        return np.array([v is None for v in values], dtype=bool)
+    return np.isnan(values)
+
+
+def coded_cells(
+    values: Float[np.ndarray, " n"], codes: Float[np.ndarray, " c"], instead: float
+) -> Float[np.ndarray, "n c+1"]:
+    """Numbers, one of them in place of every code, then an indicator of each code. (n, c + 1)
+
+    Args:
+        values: NaN where there is none, and then all over. (n,)
+        codes: numbers that are no quantities. (c,)
+        instead: the number that stands where a code stood.
+    """
+    is_code = values[:, None] == codes  # NaN equals none
+    cleaned = np.where(is_code.any(axis=1), instead, values)
+    indicators = np.where(np.isnan(values)[:, None], np.nan, is_code.astype(np.float64))
+    return np.column_stack([cleaned, indicators])
+
+
+def level_cells(
+    raw: RawTable, rows: np.ndarray, text: np.ndarray, column: Column, *, strict: bool = True
+) -> Float[np.ndarray, "n c"]:
+    """An indicator of each level; NaN all over where there is no value. (n, c)
+
+    Args:
+        raw: the records, for the sentence.
+        rows: which of them these are. (n,)
+        text: levels of a column. (n,)
+        column: names its levels.
+        strict: refuse a text that is no level; without, it is none of them: zeros.
+
+    Raises:
+        DataError: a text is no level of the column.
+    """
+    levels, gaps = column.levels or (), is_absent(text)
+    unknown = set(text[~gaps]) - set(levels) if strict else set()
+    if unknown:
+        row = int(np.argmax([t in unknown for t in text]))
+        raise DataError(
+            f"{raw.place(int(rows[row]))}: column {column.name!r} holds "
+            f"{shown_cell(text[row])}, which 'levels' lacks: {listed(levels)}"
+            f"{cell_hint(text[row], levels)}"
+        )
+    indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
+    indicators[gaps] = np.nan
+    return indicators
 
 
 class TypedColumns:

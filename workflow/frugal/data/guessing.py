@@ -16,7 +16,7 @@ import pandas as pd
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean
 from frugal.core.table import copied
-from frugal.data.cells import NO_VALUE, spelling
+from frugal.data.encoded_columns import NO_VALUE, spelling
 from frugal.data.parsing import NumberStyle
 
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))

@@ -18,13 +18,12 @@ import pandas as pd
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
-from frugal.data.cells import NO_VALUE
 from frugal.data.description import Format
+from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.packed import unpacked_bytes
-from frugal.data.parsing import THOUSANDS, number_text, read_file, require_digits
-from frugal.data.raw_cells import ParquetCells, frame_of
+from frugal.data.parsing import THOUSANDS, read_file
+from frugal.data.raw_cells import SUFFIXES, number_text, parquet_cells, require_digits, sheet_rows
 from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
-from frugal.data.spreadsheets import SUFFIXES, sheet_rows
 
 SEPARATORS = ",;\t|"
 SAMPLE = 1 << 16  # characters that tell a separator
@@ -126,23 +125,32 @@ def open_stored(path: Path, place: Path, header: bool | None) -> Opened:
 def _declared(path: Path, kind: str) -> Opened:
     """A file whose format declares its columns."""
     form = Format(kind, (), ",", None, "%", True, "utf-8")
-    cells, _ = read_file(path, form, source=path.name)
+    frame = read_file(path, form, source=path.name)[0].frame()
     levels = {}
     if kind == "arff":
         declared = arff_attributes(text_of_file(path, form), path.name)
         nominal = {name: arff_levels(of) for name, of in declared.items()}
         levels = {name: of for name, of in nominal.items() if of is not None}
-    texts, cleaned = as_texts(cells)
+    texts, cleaned = as_texts(frame)
     return Opened(path, texts, {"kind": kind}, (), levels=levels, cleaned=cleaned)
 
 
 def _parquet(path: Path, place: Path) -> Opened:
-    stored = ParquetCells(path)
-    frame = frame_of(stored)
-    names, _, remarks = _names([str(name) for name in stored.columns], (), True)
+    frame = parquet_cells(path).frame()
+    names, _, remarks = _names([str(name) for name in frame.columns], (), True)
     texts, cleaned = as_texts(frame.set_axis(names, axis=1))
     opened = Opened(path, texts, {"kind": "parquet"}, tuple(remarks), cleaned=cleaned)
     return opened.as_csv(place, "has names that a YAML cannot hold") if remarks else opened
+
+
+def parquet_texts(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    """Cells of a Parquet file as text, in which numbers may be names, and rows counted from 1.
+
+    Raises:
+        DataError: it is none, would not fit into memory, or a number has lost digits.
+    """
+    cells, _ = as_texts(parquet_cells(path).frame(), names_of=path.name)
+    return cells.astype(object), np.arange(1, len(cells) + 1)
 
 
 def _sheet(path: Path, place: Path, header: bool | None) -> Opened:
@@ -218,7 +226,7 @@ def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
         if end
         else read_file(path, form, source=path.name)
     )
-    texts, cleaned = as_texts(read[0])
+    texts, cleaned = as_texts(read[0].frame())
     remarks = tuple(remarks)
     opened = Opened(path, texts, described, remarks, named=named, units=units, cleaned=cleaned)
     lines = "a line" if end == 1 else f"{end} lines"

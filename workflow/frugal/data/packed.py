@@ -14,7 +14,8 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,21 @@ _PLAIN_NAME = re.compile(
     r"(?:\./)?(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*/?"
 )
 _TAR_MARK = slice(257, 262)  # b"ustar" stands there in the first header of a tar archive
-_GZIP_MARK = b"\x1f\x8b"
-_OPENERS = {_GZIP_MARK: gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}  # by the first two bytes
+_GZIP: dict[bytes, Any] = {b"\x1f\x8b": gzip.open}  # by the first two bytes
+_OPENERS = {**_GZIP, b"BZ": bz2.open, b"\xfd7": lzma.open}
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, ValueError)
+
+
+@contextmanager
+def _sentences(path: Path | str, how: str = "") -> Iterator[None]:
+    """Faults of a stream as sentences that name the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except _BROKEN as error:
+        reason = str(error).rstrip(".").replace("\n", "; ") or type(error).__name__
+        raise DataError(f"{path} cannot be read{how}: {reason}") from None
 
 
 def require_fits(path: Path | str, unpacked_bytes: int, size: int) -> None:
@@ -98,10 +111,12 @@ class _Named(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self._stream = self._said(_opened, path, None, {_GZIP_MARK: gzip.open})
+        with _sentences(path):
+            self._stream = _opened(path, None, _GZIP)
 
     def readinto(self, buffer: Any, /) -> int:
-        return self._said(self._stream.readinto, buffer)
+        with _sentences(self._path):
+            return self._stream.readinto(buffer)
 
     def readable(self) -> bool:
         return True
@@ -110,14 +125,6 @@ class _Named(io.RawIOBase):
         if not self.closed:
             self._stream.close()
         super().close()
-
-    def _said(self, read: Callable[..., Any], *given: Any) -> Any:
-        try:
-            return read(*given)
-        except DataError:
-            raise
-        except _BROKEN as error:
-            raise DataError(f"{self._path} cannot be read: {_reason(error)}") from None
 
 
 def unpacked_stream(path: Path) -> io.BufferedReader:
@@ -136,18 +143,13 @@ def unpacked_bytes(path: Path) -> bytes:
     Raises:
         DataError: it cannot be read, is damaged, or unpacks to more than a file may.
     """
-    try:
-        with _opened(path, None, {_GZIP_MARK: gzip.open}) as stream:
-            if not isinstance(stream, _Counted):
-                return stream.read()
-            content = io.BytesIO()
-            while chunk := stream.read(_CHUNK_BYTES):
-                content.write(chunk)
-            return content.getvalue()
-    except DataError:
-        raise
-    except _BROKEN as error:
-        raise DataError(f"{path} cannot be read: {_reason(error)}") from None
+    with _sentences(path), _opened(path, None, _GZIP) as stream:
+        if not isinstance(stream, _Counted):
+            return stream.read()
+        content = io.BytesIO()
+        while chunk := stream.read(_CHUNK_BYTES):
+            content.write(chunk)
+        return content.getvalue()
 
 
 def archive_members(
@@ -167,26 +169,22 @@ def archive_members(
         DataError: the archive is damaged, unpacks to more than a file may, or a member is a link or
             a device, has an absolute name or one with `..` in it, occurs twice, or is too large.
     """
-    try:
-        with (
-            _opened(path, content, _OPENERS) as unpacked,
-            tarfile.open(fileobj=unpacked, mode="r:") as archive,
-        ):
-            seen: set[str] = set()
-            for member in archive:
-                _require_plain(path, member, seen, largest_bytes)
-                seen.add(member.name)
-                stream = archive.extractfile(member) if member.isreg() else None
-                if stream is not None:
-                    held = stream.read()
-                    if len(held) != member.size:
-                        raise DataError(f"{path} ends inside its member {member.name!r}")
-                    yield member.name.removeprefix("./"), held
-            _require_clean_end(path, archive)
-    except DataError:
-        raise
-    except _BROKEN as error:
-        raise DataError(f"{path} cannot be read as a tar archive: {_reason(error)}") from None
+    with (
+        _sentences(path, " as a tar archive"),
+        _opened(path, content, _OPENERS) as unpacked,
+        tarfile.open(fileobj=unpacked, mode="r:") as archive,
+    ):
+        seen: set[str] = set()
+        for member in archive:
+            _require_plain(path, member, seen, largest_bytes)
+            seen.add(member.name)
+            stream = archive.extractfile(member) if member.isreg() else None
+            if stream is not None:
+                held = stream.read()
+                if len(held) != member.size:
+                    raise DataError(f"{path} ends inside its member {member.name!r}")
+                yield member.name.removeprefix("./"), held
+        _require_clean_end(path, archive)
 
 
 def content_sha256_of(path: Path | str, *, largest_bytes: int, content: bytes | None = None) -> str:
@@ -199,24 +197,16 @@ def content_sha256_of(path: Path | str, *, largest_bytes: int, content: bytes | 
         DataError: the file is damaged, unpacks to more than a file may, or an archive holds what
             `archive_members` refuses.
     """
-    if not _is_archive(path, content):
-        return _plain_sha256(path, content)
+    with _sentences(path), _opened(path, content, _GZIP) as stream:
+        first = stream.read(_CHUNK_BYTES)
+        if first[_TAR_MARK] != b"ustar":
+            digest = hashlib.sha256(first)
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+            return digest.hexdigest()
     members = archive_members(path, largest_bytes=largest_bytes, content=content)
     lines = [f"{Path(name).name}\n{hashlib.sha256(held).hexdigest()}\n" for name, held in members]
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
-
-
-def _plain_sha256(path: Path | str, content: bytes | None) -> str:
-    digest = hashlib.sha256()
-    try:
-        with _opened(path, content, {_GZIP_MARK: gzip.open}) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                digest.update(chunk)
-    except DataError:
-        raise
-    except _BROKEN as error:
-        raise DataError(f"{path} cannot be read: {_reason(error)}") from None
-    return digest.hexdigest()
 
 
 def _opened(path: Path | str, content: bytes | None, openers: dict[bytes, Any]) -> Any:
@@ -230,14 +220,6 @@ def _opened(path: Path | str, content: bytes | None, openers: dict[bytes, Any]) 
         return raw
     limit = min(MOST_UNPACKED, max(ALWAYS_UNPACKED, MOST_TIMES * size))
     return _Counted(path, raw, unpack(raw), limit)
-
-
-def _is_archive(path: Path | str, content: bytes | None) -> bool:
-    try:
-        with _opened(path, content, {_GZIP_MARK: gzip.open}) as stream:
-            return stream.read(512)[_TAR_MARK] == b"ustar"
-    except _BROKEN as error:
-        raise DataError(f"{path} cannot be read: {_reason(error)}") from None
 
 
 def _require_plain(
@@ -270,7 +252,3 @@ def _require_clean_end(path: Path | str, archive: tarfile.TarFile) -> None:
     while chunk := stream.read(_CHUNK_BYTES):
         if chunk.strip(b"\0"):
             raise DataError(f"{path} is damaged at byte {archive.offset} of its unpacked content")
-
-
-def _reason(error: BaseException) -> str:
-    return str(error).rstrip(".").replace("\n", "; ") or type(error).__name__

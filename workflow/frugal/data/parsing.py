@@ -7,7 +7,7 @@ Knows no panel, no cost and no split.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -22,13 +22,18 @@ from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.core.table import LARGEST
 from frugal.data.description import Column, Description, Format
-from frugal.data.raw_cells import Cells, CellsAfterCells, ParquetCells, frame_of
-from frugal.data.records import parse_cells
-from frugal.data.transport import read_transport
+from frugal.data.raw_cells import (
+    Cells,
+    number_text,
+    one_after_the_other,
+    parquet_cells,
+    read_transport,
+    require_digits,
+)
+from frugal.data.records import parse_file
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported
 # What is read as each mark between thousands, in a regular expression's brackets.
-MOST_EXACT = 2.0**53  # from here on, double precision does not hold every whole number
 THOUSANDS = {",": ",", ".": ".", "'": "'’", " ": " \u00a0\u202f"}
 
 
@@ -37,8 +42,7 @@ class RawTable:
     """Records as they stand in the source. Shapes: n records.
 
     Attributes:
-        frame: one column per raw column; text, or numbers where the source is not a file of text;
-            of more records than a block has read column by column.
+        frame: one column per raw column; text, or numbers where the source is not a file of text.
         source: name of the file (or generator) of each record. (n,)
         line: where the record ends in its file, from 1. (n,)
         group: group of each record, for split scheme `given`; empty text without. (n,)
@@ -62,7 +66,7 @@ class RawTable:
 def raw_from_frame(frame: pd.DataFrame, *, source: str) -> RawTable:
     """A raw table that comes from a generator or a library instead of a file."""
     n = len(frame)
-    return RawTable(frame, _same(source, n), np.arange(1, n + 1), _same("", n))
+    return RawTable(Cells.of(frame), _same(source, n), np.arange(1, n + 1), _same("", n))
 
 
 def _same(text: str, n: int) -> np.ndarray:
@@ -89,17 +93,14 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
     for file in description.source.files:
         if file.name not in paths:
             raise ConfigError(f"data set {description.name!r}: no path given for {file.name!r}")
-        frame, line = read_cells(paths[file.name], form, source=file.name)
-        parsed.append(
-            RawTable(
-                frame, _same(file.name, len(frame)), line, _same(file.group or "", len(frame)), form
-            )
-        )
+        cells, line = read_file(paths[file.name], form, source=file.name)
+        n = len(cells)
+        parsed.append(RawTable(cells, _same(file.name, n), line, _same(file.group or "", n), form))
     key = description.source.join
-    return one_after_the_other(parsed) if key is None else side_by_side(parsed, key)
+    return _stacked(parsed) if key is None else side_by_side(parsed, key)
 
 
-def one_after_the_other(tables: Sequence[RawTable]) -> RawTable:
+def _stacked(tables: Sequence[RawTable]) -> RawTable:
     """The records of several files of the same columns.
 
     Raises:
@@ -109,17 +110,13 @@ def one_after_the_other(tables: Sequence[RawTable]) -> RawTable:
     if len(tables) == 1:
         return first
     for table in tables:
-        if list(table.frame.columns) != list(first.frame.columns):
+        if table.frame.columns != first.frame.columns:
             raise DataError(
                 f"{table.source[0]} has columns {listed(table.frame.columns)}, but the first file "
                 f"has {listed(first.frame.columns)}"
             )
-    frames = [t.frame for t in tables]
-    small = [frame for frame in frames if isinstance(frame, pd.DataFrame)]
     return RawTable(
-        pd.concat(small, ignore_index=True)
-        if len(small) == len(frames)
-        else CellsAfterCells(frames),
+        one_after_the_other([t.frame for t in tables]),
         np.concatenate([t.source for t in tables]),
         np.concatenate([t.line for t in tables]),
         np.concatenate([t.group for t in tables]),
@@ -141,15 +138,11 @@ def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
     for frame in frames[1:]:
         new = frame[[c for c in frame.columns if c not in joined.columns]]
         joined = joined.join(new, how="left")
-    for column in joined.select_dtypes("object"):  # an absent text is no number
-        joined[column] = joined[column].where(joined[column].notna(), None)
-    first = tables[0]
-    return RawTable(joined.copy().reset_index(), first.source, first.line, first.group, first.form)
+    return replace(tables[0], frame=Cells.of(joined.copy().reset_index()))
 
 
 def _by_key(table: RawTable, key: str) -> pd.DataFrame:
-    cells = _cells(table, key, "source.join")
-    values = pd.Series(cells if isinstance(cells, np.ndarray) else cells.to_pylist())
+    values = pd.Series(_cells(table, key, "source.join").to_pylist())
     for fault, rows in (("has no value", values.isna() | (values == "")),
                         ("holds a value twice", values.duplicated())):  # fmt: skip
         if rows.any():
@@ -158,24 +151,17 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
                 f"{table.place(row)}: column {key!r} {fault} ({shown_cell(values[row])}); records "
                 "are joined by it, so each needs one of its own"
             )
-    return frame_of(table.frame).set_index(key)
+    return table.frame.frame().set_index(key)
 
 
-def read_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+def read_file(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
     """Cells of one file as they stand there, and the line of each record."""
-    cells, line = read_cells(path, form, source=source)
-    return frame_of(cells), line
-
-
-def read_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
-    """As `read_file`; of more records than a block has, column by column."""
-    if form.kind == "xpt":
-        frame = read_transport(path, source=source)
-        return frame, np.arange(1, len(frame) + 1)
-    if form.kind == "parquet":
-        cells = ParquetCells(path)
-        return cells, np.arange(1, len(cells) + 1)
-    return parse_cells(path, form, source=source)
+    if form.kind not in ("xpt", "parquet"):
+        return parse_file(path, form, source=source)
+    cells = (
+        Cells.of(read_transport(path, source=source)) if form.kind == "xpt" else parquet_cells(path)
+    )
+    return cells, np.arange(1, len(cells) + 1)
 
 
 def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:
@@ -208,7 +194,7 @@ def numbers_of(
     """
     cells, missing = _cells(raw, name, key), tuple(missing)
     style = NumberStyle.of(raw.form, column)
-    if not isinstance(cells, np.ndarray) and pa.types.is_string(cells.type):
+    if pa.types.is_string(cells.type):
         values, start = np.empty(len(cells)), 0
         for chunk in cells.chunks:
             part, wrong = _numbers(chunk, missing, style)
@@ -220,7 +206,7 @@ def numbers_of(
             values[start : start + len(chunk)] = part
             start += len(chunk)
     else:
-        values = np.array(cells, dtype=np.float64)
+        values = cells.cast(pa.float64(), safe=False).to_numpy().copy()
     values[_stands_for_missing(values, missing)] = np.nan
     _require_single_precision(raw, name, values)
     return values
@@ -333,45 +319,20 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
             the description names it.
     """
     cells, missing = _cells(raw, name, key), tuple(missing)
-    if isinstance(cells, np.ndarray):
-        require_digits(cells, f"{raw.source[0]}: column {name!r}")
-        kinds, index = np.unique(cells, return_inverse=True)  # NaN are one kind
-        names = [number_text(kind) for kind in kinds.tolist()]
-    else:
-        coded = cells.combine_chunks().dictionary_encode()
-        index = coded.indices.fill_null(-1).to_numpy()
-        names = coded.dictionary.cast(pa.string()).to_pylist()
-    absent = set(missing)
-    if isinstance(cells, np.ndarray) or not pa.types.is_string(cells.type):
+    if pa.types.is_floating(cells.type):
+        require_digits(cells.to_numpy(), f"{raw.source[0]}: column {name!r}")
+    coded = cells.combine_chunks().dictionary_encode()
+    index = coded.indices.fill_null(-1).to_numpy()
+    kinds, absent = coded.dictionary.to_pylist(), set(missing)
+    names = [kind if isinstance(kind, str) else number_text(kind) for kind in kinds]
+    if not pa.types.is_string(cells.type):
         gaps = _stands_for_missing(_converted(names), missing)
         absent |= {name for name, gap in zip(names, gaps, strict=True) if gap}
     observed = [None if text in absent else text for text in names]
     return np.array([*observed, None], dtype=object)[index]
 
 
-def require_digits(numbers: np.ndarray, what: str) -> None:
-    """Refuse names that are stored as numbers in which two of them may be the same.
-
-    Raises:
-        DataError: a number in double precision is so large that its last digits are lost.
-    """
-    lost = np.isfinite(numbers) & (np.abs(numbers) >= MOST_EXACT)
-    if np.issubdtype(numbers.dtype, np.floating) and lost.any():
-        raise DataError(
-            f"{what} holds {shown_cell(float(numbers[lost][0]))}, a number that has lost its last "
-            "digits; store names of more than 15 digits as text or as integers"
-        )
-
-
-def number_text(number: int | float) -> str | None:
-    """A number digit by digit, a whole one without decimals; None for NaN."""
-    if np.isnan(number):
-        return None
-    whole = np.isfinite(number) and float(number).is_integer()
-    return str(int(number)) if whole else repr(float(number))
-
-
-def _cells(raw: RawTable, name: str, key: str) -> np.ndarray | pa.ChunkedArray:
+def _cells(raw: RawTable, name: str, key: str) -> pa.ChunkedArray:
     """A raw column, which `key` of the description names: numbers, or texts."""
     if name not in raw.frame.columns:
         columns = [str(c) for c in raw.frame.columns]
@@ -379,10 +340,4 @@ def _cells(raw: RawTable, name: str, key: str) -> np.ndarray | pa.ChunkedArray:
             f"{raw.source[0]} has no column {name!r}, which {key!r} names; "
             f"{columns_listed(columns)}{did_you_mean(name, columns)}"
         )
-    column = raw.frame[name]
-    if isinstance(column.dtype, pd.ArrowDtype):
-        return pa.chunked_array(column)
-    cells = column.to_numpy()
-    if np.issubdtype(cells.dtype, np.number):
-        return cells
-    return pa.chunked_array([pa.array([None if c is None else str(c) for c in cells], pa.string())])
+    return raw.frame.read(name)

@@ -1,6 +1,10 @@
-"""A data set ready for use: its table, the part of each row, and a report of what was done."""
+"""A data set ready for use: its table, the part and group of each row, and what was done.
 
-from collections.abc import Iterator, Mapping
+Which rows belong together, and to which group a row belongs, serves judgement by group and whatever
+counts rows that belong together as one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,21 +12,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from jaxtyping import Int
 
 from frugal.config.dataset import ClinicalGenerator, Loans
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.table import Belonging, Table
-from frugal.data.belonging import belonging_of, columns_named
-from frugal.data.bundled import load_bundled
-from frugal.data.description import Description
-from frugal.data.encoding import Encoded, encode
-from frugal.data.loans import loan_applications
-from frugal.data.parsing import RawTable, parse_files, raw_from_frame
+from frugal.data.description import Classes, Description
+from frugal.data.encoding import Encoded, class_index, encode
+from frugal.data.parsing import RawTable, parse_files, raw_from_frame, text_column
 from frugal.data.raw import verify_content, verify_sha256
-from frugal.data.simulators import two_class_clusters
 from frugal.data.splits import PART_NAMES, split_rows
 from frugal.data.stays import read_stays
 from frugal.data.tables import table_to_frames
+
+NOT_RECORDED = "not recorded"  # name of the group of rows whose column has no value
+MOST_GROUPS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
         "columns_left_out": [
             name
             for name in encoded.report["columns_left_out"]
-            if name not in columns_named(description)
+            if name not in description.apart_columns
         ],
         "parts": {
             part: {
@@ -137,6 +141,8 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
         rows = int(sum(description.split.parts.values()))
         return raw_from_frame(_simulated(description, rows), source=source.generator.name)
     if source.loader is not None:
+        from frugal.data.simulators import load_bundled  # SciPy
+
         return raw_from_frame(load_bundled(source.loader), source=source.loader)
     if description.format is None:
         raise ConfigError(f"data set {description.name!r} has no source")
@@ -159,18 +165,89 @@ def read_raw(description: Description, raw_files: Mapping[str, Path]) -> RawTabl
 
 def _simulated(description: Description, rows: int) -> pd.DataFrame:
     """Rows of the simulator that the description names."""
+    from frugal.data import simulators  # SciPy
+
     generator = description.source.generator
     if isinstance(generator, ClinicalGenerator):
-        from frugal.data.clinical_simulator import clinical_world, sample_patients  # SciPy
-
-        rng = np.random.default_rng(generator.seed)
-        return sample_patients(clinical_world(generator), rows, rng=rng)
+        world, rng = simulators.clinical_world(generator), np.random.default_rng(generator.seed)
+        return simulators.sample_patients(world, rows, rng=rng)
     if isinstance(generator, Loans):
-        return loan_applications(rows=rows, divisor=generator.divisor, seed=generator.seed)
+        return simulators.loan_applications(
+            rows=rows, divisor=generator.divisor, seed=generator.seed
+        )
     assert generator is not None  # the caller has looked
-    return two_class_clusters(
+    return simulators.two_class_clusters(
         generator,
         rows=rows,
         features=len(description.columns),
         classes=len(description.label.classes),
     )
+
+
+def belonging_of(raw: RawTable, rows: np.ndarray, description: Description) -> Belonging:
+    """Groups and clusters of the kept records.
+
+    Args:
+        raw: all records.
+        rows: positions of the kept ones. (n,)
+        description: of the data set.
+
+    Raises:
+        DataError: a column is absent, holds one group or too many, or a row belongs to none.
+    """
+    missing = description.format.missing if description.format else ()
+    raw_names = {column.name: column.raw_name for column in description.columns}
+    group, names = _groups(raw, rows, description.told_apart, raw_names, missing)
+    cluster = None
+    if description.cluster is not None:
+        cluster = _clusters(raw, rows, raw_names.get(description.cluster, description.cluster),
+                            missing)  # fmt: skip
+    return Belonging(group, names, cluster)
+
+
+def _groups(
+    raw: RawTable,
+    rows: np.ndarray,
+    told: Classes | str | None,
+    raw_names: Mapping[str, str],
+    missing: Iterable[str],
+) -> tuple[Int[np.ndarray, " n"] | None, tuple[str, ...]]:
+    """Index of each row's group, and the names; None without groups."""
+    if told is None:
+        return None, ()
+    if isinstance(told, Classes):
+        return class_index(raw, rows, told, missing, key="groups.groups"), told.names
+    text = text_column(raw, raw_names.get(told, told), missing, "groups")[rows]
+    index, names = pd.factorize(text, sort=True)
+    if len(names) > MOST_GROUPS:
+        raise DataError(
+            f"{raw.source[0]}: column {told!r}, which 'groups' names, holds {len(names)} different "
+            f"values; allowed are {MOST_GROUPS}. Write ranges or lists of values: a mapping of "
+            "'column' and 'groups'"
+        )
+    found = [str(name) for name in names]
+    if (index < 0).any():
+        index = np.where(index < 0, len(found), index)
+        found.append(NOT_RECORDED)
+    if len(found) < 2:
+        raise DataError(
+            f"{raw.source[0]}: column {told!r}, which 'groups' names, holds "
+            f"{shown_cell(found[0]) if found else 'no value'} alone; "
+            "two groups are needed at least"
+        )
+    return index.astype(np.int64), tuple(found)
+
+
+def _clusters(
+    raw: RawTable, rows: np.ndarray, name: str, missing: Iterable[str]
+) -> Int[np.ndarray, " n"]:
+    """Number of each row's cluster, in the order in which they come. (n,)"""
+    text = text_column(raw, name, missing, "cluster")[rows]
+    number, _ = pd.factorize(text)
+    if (number < 0).any():
+        at = raw.place(int(rows[int((number < 0).argmax())]))
+        raise DataError(
+            f"{at}: column {name!r}, which 'cluster' names, holds no value; each row must say with "
+            "which others it belongs"
+        )
+    return number.astype(np.int64)

@@ -1,10 +1,14 @@
-"""Raw files of a data set: where they lie, and whether they are the right ones.
+"""Raw files of a data set: where they lie, under which names, and whether they are the right ones.
 
-Knows digests and addresses only; never parses a file.
+Knows digests and addresses only; never parses a file. A declared name stays in the description;
+what is stored under `results/` bears the encoded one: plain words for every shell, path and log.
 """
 
 import hashlib
-from pathlib import Path
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 
 from frugal.config.dataset import RawFile
 from frugal.core.errors import ConfigError, DataError
@@ -12,8 +16,11 @@ from frugal.core.schema_check import listed
 from frugal.data.description import Description
 from frugal.data.packed import content_sha256_of
 
+LONGEST = 230  # a file's name has 255 bytes at most, and its sidecar's and temporary one are longer
+_KEPT_OF_LONG = 180
+_OURS = (".html", ".json", ".md", ".parquet", ".pdf", ".png", ".safetensors")  # read by suffix
+_STRANGE = re.compile(rb"[^A-Za-z0-9._-]")
 LARGEST_MEMBER_BYTES = 10_000_000  # of an archive; the largest stay of PhysioNet 2012 has 24 kB
-_CHUNK_BYTES = 1 << 20
 
 
 def file_of(description: Description, name: str) -> RawFile:
@@ -64,11 +71,8 @@ def locate_file(description: Description, name: str, *, data_mirror: Path | None
 
 def sha256_of(path: Path) -> str:
     """SHA-256 digest of a file, in hexadecimal."""
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def verify_sha256(path: Path, expected: str | None) -> str:
@@ -86,20 +90,53 @@ def verify_sha256(path: Path, expected: str | None) -> str:
     return found
 
 
-def verify_content(path: Path, expected: str | None) -> str | None:
+def verify_content(
+    path: Path | str, expected: str | None, content: bytes | None = None
+) -> str | None:
     """The digest of what a packed file holds, which must be the one expected, whatever the packing.
 
-    None accepts any content, and then nothing is unpacked.
+    None accepts any content, and then nothing is unpacked. With `content`, the bytes of the file,
+    nothing is read from disk.
 
     Raises:
         DataError: it is another, or the file is damaged.
     """
     if expected is None:
         return None
-    found = content_sha256_of(path, largest_bytes=LARGEST_MEMBER_BYTES)
+    found = content_sha256_of(path, largest_bytes=LARGEST_MEMBER_BYTES, content=content)
     if found != expected:
         raise DataError(
             f"the unpacked content of {path} has SHA-256 {found}, but {expected} is expected: it "
             "is not the file that the data set describes"
         )
     return found
+
+
+def stored_names(names: Sequence[str]) -> list[str]:
+    """The stored name of each declared file of a data set, in order.
+
+    It is the last part of the declared name, or all of it where two files share the last part.
+    """
+    last = [PurePosixPath(name).name for name in names]
+    shared = Counter(last)
+    return [
+        _encoded(whole if shared[part] > 1 else part)
+        for whole, part in zip(names, last, strict=True)
+    ]
+
+
+def _encoded(name: str) -> str:
+    """ASCII letters, digits, `.`, `_` and `-` as they are; every other byte as `+` and two digits.
+
+    So is the first character of a sidecar's or a hidden file's name, and the dot before a suffix
+    that says how one of our own files is read. What is too long ends in its SHA-256.
+    """
+    plain = _STRANGE.sub(lambda found: b"+%02X" % found[0][0], name.encode()).decode()
+    if plain.startswith(("_", ".")):
+        plain = f"+{ord(plain[0]):02X}{plain[1:]}"
+    stem, dot, suffix = plain.rpartition(".")
+    if dot + suffix in _OURS:
+        plain = f"{stem}+2E{suffix}"
+    if len(plain) <= LONGEST:
+        return plain
+    return f"{plain[:_KEPT_OF_LONG]}+{hashlib.sha256(name.encode()).hexdigest()[:32]}"

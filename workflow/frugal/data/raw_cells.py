@@ -1,130 +1,199 @@
-"""Cells of many records, read column by column: text that was set aside, or a Parquet file.
+"""Cells of many records, of which one column at a time is in memory; files that are no text.
 
-In place of a frame where a table is larger than a block: what is in memory is one column. Knows no
-type that a description asks for.
+Text that was set aside, Parquet, SAS transport files (XPT, version 5, as NHANES is published), and
+spreadsheets as rows of texts. A reader of spreadsheets spreads a sheet out to a grid, with every
+repeated text written out: a far cell, a repetition or a long text can ask for more memory than
+there is, so that a file is measured before it is read. Knows no type that a description asks for,
+no panel and no label.
 """
 
+import datetime
+import io
 import json
+import re
 import tempfile
-from collections.abc import Iterator, Sequence
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
+from frugal.core.errors import DataError, shown_cell
 from frugal.core.rows import readable, require_file
 from frugal.core.schema_check import require_unique_names
-from frugal.data.packed import require_fits
+from frugal.data.packed import require_fits, unpacked_bytes
 
+MOST_EXACT = 2.0**53  # from here on, double precision does not hold every whole number
+SUFFIXES = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+_SHARED = "xl/sharedStrings.xml"
+_MEMBER = re.compile(r"xl/worksheets/[^/]+\.(xml|bin)|content\.xml")
+_CELL = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})(\d{1,7})"[^>]*(?<!/)>')  # with content
+_CELL_BYTES = 32  # of a cell in a reader's grid
+KEPT_DIGITS = 15  # of a number, by a spreadsheet
+_CHUNK = 1 << 24  # bytes
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 pc: Any = pyarrow.compute  # its functions are made when it is imported
-_TEXT = pd.ArrowDtype(pa.string())
+_IN_MEMORY = 1 << 24  # bytes of text; more goes to a file without a name
+_MARK = b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!"
+_RECORD_BYTES = 80
+_ZERO_BELOW = 1e-70  # IBM's smallest number is 5.4e-79, and stands for zero
 
 
-@runtime_checkable
-class RawCells(Protocol):
-    """Columns of a source by name; a frame is one, too."""
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Columns of a source.
 
-    @property
-    def columns(self) -> Any:
-        """Names of the columns, in order."""
-        ...
+    Attributes:
+        columns: their names, in order.
+        rows: number of records.
+        read: cells of a column: numbers where the source holds numbers, else text.
+        require_fits: refuses as many bytes where they are more than the source may unpack to.
+    """
 
-    def __len__(self) -> int: ...
+    columns: list[str]
+    rows: int
+    read: Callable[[str], pa.ChunkedArray]
+    require_fits: Callable[[int], None] | None = None
 
-    def __getitem__(self, name: str) -> Any: ...
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> "Cells":
+        """Those of a frame."""
+        return cls(list(frame.columns), len(frame), lambda name: _arrow(frame[name]))
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def with_text(self, name: str, text: np.ndarray) -> "Cells":
+        """The same with one more column of texts. (rows,)"""
+        added = pa.chunked_array([pa.array(text, pa.string())])
+        return Cells(
+            [*self.columns, name], self.rows, lambda c: added if c == name else self.read(c)
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """All columns in memory.
+
+        Raises:
+            DataError: those of a Parquet file would not fit into it.
+        """
+        if self.require_fits is not None:
+            self.require_fits(8 * self.rows * len(self.columns))
+        return pd.DataFrame({name: _series(self.read(name)) for name in self.columns})
 
 
-Cells = pd.DataFrame | RawCells
+def one_after_the_other(parts: Sequence[Cells]) -> Cells:
+    """The records of several sources of the same columns."""
+
+    def read(name: str) -> pa.ChunkedArray:
+        cells = [part.read(name) for part in parts]
+        if len({column.type for column in cells}) > 1:  # as pandas joins what differs
+            cells = [_arrow(pd.concat(map(_series, cells)))]
+        chunks = [chunk for column in cells for chunk in column.chunks]
+        return pa.chunked_array(chunks, cells[0].type)
+
+    return Cells(parts[0].columns, sum(map(len, parts)), read)
+
+
+def _arrow(column: pd.Series) -> pa.ChunkedArray:
+    """A column of a frame: numbers, or texts."""
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return pa.chunked_array(column)
+    cells = column.to_numpy()
+    if np.issubdtype(cells.dtype, np.number):
+        return pa.chunked_array([pa.array(cells)])
+    texts = [None if gap else str(c) for c, gap in zip(cells, pd.isna(cells), strict=True)]
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _series(cells: pa.ChunkedArray) -> pd.Series:
+    """Cells as a column of a frame: numbers with decimals as NumPy's, all else as Arrow's."""
+    if pa.types.is_floating(cells.type):
+        return pd.Series(cells.to_numpy())
+    return pd.Series(cells, dtype=pd.ArrowDtype(cells.type))
 
 
 class TextAside:
-    """Text cells, written column by column to a file without a name, block after block.
+    """Text cells, set aside column by column, block after block.
 
     Args:
         names: of the columns.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.columns = list(names)
-        self._schema = pa.schema([(name, pa.string()) for name in self.columns])
-        self._file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed with its owner
+        self._names, self._rows = list(names), 0
+        self._schema = pa.schema([(name, pa.string()) for name in names])
+        self._file: Any = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  # of its owner
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
-        self._rows = 0
-
-    def __len__(self) -> int:
-        return self._rows
 
     def append(self, cells: Sequence[pa.Array]) -> None:
         """The next records."""
         self._writer.write_batch(pa.RecordBatch.from_arrays(list(cells), schema=self._schema))
         self._rows += len(cells[0])
 
-    def finish(self) -> None:
-        """No more is to come."""
+    def finished(self) -> Cells:
+        """All of them."""
         self._writer.close()
+        return Cells(self._names, self._rows, self._read)
 
-    def __getitem__(self, name: str) -> pd.Series:
-        place = [self.columns.index(name)]
+    def _read(self, name: str) -> pa.ChunkedArray:
         self._file.seek(0)
-        options = pa.ipc.IpcReadOptions(included_fields=place, use_threads=False)
+        options = pa.ipc.IpcReadOptions(
+            included_fields=[self._names.index(name)], use_threads=False
+        )
         stored = pa.ipc.open_file(pa.PythonFile(self._file, "r"), options=options)
         chunks = [stored.get_batch(k).column(0) for k in range(stored.num_record_batches)]
-        return pd.Series(pa.chunked_array(chunks, pa.string()), dtype=_TEXT)
+        return pa.chunked_array(chunks, pa.string())
 
 
-class ParquetCells:
-    """The columns of a Parquet file, those of a data frame's index first: numbers as they are, all
-    else as text.
-
-    Args:
-        path: of the file.
+def parquet_cells(path: Path) -> Cells:
+    """The columns of a Parquet file, those of a data frame's index first: numbers, else text.
 
     Raises:
         DataError: it is none, has two columns of one name, or a column would not fit into memory.
     """
+    import pyarrow.parquet as pq
 
-    def __init__(self, path: Path) -> None:
-        import pyarrow.parquet as pq
+    require_file(path)
+    with readable(path):
+        schema = pq.read_schema(path)
+        # texts as numbers of a dictionary: one long text could stand in every row
+        texts = [field.name for field in schema if _is_text(field.type)]
+        file = pq.ParquetFile(path, read_dictionary=texts)
+        groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
+        rows, index = file.metadata.num_rows, _index_columns(schema)
+    columns = index + [name for name in schema.names if name not in index]
+    require_unique_names(columns, path)
 
-        require_file(path)
-        self._path = path
+    def fits(unpacked: int) -> None:
+        require_fits(path, unpacked, path.stat().st_size)
+
+    def read(name: str) -> pa.ChunkedArray:
         with readable(path):
-            schema = pq.read_schema(path)
-            index = _index_columns(schema)
-            self.columns = index + [name for name in schema.names if name not in index]
-            texts = [f.name for f in schema if _is_text(f.type)]
-            # texts as numbers of a dictionary: one long text could stand in every row
-            self._file = pq.ParquetFile(path, read_dictionary=texts)
-            self._rows = self._file.metadata.num_rows
-        require_unique_names(self.columns, path)
-        groups = (self._file.metadata.row_group(k) for k in range(self._file.num_row_groups))
-        self.require_fits(max(8 * self._rows, sum(group.total_byte_size for group in groups)))
+            return _plain_column(file.read([name], use_threads=False).column(0), fits)
 
-    def __len__(self) -> int:
-        return self._rows
+    fits(max(8 * rows, sum(group.total_byte_size for group in groups)))
+    return Cells(columns, rows, read, fits)
 
-    def require_fits(self, unpacked_bytes: int) -> None:
-        """Refuse what takes more memory than an honest file of this size."""
-        require_fits(self._path, unpacked_bytes, self._path.stat().st_size)
 
-    def __getitem__(self, name: str) -> pd.Series:
-        with readable(self._path):
-            column = self._file.read([name], use_threads=False).column(0)
-            kind = column.type
-            if pa.types.is_floating(kind):
-                return pd.Series(column.cast(pa.float64()).to_numpy())
-            if pa.types.is_integer(kind):  # digit by digit: a number may be a name
-                return pd.Series(column, dtype=pd.ArrowDtype(kind))
-            if pa.types.is_dictionary(kind):
-                self.require_fits(_text_bytes(column))
-                column = column.cast(kind.value_type)
-            if not pa.types.is_string(column.type):
-                texts = [None if one is None else str(one) for one in column.to_pylist()]
-                column = pa.chunked_array([pa.array(texts, pa.string())])
-            return pd.Series(column, dtype=_TEXT)
+def _plain_column(column: pa.ChunkedArray, fits: Callable[[int], None]) -> pa.ChunkedArray:
+    """A column of a Parquet file as numbers or texts; whole ones digit by digit, as names."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_dictionary(kind):
+        fits(_text_bytes(column))
+        column = column.cast(kind.value_type)
+    if pa.types.is_integer(kind) or pa.types.is_string(column.type):
+        return column
+    texts = [None if cell is None else str(cell) for cell in column.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 def _index_columns(schema: pa.Schema) -> list[str]:
@@ -150,46 +219,200 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
     return total
 
 
-class CellsAfterCells:
-    """The records of several sources of the same columns, one after the other."""
+def read_transport(path: Path, *, source: str) -> pd.DataFrame:
+    """The records of a SAS transport file: numbers, NaN where missing; text columns stay text.
 
-    def __init__(self, parts: Sequence[Cells]) -> None:
-        self._parts, self.columns = parts, parts[0].columns
-
-    def __len__(self) -> int:
-        return sum(map(len, self._parts))
-
-    def __getitem__(self, name: str) -> pd.Series:
-        return pd.concat([part[name] for part in self._parts], ignore_index=True)
-
-
-class CellsAndColumn:
-    """The columns of a source, and one more."""
-
-    def __init__(self, cells: Cells, name: str, values: np.ndarray) -> None:
-        self._cells, self._name = cells, name
-        self._values = pd.Series(values, dtype=object)
-        self.columns = [*cells.columns, name]
-
-    def __len__(self) -> int:
-        return len(self._cells)
-
-    def __getitem__(self, name: str) -> pd.Series:
-        return self._values if name == self._name else self._cells[name]
-
-
-def frame_of(cells: Cells) -> pd.DataFrame:
-    """All columns in memory.
+    Args:
+        path: where the file lies.
+        source: its name, for error sentences.
 
     Raises:
-        DataError: those of a Parquet file would not fit into it.
+        DataError: the file is no transport file of version 5, is cut off, or is damaged.
     """
-    if isinstance(cells, pd.DataFrame):
-        return cells
-    if isinstance(cells, ParquetCells):
-        cells.require_fits(8 * len(cells) * len(cells.columns))
-    return pd.DataFrame(dict(_named(cells)))
+    content = unpacked_bytes(path)
+    if not content.startswith(_MARK):
+        raise DataError(f"{source} does not begin like a SAS transport file of version 5 ({path})")
+    if len(content) % _RECORD_BYTES:
+        raise DataError(
+            f"{source} has {len(content)} bytes; a SAS transport file consists of records of "
+            f"{_RECORD_BYTES}, so it is cut off or damaged"
+        )
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            reader: Any = pd.read_sas(
+                io.BytesIO(content), format="xport", encoding="latin-1", iterator=True
+            )
+            names, frame = list(reader.columns), reader.read()
+    except Exception as error:  # a damaged file makes the reader fail in any way
+        raise DataError(
+            f"{source} is damaged: it cannot be read as a SAS transport file "
+            f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no word'})"
+        ) from None
+    require_unique_names(names, source)
+    if frame.empty:
+        raise DataError(f"{source} holds no record")
+    return pd.DataFrame({name: _clean(frame[name]) for name in names})
 
 
-def _named(cells: RawCells) -> Iterator[tuple[str, pd.Series]]:
-    return ((name, cells[name]) for name in cells.columns)
+def _clean(column: pd.Series) -> pd.Series:
+    if not pd.api.types.is_numeric_dtype(column):
+        return column.astype(object)
+    values = column.to_numpy(dtype=np.float64, copy=True)
+    values[np.abs(values) < _ZERO_BELOW] = 0.0
+    return pd.Series(values, index=column.index)
+
+
+def require_digits(numbers: np.ndarray, what: str) -> None:
+    """Refuse names that are stored as numbers in which two of them may be the same.
+
+    Raises:
+        DataError: a number in double precision is so large that its last digits are lost.
+    """
+    lost = np.isfinite(numbers) & (np.abs(numbers) >= MOST_EXACT)
+    if np.issubdtype(numbers.dtype, np.floating) and lost.any():
+        raise DataError(
+            f"{what} holds {shown_cell(float(numbers[lost][0]))}, a number that has lost its last "
+            "digits; store names of more than 15 digits as text or as integers"
+        )
+
+
+def number_text(number: int | float) -> str | None:
+    """A number digit by digit, a whole one without decimals; None for NaN."""
+    if np.isnan(number):
+        return None
+    whole = np.isfinite(number) and float(number).is_integer()
+    return str(int(number)) if whole else repr(float(number))
+
+
+def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
+    """Rows of the first sheet with cells as texts, its name, and how many sheets there are.
+
+    Rows and columns without a cell are left out. Cells that are merged downwards hold the value of
+    the first one; the last part of what is returned are the columns that have such cells.
+
+    Raises:
+        DataError: it is no such file, would not fit into memory, or has no cell.
+    """
+    from python_calamine import CalamineWorkbook
+
+    require_sheet_fits(path)
+    try:
+        book = CalamineWorkbook.from_path(path)
+        for name in book.sheet_names:
+            sheet = book.get_sheet_by_name(name)
+            if cells := sheet.to_python(skip_empty_area=False):
+                break
+        else:
+            raise DataError(f"{path} has no sheet with cells")
+        merged = getattr(sheet, "merged_cell_ranges", None) or []  # newer versions
+    except DataError:
+        raise
+    except Exception as error:  # calamine's own classes of errors
+        words = str(error).splitlines() or [type(error).__name__]
+        raise DataError(f"{path} cannot be read as {path.suffix[1:].lower()}: {words[0]}") from None
+    for row in cells:
+        for cell in row:
+            if isinstance(cell, float) and len(repr(cell).partition("e")[0]) > KEPT_DIGITS:
+                require_digits(np.array([cell]), f"{path.name}, sheet {name!r}")
+    rows = [[_sheet_text(cell) for cell in row] for row in cells]
+    down = [(a, b, k) for (a, k), (b, last) in merged if k == last and a < b < len(rows)]
+    for first, end, k in down:
+        for row in rows[first + 1 : end + 1]:
+            row[k] = rows[first][k]
+    used = [k for k, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    texts = [tuple(row[k] for k in used) for row in rows if any(row)]
+    return name, len(book.sheet_names), texts, {used.index(k) for *_, k in down if k in used}
+
+
+def _sheet_text(cell: object) -> str:
+    """A cell of a sheet as it would stand in a CSV."""
+    if isinstance(cell, float):
+        return number_text(cell) or ""
+    if isinstance(cell, datetime.datetime):
+        return str(cell).removesuffix(" 00:00:00")
+    return str(cell).strip()
+
+
+def require_sheet_fits(path: Path) -> None:
+    """Refuse a sheet that a reader would spread out to more than an honest file holds.
+
+    Readers make a grid from the first to the last cell, with every repeated text written out.
+
+    Raises:
+        DataError: it is too large for its size.
+    """
+    size = path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as packed:
+            require_fits(path, sum(member.file_size for member in packed.infolist()), size)
+            names = packed.namelist()
+            shared = packed.read(_SHARED) if _SHARED in names else b""
+            lengths = np.array([len(text) for text in re.findall(rb"<si>.*?</si>", shared, re.S)])
+            for name in filter(_MEMBER.fullmatch, names):
+                with packed.open(name) as member:
+                    cells, texts = _extent(member, lengths)
+                require_fits(path, max(_CELL_BYTES * cells, texts), size)
+    except DataError:
+        raise
+    except _DAMAGED:  # or no zip: the reader says so
+        return
+
+
+def _extent(member: Any, lengths: np.ndarray) -> tuple[int, int]:
+    """Cells between the first and the last one of a sheet, and bytes of all its shared texts."""
+    if member.name.endswith(".bin"):
+        return _binary_extent(member.read()), 0
+    if member.name == "content.xml":
+        return _repeated_extent(member.read()), 0
+    rows, columns, texts, end = 1, 1, 0, b""
+    while chunk := member.read(_CHUNK):
+        end = end[-_CELL_BYTES:] + chunk
+        places = set(_CELL.findall(end))
+        rows = max([rows, *(int(row) for _, row in places)])
+        names = {letters for letters, _ in places}
+        columns = max([columns, *map(_column_number, names)])
+        used = np.array(re.findall(rb't="s"[^>]*><v>(\d{1,9})', chunk), dtype=np.int64)
+        texts += int(lengths[used[used < len(lengths)]].sum()) if len(lengths) else 0
+    return rows * columns, texts
+
+
+def _column_number(letters: bytes) -> int:
+    """A for 1, AA for 27."""
+    return sum(26**k * (byte - 64) for k, byte in enumerate(letters[::-1]))
+
+
+def _repeated_extent(content: bytes) -> int:
+    """Cells with a value of an ods file, each as often as it is repeated."""
+    total = 1
+    for row in re.findall(rb"<table:table-row[^>]*[^/]>.*?</table:table-row>", content, re.S):
+        cells = re.findall(rb"<table:table-cell[^>]*office:value[^>]*>", row)
+        times = [re.search(rb'columns-repeated="(\d{1,9})"', cell) for cell in cells]
+        again = re.match(rb'[^>]*rows-repeated="(\d{1,9})"', row)
+        total += (int(again[1]) if again else 1) * sum(int(one[1]) if one else 1 for one in times)
+    return total
+
+
+def _binary_extent(content: bytes) -> int:
+    """The same of a sheet of an xlsb file: a row's record has type 0, those of cells 1 to 11."""
+    at, rows, columns = 0, 1, 1
+    while at < len(content):
+        kind, at = _varying(content, at, 2)
+        size, at = _varying(content, at, 4)
+        number = int.from_bytes(content[at : at + 4], "little") + 1
+        if kind == 0:
+            rows = max(rows, number)
+        elif kind <= 11:
+            columns = max(columns, number)
+        at += size
+    return rows * columns
+
+
+def _varying(content: bytes, at: int, longest: int) -> tuple[int, int]:
+    """A number in bytes of seven bits, the lowest first, and where it ends."""
+    number = 0
+    for k, byte in enumerate(content[at : at + longest]):
+        number |= (byte & 127) << (7 * k)
+        if byte < 128:
+            return number, at + k + 1
+    return number, at + longest

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv as arrow_csv
 
-from frugal.core import blocks as micro
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import (
     columns_listed,
@@ -30,9 +30,9 @@ from frugal.core.schema_check import (
 )
 from frugal.data.description import Format
 from frugal.data.packed import unpacked_bytes, unpacked_stream
-from frugal.data.plain_blocks import plain_cells
-from frugal.data.raw_cells import Cells, TextAside, frame_of
+from frugal.data.raw_cells import Cells, TextAside
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 _BLOCK = 1 << 22  # characters
 # Encodings of Python that write letters as something else; no file of records is in one
 _NO_CHARACTER_SETS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"}
@@ -42,24 +42,17 @@ _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(\S.*)", re.IGNORECASE
 _ARFF_CELL = re.compile(rf"\s*(?:({_QUOTED})\s*|([^,]*))(,|$)")
 _NOMINAL = re.compile(rf"\{{((?:{_QUOTED}|[^'\"}}])*)\}}")
 _SPARSE = re.compile(r"^\s*\{", re.MULTILINE)
-_TEXT = pd.ArrowDtype(pa.string())
+_NEWLINE = ord("\n")
+_BLANKS = "".join(c for c in map(chr, range(0x3001)) if c.isspace())  # no blank is beyond
+_ASCII_BLANKS = tuple(c for c in _BLANKS if c.isascii() and c != "\n")
+_BYTE_ORDER_MARK = "\ufeff"
+_LARGEST_BLOCK = (1 << 31) - 2  # bytes that offsets of 32 bits reach
 
 
-def parse_file(path: Path, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+def parse_file(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
     """The records of one file as text cells, and the line in which each ends.
 
     A file that is damaged or in another encoding is refused as such, whatever else is wrong.
-
-    Raises:
-        ConfigError: the encoding is unknown.
-        DataError: the file cannot be read, is in another encoding, or see `parse_text`.
-    """
-    cells, line = parse_cells(path, form, source=source)
-    return frame_of(cells), line
-
-
-def parse_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
-    """As `parse_file`; the text of more records than a block has is not held in memory.
 
     Raises:
         ConfigError: the encoding is unknown.
@@ -69,7 +62,7 @@ def parse_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.nda
     try:
         with unpacked_stream(path) as content:
             stream = io.TextIOWrapper(content, encoding=_codec(form))
-            return _parsed(stream, form, source)
+            return parse_text(stream, form, source=source)
     except DataError:
         text_of_file(path, form)
         raise
@@ -78,15 +71,35 @@ def parse_cells(path: Path, form: Format, *, source: str) -> tuple[Cells, np.nda
         raise DataError(f"{path} is not {form.encoding} text; see 'source.format'") from None
 
 
-def parse_text(text: str, form: Format, *, source: str) -> tuple[pd.DataFrame, np.ndarray]:
+def parse_text(text: str | io.TextIOBase, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
     """The records of a text as text cells, and the line in which each ends.
 
     Raises:
         DataError: no record, duplicate column names, a record of the wrong length, a quote that is
             never closed, or a comment that looks like a record.
     """
-    cells, line = _parsed(io.StringIO(text, newline=None), form, source)
-    return frame_of(cells), line
+    stream = io.StringIO(text, newline=None) if isinstance(text, str) else text
+    header, skipped = form.header, 0
+    if form.kind == "arff":
+        attributes, skipped, stream = _arff_header(stream, source)
+        header = tuple(name for name, _ in attributes)
+    while skipped < form.skip_lines and stream.readline():
+        skipped += 1
+    records = _Records(stream, form, source, skipped)
+    if header is None:
+        header = records.first()
+        if header is None:
+            raise DataError(f"{source} is empty; a header line with column names is expected")
+    require_unique_names(header, source)
+    kept = _not_personal(header, form, source)
+    cells, numbers = TextAside([header[j] for j in kept]), []
+    for columns, number in records.blocks(header, kept):
+        cells.append(columns)
+        numbers.append(number)
+    if not numbers:
+        raise DataError(f"{source} is empty: it holds no record below the column names")
+    records.require_none_hidden(len(header))
+    return cells.finished(), np.concatenate(numbers)
 
 
 def lines_of(text: str) -> list[str]:
@@ -129,61 +142,6 @@ def _require_character_set(encoding: str) -> None:
         raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
 
 
-def _parsed(stream: io.TextIOBase, form: Format, source: str) -> tuple[Cells, np.ndarray]:
-    header, skipped = form.header, 0
-    if form.kind == "arff":
-        attributes, skipped, stream = _arff_header(stream, source)
-        header = tuple(name for name, _ in attributes)
-    while skipped < form.skip_lines and stream.readline():
-        skipped += 1
-    records = _Records(stream, form, source, skipped)
-    if header is None:
-        header = records.first()
-        if header is None:
-            raise DataError(f"{source} is empty; a header line with column names is expected")
-    require_unique_names(header, source)
-    kept = _not_personal(header, form, source)
-    cells, numbers = _Gathered([header[j] for j in kept]), []
-    for columns, number in records.blocks(header, kept):
-        cells.append(columns)
-        numbers.append(number)
-    if not numbers:
-        raise DataError(f"{source} is empty: it holds no record below the column names")
-    records.require_none_hidden(len(header))
-    return cells.finished(), np.concatenate(numbers)
-
-
-class _Gathered:
-    """The records of one file: in memory while they are as many as a block has, then set aside."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._names, self._rows = names, 0
-        self._blocks: list[list[pa.Array]] = []
-        self._aside: TextAside | None = None
-
-    def append(self, columns: list[pa.Array]) -> None:
-        """The next records."""
-        self._blocks.append(columns)
-        self._rows += len(columns[0])
-        if self._rows > micro.BLOCK_ROWS:
-            self._aside = self._aside or TextAside(self._names)
-            for block in self._blocks:
-                self._aside.append(block)
-            self._blocks = []
-
-    def finished(self) -> Cells:
-        """All of them."""
-        if self._aside is not None:
-            self._aside.finish()
-            return self._aside
-        return pd.DataFrame(
-            {
-                name: pd.Series(pa.chunked_array([b[k] for b in self._blocks]), dtype=_TEXT)
-                for k, name in enumerate(self._names)
-            }
-        )
-
-
 class _Records:
     """The records of a stream of lines, block by block.
 
@@ -216,7 +174,7 @@ class _Records:
                 block += self._stream.readline()
             columns = None
             if not (self._form.kind == "arff" and ('"' in block or "\\" in block)):
-                columns = plain_cells(block, self._form, self._quote, len(header), kept)
+                columns = _plain_cells(block, self._form, self._quote, len(header), kept)
             if columns is not None:
                 n = len(columns[0])
                 yield columns, np.arange(self.number + 1, self.number + n + 1)
@@ -300,6 +258,91 @@ class _Records:
             f"'comment' of 'source.format', and has {width} cells, as many as a record: remove "
             "the line, write its first cell in quotes, or set 'comment: null'"
         )
+
+
+def _plain_cells(
+    block: str, form: Format, quote: str, width: int, kept: Sequence[int]
+) -> list[pa.Array] | None:
+    """The cells of the kept columns as Arrow reads them, one for each line, without any error.
+
+    None where a line is not plainly a record: blank lines, comments, cells that go on in the next
+    line, quotes elsewhere than around a cell, records of another length.
+
+    Args:
+        block: whole lines, ended by a line feed; the last may lack it.
+        form: separator, mark of comments, and whether blanks around a cell are left out.
+        quote: what may stand around a cell.
+        width: cells of a record.
+        kept: positions of the columns that are asked for.
+    """
+    separator = form.separator
+    if not separator.isascii() or separator in f" \n\r{quote}" or not kept:
+        return None
+    if form.comment and form.comment in block:
+        return None
+    if block.startswith(_BYTE_ORDER_MARK):  # Arrow would drop it
+        return None
+    content = block.encode()
+    if len(content) > _LARGEST_BLOCK or not _lines_are_short(content):
+        return None
+    quoted = quote in block
+    if quoted and not _quotes_are_plain(content, ord(separator), ord(quote)):
+        return None
+    try:
+        table = _read(content, separator, quote if quoted else False, width, kept)
+    except pa.ArrowInvalid:  # a record of another length
+        return None
+    if len(table) != block.count("\n") + (not block.endswith("\n")):  # blank, or a cell of two
+        return None
+    columns = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in table.columns]
+    if form.strip and (not block.isascii() or any(c in block for c in _ASCII_BLANKS)):
+        columns = [pc.utf8_trim(column, characters=_BLANKS) for column in columns]
+    if width == 1 and pc.any(pc.equal(columns[0], "")).as_py():  # a blank line, and no record
+        return None
+    return columns
+
+
+def _read(
+    content: bytes, separator: str, quote: str | bool, width: int, kept: Sequence[int]
+) -> pa.Table:
+    names = [str(j) for j in range(width)]
+    return arrow_csv.read_csv(
+        pa.BufferReader(content),
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=names),
+        arrow_csv.ParseOptions(delimiter=separator, quote_char=quote, double_quote=True),
+        arrow_csv.ConvertOptions(
+            check_utf8=False,
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=False,
+            include_columns=[names[j] for j in kept],
+        ),
+    )
+
+
+def _lines_are_short(content: bytes) -> bool:
+    """Whether no line is longer than what Python's csv module takes as a cell."""
+    limit, start = csv.field_size_limit(), 0
+    while len(content) - start > limit:
+        end = content.rfind(b"\n", start, start + limit + 1)
+        if end < 0:
+            return False
+        start = end + 1
+    return True
+
+
+def _quotes_are_plain(content: bytes, separator: int, quote: int) -> bool:
+    """Whether quotes stand around whole cells or twice inside one."""
+    text = np.frombuffer(b"\n" + content + b"\n", np.uint8)
+    at = np.flatnonzero(text == quote)
+    if len(at) % 2:
+        return False
+    opens, closes = at[::2], at[1::2]
+    doubled = opens[1:] == closes[:-1] + 1
+    edges = (separator, _NEWLINE)
+    may_open, may_close = np.isin(text[opens - 1], edges), np.isin(text[closes + 1], edges)
+    may_open[1:] |= doubled
+    may_close[:-1] |= doubled
+    return bool(may_open.all() and may_close.all())
 
 
 def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]:

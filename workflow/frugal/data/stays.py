@@ -21,6 +21,7 @@ from frugal.data.description import Description, Format
 from frugal.data.packed import archive_members, unpacked_bytes
 from frugal.data.parsing import RawTable, side_by_side
 from frugal.data.raw import LARGEST_MEMBER_BYTES
+from frugal.data.raw_cells import Cells
 from frugal.data.records import parse_text
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
@@ -260,7 +261,8 @@ def _outcomes(path: Path, source: str) -> pd.DataFrame:
         text = unpacked_bytes(path).decode("utf-8")
     except UnicodeDecodeError:
         raise DataError(f"{source} is no text; a table of outcomes is expected") from None
-    frame, line = parse_text(text, _OUTCOMES, source=source)
+    cells, line = parse_text(text, _OUTCOMES, source=source)
+    frame = cells.frame()
     numbers = frame.astype(object).apply(pd.to_numeric, errors="coerce")
     if KEY not in numbers.columns:
         raise DataError(f"{source} has no column {KEY!r}; a table of outcomes is expected")
@@ -277,7 +279,7 @@ def _outcomes(path: Path, source: str) -> pd.DataFrame:
 def _stacked(parts: list[tuple[str, str, pd.DataFrame]]) -> RawTable:
     """Records of several files, one after the other; a column that one lacks is missing there."""
     return RawTable(
-        pd.concat([frame for _, _, frame in parts], ignore_index=True),
+        Cells.of(pd.concat([frame for _, _, frame in parts], ignore_index=True)),
         np.concatenate([np.full(len(frame), name) for name, _, frame in parts]),
         np.concatenate([np.arange(1, len(frame) + 1) for _, _, frame in parts]),
         np.concatenate([np.full(len(frame), group) for _, group, frame in parts]),

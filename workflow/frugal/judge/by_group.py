@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 
 from frugal.core.rows import Scratch
 from frugal.core.table import Table
-from frugal.data.panel_columns import panel_matrix
+from frugal.data.tables import panel_matrix
 from frugal.judge.comparisons import covariance_of
 from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
 from frugal.judge.estimator import Terms

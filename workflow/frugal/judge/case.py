@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.table import Table
-from frugal.data.panel_columns import panel_columns, panel_matrix
+from frugal.data.tables import panel_columns, panel_matrix
 from frugal.learn.nuisance_choice import Head, MeanHead
 
 PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mean is their sum

@@ -23,8 +23,7 @@ from frugal.core.errors import DataError, say
 from frugal.core.layout import Layout
 from frugal.core.stored import StoredArrays
 from frugal.core.world import World
-from frugal.data.availability import available_panels
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import available_panels, table_from_frames
 from frugal.learn.short_trees import Column, fit_short_tree
 from frugal.results.files import read_payload
 from frugal.results.sidecars import write_apart

@@ -20,8 +20,7 @@ from frugal.core.schema_check import (
     named_file,
 )
 from frugal.data.description import Description, load_description
-from frugal.data.raw import locate_file
-from frugal.data.stored_names import stored_names
+from frugal.data.raw import locate_file, stored_names
 from frugal.studies.afape.spec import (
     remark_on_error_costs,
     require_candidates,

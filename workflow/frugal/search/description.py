@@ -12,7 +12,7 @@ from typing import Any
 from frugal.config.search import WORLD, SearchDataset, SearchFile
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
-from frugal.data.antibiotic_names import RESULTS, TESTED
+from frugal.data.mimic_items import RESULTS, TESTED
 
 
 @dataclass(frozen=True)

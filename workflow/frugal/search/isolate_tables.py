@@ -134,7 +134,7 @@ def read_text_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     Raises:
         DataError: it is no CSV, a line has another number of cells, or a column is missing.
     """
-    frame, _ = parse_file(path, _CSV, source=str(path))
+    frame = parse_file(path, _CSV, source=str(path))[0].frame()
     absent = [c for c in columns if c not in frame.columns]
     if absent:
         raise DataError(f"{path} has no column {absent[0]!r}; {columns_listed(frame.columns)}")

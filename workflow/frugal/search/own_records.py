@@ -24,11 +24,10 @@ from frugal.core.schema_check import (
     listed,
     read_yaml,
 )
-from frugal.data.cells import NO_VALUE
 from frugal.data.description import Format
+from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.encoding import spelled_alike
-from frugal.data.opening import as_texts
-from frugal.data.raw_cells import ParquetCells, frame_of
+from frugal.data.opening import parquet_texts
 from frugal.data.records import parse_file
 from frugal.search.levels import Levels
 from frugal.search.records import TrialRecords
@@ -188,10 +187,9 @@ def cells_of(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
         DataError: the file cannot be read, or would not fit into memory.
     """
     if file.suffix.lower() not in (".parquet", ".pq"):
-        return parse_file(file, _CSV, source=file.name)
-    stored = ParquetCells(file)
-    cells, _ = as_texts(frame_of(stored), names_of=file.name)
-    return cells.astype(object), np.arange(1, len(stored) + 1)
+        cells, line = parse_file(file, _CSV, source=file.name)
+        return cells.frame(), line
+    return parquet_texts(file)
 
 
 def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bool) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from frugal.config.search import SearchFile
 from frugal.core.errors import DataError
-from frugal.data.antibiotic_names import ORGANISMS, OTHER, RESULTS, TESTED, antibiotic_of
+from frugal.data.mimic_items import ORGANISMS, OTHER, RESULTS, TESTED, antibiotic_of
 from frugal.data.mimic_tables import EmptyCohortError
 from frugal.data.raw import sha256_of
 from frugal.search.description import SearchDescription

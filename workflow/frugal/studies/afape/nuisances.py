@@ -15,7 +15,7 @@ from frugal.acquire.set_probability import blocked_set_probability
 from frugal.core.episodes import Policy, RowPolicy
 from frugal.core.errors import MissingStateError
 from frugal.core.world import World
-from frugal.data.panel_columns import panel_columns, panel_matrix
+from frugal.data.tables import panel_columns, panel_matrix
 from frugal.judge.case import PARTS, Records, in_s
 from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.learn.calibration import FitSums

@@ -12,8 +12,7 @@ from frugal.core.errors import DataError
 from frugal.core.rows import Partitions, Rows, rows_of, slices_of
 from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
-from frugal.data.panel_columns import panel_columns, panel_matrix
-from frugal.data.stored_table import StoredTable
+from frugal.data.tables import StoredTable, panel_columns, panel_matrix
 from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows
 from frugal.judge.views import ViewRows

@@ -16,7 +16,7 @@ from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import StoredArrays, under
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.data.folds import fold_parts, row_sample
+from frugal.data.splits import fold_parts, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
 from frugal.studies.dadi.spec import LABEL_SHARE
 

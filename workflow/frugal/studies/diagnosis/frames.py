@@ -24,9 +24,8 @@ from frugal.core.stored import Array, Stored, under
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
-from frugal.data.availability import available_panels
 from frugal.data.splits import assign_parts
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import available_panels, table_from_frames
 from frugal.judge.beliefs import belief_scores
 from frugal.judge.diagnosis import diagnosis_scores
 from frugal.learn.imputer_kinds import imputer_of

@@ -14,8 +14,7 @@ from frugal.config.recourse import FILES, RecourseRules
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import named_file, read_yaml
 from frugal.data.description import Description, load_description
-from frugal.data.raw import locate_file
-from frugal.data.stored_names import stored_names
+from frugal.data.raw import locate_file, stored_names
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
-from frugal.data.stored_names import stored_names
+from frugal.data.raw import stored_names
 from frugal.search.description import (
     SearchDescription,
     SearchFile,

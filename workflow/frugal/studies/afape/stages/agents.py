@@ -25,8 +25,7 @@ from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.case_document import JUDGES, TableColumns
 from frugal.data.description import load_description
-from frugal.data.panel_columns import panel_matrix
-from frugal.data.stored_table import EVERY, StoredTable, TableBlock
+from frugal.data.tables import EVERY, StoredTable, TableBlock, panel_matrix
 from frugal.judge.case import in_s
 from frugal.judge.true_laws import TrueLaws
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.data.stored_table import EVERY, StoredTable
+from frugal.data.tables import EVERY, StoredTable
 from frugal.draw.answers import Answer
 from frugal.judge.choice import (
     Candidates,

@@ -17,8 +17,7 @@ from frugal.core.rows import Partitions, Rows, Scratch
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import random_folds
-from frugal.data.panel_columns import panel_columns
-from frugal.data.stored_table import StoredTable
+from frugal.data.tables import StoredTable, panel_columns
 from frugal.judge.by_group import (
     GroupTerms,
     by_group,

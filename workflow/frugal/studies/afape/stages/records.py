@@ -12,8 +12,7 @@ from frugal.core.errors import ConfigError, NoSupportError
 from frugal.core.rows import Rows, Scratch, rows_of, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Mask, Table, copied
-from frugal.data.panel_columns import panel_columns
-from frugal.data.stored_table import StoredTable, TableBlock
+from frugal.data.tables import StoredTable, TableBlock, panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
 from frugal.judge.graph_check import check_graph as check_blocks
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees

@@ -20,16 +20,15 @@ from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
-from frugal.data.availability import available_panels
-from frugal.data.clinical_simulator import (
+from frugal.data.description import load_description
+from frugal.data.simulators import (
     ClinicalWorld,
     clinical_world,
     patients_of,
     posterior,
     static_rules,
 )
-from frugal.data.description import load_description
-from frugal.data.tables import sensitive_from_frames
+from frugal.data.tables import available_panels, sensitive_from_frames
 from frugal.judge.fronts import ROUNDING
 from frugal.learn.imputer_kinds import fit_encoder, imputer_arrays, imputer_of
 from frugal.learn.imputers.mean import MeanImputer

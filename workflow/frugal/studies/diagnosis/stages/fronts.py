@@ -28,7 +28,7 @@ from frugal.core.stored import StoredArrays, under
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import StateEncoder, World
-from frugal.data.availability import available_panels
+from frugal.data.tables import available_panels
 from frugal.learn.imputer_kinds import Imputer, imputer_of
 from frugal.studies.diagnosis.frames import (
     JUDGED,

@@ -15,8 +15,7 @@ from frugal.core.table import Table
 from frugal.data.description import load_description
 from frugal.data.downloads import downloaded_bytes
 from frugal.data.prepare import prepare
-from frugal.data.stored_table import StoredTable
-from frugal.data.tables import table_from_frames
+from frugal.data.tables import StoredTable, table_from_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
 from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.trees import classifier_of
