@@ -61,8 +61,8 @@ def table_changes(a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
     """
     said = [
         f"columns only in {side}: {', '.join(map(str, only))}"
-        for side, only in (("A", a.columns.difference(b.columns, sort=False)), ("B", _only(b, a)))
-        if len(only)
+        for side, has, lacks in (("A", a, b), ("B", b, a))
+        if len(only := has.columns.difference(lacks.columns, sort=False))
     ]
     keys = [name for name in IDENTITY if name in a.columns and name in b.columns]
     left, right = _matched(a, b, keys)
@@ -128,10 +128,6 @@ def shown(value: Any, at_most: int = 80) -> str:
 def row_name(row: Mapping[Any, Any], keys: Iterable[str]) -> str:
     """`agent=never, seed=0`: which row it is."""
     return ", ".join(f"{key}={row[key]}" for key in keys)
-
-
-def _only(a: pd.DataFrame, b: pd.DataFrame) -> pd.Index:
-    return a.columns.difference(b.columns, sort=False)
 
 
 def _matched(
@@ -235,15 +231,13 @@ class Comparison:
                 *self._lacking_inputs(documents),
             }
             for shared in _results_inputs(documents[0]) & _results_inputs(documents[1]):
-                if self._both_have(shared) and self.differs(shared):
+                both = (self.a / shared).is_file() and (self.b / shared).is_file()
+                if both and self.differs(shared):
                     own |= self.causes(shared)
             stage = documents[0]["stage"]
             text = f"{stage} gave other bytes from the same inputs, parameters, seed, code and lock"
             self.known[path] = frozenset(own or {Cause("unexplained", stage, text)})
         return self.known[path]
-
-    def _both_have(self, path: str) -> bool:
-        return (self.a / path).is_file() and (self.b / path).is_file()
 
     def _edited(self, path: str, documents: Iterable[Mapping[str, Any]]) -> Iterator[Cause]:
         """A payload that is not what its own sidecar says explains itself."""

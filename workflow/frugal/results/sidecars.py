@@ -20,6 +20,7 @@ import numpy as np
 from frugal.core.columns import describe_columns
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, FrugalError
+from frugal.core.rows import require_file
 from frugal.core.stored import Each, require_document
 from frugal.results.files import (
     file_digest,
@@ -113,12 +114,7 @@ def input_records(job: Job) -> list[dict[str, str]]:
     for name, paths in job.inputs.items():
         for path in paths if isinstance(paths, list) else [paths]:
             key = f"{name}[]" if isinstance(paths, list) else name
-            if path.is_dir():
-                raise DataError(f"{path} is a folder; an input is a file")
-            if not path.is_file():
-                raise DataError(
-                    f"{path} does not exist; it should have been made by an earlier step"
-                )
+            require_file(path)
             records.append({"name": key, "path": shown_path(path), "sha256": file_digest(path)})
     return records
 
@@ -150,10 +146,9 @@ def require_intact(job: Job) -> list[dict[str, str]]:
                     "it, and run the step that makes both"
                 )
             continue
-        try:
-            expected = json.loads(sidecar.read_bytes())["sha256"]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise DataError(f"{sidecar} is not a sidecar that this project writes") from None
+        expected = vouched_digest(path)
+        if expected is None:
+            raise DataError(f"{sidecar} is not a sidecar that this project writes")
         if record["sha256"] != expected:
             raise DataError(
                 f"{path} is not the file that its sidecar describes: it was changed, or is "
