@@ -138,11 +138,7 @@ def run_chain(
     own = {"dataset": "d", "mechanism": "m"}
 
     def common(stage, settings, **more):
-        return {
-            "settings": settings,
-            "streams": Streams(1, stage, own | more),
-            "progress": no_bar,
-        }
+        return {"settings": settings, "streams": Streams(1, stage, own | more), "progress": no_bar}
 
     classifier = fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))["classifier"]
     imputed = together(

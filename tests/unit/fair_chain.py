@@ -110,11 +110,7 @@ def loans(n: int = 360) -> tuple[pd.DataFrame, dict[str, Any]]:
 def given(stage: Any, fold: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What every stage is called with, beside its tables."""
     wildcards = {"dataset": "loans", "fold": str(fold)}
-    return {
-        "settings": settings,
-        "streams": Streams(1, stage.__name__, wildcards),
-        "progress": Bar,
-    }
+    return {"settings": settings, "streams": Streams(1, stage.__name__, wildcards), "progress": Bar}
 
 
 def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,12 +59,7 @@ def test_an_identified_graph_gives_every_estimate_but_that_on_all_rows(induced, 
     assert (
         {"afais", "stabilised_afais"}
         <= failed
-        <= {
-            "afais",
-            "stabilised_afais",
-            "off_policy_set",
-            "off_policy_sequence",
-        }
+        <= {"afais", "stabilised_afais", "off_policy_set", "off_policy_sequence"}
     )
     for name in ("ground_truth", "blocking", "complete_case", "ipw", "stabilised_afais_s"):
         assert status[name] == "ok"

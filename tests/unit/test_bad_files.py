@@ -177,11 +177,7 @@ def spoilt_bytes(data, content: bytes) -> bytes:
 
 
 FRAME = pd.DataFrame({"seed": [0, 1], "estimate": [1.0, 2.0]})
-PAYLOADS = {
-    "t.parquet": FRAME,
-    "d.json": {"a": [1, 2]},
-    "w.safetensors": {"w": np.arange(4.0)},
-}
+PAYLOADS = {"t.parquet": FRAME, "d.json": {"a": [1, 2]}, "w.safetensors": {"w": np.arange(4.0)}}
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

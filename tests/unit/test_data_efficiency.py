@@ -3,12 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.views import (
-    VIEWS,
-    NeededSums,
-    needed_probability,
-    trajectory_count,
-)
+from frugal.judge.views import VIEWS, NeededSums, needed_probability, trajectory_count
 from frugal.judge.views import data_efficiency as efficiency_of_counts
 
 from tests.oracles.trajectories import orders_within, table_row

@@ -97,10 +97,7 @@ def test_house_settings_win_over_the_readers_and_leave_them_alone():
     assert axes.get_xticklabels()[0].get_fontsize() == style.FONT_PT
 
 
-@given(
-    st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
-    st.floats(0.0, 50.0),
-)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(0.0, 50.0))
 def test_window_holds_the_middle_half_and_is_never_empty(centres: list[float], half: float):
     centre = np.array(centres)
     low, high = afape_style.window(centre, centre - half, centre + half)

@@ -16,10 +16,7 @@ from frugal.missing.law import (
 
 from tests.unit.missingness_tables import graph_of, table_of, three_panels, uniforms
 
-LAWS = {
-    "P2": (0.4, {"X1": 0.8}, {}),
-    "P3": (-0.3, {"X2": -0.5}, {"P2": 1.2}),
-}
+LAWS = {"P2": (0.4, {"X1": 0.8}, {}), "P3": (-0.3, {"X2": -0.5}, {"P2": 1.2})}
 
 
 def sigmoid(z):

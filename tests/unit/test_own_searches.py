@@ -456,8 +456,5 @@ def test_the_example_is_described_as_the_schema_asks():
     document = read_yaml(ROOT / "docs/examples/searches.yaml")
     described = describe_records(document, ROOT / "docs/examples/searches.yaml")
     own = read_own_records(described, described.file)
-    assert (len(own.names), own.treatments) == (
-        2000,
-        ("amoxicillin", "cefuroxime", "doxycycline"),
-    )
+    assert (len(own.names), own.treatments) == (2000, ("amoxicillin", "cefuroxime", "doxycycline"))
     assert pd.read_csv(described.file)["episode"].nunique() == 2000

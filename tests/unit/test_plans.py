@@ -144,12 +144,7 @@ def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monke
     known = {cost["stage"] for cost in costs.entries}
     assert known <= stages | no_stages
     # on demand, or after the last step
-    assert stages - known == {
-        "draw_policy",
-        "explore_answer",
-        "recommend_actions",
-        "keep_report",
-    }
+    assert stages - known == {"draw_policy", "explore_answer", "recommend_actions", "keep_report"}
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
     words = ["--costs", str(ROOT / "config/costs.yaml"), "--cores", "16"]
     words += ["--sizes", json.dumps(SIZINGS)]

@@ -235,10 +235,7 @@ def test_the_default_names_every_file():
         ({"dataset": "example"}, r"figures\.dataset names 'example'; scenarios that learn are sim"),
         ({"variant": "dim_2"}, r"figures\.variant names 'dim_2'.*did you mean 'dim_20'"),
         ({"seed": 1}, r"figures\.seed names 1; the scenario's seeds are 0"),
-        (
-            {"subset": "more_than_40"},
-            r"figures\.subset names 'more_than_40'.* are all, more",
-        ),
+        ({"subset": "more_than_40"}, r"figures\.subset names 'more_than_40'.* are all, more"),
         ({"mistakes_of": ["dense"]}, r"figures\.mistakes_of names 'dense'; the scenario's gen"),
     ],
 )

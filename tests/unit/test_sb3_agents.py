@@ -305,10 +305,7 @@ def test_values_are_not_drawn_by_and_weights_too_large_are_told():
         Sb3Policy.from_arrays(arrays, {})
     values, acquired, available = states(3)
     arrays["scale"] = np.full(5, 1e-300)
-    with (
-        pytest.raises(DataError, match="scores that are not numbers"),
-        np.errstate(all="ignore"),
-    ):
+    with pytest.raises(DataError, match="scores that are not numbers"), np.errstate(all="ignore"):
         Sb3Policy.from_arrays(arrays, {"greedy": True}).action_probabilities(
             values, acquired, available
         )

@@ -10,7 +10,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from tests.workflow import warm
+from tests.workflow import warm, warm_jobs
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -45,11 +45,13 @@ def run(
 ) -> Finished:
     """Run a command in a folder; stdout and stderr together, as a terminal shows them.
 
-    `snakemake` is started warm (`tests/workflow/warm.py`), unless it is to be `fresh`.
+    `snakemake` and its jobs are started warm (`warm.py`, `warm_jobs.py`), unless it is to be
+    `fresh`.
     """
     given = plain_environment() if environment is None else dict(environment)
     if words[0] == str(BIN / "snakemake") and not fresh:
-        return Finished(words, *warm.start(list(words), folder, given))
+        jobs = {} if "-n" in words else warm_jobs.variables()
+        return Finished(words, *warm.start(list(words), folder, given | jobs))
     return subprocess.run(
         words,
         cwd=folder,

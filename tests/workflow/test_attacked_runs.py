@@ -26,7 +26,7 @@ def done(tmp_path_factory):
     folder.mkdir()
     for name in ("numpy", "pandas", "json", "runpy", "contextlib", "frugal", "sitecustomize"):
         (folder / f"{name}.py").write_text("open('PWNED', 'w')\n")
-    said = snakemake(folder, TABLE, configs=(TEN_LINES,))
+    said = snakemake(folder, TABLE, configs=(TEN_LINES,), fresh=True)
     assert said.returncode == 0, said.stdout[-3000:]
     return folder, said.stdout
 
