@@ -26,7 +26,7 @@ _remove_existing_output, _postprocess, _cleanup = (
     Job.cleanup,
 )
 _check_incomplete = DAG.check_incomplete
-_finished, _forget = PersistenceBase.finished, PersistenceBase.cleanup
+_finished = PersistenceBase.finished
 _failed: set[Job] = set()
 
 
@@ -43,7 +43,6 @@ def keep_finished_files() -> None:
     job_class.postprocess = _postprocess_and_mark
     records: Any = PersistenceBase
     records.finished = _note_unless_failed
-    records.cleanup = _forget_others
 
 
 def import_nothing_from_here() -> None:
@@ -106,9 +105,3 @@ async def _note_unless_failed(records: PersistenceBase, job: Job) -> None:
     """Snakemake's note of what a job was made with, which it writes for a failed one, too."""
     if job not in _failed:
         await _finished(records, job)
-
-
-def _forget_others(records: PersistenceBase, job: Job) -> None:
-    """Where the files of a job that ended well are not there: it stays marked as unfinished."""
-    if not is_kept(job):
-        _forget(records, job)

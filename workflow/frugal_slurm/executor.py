@@ -16,7 +16,6 @@ from typing import Any
 import snakemake_executor_plugin_slurm as plugin
 from frugal.core.errors import DataError
 from frugal_engine import is_kept
-from snakemake.jobs import GroupJob, Job
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
@@ -31,23 +30,12 @@ from frugal_slurm.states import Cluster, Seen, SlurmSilentError
 from frugal_slurm.waiting import Waiting, Waits
 
 _FORGETS_TOO_SOON_S, _LOST_AFTER = 10, 3
-_for_good: set[Any] = set()  # jobs that failed and are not tried again
 
 
 def adapt_slurm_executor() -> None:
     """Let Snakemake use this executor wherever it is asked for the plugin's."""
     registered: Any = ExecutorPluginRegistry().get_plugin("slurm")
-    if registered.executor is Executor:
-        return
     registered.executor = Executor
-    kinds: tuple[Any, ...] = (Job, GroupJob)
-    for kind in kinds:
-        kind.restart_times = _none_for_good(kind.restart_times)
-
-
-def _none_for_good(own: property) -> property:
-    """How often a job may come again: as often as Snakemake is told, unless it failed for good."""
-    return property(lambda job: 0 if job in _for_good else own.__get__(job))
 
 
 def _usable_cluster() -> Cluster:
@@ -293,7 +281,7 @@ class Executor(plugin.Executor):
         tries.append(f"{name} {end.words}")
         self.notes.remove(outputs(job))
         if not end.again and all(is_kept(step) for step in steps_of(job)):
-            _for_good.add(job)
+            job.attempt = job.restart_times + 1  # it was its last
         if job.restart_times > job.attempt - 1:
             more = "; it comes again with more" if end.again else "; it comes again"
             self.logger.warning(tries[-1] + more)
