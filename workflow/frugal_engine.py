@@ -5,7 +5,7 @@ that failed. Its `update()` outputs are copied aside and copied back, which fail
 skipped when Snakemake is killed, and notes the new parameters with the old file. Our steps put
 their outputs in place themselves, all at once at their end, so that Snakemake need do none of it.
 
-Made for Snakemake 9.27, which the lock pins; tests/workflow/test_kept_results.py tells where
+Made for Snakemake 9.27, which the lock pins; tests/unit/test_replaced.py fails where
 another one differs. Outputs of rules that do not ask for it (`kept`) are treated as ever.
 """
 

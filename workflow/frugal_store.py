@@ -2,17 +2,21 @@
 
 Snakemake brings the inputs of a job from the store into that folder, and takes its outputs there. A
 job of ours works inside it (`Store.room`): so it sees the paths of a run without a store, and
-writes the same bytes. Knows storage plugins by their interface; must not know any rule.
+writes the same bytes. A step needs the sidecar of each input, which vouches for it, and leaves a
+receipt; neither is in its rule, so the plugin's objects bring and put them (`vouch`). Knows storage
+plugins by their interface; must not know any rule.
 """
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import DataError
-from frugal.results.receipts import STEPS
+from frugal.results.receipts import STEPS, receipt_file
+from frugal.results.sidecars import MADE_IN, sidecar_path
 
 OURS = Path(".snakemake/frugal")  # files of the engine's own, from the working folder on
 Stamp = tuple[float, int]  # when a file was put into the store, and its bytes
@@ -135,6 +139,36 @@ class Store:
         one.set_local_path(path)
         one.store_object()
 
+    def bring_sidecar(self, name: str) -> Path | None:
+        """The sidecar of a file that a step has made, in the room; None where there is none."""
+        if Path(name).parts[0] not in MADE_IN:
+            return None
+        sidecar = sidecar_path(Path(name))
+        path = self.room / sidecar
+        return path if self.refresh(sidecar.as_posix(), path) else None
+
+    def bring_behind(self, names: Iterable[str]) -> None:
+        """Bring the sidecar of every file from which these were made, back to the raw data."""
+        seen, waiting = set(), list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in seen or not name.startswith("results/"):
+                continue
+            seen.add(name)
+            if sidecar := self.bring_sidecar(name):
+                records = json.loads(sidecar.read_bytes())["inputs"]
+                waiting += [record["path"] for record in records]
+
+    def put_receipt(self, sidecar: str) -> None:
+        """Put the receipt of the step into the store whose last sidecar has been put there."""
+        document = json.loads((self.room / sidecar).read_bytes())
+        made = {Path(path): sidecar_path(Path(path)) for path in document["outputs"].values()}
+        if Path(sidecar) == [*made.values()][-1]:
+            for path in receipt_file(document["stage"], made, document["environment"]):
+                if (self.room / path).is_file():
+                    self.put(path.as_posix(), self.room / path)
+                    (self.room / path).unlink()
+
     def look(self, folder: Path) -> dict[str, Stamp]:
         """Make a folder that shows what the store holds: its receipts, and each other file empty.
 
@@ -154,6 +188,74 @@ class Store:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.touch()
         return listed
+
+
+def vouch(store: Store) -> None:
+    """Have the plugin bring the sidecar with each input, and put the receipt behind the outputs."""
+    plain = store.provider.get_storage_object_cls()
+    if not issubclass(plain, _Vouched):
+        plain = type("Vouched", (_Vouched, plain), {"stores": []})
+        store.provider.get_storage_object_cls = lambda: plain
+    plain.stores.append(store)
+
+
+class _Vouched:
+    """What is added to a plugin's object of a file, by the methods that every plugin has."""
+
+    stores: list[Store]
+    query: str
+    _overwrite_local_path: Path | None
+
+    def __post_init__(self) -> None:
+        """A sidecar stays here as long as its file, which Snakemake does not know to go with it."""
+        self._has_read = self.query
+        super().__post_init__()  # type: ignore[misc]
+        if _is_sidecar(self._name()[1]):
+            self.keep_local = True
+
+    def _name(self) -> tuple[Store | None, str]:
+        """Its store and path from the room on; none where it is put or read by itself."""
+        if self._overwrite_local_path is None:
+            for store in sorted(self.stores, key=lambda each: -len(each.prefix)):
+                if self.query.startswith(store.prefix):
+                    return store, self.query.removeprefix(store.prefix)
+        return None, ""
+
+    def local_suffix(self) -> str:
+        """By the query as it is now: Snakemake puts constraints of wildcards into it."""
+        if self.query != self._has_read:
+            self.__post_init__()
+        return str(super().local_suffix())  # type: ignore[misc]
+
+    def retrieve_object(self) -> None:
+        """Bring the file; its sidecar first, so that a file that is here has it."""
+        store, name = self._name()
+        if store is not None and name:
+            store.bring_sidecar(name)
+        super().retrieve_object()  # type: ignore[misc]
+
+    def store_object(self) -> None:
+        """Put the file there; behind the last sidecar of a step its receipt."""
+        if "snakemake-workflow-sources." in self.query:  # a temporary file, which others must read
+            mask = os.umask(0)
+            os.umask(mask)
+            self.local_path().chmod(0o666 & ~mask)  # type: ignore[attr-defined]
+        super().store_object()  # type: ignore[misc]
+        store, name = self._name()
+        if store is not None and _is_sidecar(name):
+            store.put_receipt(name)
+
+    def cleanup(self) -> None:
+        """Remove the sidecar when the run ends, as Snakemake does the file."""
+        super().cleanup()  # type: ignore[misc]
+        store, name = self._name()
+        if store is not None:
+            (store.room / sidecar_path(Path(name))).unlink(missing_ok=True)
+
+
+def _is_sidecar(name: str) -> bool:
+    path = Path(name)
+    return path.parts[:1] in [(part,) for part in MADE_IN] and path.name.startswith("_")
 
 
 class _Inventory:

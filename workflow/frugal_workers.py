@@ -1,36 +1,28 @@
-"""What jobs need beyond their rules' words where results lie in a store, and on other machines.
+"""What jobs on other machines get: the project, the files that a config names, what was found out.
 
-A step needs the sidecar of each input, which vouches for it; the sidecars of all files behind,
-where it tells of them; and a place for its receipt. A worker that shares no folder gets the
-project, the files that the config names, and what the first process has found out (`Told`), for it
-cannot look.
-
-Made for Snakemake 9.27, which the lock pins; tests/workflow/test_storage.py tells where another one
-differs. Knows no stage.
+A worker that shares no folder gets what the first process has found out (`Told`), for it cannot
+look. Made for Snakemake 9.27, which the lock pins; tests/unit/test_replaced.py fails where another
+one differs. Knows no stage.
 """
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import snakemake.api  # noqa: F401  the one module of these that can be imported first
 from frugal.core.errors import ConfigError
 from frugal.results.files import write_bytes
-from frugal.results.receipts import receipt_file
-from frugal.results.sidecars import MADE_IN, sidecar_path
 from frugal.results.sources import texts_in
 from frugal_store import Store
 from snakemake.dag import DAG
-from snakemake.io import IOFile
-from snakemake.jobs import Job
-from snakemake.rules import Rule
+from snakemake.logging import get_event, logger
 from snakemake.sourcecache import LocalSourceFile
-from snakemake.spawn_jobs import SpawnedJobArgsFactory
-from snakemake.workflow import Workflow
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+from snakemake_interface_logger_plugins.common import LogEvent
 
 OUTSIDE = "outside"  # folder of the store for files that no job makes
 SOURCES = ("workflow", "config", "docs/examples", "envs")  # folders of the project that jobs need
@@ -38,11 +30,8 @@ _STARTED_IN, _MOVED_TO = "FRUGAL_STARTED_IN", "FRUGAL_MOVED_TO"  # of the enviro
 LARGEST_SENT_BYTES = 10_000_000  # Snakemake sends no larger source
 SOURCE_FILES = ("Snakefile", "config.yaml", "requirements.lock", "pyproject.toml")
 
-_retrieve, _handle = DAG.retrieve_storage_inputs, DAG.handle_storage
-_store_outputs = DAG.store_storage_outputs
-_get_sources, _error_info = DAG.get_sources, Job.get_log_error_info
-_constrain = Rule.update_wildcard_constraints
-_precommand, _write_archive = SpawnedJobArgsFactory.precommand, Workflow.write_source_archive
+_get_sources = DAG.get_sources
+_sources: list[Callable[[], Iterable[Path]]] = []
 
 
 def go_back() -> None:
@@ -160,160 +149,33 @@ def project_files(project: Path) -> Iterator[Path]:
                 yield path
 
 
-@dataclass(frozen=True)
-class Served:
-    """One workflow, or one module of another one, whose results lie in a store.
+def send_with_jobs(sources: Callable[[], Iterable[Path]], *, beside: bool) -> None:
+    """Send these files to workers, with the rules and the config files, and install nothing there.
 
-    Attributes:
-        store: where they lie.
-        owns: whether a job is of it.
-        tells_all: whether a job reads the sidecars of all files behind its inputs.
-        sources: files that its jobs need.
-    """
-
-    store: Store
-    owns: Callable[[Any], bool]
-    tells_all: Callable[[Any], bool]
-    sources: Callable[[], Iterable[Path]]
-
-
-_served: list[Served] = []
-
-
-def serve(one: Served, *, beside: bool) -> None:
-    """Teach Snakemake what jobs need beyond their rules' words.
+    Snakemake itself would send what git has of the working folder, without what was compiled.
 
     Args:
-        one: the workflow.
-        beside: it is one module among others.
+        sources: files that jobs need.
+        beside: the workflow is a module; what Snakemake would send for the others goes, too.
     """
     if not beside:
-        _served.clear()
-    _served.append(one)
+        _sources.clear()
+    _sources.append(sources)
     dag_class: Any = DAG
-    job_class: Any = Job
-    arguments: Any = SpawnedJobArgsFactory
-    rule_class: Any = Rule
-    workflow_class: Any = Workflow
-    dag_class.retrieve_storage_inputs = _retrieve_with_sidecars
-    dag_class.handle_storage = _store_with_receipt
-    dag_class.store_storage_outputs = _store_with_receipts
-    dag_class.get_sources = _own_sources if not beside else _further_sources
-    job_class.get_log_error_info = _with_its_log
-    arguments.precommand = _install_nothing
-    rule_class.update_wildcard_constraints = _constrain_local_paths
-    workflow_class.write_source_archive = _write_readable
-
-
-def _of(job: Any) -> Served | None:
-    return next((one for one in _served if one.owns(job)), None)
-
-
-async def _retrieve_with_sidecars(dag: DAG, jobs: Iterable[Any], **words: Any) -> None:
-    """Before jobs run: their inputs, and what vouches for these."""
-    asked = list(jobs)
-    await _retrieve(dag, asked, **words)
-    for job in (one for group in asked for one in (group.jobs if group.is_group() else [group])):
-        one = _of(job)
-        if one is not None and not job.is_norun:
-            names = _names(one.store, job.input)
-            for name in names:
-                _bring_sidecar(one.store, name)
-            if one.tells_all(job):
-                bring_behind(one.store, names)
-
-
-def bring_behind(store: Store, names: Iterable[str]) -> None:
-    """Bring the sidecar of every file from which these were made, back to the raw data."""
-    seen, waiting = set(), list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in seen or not name.startswith("results/"):
-            continue
-        seen.add(name)
-        if sidecar := _bring_sidecar(store, name):
-            records = json.loads(sidecar.read_bytes())["inputs"]
-            waiting += [record["path"] for record in records]
-
-
-def _names(store: Store, files: Iterable[Any]) -> list[str]:
-    """Files of the store by their paths from the room on."""
-    paths = (Path(file) for file in files if file.is_storage)
-    return [p.relative_to(store.room).as_posix() for p in paths if p.is_relative_to(store.room)]
-
-
-def _bring_sidecar(store: Store, name: str) -> Path | None:
-    """The sidecar of a file that a step has made, in the room; None where there is none."""
-    if Path(name).parts[0] not in MADE_IN:
-        return None
-    sidecar = sidecar_path(Path(name))
-    path = store.room / sidecar
-    return path if store.refresh(sidecar.as_posix(), path) else None
-
-
-async def _store_with_receipt(dag: DAG, job: Any, **words: Any) -> None:
-    """After a job of this process: its outputs and its receipt; then the room is tidied."""
-    one = _of(job)
-    if one is None:
-        await _handle(dag, job, **words)
-        return
-    store = one.store
-    ended = words.get("store_in_storage", True) and not words.get("store_only_log")
-    receipt = receipt_name(store, job.output) if ended and dag.workflow.is_main_process else None
-    await _handle(dag, job, **words)
-    _put_receipt(store, receipt)
-    if not dag.workflow.keep_storage_local_at_runtime:
-        for name in _names(store, job.input):
-            if not (store.room / name).exists():
-                (store.room / sidecar_path(Path(name))).unlink(missing_ok=True)
-
-
-async def _store_with_receipts(dag: DAG) -> None:
-    """At the end of a worker: what its jobs have made, and their receipts."""
-    await _store_outputs(dag)
-    if dag.workflow.remote_exec:
-        for job in dag.needrun_jobs(exclude_finished=False):
-            one = _of(job)
-            if one is not None and dag.finished(job):
-                _put_receipt(one.store, receipt_name(one.store, job.output))
-
-
-def _put_receipt(store: Store, receipt: str | None) -> None:
-    """A receipt, which no rule can name, into the store."""
-    if receipt is not None and (store.room / receipt).is_file():
-        store.put(receipt, store.room / receipt)
-        (store.room / receipt).unlink()
-
-
-def receipt_name(store: Store, outputs: Iterable[Any]) -> str | None:
-    """Where a finished job's receipt lies, from the room on; None where it leaves none."""
-    for name in _names(store, outputs):
-        sidecar = store.room / sidecar_path(Path(name))
-        if sidecar.is_file():
-            document = json.loads(sidecar.read_bytes())
-            made = {Path(p): sidecar_path(Path(p)) for p in document["outputs"].values()}
-            kept = receipt_file(document["stage"], made, document["environment"])
-            return next((path.as_posix() for path in kept), None)
-    return None
-
-
-def _with_its_log(job: Any, *args: Any, **words: Any) -> Any:
-    """What is told of a failed job: its log is brought here, where it ran elsewhere."""
-    told: dict[str, Any] = _error_info(job, *args, **words)
-    if one := _of(job):
-        for name in _names(one.store, job.log):
-            if not (one.store.room / name).is_file():
-                one.store.copy(name, one.store.room / name)
-        told["log"] = [*map(str, job.log), *(words.get("aux_logs") or ())]
-    return told
+    dag_class.get_sources = _further_sources if beside else _own_sources
+    for executor in ExecutorPluginRegistry().plugins.values():
+        executor.common_settings.auto_deploy_default_storage_provider = False  # they have it
 
 
 def _own_sources(dag: DAG) -> set[str]:
     """What is sent to workers: the rules, the config files, what a job needs."""
-    found = [f.get_path_or_uri(secret_free=True) for f in dag.workflow.included
-             if isinstance(f, LocalSourceFile)]  # fmt: skip
+    found = [
+        f.get_path_or_uri(secret_free=True)
+        for f in dag.workflow.included
+        if isinstance(f, LocalSourceFile)
+    ]
     found += [*map(str, dag.workflow.configfiles)]
-    found += [str(path) for one in _served for path in one.sources()]
+    found += [str(path) for sources in _sources for path in sources()]
     return {os.path.relpath(path) for path in found}
 
 
@@ -322,30 +184,30 @@ def _further_sources(dag: DAG) -> set[str]:
     return _own_sources(dag) | set(_get_sources(dag))
 
 
-def _install_nothing(arguments: Any, executor_common_settings: Any, **words: Any) -> str:
-    """What a worker does before its job; storage plugins it has, by hash, and installs none."""
-    settings = replace(executor_common_settings, auto_deploy_default_storage_provider=False)
-    return _precommand(arguments, executor_common_settings=settings, **words)
+class _LogsHere(logging.Filter):
+    """Brings the log of a job that failed elsewhere before the terminal shows it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self.store = store
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """True: every record goes on."""
+        if get_event(record) in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR):
+            for job in (vars(record), *(vars(record).get("job_error_info") or ())):
+                if job.get("log"):
+                    job["log"] = [self._brought(str(log)) for log in job["log"]]
+        return True
+
+    def _brought(self, log: str) -> str:
+        prefix = self.store.shown("x").removesuffix("x")
+        name = log.removesuffix(" (send to storage)").removeprefix(prefix)
+        here = self.store.room / name
+        if name != log and not here.is_file():
+            self.store.copy(name, here)
+        return log if name == log else str(here)
 
 
-def _write_readable(workflow: Any, path: Path) -> None:
-    """What is sent, readable by whom the results are: a temporary file is for its owner alone."""
-    _write_archive(workflow, path)
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
-
-
-def _constrain_local_paths(rule: Any) -> None:
-    """Hold wildcards of outputs to what they may be; a plugin that keeps a path does not notice."""
-    _constrain(rule)
-    for k, item in enumerate(rule.output):
-        if item.is_storage:
-            old = item.storage_object
-            new = type(old)(
-                query=old.query, provider=old.provider, keep_local=old.keep_local,
-                retrieve=old.retrieve,
-            )  # fmt: skip
-            rule.output[k] = IOFile(new.local_path(), rule=rule)
-            rule.output[k].clone_flags(item, skip_storage_object=True)
-            rule.output[k].flags["storage_object"] = new
+def show_logs_of(store: Store) -> None:
+    """Have Snakemake show the logs of failed jobs, which lie in a store."""
+    logger.addFilter(_LogsHere(store))

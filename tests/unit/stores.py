@@ -11,15 +11,29 @@ from snakemake_interface_storage_plugins.io import Mtime
 class File:
     """An object of the store."""
 
+    keep_local = False
+    _overwrite_local_path: Path | None = None
+
     def __init__(self, query: str, provider: "Folder") -> None:
         self.query = self.print_query = query
-        self.provider, self.path, self._local = provider, provider.root / query, None
+        self.provider = provider
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        self.path, self.suffix = self.provider.root / self.query, self.query
 
     def set_local_path(self, path: Path) -> None:
-        self._local = path
+        self._overwrite_local_path = path
 
     def local_path(self) -> Path:
-        return self._local or self.provider.room / self.query
+        return self._overwrite_local_path or self.provider.room / self.local_suffix()
+
+    def local_suffix(self) -> str:
+        """As the plugin for S3, which reads the query once."""
+        return self.suffix
+
+    def cleanup(self) -> None:
+        """Nothing is left."""
 
     def exists(self) -> bool:
         self.provider.require_open()
@@ -71,8 +85,11 @@ class Folder:
         if self.closed:
             raise OSError("Could not connect to the endpoint")
 
+    def get_storage_object_cls(self) -> type[File]:
+        return File
+
     def object(self, query: str) -> File:
-        return File(query, self)
+        return self.get_storage_object_cls()(query, self)
 
 
 class ListingFolder(Folder):

@@ -1,15 +1,21 @@
 """What a job on another machine gets, and what is refused because it could not get it."""
 
 import contextlib
+import copy
 import json
+import logging
+import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import frugal_workers as workers
 import pytest
 from frugal.core.errors import ConfigError
 from frugal.results.sidecars import Job, input_records, sidecar_path, write_outputs
+from frugal_store import vouch
 from snakemake_interface_executor_plugins.settings import CommonSettings
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from tests.unit.stores import folder_store, put
 
@@ -22,15 +28,6 @@ def here(tmp_path):
     (tmp_path / "mine.csv").write_text("a\n1\n")
     with contextlib.chdir(tmp_path):
         yield tmp_path
-
-
-def flagged(store, *names):
-    """Files as Snakemake names them, in the room of a store."""
-
-    class StorageFile(str):
-        is_storage = True
-
-    return [StorageFile(store.room / name) for name in names]
 
 
 def finished_step(store, name="results/missingness/x/graph.json", **inputs):
@@ -118,43 +115,91 @@ def test_the_sidecars_of_all_files_behind_are_brought(tmp_path):
     first = finished_step(store, "results/a/first.json")
     second = finished_step(store, "results/b/second.json", given=first)
     for name in (first, second):
-        put(
-            store,
-            str(sidecar_path(Path(name))),
-            (store.room / sidecar_path(Path(name))).read_bytes(),
-        )
-        (store.room / sidecar_path(Path(name))).unlink()
-    workers.bring_behind(store, [second, "outside/0/mine.csv"])
+        sidecar = store.room / sidecar_path(Path(name))
+        put(store, sidecar.relative_to(store.room).as_posix(), sidecar.read_bytes())
+        sidecar.unlink()
+    store.bring_behind([second, "outside/0/mine.csv"])
     assert all((store.room / sidecar_path(Path(name))).is_file() for name in (first, second))
     assert len(store.provider.fetched) == 2
 
 
-def test_a_receipt_is_found_by_the_sidecar_of_its_step(tmp_path):
+def test_a_file_comes_with_its_sidecar_and_the_last_sidecar_takes_the_receipt_along(tmp_path):
     store = folder_store(tmp_path)
     name = finished_step(store)
-    (kept,) = (store.room / "results/steps").iterdir()
-    found = workers.receipt_name(store, flagged(store, name, "logs/x.log"))
-    assert found == kept.relative_to(store.room).as_posix()
-    assert workers.receipt_name(store, flagged(store, "results/none.json")) is None
+    (receipt,) = (store.room / "results/steps").iterdir()
+    vouch(store)
+    payload, sidecar = store.object(name), store.object(sidecar_path(Path(name)).as_posix())
+    assert (payload.keep_local, sidecar.keep_local) == (False, True)
+    payload.store_object()
+    assert receipt.is_file()
+    sidecar.store_object()
+    assert not receipt.exists()
+    assert store.object(receipt.relative_to(store.room).as_posix()).exists()
+    for each in (payload, sidecar):
+        each.local_path().unlink()
+    payload.retrieve_object()
+    assert sidecar.local_path().is_file()
+    assert store.provider.fetched[-2:] == [sidecar.query, payload.query]
+    payload.cleanup()
+    assert not sidecar.local_path().exists()
 
 
-def test_a_worker_installs_nothing():
-    seen = []
-    settings = CommonSettings(
-        non_local_exec=True,
-        implies_no_shared_fs=True,
-        job_deploy_sources=True,
-        auto_deploy_default_storage_provider=True,
-    )
-    given = SimpleNamespace(
-        workflow=SimpleNamespace(
-            remote_execution_settings=SimpleNamespace(precommand="", job_deploy_sources=False),
-            storage_settings=SimpleNamespace(shared_fs_usage=frozenset()),
-        )
-    )
-    seen.append(workers._install_nothing(given, executor_common_settings=settings))
-    assert seen == [""]
-    assert settings.auto_deploy_default_storage_provider
+def test_a_file_that_is_read_by_itself_brings_nothing_along(tmp_path):
+    store = folder_store(tmp_path)
+    vouch(store)
+    put(store, "results/a/x.json", b"{}")
+    put(store, "results/a/_x.json.json", b"{}")
+    assert store.copy("results/a/x.json", tmp_path / "x.json")
+    assert store.provider.fetched == ["study/results/a/x.json"]
+
+
+def test_constraints_of_wildcards_are_part_of_a_local_path_also_where_a_plugin_keeps_it(tmp_path):
+    store = folder_store(tmp_path)
+    vouch(store)
+    pattern = copy.copy(store.object("results/{name}.json"))
+    pattern.query = "study/results/{name,[a-z]+}.json"
+    assert pattern.local_path().name == "{name,[a-z]+}.json"
+
+
+def test_the_archive_of_sources_can_be_read_by_other_users(tmp_path):
+    store = folder_store(tmp_path)
+    vouch(store)
+    archive = tmp_path / "archive"
+    archive.touch(mode=0o600)
+    one = store.provider.object("snakemake-workflow-sources.0.tar.xz")
+    one.set_local_path(archive)
+    one.store_object()
+    mask = os.umask(0)
+    os.umask(mask)
+    assert archive.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_worker_installs_nothing_and_gets_what_its_jobs_need(monkeypatch):
+    settings = CommonSettings(True, True, True)
+    plugins = {"kubernetes": SimpleNamespace(common_settings=settings)}
+    monkeypatch.setattr(workers, "ExecutorPluginRegistry", lambda: SimpleNamespace(plugins=plugins))
+    monkeypatch.setattr(workers.DAG, "get_sources", workers.DAG.get_sources)
+    workers.send_with_jobs(lambda: [Path("x.csv")], beside=False)
+    assert not settings.auto_deploy_default_storage_provider
+    workflow = SimpleNamespace(included=[], configfiles=["config.yaml"])
+    dag: Any = SimpleNamespace(workflow=workflow)
+    sent = workers.DAG.get_sources(dag)
+    assert sent == {"x.csv", "config.yaml"}
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_the_log_of_a_job_that_failed_elsewhere_is_brought(tmp_path, group):
+    store = folder_store(tmp_path)
+    put(store, "logs/x.log", b"frugal x: no rows\n")
+    job = {"log": ["study/logs/x.log (send to storage)", "/tmp/7.log"]}
+    event = LogEvent.GROUP_ERROR if group else LogEvent.JOB_ERROR
+    words = {"event": event} | ({"job_error_info": [job]} if group else job)
+    record = logging.makeLogRecord(words)
+    assert workers._LogsHere(store).filter(record)
+    said = vars(record)
+    found = said["job_error_info"][0]["log"] if group else said["log"]
+    assert found == [str(store.room / "logs/x.log"), "/tmp/7.log"]
+    assert (store.room / "logs/x.log").read_text() == "frugal x: no rows\n"
 
 
 def test_what_is_told_is_json(here):

@@ -1,7 +1,7 @@
 """Results in a store: the bytes of a run without one, and starts that know what the store holds.
 
 Workers that share nothing are shown by `.ci/check_storage.py`. Tells where another Snakemake, or
-another storage plugin, differs from those that `frugal_workers` and `frugal_store` are made for.
+another storage plugin, differs from those that `frugal_store` and `frugal_workers` are made for.
 """
 
 import re

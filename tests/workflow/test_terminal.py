@@ -3,10 +3,13 @@
 Only of Frugal's own workflow: installing Frugal changes no other one.
 """
 
+import logging
 import re
 import sys
 
 import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_frugal import terminal
 
 from tests.workflow.runs import BIN, ROOT, run, terse_environment
 from tests.workflow.shared import finished
@@ -104,18 +107,27 @@ def test_a_failing_jobs_sentence_stands_last(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "own"), [(["--verbose"], {}), (["-n"], {}), ([], {"FRUGAL_TERMINAL": "snakemake"})]
+    ("words", "own"),
+    [([], ""), (["--verbose"], ""), (["-n"], ""), (["-e", "slurm"], ""), ([], "snakemake")],
 )
-def test_snakemakes_own_words_can_be_had(tmp_path, words, own):
-    (tmp_path / "Snakefile").write_text(SPEAKS + FAILS)
-    assert re.search(r"^total +3$", snakemake(tmp_path, *words, **own).stdout, re.MULTILINE)
+def test_snakemakes_own_words_can_be_had(words, own, monkeypatch):
+    before = logging.StreamHandler()
+    before.name = "DefaultStreamHandler"  # as Snakemake names it
+    monkeypatch.setattr(terminal.logger, "handlers", [before])
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    monkeypatch.setenv("FRUGAL_TERMINAL", own)
+    terminal.speak_tersely()
+    assert (terminal.logger.handlers == [before]) == bool(words or own)
 
 
 def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):
-    text = FAILS.replace("frugal fails: the table has no rows", "Killed")
-    (tmp_path / "Snakefile").write_text(SPEAKS + text)
-    said = snakemake(tmp_path).stdout
-    assert said.rstrip().endswith("first\nKilled\nlast\n(all of it: logs/fails.log)")
+    log = tmp_path / "fails.log"
+    log.write_text("first\nKilled\nlast\n")
+    lines = terminal.Terse()
+    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "fails", "log": [str(log)]}
+    assert lines.format(logging.makeLogRecord(failed)) == "    fails failed"
+    said = lines.format(logging.makeLogRecord({"msg": "Elapsed time: 1 s"}))
+    assert said.endswith(f"Failed: fails\nfirst\nKilled\nlast\n(all of it: {log})")
 
 
 def test_a_study_ends_with_its_answer(runs):

@@ -58,6 +58,8 @@ def stage_params(stage, settings=None):
     chosen = settings if callable(settings) else lambda wildcards: settings
 
     def arguments(wildcards, input, output):
+        if STORED and stage == "write_report" and not workflow.dryrun:
+            STORE.bring_behind([bare(path) for path in input])  # which it tells of
         payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
         files = {
             k: bare(v) if isinstance(v, str) else [bare(path) for path in v]

@@ -10,15 +10,15 @@ from snakemake.io import contains_wildcard
 from snakemake.settings.types import SharedFSUsage
 
 from frugal.core.errors import FrugalError
-from frugal_store import Store
+from frugal_store import Store, vouch
 from frugal_workers import (
     OUTSIDE,
-    Served,
     outside_name,
     project_files,
     require_deployable,
+    send_with_jobs,
     sent_files,
-    serve,
+    show_logs_of,
 )
 
 if STORED and OWN_FOLDER is not None and not MODULE:
@@ -204,13 +204,10 @@ if STORED:
         ),
         Path(PREFIX),
     )
-    serve(
-        Served(
-            STORE,
-            owns=lambda job: bool(own_jobs([job])),
-            tells_all=lambda job: own_name(job.rule.name) == "write_report",
-            sources=lambda: [*project_files(PROJECT), *sent_files(config, PROJECT), TOLD.path],
-        ),
+    vouch(STORE)
+    show_logs_of(STORE)
+    send_with_jobs(
+        lambda: [*project_files(PROJECT), *sent_files(config, PROJECT), TOLD.path],
         beside=MODULE,
     )
 
