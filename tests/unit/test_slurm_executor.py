@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 import snakemake.api  # noqa: F401  its modules import each other, in this order only
 from frugal_engine import kept
+from frugal_slurm import cluster as states
 from frugal_slurm import executor as module
-from frugal_slurm import states
 from frugal_slurm.causes import Causes
-from frugal_slurm.ends import End
+from frugal_slurm.cluster import Cluster, End, Seen, SlurmSilentError
 from frugal_slurm.executor import Executor
 from frugal_slurm.notes import Notes
-from frugal_slurm.states import Cluster, Seen, SlurmSilentError
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors import base
 

@@ -21,7 +21,7 @@ SNAKEFILE = """
 import sys
 sys.path.insert(0, "{sources}")
 from frugal_engine import keep_finished_files, kept
-from frugal_slurm.install import adapt_executor
+from frugal_slurm import adapt_executor
 keep_finished_files()
 if workflow.is_main_process:
     adapt_executor()

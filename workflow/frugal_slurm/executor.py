@@ -1,6 +1,6 @@
 """The plugin's executor, with its questions to Slurm, its failures and its start replaced by ours.
 
-`adapt_slurm_executor` puts it in the plugin's place; every way to ask for Slurm (`--executor
+`adapt_executor` puts it in the plugin's place; every way to ask for Slurm (`--executor
 slurm`, a profile of one's own, this workflow as a module) then gets it. Only steps of ours are kept
 from further tries: what another workflow's rules do stays as Snakemake does it.
 """
@@ -18,39 +18,50 @@ from frugal.core.errors import DataError
 from frugal_engine import is_kept
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
-from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
-from frugal_slurm import states
+from frugal_slurm import NOTES, cluster
 from frugal_slurm.causes import Causes, cause, said_last
-from frugal_slurm.ends import Asked, End, end_of, refusal
-from frugal_slurm.install import NOTES
-from frugal_slurm.jobs import gone_wrong, identity, log_of, outputs, steps_of, title, titles
-from frugal_slurm.notes import Note, Notes, Orphans, sort_out
-from frugal_slurm.states import Cluster, Seen, SlurmSilentError
-from frugal_slurm.waiting import Waiting, Waits
+from frugal_slurm.cluster import (
+    Asked,
+    Cluster,
+    End,
+    Seen,
+    SlurmSilentError,
+    Waiting,
+    Waits,
+    end_of,
+    refusal,
+)
+from frugal_slurm.notes import (
+    Note,
+    Notes,
+    Orphans,
+    gone_wrong,
+    identity,
+    log_of,
+    outputs,
+    sort_out,
+    steps_of,
+    title,
+    titles,
+)
 
 _FORGETS_TOO_SOON_S, _LOST_AFTER = 10, 3
-
-
-def adapt_slurm_executor() -> None:
-    """Let Snakemake use this executor wherever it is asked for the plugin's."""
-    registered: Any = ExecutorPluginRegistry().get_plugin("slurm")
-    registered.executor = Executor
 
 
 def _usable_cluster() -> Cluster:
     """What the cluster is like; a sentence ends the run where the ends of jobs would be missed."""
     try:
-        cluster = states.read_cluster()
+        found = cluster.read_cluster()
     except SlurmSilentError as error:
         raise WorkflowError(f"Slurm does not answer here ({error})") from None
-    if not cluster.accounts and (cluster.forgets_after_s or 60) < _FORGETS_TOO_SOON_S:
+    if not found.accounts and (found.forgets_after_s or 60) < _FORGETS_TOO_SOON_S:
         raise WorkflowError(
-            f"this Slurm keeps no accounts, and forgets a job {cluster.forgets_after_s} s after "
+            f"this Slurm keeps no accounts, and forgets a job {found.forgets_after_s} s after "
             "its end (MinJobAge), so that ends would be missed; allowed is a database of accounts, "
             f"or a MinJobAge of {_FORGETS_TOO_SOON_S} or more"
         )
-    return cluster
+    return found
 
 
 class Executor(plugin.Executor):
@@ -86,7 +97,7 @@ class Executor(plugin.Executor):
         """Cancel what is stale; what would be submitted again just so is left to be waited for."""
         names = {note.name for note in notes}
         try:
-            queue = states.ask_queue(names)
+            queue = cluster.ask_queue(names)
         except SlurmSilentError as error:
             raise WorkflowError(
                 f"Slurm does not say what an earlier start left ({error})"
@@ -119,8 +130,8 @@ class Executor(plugin.Executor):
         if not slurm_ids:
             return
         try:
-            states.ask_slurm(["scancel", *slurm_ids])
-            while any(s.alive for i, s in states.ask_queue(names).items() if i in slurm_ids):
+            cluster.ask_slurm(["scancel", *slurm_ids])
+            while any(s.alive for i, s in cluster.ask_queue(names).items() if i in slurm_ids):
                 time.sleep(2)
         except SlurmSilentError as error:
             raise WorkflowError(f"jobs of an earlier start cannot be cancelled ({error})") from None
@@ -192,9 +203,9 @@ class Executor(plugin.Executor):
         """What Slurm says of the jobs, or None; its silence is told once."""
         wanted = {str(job_info.external_jobid) for job_info in active_jobs}
         try:
-            found = states.ask_queue(set(self.names.values()), self._submitted_job_clusters)
+            found = cluster.ask_queue(set(self.names.values()), self._submitted_job_clusters)
             if self.cluster.accounts and (gone := wanted - found.keys()):
-                found |= states.ask_accounts(gone, self._submitted_job_clusters)
+                found |= cluster.ask_accounts(gone, self._submitted_job_clusters)
         except SlurmSilentError as error:
             if not self.silent:
                 said = "Slurm does not answer; its jobs go on, and it is asked again"
@@ -223,7 +234,7 @@ class Executor(plugin.Executor):
 
         def unusable() -> list[str]:
             with contextlib.suppress(SlurmSilentError):
-                return states.ask_unusable_nodes(partition)
+                return cluster.ask_unusable_nodes(partition)
             return []
 
         for line in self.waiting.lines(waits, time.monotonic(), unusable):
@@ -259,7 +270,7 @@ class Executor(plugin.Executor):
             said = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
         if self.cluster.accounts and seen.state in ("FAILED", "CANCELLED"):
             with contextlib.suppress(SlurmSilentError):
-                steps = states.ask_steps(seen.slurm_id)
+                steps = cluster.ask_steps(seen.slurm_id)
         return end_of(seen.state, steps, said, Asked(asked.get("mem_mb"), asked.get("runtime")))
 
     def report_job_success(self, job_info: SubmittedJobInfo) -> None:

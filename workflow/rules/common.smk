@@ -20,7 +20,7 @@ from frugal.core.errors import FrugalError
 from frugal.run.stage_words import figure_files, figures_of, shell_line, stage_words
 from frugal.run.study import load_study, published_file
 from frugal_engine import import_nothing_from_here, keep_finished_files, kept, make_again
-from frugal_slurm.install import adapt_executor, tell_jobs_left
+from frugal_slurm import adapt_executor, tell_jobs_left
 
 keep_finished_files()
 if workflow.is_main_process:  # not the jobs that it starts
