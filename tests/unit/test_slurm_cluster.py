@@ -117,7 +117,7 @@ MinJobAge               = {age} sec
 """
 
 
-class Asked:
+class Answers:
     """Answers as told, and keeps what was asked."""
 
     def __init__(self, answer):
@@ -140,13 +140,13 @@ class Asked:
     ],
 )
 def test_a_cluster_is_known_by_its_accounts_and_its_memory(kind, age, cluster, pause):
-    found = states.read_cluster(Asked(CONFIG.format(kind=kind, age=age)))
+    found = states.read_cluster(Answers(CONFIG.format(kind=kind, age=age)))
     assert found == cluster
     assert found.longest_pause_s == pause
 
 
 def test_the_queue_is_asked_by_names_and_tells_why_a_job_waits():
-    ask = Asked(
+    ask = Answers(
         "1|COMPLETED|b|None\n2|PENDING|a|ReqNodeNotAvail, UnavailableNodes:n2\n"
         "CLUSTER: frugal\n3_4|CANCELLED|a|x|y\n"
     )
@@ -162,7 +162,7 @@ def test_the_queue_is_asked_by_names_and_tells_why_a_job_waits():
 
 
 def test_accounts_are_asked_by_id_and_say_who_cancelled():
-    ask = Asked("7|CANCELLED by 1000\n8|OUT_OF_ME+\n9|RUNNING\n")
+    ask = Answers("7|CANCELLED by 1000\n8|OUT_OF_ME+\n9|RUNNING\n")
     found = states.ask_accounts({"8", "7", "9"}, ask=ask)
     assert {i: seen.state for i, seen in found.items()} == {
         "7": "CANCELLED",
@@ -170,12 +170,12 @@ def test_accounts_are_asked_by_id_and_say_who_cancelled():
         "9": "RUNNING",
     }
     assert "--jobs=7,8,9" in ask.words
-    steps = states.ask_steps("7", Asked("CANCELLED by 1000\nCANCELLED\n\n"))
+    steps = states.ask_steps("7", Answers("CANCELLED by 1000\nCANCELLED\n\n"))
     assert steps == ["CANCELLED by 1000", "CANCELLED"]
 
 
 def test_nodes_that_take_no_job_are_named_with_their_reason():
-    ask = Asked("n1|drained|disk swap\nn2|idle|none\nn3|down*|none\nn1|drained|disk swap\n")
+    ask = Answers("n1|drained|disk swap\nn2|idle|none\nn3|down*|none\nn1|drained|disk swap\n")
     assert states.ask_unusable_nodes("main", ask) == ["n1 drained (disk swap)", "n3 down"]
     assert "--partition=main" in ask.words
 
