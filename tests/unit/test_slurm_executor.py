@@ -10,7 +10,7 @@ from frugal_engine import kept
 from frugal_slurm import cluster as states
 from frugal_slurm import executor as module
 from frugal_slurm.causes import Causes
-from frugal_slurm.cluster import Cluster, End, Seen, SlurmSilentError
+from frugal_slurm.cluster import Cluster, End, Seen, SlurmSilentError, Waiting
 from frugal_slurm.executor import Executor
 from frugal_slurm.notes import Notes
 from snakemake_interface_common.exceptions import WorkflowError
@@ -45,7 +45,8 @@ def executor(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made: Any = object.__new__(Executor)
     made.cluster = Cluster(accounts=False, forgets_after_s=300)
-    made.causes, made.notes, made.tries, made.unknown = Causes(), Notes(tmp_path / "notes"), {}, {}
+    made.waiting, made.causes, made.notes = Waiting(), Causes(), Notes(tmp_path / "notes")
+    made.tries, made.unknown = {}, {}
     made.names, made.silent, made._submitted_job_clusters = {None: "run"}, False, set()
     said, failed = [], []
     made.logger = SimpleNamespace(warning=said.append, info=said.append)
@@ -80,6 +81,31 @@ def test_a_try_that_is_not_the_last_is_a_line_and_the_last_one_tells_all(executo
     *tries, last = executor.causes.text().splitlines()[2:]
     assert [line[:28] for line in tries] == [f"train a (Slurm's job {k}) took" for k in (1, 2)]
     assert last.endswith("give it more in the profile, set-resources: train: runtime")
+
+
+def test_a_cancelled_job_stays_cancelled(executor):
+    job = Step(kept("a.txt"))
+    asyncio.run(executor._report_end(submitted(job, "7"), Seen("7", "CANCELLED")))
+    assert job.restart_times == job.attempt - 1
+    assert executor.causes.text().endswith("train a (Slurm's job 7) was cancelled in Slurm")
+
+
+def test_a_job_that_slurm_does_not_take_is_told_in_its_words(executor):
+    job = submitted(Step(kept("a.txt")), None)
+    words = "sbatch: error: Batch job submission failed: no such account"
+    executor.report_job_error(job, msg=f"SLURM failed. The error message was '{words}'.\n")
+    last = executor.causes.text().splitlines()[-1]
+    assert last == "train a was not taken by Slurm: Batch job submission failed: no such account"
+
+
+def test_a_job_that_waits_for_what_does_not_come_is_told(executor, monkeypatch):
+    seen = {"7": Seen("7", "PENDING", "run", "PartitionTimeLimit")}
+    times = iter((0.0, 40.0, 80.0))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    for _ in range(3):
+        executor._tell_waiting([submitted(Step(kept("a.txt")), "7")], seen)
+    (line,) = executor.said
+    assert line.endswith("(PartitionTimeLimit); scancel 7 gives it up")
 
 
 def test_a_job_that_left_no_words_is_told_all_the_same(executor, tmp_path):

@@ -58,10 +58,10 @@ class Study:
             path.write_text(f'#!/bin/sh\nexec {BIN}/python {fake_slurm.__file__} {name} "$@"\n')
             path.chmod(0o755)
 
-    def write(self, first: str, begins: str = "") -> None:
-        """The workflow, with a first step of that shell line, and Python that it begins with."""
+    def write(self, first: str) -> None:
+        """The workflow, with a first step of that shell line."""
         text = SNAKEFILE.format(sources=ROOT / "workflow", first=first)
-        (self.folder / "Snakefile").write_text(text + begins)
+        (self.folder / "Snakefile").write_text(text)
 
     def begin(self, *words: str) -> subprocess.Popen:
         """Start Snakemake; it asks for jobs every second."""
@@ -138,47 +138,13 @@ def test_a_step_of_a_job_finds_the_folder_of_ones_own_table(study, elsewhere):
     assert made == [Path("results/decide/clinic/results/data/dataset=clinic/table.parquet")]
 
 
-def test_lack_of_time_comes_again_with_more_until_it_is_given_up(study):
+def test_lack_of_time_comes_again_with_more(study):
     (study.home / "states/1").write_text("TIMEOUT")
     study.write(WORKS)
     assert study.start() == 0
     assert [fake_slurm.option(words, "-t") for words in study.jobs()] == ["10", "20", "10"]
     assert "(Slurm's job 1) took longer than the 10 minutes it asked for; it comes" in study.said
     assert "Failed: " not in study.said
-    for job in "456":
-        (study.home / "states" / job).write_text("OUT_OF_MEMORY")
-    assert study.start("--forcerun", "first") == 1
-    assert len(study.jobs()) == 6
-    *tries, last = study.said.rstrip().splitlines()[-3:]
-    assert [line[:24] for line in tries] == ["first (Slurm's job 4) to", "first (Slurm's job 5) to"]
-    assert last.endswith("it asked for; give it more in the profile, set-resources: first: mem_mb")
-
-
-def test_a_cancelled_job_stays_cancelled(study):
-    (study.home / "states/1").write_text("CANCELLED")
-    study.write(WORKS)
-    assert study.start() == 1
-    assert len(study.jobs()) == 1
-    assert study.said.rstrip().endswith("first (Slurm's job 1) was cancelled in Slurm")
-
-
-def test_a_job_that_slurm_does_not_take_is_told_in_its_words(study):
-    (study.home / "refuses").touch()
-    study.write(WORKS)
-    assert study.start() == 1
-    last = study.said.rstrip().splitlines()[-1]
-    assert last == "first was not taken by Slurm: Batch job submission failed: no such account"
-    assert study.said.count("Error in rule first") == 1
-
-
-def test_a_job_that_waits_for_what_does_not_come_is_told(study):
-    study.write(WORKS, "from frugal_slurm import waiting\nwaiting._SOON_S = 1.0\n")
-    (study.home / "states/1").write_text("PENDING")
-    begun = study.begin()
-    study.await_(lambda: "(PartitionTimeLimit); scancel 1 gives it up" in study.said)
-    study.await_((study.folder / "a.txt").exists)
-    (study.home / "states/1").write_text("COMPLETED")
-    assert begun.wait(timeout=200) == 0
 
 
 @pytest.mark.parametrize("settled", [1, 2])
