@@ -83,17 +83,13 @@ def test_a_try_that_is_not_the_last_is_a_line_and_the_last_one_tells_all(executo
     assert last.endswith("give it more in the profile, set-resources: train: runtime")
 
 
-def test_a_cancelled_job_stays_cancelled(executor):
+def test_a_job_that_was_cancelled_or_not_taken_is_told_so_and_stays_so(executor):
     job = Step(kept("a.txt"))
     asyncio.run(executor._report_end(submitted(job, "7"), Seen("7", "CANCELLED")))
     assert job.restart_times == job.attempt - 1
     assert executor.causes.text().endswith("train a (Slurm's job 7) was cancelled in Slurm")
-
-
-def test_a_job_that_slurm_does_not_take_is_told_in_its_words(executor):
-    job = submitted(Step(kept("a.txt")), None)
     words = "sbatch: error: Batch job submission failed: no such account"
-    executor.report_job_error(job, msg=f"SLURM failed. The error message was '{words}'.\n")
+    executor.report_job_error(submitted(job, None), msg=f"The error message was '{words}'.\n")
     last = executor.causes.text().splitlines()[-1]
     assert last == "train a was not taken by Slurm: Batch job submission failed: no such account"
 

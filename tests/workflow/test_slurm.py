@@ -147,30 +147,23 @@ def test_lack_of_time_comes_again_with_more(study):
     assert "Failed: " not in study.said
 
 
-@pytest.mark.parametrize("settled", [1, 2])
+@pytest.mark.parametrize("settled", [1, 2, None])
 def test_a_job_that_a_killed_snakemake_left_is_waited_for_or_cancelled(study, settled):
+    """None: it ends well after the kill, and is not run again."""
     study.write(WAITS)
     study.begin_and_kill()
     assert len(list((study.folder / ".snakemake/slurm_jobs").glob("*.json"))) == 1
+    if settled is None:
+        (study.folder / "go").touch()
+        study.await_((study.home / "states/1").exists)
     assert study.start("--unlock") == 0
-    begun = study.begin("--config", f"settled={settled}")
-    words = "they are waited for" if settled == 1 else "they are cancelled: 1 (first)"
-    study.await_(lambda: words in study.said)
-    (study.folder / "go").touch()
+    begun = study.begin("--config", f"settled={settled or 1}")
+    if settled is not None:
+        words = "they are waited for" if settled == 1 else "they are cancelled: 1 (first)"
+        study.await_(lambda: words in study.said)
+        (study.folder / "go").touch()
     assert begun.wait(timeout=200) == 0
-    assert len(study.jobs()) == (2 if settled == 1 else 3)
+    assert len(study.jobs()) == (3 if settled == 2 else 2)
     assert len(re.findall("is Slurm's job 1 of an earlier start", study.said)) == (settled == 1)
     assert (study.folder / "b.txt").read_text() == "1\n"
-    assert not (study.folder / ".snakemake/slurm_jobs").exists()
-
-
-def test_a_job_that_ended_well_after_the_kill_is_not_run_again(study):
-    study.write(WAITS)
-    study.begin_and_kill()
-    (study.folder / "go").touch()
-    study.await_((study.home / "states/1").exists)
-    assert study.start("--unlock") == 0
-    assert study.start() == 0
-    (second,) = study.jobs()[1:]
-    assert "rule_second" in fake_slurm.option(second, "--comment")
     assert not (study.folder / ".snakemake/slurm_jobs").exists()
