@@ -22,7 +22,7 @@ LACK = End("took longer than the 30 minutes it asked for", again=True, more="run
 OWN = End("failed", own=True)
 
 
-def submitted(job: Any, slurm_id: str, **words: Any) -> base.SubmittedJobInfo:
+def submitted(job: Any, slurm_id: str | None, **words: Any) -> base.SubmittedJobInfo:
     """A job as the executor keeps it."""
     return base.SubmittedJobInfo(job, external_jobid=slurm_id, **words)
 
