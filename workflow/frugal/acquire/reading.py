@@ -96,6 +96,34 @@ class Reading(ABC):
         return flat.reshape(*values.shape[:2], -1)
 
 
+class ThresholdRules(Reading):
+    """K rules on what trees or networks believe of a state, each with a threshold.
+
+    Attributes:
+        threshold: belief from which on a unit is called ill. (K,)
+    """
+
+    threshold: Float[np.ndarray, " K"]
+
+    @property
+    def members(self) -> int:
+        """K."""
+        return len(self.threshold)
+
+    def read(
+        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Float32[np.ndarray, "m w"]:
+        """What the state shows, as trees read it. (m, d)"""
+        del acquired
+        return values.astype(np.float32)
+
+    def conclude(
+        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+
 def completed_rows(
     imputer: Imputer, values: Float[np.ndarray, "m d"]
 ) -> Float32[np.ndarray, "m d"]:

@@ -21,7 +21,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.reading import ThresholdRules, panel_or_stop
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, Payoff, best_within, fit_for_cost
 from frugal.acquire.train.tree_sets import (
@@ -265,7 +265,7 @@ class OwnUnits:
 
 
 @dataclass(frozen=True, eq=False)
-class AacoPolicies(Reading):
+class AacoPolicies(ThresholdRules):
     """K rules that look up in the same units. Shapes: a panels.
 
     Attributes:
@@ -284,11 +284,6 @@ class AacoPolicies(Reading):
     def traits(self) -> Traits:
         """See `Traits`."""
         return Traits(why=self.why, threshold=self.threshold)
-
-    @property
-    def members(self) -> int:
-        """K."""
-        return len(self.weight)
 
     @cached_property
     def _believer(self) -> TreeEnsemble:
@@ -321,12 +316,6 @@ class AacoPolicies(Reading):
         )  # fmt: skip
         panel = panel.reshape(shape)
         return panel_or_stop(panel, panel >= 0, a)
-
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
-        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
     def believe(
         self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from scipy.special import expit
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief
+from frugal.acquire.reading import ThresholdRules, panel_or_stop
 from frugal.acquire.train.cascade import Cascade, fit_cascades
 from frugal.acquire.train.payoff import Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import (
@@ -40,7 +40,7 @@ NO_END = 2.0  # a window's upper end where it has none
 
 
 @dataclass(frozen=True, eq=False)
-class CascadePolicies(Reading):
+class CascadePolicies(ThresholdRules):
     """K cascades of s sets. Shapes: a panels, M models.
 
     A state belongs to the first set of its cascade that contains what was acquired; panels of no
@@ -75,22 +75,10 @@ class CascadePolicies(Reading):
         """See `Traits`."""
         return Traits(consistent=True, why=self.why, threshold=self.threshold)
 
-    @property
-    def members(self) -> int:
-        """K."""
-        return len(self.sets)
-
     def member(self, k: int) -> "CascadePolicies":
         """One of them alone, with all models."""
         own = {name: getattr(self, name)[[k]] for name in MEMBERS}
         return replace(self, **own)
-
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """What the state shows, as trees read it. (m, d)"""
-        del acquired
-        return values.astype(np.float32)
 
     def decide(
         self,
@@ -112,12 +100,6 @@ class CascadePolicies(Reading):
             going &= ~here | (~buys & within)
         panel = np.where(wanted, self.cost, np.inf).argmin(axis=2)
         return panel_or_stop(panel, np.any(wanted, axis=2), acquired.shape[2])
-
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
-        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
     def believe(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.policies.cascade import TREES, stored_ensembles, told_by_models
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
+from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.train.payoff import Objective, Payoff, fit_for_cost
 from frugal.acquire.train.tree_sets import (
     DIGITS,
@@ -356,7 +356,7 @@ def _stored_believer(arrays: Mapping[str, np.ndarray], layout: Layout, sets: int
 
 
 @dataclass(frozen=True, eq=False)
-class LatticePolicies(Reading):
+class LatticePolicies(ThresholdRules):
     """K rules on M sets. Shapes: a panels, G gains.
 
     A state belongs to its own set, or, where that is none of the lattice, to the largest inside it.
@@ -389,11 +389,6 @@ class LatticePolicies(Reading):
             consistent=True, compares="gain less price", weigh=self.weigh, threshold=self.threshold
         )
 
-    @property
-    def members(self) -> int:
-        """K."""
-        return len(self.gains)
-
     @cached_property
     def _trees_of(self) -> tuple[TreeEnsemble, ...]:
         return split_ensemble(self.trees, self.counts.ravel())
@@ -405,13 +400,6 @@ class LatticePolicies(Reading):
         more = [[(one | extra).tobytes() for extra in np.eye(len(self.cost), dtype=bool)]
                 for one in self.sets]  # fmt: skip
         return np.array([[code in known for code in row] for row in more]) & ~self.sets
-
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """What the state shows, as trees read it. (m, d)"""
-        del acquired
-        return values.astype(np.float32)
 
     def decide(
         self,
@@ -445,12 +433,6 @@ class LatticePolicies(Reading):
         first = left & self.sets[0]
         net = np.where(first.any(axis=2, keepdims=True), np.where(first, np.inf, -np.inf), net)
         return with_stop(net, np.zeros(net.shape[:2]))
-
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
-        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
     def believe(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

@@ -20,7 +20,7 @@ from frugal.acquire.acquisition import BatchedAcquisition, Reward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.policies.dqn import QPolicy
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
+from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, best_within, fit_for_cost
 from frugal.acquire.train.tree_sets import DIGITS, MaskedBeliefs, TreeRows, fit_masked, told
@@ -158,7 +158,7 @@ def least_values(first: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class OpportunisticPolicies(Reading):
+class OpportunisticPolicies(ThresholdRules):
     """K rules by one network. Shapes: a panels.
 
     Attributes:
@@ -186,18 +186,6 @@ class OpportunisticPolicies(Reading):
             weigh=self.weigh,
             threshold=self.threshold,
         )
-
-    @property
-    def members(self) -> int:
-        """K."""
-        return len(self.least)
-
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
-        """What the state shows, as trees read it. (m, d)"""
-        del acquired
-        return values.astype(np.float32)
 
     def decide(
         self,
@@ -233,12 +221,6 @@ class OpportunisticPolicies(Reading):
         shown = scaling.standardise(values.astype(np.float64))
         observation = observe_values(shown, acquired, column_bits=self.network.column_bits)
         return self.network.action_values(observation)[:, : acquired.shape[1]]
-
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
-        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
     def believe(
         self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]

@@ -19,7 +19,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
+from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.train.payoff import Objective, best_within
 from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, networks_of_sets
 from frugal.core.episodes import Traits
@@ -365,7 +365,7 @@ def _rule(
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkPolicies(Reading):
+class NetworkPolicies(ThresholdRules):
     """K rules. Shapes: a panels, C choosers.
 
     Attributes:
@@ -393,11 +393,6 @@ class NetworkPolicies(Reading):
             weigh=self.weigh,
             threshold=self.threshold,
         )
-
-    @property
-    def members(self) -> int:
-        """K."""
-        return len(self.least)
 
     def read(
         self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
@@ -427,12 +422,6 @@ class NetworkPolicies(Reading):
         states = zip(self.chooser.tolist(), reading, acquired, available, strict=True)
         margin = np.stack([self.networks.margins(*one) for one in states])
         return with_stop(margin, self.least[:, None])
-
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
-        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
     def believe(
         self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
