@@ -43,7 +43,7 @@ LATE_S = 8  # after which the shared folder shows what another node has made
 # A cluster is asked every 40 s, and files are waited for 60 s; here there is nobody to be spared.
 HERE = ["--slurm-init-seconds-before-status-checks", "3", "--latency-wait", str(3 * LATE_S)]
 ENVIRONMENT = environment.variables()
-ENGINE_MB = 250  # of the Snakemake that runs a job, as workflow/rules/memory_common.smk adds
+ENGINE_MB = 250  # of the Snakemake that runs a job, as workflow/rules/plan_common.smk adds
 TABLE = (EXAMPLE / "ten_lines.csv").read_text()
 STEP = "draw_missingness"  # the faults' runs go as far as this step, the second
 UNTIL = ["--until", STEP]
@@ -274,8 +274,11 @@ class Check:
         """Four rollouts shared a submission: one core, the largest's memory, the sum of times."""
         finished = (self.state / "log" / "finished.txt").read_text().splitlines()
         sizes = json.loads((study / "benchmarks" / "sizes.json").read_text())
-        rolled_out = sized("roll_out", {"dataset": "ten_lines"}, sizes)
-        memory = stated_memory_mb(rolled_out, load_costs(ROOT / "config/costs.yaml")) + ENGINE_MB
+        agents = {each["keys"]["agent"] for each in sizes if "agent" in each["keys"]}
+        keys = [{"dataset": "ten_lines", "mechanism": "own", "agent": agent} for agent in agents]
+        costs = load_costs(ROOT / "config/costs.yaml")
+        each = [stated_memory_mb(sized("roll_out", job, sizes), costs) for job in keys]
+        memory = max(each) + ENGINE_MB
         asked = ["JobState=COMPLETED", "TimeLimit=40 ", "ProcCnt=1 ", f"Tres=cpu=1,mem={memory}M,"]
         found = [line for line in finished if all(part in line for part in asked)]
         what = f"four rollouts of 10 minutes asked once, for one core, 40 minutes, {memory} MB"

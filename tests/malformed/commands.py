@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from frugal.core.layout import Bundle
 from frugal.results.files import payload_bytes
-from frugal.run.job_sizes import SIZES
 
 from tests.malformed.cases import ROOT, Case, Right, Wrong, command, files_here, write_small
 from tests.malformed.configs import as_nobody
@@ -24,7 +23,6 @@ RAW = ["--input", "raw_0=small.csv"]
 OUT = ["--output", "table=results/t.parquet", "--output", "catalogue=results/c.json"]
 FETCH = ["fetch_file", "--seed", "0", "--output", "file=results/a.csv"]
 COSTS = str(ROOT / "config/costs.yaml")
-MB = "memory_mb: {start: 1, more: 0}}"
 
 
 def _run(*words: str) -> str:
@@ -205,10 +203,10 @@ def _same(*words: str, stdin: bytes, said: str, oracle: str) -> Right:
     return Right(said)
 
 
-def _costs(entry: str, rows: int = 1) -> str:
-    """A table of costs with that entry."""
-    sizes = ", ".join(f"{name}: {rows if name == 'rows' else 1}" for name in SIZES)
-    return f"measured_on: x\nreference: {{{sizes}}}\nrows: {{}}\ncosts: [{entry}]"
+def _costs(stages: str) -> str:
+    """A table of costs with these stages."""
+    amounts = "{cpu_s: 1, memory_mb: 1}"
+    return f"measured_on: x\nstart: {amounts}\nunmeasured: {amounts}\nrows: {{}}\nstages: {stages}"
 
 
 def _plan_costs(text: str) -> str:
@@ -331,16 +329,13 @@ def _plans() -> Iterator[Case]:
         work = partial(command, "plan", *right, stdin=stdin)
         yield Case(OTHERS, f"`plan`: {name} on the standard input", work, "the standard input")
     for name, text, said in (
-        ("without a key", "costs: []", "'measured_on' is missing"),
-        ("without an entry", _costs(""), "costs"),
-        ("with time below zero", _costs("{stage: a, cpu_s: {start: -1, more: 0}, " + MB), "cpu_s"),
-        ("with time that is NaN", _costs("{stage: a, cpu_s: {start: .nan, more: 0}, " + MB),
-         "cpu_s"),
-        ("with a size misspelt", _costs("{stage: a, cpu_s: {start: 1, more: 0, row: 1}, " + MB),
-         "'row'"),
-        ("with a size of nothing", _costs("{stage: a, cpu_s: {start: 1, more: 0}, " + MB, rows=0),
-         "reference.rows"),
-        ("with a key misspelt", _costs("{stage: a, cpu: {start: 1, more: 0}, " + MB), "'cpu'"),
+        ("without a key", "stages: {}", "'measured_on' is missing"),
+        ("without a job", _costs("{a: {by: [], jobs: []}}"), "jobs"),
+        ("with time below zero", _costs("{a: {by: [], jobs: [[null, -1, 1]]}}"), "a job of a"),
+        ("with time that is NaN", _costs("{a: {by: [], jobs: [[null, .nan, 1]]}}"), "a job of a"),
+        ("with a job cut off", _costs("{a: {by: [rows], jobs: [[null, 1, 1]]}}"), "a job of a"),
+        ("with a size misspelt", _costs("{a: {by: [row], jobs: [[null, 1, 1, 1]]}}"), "'row'"),
+        ("with a key misspelt", _costs("{a: {for: [], jobs: [[null, 1, 1]]}}"), "'for'"),
         ("that are a list", "- 1", "costs.yaml"),
     ):  # fmt: skip
         yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)
@@ -348,7 +343,7 @@ def _plans() -> Iterator[Case]:
         OTHERS,
         "`plan`: a table whose last line is cut off",
         partial(_same, "plan", *right, stdin=OUTPUTS.encode() + b"results/x",
-                said="read: the whole lines", oracle="2 of fit, 1 of sum"),
+                said="read: the whole lines", oracle="never measured: fit, sum"),
         ends="accepted",
     )  # fmt: skip
 

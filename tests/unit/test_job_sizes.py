@@ -36,47 +36,41 @@ def config():
     return copy.deepcopy(DEFAULT)
 
 
-def of(config, stage, **keys):
-    return sizes_of(stage, keys, sizings(config, breast_cancer=569))
+def of(config, **keys):
+    return sizes_of(keys, sizings(config, breast_cancer=569))
 
 
 def test_a_job_of_afape_has_the_rows_of_its_parts_and_the_seeds_of_the_config(config):
     config["afape"]["seeds"] = [0, 1, 2, 3]
-    sizes, kind = of(config, "fit_nuisances", dataset="synthetic_mnar", mechanism="mnar")
+    sizes, kind = of(config, dataset="synthetic_mnar", mechanism="mnar")
     assert sizes == {"rows": 60_000, "columns": 4, "panels": 2, "seeds": 4, "policies": 11}
     assert kind == "network"
-    _, kind = of(config, "fit_nuisances", dataset="breast_cancer", mechanism="mar")
+    _, kind = of(config, dataset="breast_cancer", mechanism="mar")
     assert kind == "logistic"
-
-
-def test_a_classifier_has_the_rows_of_its_part_where_the_split_counts_them(config):
-    sizes, _ = of(config, "fit_classifier", dataset="synthetic_mnar")
-    assert sizes["rows"] == 10_000
-    assert of(config, "fit_classifier", dataset="breast_cancer")[0]["rows"] == 569
 
 
 def test_an_agent_has_the_steps_of_its_training_and_its_kind(config):
     config["afape"]["agents"]["cwcf"]["dqn"]["transitions"] = 777
-    sizes, kind = of(config, "train_agent", dataset="breast_cancer", mechanism="mar", agent="cwcf")
+    sizes, kind = of(config, dataset="breast_cancer", mechanism="mar", agent="cwcf")
     assert (sizes["steps"], sizes["rows"], sizes["panels"], kind) == (777, 569, 9, "cwcf")
 
 
 def test_withheld_panels_and_a_choice_of_rows_make_jobs_of_dadi_smaller(config):
     (scenario,) = config["dadi"]["scenarios"]
     scenario |= {"rows": 900, "withheld_panels": ["fair X1"], "gammas": [0.5]}
-    sizes, _ = of(config, "train_dadi", dataset="telling_loans", fold="0")
+    sizes, _ = of(config, dataset="telling_loans", fold="0")
     assert sizes == {"rows": 900, "columns": 8, "panels": 7, "policies": 1, "steps": 7_000}
 
 
 def test_a_group_of_a_front_has_the_policies_that_are_trained_in_it(config):
     keys = {"dataset": "clinical_simulator", "family": "sm_ddpo_end2end", "group": "1"}
-    sizes, kind = of(config, "train_front", **keys)
+    sizes, kind = of(config, **keys)
     assert (sizes["policies"], sizes["steps"], kind) == (12, 64 * 2 * 512, "end2end")
-    assert of(config, "roll_out_front", **keys)[0]["policies"] == 24
+    assert of(config, **keys | {"group": "none"})[0]["policies"] == 24
 
 
 def test_a_search_has_its_repeats_and_the_policies_of_its_grids(config):
-    sizes, _ = of(config, "compare_planners", dataset="synthetic")
+    sizes, _ = of(config, dataset="synthetic")
     assert (sizes["seeds"], sizes["panels"]) == (20, 5)
     assert sizes["policies"] == 5 * 3 * 2 + 3 * 4 * 3 * 11 * 11
 
@@ -92,12 +86,12 @@ def test_rows_of_a_table_in_a_file_are_its_lines(config, tmp_path):
         k: v for k, v in config["afape"]["agents"].items() if v["kind"] in ("random", "fixed")
     }
     config["afape"]["figures"] |= {"frequency_agent": "always"}
-    sizes, _ = of(config, "prepare_data", dataset="ten_lines")
+    sizes, _ = of(config, dataset="ten_lines")
     assert sizes["rows"] == pytest.approx(3 * (len(rows) - 1), abs=1)
 
 
 def test_rows_that_nothing_tells_are_left_out(config):
-    sizes, _ = sizes_of("prepare_data", {"dataset": "breast_cancer"}, sizings(config))
+    sizes, _ = sizes_of({"dataset": "breast_cancer"}, sizings(config))
     assert sizes.keys() == {"columns", "panels"}
 
 
@@ -107,11 +101,13 @@ def test_all_of_it_is_json_and_names_no_other_size(config):
     assert {name for each in found for name in each["sizes"]} <= SIZES.keys()
 
 
-def test_what_speaks_of_other_stages_or_jobs_says_nothing_and_the_last_word_counts():
-    told = [
-        {"stages": [], "keys": {"dataset": "a"}, "sizes": {"rows": 1, "panels": 2}, "kind": None},
-        {"stages": ["fit"], "keys": {}, "sizes": {"rows": 3}, "kind": "k"},
-        {"stages": ["fit"], "keys": {"dataset": "b"}, "sizes": {"rows": 4}, "kind": None},
+def test_the_last_word_on_a_jobs_wildcards_counts():
+    sizings = [
+        {"keys": {}, "sizes": {"rows": 9, "seeds": 6}, "kind": None},
+        {"keys": {"dataset": "a"}, "sizes": {"rows": 1, "panels": 2}, "kind": None},
+        {"keys": {"agent": "*"}, "sizes": {"rows": 3}, "kind": "k"},
+        {"keys": {"dataset": "b"}, "sizes": {"rows": 4}, "kind": None},
     ]
-    assert sizes_of("fit", {"dataset": "a"}, told) == ({"rows": 3, "panels": 2}, "k")
-    assert sizes_of("draw", {"dataset": "a"}, told) == ({"rows": 1, "panels": 2}, None)
+    assert sizes_of({"dataset": "a", "agent": "x"}, sizings) == ({"rows": 3, "panels": 2}, "k")
+    assert sizes_of({"dataset": "a"}, sizings) == ({"rows": 1, "panels": 2}, None)
+    assert sizes_of({}, sizings) == ({"rows": 9, "seeds": 6}, None), "the whole run"

@@ -145,7 +145,7 @@ def test_a_config_takes_it_in_three_studies_and_as_a_way_to_act():
 
 
 def test_the_plan_and_figures_and_decide_know_it():
-    steps = job_sizes._steps(declared_kinds()[KIND], SETTINGS)
+    steps = job_sizes.training_steps(declared_kinds()[KIND], SETTINGS)
     assert steps == SETTINGS["gates"] * SETTINGS["sets"] + SETTINGS["boosting"]["trees"]
     looks = importlib.reload(figures)
     assert looks.method_style(KIND) == looks.Look("the newcomer", looks.style.SKY, "8")

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from frugal.__main__ import main
+from frugal.core.blocks import BLOCK_ROWS
 from frugal.core.errors import ConfigError
-from frugal.results.sources import STAGES
-from frugal.run.job_sizes import SIZES
 from frugal.run.plans import (
-    Costs,
     Job,
     amount,
     jobs_of_summary,
@@ -22,31 +20,28 @@ from frugal.run.plans import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).parents[2]
-FLAT = {"start": 10, "more": 0}
-REFERENCE = dict.fromkeys(SIZES, 1.0) | {"rows": 1000.0}
-COSTS = Costs(
-    [
-        {
-            "stage": "fit",
-            "cpu_s": {"start": 1, "more": 2, "rows": 1, "panels": 2},
-            "memory_mb": FLAT,
-        },
-        {"stage": "learn", "kind": "slow", "cpu_s": {"start": 100, "more": 0}, "memory_mb": FLAT},
-        {"stage": "learn", "kind": "fast", "cpu_s": {"start": 5, "more": 0}, "memory_mb": FLAT},
-    ],
-    REFERENCE,
-    {},
-    "m",
-)
+SHIPPED = Path(__file__).parents[2] / "config" / "costs.yaml"
+TABLE = """
+measured_on: m
+start: {cpu_s: 1, memory_mb: 5}
+unmeasured: {cpu_s: 7, memory_mb: 9}
+rows: {}
+stages:
+  fit:
+    by: [rows, panels]
+    jobs: [[null, 100, 1, 3, 10], [null, 10000, 1, 30, 10]]
+  own: {by: [rows], jobs: [[null, 100, 3, 10], [mine, 100, 50, 10]]}
+  learn: {by: [kind, steps], jobs: [[null, slow, 10, 100, 10], [null, fast, 10, 5, 10]]}
+  block: {by: [rows, panels], blocks: true, jobs: [[null, 1000, 1, 2, 10]]}
+"""
 SIZINGS = [
-    {"stages": [], "keys": {"dataset": "big"}, "sizes": {"rows": 5000, "panels": 2}, "kind": None},
-    {"stages": [], "keys": {"dataset": "small"}, "sizes": {"rows": 100, "panels": 1}, "kind": None},
-    {"stages": ["learn"], "keys": {"agent": "a"}, "sizes": {}, "kind": "fast"},
+    {"keys": {"dataset": "big"}, "sizes": {"rows": 10_000, "panels": 3}, "kind": None},
+    {"keys": {"dataset": "middle"}, "sizes": {"rows": 500, "panels": 2}, "kind": None},
+    {"keys": {"dataset": "mine"}, "sizes": {"rows": 300, "panels": 1}, "kind": None},
+    {"keys": {"agent": "a"}, "sizes": {"steps": 20}, "kind": "fast"},
+    {"keys": {"agent": "b"}, "sizes": {"steps": 10}, "kind": "new"},
 ]
-HEAD = f"measured_on: x\nreference: {json.dumps(dict.fromkeys(SIZES, 1))}\nrows: {{}}\n"
-HEAD = HEAD.replace('"', "")
-ZERO = HEAD.replace("rows: 1,", "rows: 0,")
+HEAD = TABLE[: TABLE.index("stages:")]
 SUMMARY = """output_file\tdate\trule\tlog-file(s)\tstatus\tplan
 results/x/dataset=big/a.parquet\t-\tfit\t-\tmissing\tupdate pending
 results/x/dataset=big/_a.parquet.json\t-\tfit\t-\tmissing\tupdate pending
@@ -56,62 +51,88 @@ results/summary/s.parquet\t-\tsum\t-\tmissing\tupdate pending
 """
 
 
-def one(stage, **keys):
-    return planned([sized(stage, keys, SIZINGS)], COSTS)
+@pytest.fixture(scope="module")
+def costs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("costs") / "costs.yaml"
+    path.write_text(TABLE)
+    return load_costs(path)
 
 
-@pytest.mark.parametrize(("dataset", "cpu_s"), [("big", 1 + 2 * 5 * 4), ("small", 1 + 2 * 0.1)])
-def test_a_job_takes_what_its_stage_takes_at_its_size(dataset, cpu_s):
-    plan = one("fit", dataset=dataset)
-    assert plan.cpu_s == {"fit": pytest.approx(cpu_s)}
-    assert plan.memory_mb == {"fit": 10}
+def one(costs, stage, **keys):
+    return planned([sized(stage, keys, SIZINGS)], costs)
+
+
+@pytest.mark.parametrize(
+    ("stage", "dataset", "cpu_s"),
+    [
+        ("fit", "middle", 3 * 10**0.5),  # halfway between the logarithms of 100 and 10,000
+        ("fit", "big", 3 + 27 * 3),  # what exceeds the least grows in proportion
+        ("own", "mine", 1 + 49 * 3),  # of its own data set; one size: what exceeds the start
+    ],
+)
+def test_a_job_takes_what_measured_jobs_took_between_and_beyond_their_sizes(
+    costs, stage, dataset, cpu_s
+):
+    plan = one(costs, stage, dataset=dataset)
+    assert plan.cpu_s == {stage: pytest.approx(cpu_s)}
     assert plan.guessed == set()
 
 
-def test_memory_of_a_stage_that_takes_blocks_does_not_grow_with_more_rows():
-    memory = {"start": 10, "more": 5, "rows": 1, "panels": 1, "most_rows": 2000}
-    cost = {"stage": "fit", "cpu_s": {"start": 0, "more": 1, "rows": 1}, "memory_mb": memory}
-    taken = {
-        rows: [
-            amount(cost, name, Job("fit", {}, {"rows": float(rows), "panels": 2.0}), REFERENCE)
-            for name in ("memory_mb", "cpu_s")
-        ]
-        for rows in (1000, 2000, 9000)
-    }
-    assert taken == {1000: [20, 1], 2000: [30, 2], 9000: [30, 9]}
+@given(st.sampled_from([100.0, 10_000.0]))
+def test_at_a_measured_size_it_is_what_was_measured(costs, rows):
+    job = Job("fit", {}, {"rows": rows, "panels": 1.0})
+    assert (
+        amount(job, "cpu_s", costs) == {100.0: pytest.approx(3), 10_000.0: pytest.approx(30)}[rows]
+    )
 
 
-def test_a_size_that_is_not_told_is_the_references_and_called_guessed():
-    plan = one("fit", dataset="other")
-    assert plan.cpu_s == {"fit": 3.0}
+def test_memory_of_a_stage_that_takes_blocks_does_not_grow_with_more_rows(costs):
+    taken = [
+        amount(Job("block", {}, {"rows": rows, "panels": 1.0}), "memory_mb", costs)
+        for rows in (2_000.0, float(BLOCK_ROWS), 1e9)
+    ]
+    assert taken[0] == pytest.approx(5 + 5 * 2)
+    assert taken[1] == taken[2] == pytest.approx(5 + 5 * BLOCK_ROWS / 1000)
+
+
+def test_memory_grows_by_the_root_of_panels_and_not_with_steps(costs):
+    wide = amount(Job("block", {}, {"rows": 1000.0, "panels": 4.0}), "memory_mb", costs)
+    assert wide == pytest.approx(5 + 5 * 2)
+    assert amount(Job("learn", {}, {"steps": 1e9}), "memory_mb", costs) == 10
+
+
+def test_an_unknown_size_is_that_of_a_measured_job_and_called_guessed(costs):
+    plan = one(costs, "fit", dataset="other")
+    assert plan.cpu_s == {"fit": pytest.approx(3)}
     assert plan.guessed == {"fit"}
-    assert "partly guessed" in "\n".join(plan_lines(plan, cores=1, measured_on="m"))
+    assert "partly guessed" in "\n".join(plan_lines(plan, cores=1, costs=costs))
 
 
-def test_a_kind_has_its_own_cost_and_an_unknown_one_the_dearest_called_guessed():
-    assert one("learn", agent="a").cpu_s == {"learn": 5}
-    plan = one("learn", agent="b")
+def test_a_kind_has_its_own_jobs_and_an_unknown_one_the_longest_called_guessed(costs):
+    assert one(costs, "learn", agent="a").cpu_s == {"learn": 1 + 4 * 2}
+    plan = one(costs, "learn", agent="b")
     assert plan.cpu_s == {"learn": 100}
     assert plan.guessed == {"learn"}
 
 
-def test_a_stage_without_any_measurement_is_counted_and_not_summed():
-    plan = one("new", dataset="big")
-    assert plan.cpu_s == {}
-    lines = list(plan_lines(plan, cores=1, measured_on="m"))
-    assert lines == [
-        "Plan: no job whose cost is known",
-        "  not measured, so not in the sum: 1 of new",
-    ]
+def test_a_stage_that_was_never_measured_is_planned_by_a_default_and_named(costs):
+    plan = one(costs, "new", dataset="big")
+    assert (plan.cpu_s, plan.memory_mb) == ({"new": 7}, {"new": 9})
+    first, stage, last = plan_lines(plan, cores=1, costs=costs)
+    assert first.startswith("Plan: 1 job: 0.00 core-hours")
+    assert stage.endswith("never measured")
+    assert last == "  never measured: new; each job is supposed to take 7 CPU s and 9 MB"
+    assert [*plan_lines(planned([], costs), cores=1, costs=costs)] == ["Plan: no job has to run"]
 
 
-@given(st.lists(st.sampled_from(["big", "small", "other"]), min_size=1), st.integers(1, 64))
-def test_sums_are_those_of_the_jobs_one_by_one(names, cores):
-    plan = planned([sized("fit", {"dataset": n}, SIZINGS) for n in names], COSTS)
-    each = [{"big": 41.0, "small": 1.2, "other": 3.0}[n] for n in names]
+@given(st.lists(st.sampled_from(["big", "middle", "mine"]), min_size=1), st.integers(1, 64))
+def test_sums_are_those_of_the_jobs_one_by_one(costs, names, cores):
+    jobs = [sized("fit", {"dataset": n}, SIZINGS) for n in names]
+    plan = planned(jobs, costs)
+    each = [amount(job, "cpu_s", costs) for job in jobs]
     assert sum(plan.cpu_s.values()) == pytest.approx(sum(each))
     assert plan.longest_s == pytest.approx(max(each))
-    first = next(iter(plan_lines(plan, cores=cores, measured_on="m")))
+    first = next(iter(plan_lines(plan, cores=cores, costs=costs)))
     least = max(sum(each) / cores, max(each))
     count = "1 job" if len(names) == 1 else f"{len(names)} jobs"
     assert f"{count}: {sum(each) / 3600:.2f} core-hours" in first
@@ -125,7 +146,7 @@ def test_outputs_of_one_job_are_one_job_and_finished_ones_none():
         ("fit", {"dataset": "small"}),
         ("sum", {}),
     ]
-    assert [job.sizes.get("rows") for job in jobs] == [5000, 100, None]
+    assert [job.sizes.get("rows") for job in jobs] == [10_000, None, None]
 
 
 def test_what_is_no_table_of_outputs_is_refused():
@@ -133,43 +154,39 @@ def test_what_is_no_table_of_outputs_is_refused():
         jobs_of_summary(io.StringIO("Error: something\n"), [])
 
 
-def test_the_shipped_costs_are_read_and_speak_of_stages_that_exist(capsys, monkeypatch):
-    costs = load_costs(ROOT / "config" / "costs.yaml")
-    stages = set(STAGES)
-    # rules that run no stage of their name
-    no_stages = {
-        "audit", "benchmark", "bring_file", "choose", "decide", "plan", "rocrate", "search",
-        "snakemake_report",
-    }  # fmt: skip
-    known = {cost["stage"] for cost in costs.entries}
-    assert known <= stages | no_stages
-    # on demand, or after the last step
-    assert stages - known == {"draw_policy", "explore_answer", "recommend_actions", "keep_report"}
+def test_the_shipped_table_plans_the_default_run(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
-    words = ["--costs", str(ROOT / "config/costs.yaml"), "--cores", "16"]
-    words += ["--sizes", json.dumps(SIZINGS)]
+    words = ["--costs", str(SHIPPED), "--cores", "16", "--sizes", json.dumps(SIZINGS)]
     assert main(["plan", *words]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("Plan: 3 jobs, 1 of them never measured and left out of the sums: ")
+    assert said.startswith("Plan: 3 jobs: ")
+    assert "never measured: sum;" in said
+    measured = load_costs(SHIPPED)
+    jobs = [(stage, each) for stage, lines in measured.stages.items() for each in lines]
+    for stage, each in (pair for pair in jobs if pair[1].dataset):
+        planned_job = Job(stage, {"dataset": str(each.dataset)}, each.sizes, each.kind)
+        factor = amount(planned_job, "cpu_s", measured) / each.amounts["cpu_s"]
+        assert 1 / 2 <= factor <= 2, stage
+
+
+JOB = "stages: {a: {by: [rows], jobs: [[null, 1, %s]]}}"
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("costs: []", "key 'measured_on' is missing"),
-        (HEAD + "costs: []", "must hold at least 1"),
+        ("stages: {}", "key 'measured_on' is missing"),
+        (HEAD + "stages: {a: {by: [], jobs: []}}", "must hold at least 1"),
         (
-            HEAD
-            + "costs: [{stage: a, cpu_s: {start: -1, more: 0}, memory_mb: {start: 1, more: 0}}]",
-            "values from 0 on",
+            HEAD + JOB % "-1, 1",
+            r"a is \[None, 1, -1, 1\]; allowed are dataset, rows",
         ),
-        (HEAD + "costs: [{stage: a, cpu: {start: 1, more: 0}}]", "unknown key 'cpu'"),
-        (HEAD + "costs: [{stage: a, cpu_s: {start: 1, more: 0, row: 1}}]", "unknown key 'row'"),
-        (
-            ZERO
-            + "costs: [{stage: a, cpu_s: {start: 1, more: 0}, memory_mb: {start: 1, more: 0}}]",
-            "'reference.rows' is 0",
-        ),
+        (HEAD + JOB % "1", "numbers above 0"),
+        (HEAD + JOB % "1, 1, 1", "numbers above 0"),
+        (HEAD + JOB % ".nan, 1", "numbers above 0"),
+        (HEAD + JOB % "1, x", "numbers above 0"),
+        (HEAD + "stages: {a: {by: [row], jobs: [[1]]}}", "'row'"),
+        (HEAD + "stages: {a: {job: [[1]]}}", "unknown key 'job'"),
         ("- 1", "allowed is a mapping of keys"),
     ],
 )

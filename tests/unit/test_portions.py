@@ -5,7 +5,6 @@ import json
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -261,14 +260,15 @@ def test_a_portion_is_planned_at_its_own_size(config):
     sizings = config_sizes(
         divided.study, load_dadi_study(config, described),
         load_diagnosis_study(config, described), load_treatment_study(config, ROOT),
-        load_recourse_study(config, ROOT), rows={}, portions=replace(divided, rows={
-            **dict.fromkeys(described), WIDE: 300_000,
-        }),
+        load_recourse_study(config, ROOT), rows={},
+        tables={**dict.fromkeys(described), WIDE: 300_000},
     )  # fmt: skip
-    keys = {"dataset": WIDE, "mechanism": "mnar", "agent": "always"}
-    played, _ = sizes_of("roll_out", keys, sizings)
-    judged, _ = sizes_of("estimate_costs", keys, sizings)
-    drawn, _ = sizes_of("draw_missingness", keys, sizings)
+    keys = {"dataset": WIDE, "mechanism": "mnar"}
+    played, _ = sizes_of(keys | {"agent": "always", "seeds": "4", "rows": "0-131071"}, sizings)
+    judged, _ = sizes_of(keys | {"seeds": "4"}, sizings)
+    drawn, _ = sizes_of(keys, sizings)
+    last, _ = sizes_of(keys | {"rows": "262144-on"}, sizings)
+    assert last["rows"] == 300_000 - 262_144
     assert (played["rows"], played["seeds"]) == (131_072, 1)
     assert (judged["rows"], judged["seeds"]) == (300_000, 1)
     assert (drawn["rows"], drawn["seeds"]) == (300_000, 2)

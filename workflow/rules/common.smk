@@ -193,7 +193,7 @@ wildcard_constraints:
     mechanism=r"[A-Za-z0-9_.-]+",
     agent=r"[A-Za-z0-9_.-]+",
     file=r"[A-Za-z0-9_.+-]+",
-    seeds=r"|/seeds=[0-9+-]+",  # a portion of a scenario, see portions_common.smk
+    seeds=r"|/seeds=[0-9+-]+",  # a portion of a scenario, see plan_common.smk
     rows=r"|/rows=[0-9]+-([0-9]+|on)",
 
 

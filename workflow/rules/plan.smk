@@ -1,9 +1,6 @@
 # What a run takes: an estimate before it starts, and the table of what was measured after.
 
 
-include: "plan_common.smk"
-
-
 onstart:
     fetch_what_is_read()
     say_plan()
@@ -48,7 +45,7 @@ rule benchmark:
     resources:
         mem_mb=memory,
     params:
-        studies=study_words(),
+        studies=lambda w: study_words(),
     shell:
         on_what_was_fetched(
             f"python -m frugal benchmark benchmarks {{params.studies}} 2> {LOGS}{{log:q}}"

@@ -1,8 +1,108 @@
-# What a run will take, and what Snakemake itself took, for the rules and hooks of plan.smk.
+# How large jobs are: how a large scenario is divided, the memory of every step, what a run will take,
+# and what Snakemake itself took. All of it follows from the config and config/costs.yaml.
+
+import re
+from functools import cache
 
 from snakemake.settings.enums import Quietness
 
-from frugal.run.memory import used
+from frugal.run.job_sizes import config_sizes, table_rows
+from frugal.run.memory import free_memory_mb, used
+from frugal.run.plans import load_costs, sized, stated_memory_mb
+from frugal.run.portions import Portions
+
+COSTS = PROJECT / "config" / "costs.yaml"
+MEASURED = checked(load_costs, COSTS)
+PORTIONS = Portions(STUDY, TOLD.once("table_rows", {}, lambda: table_rows(STUDY, MEASURED.rows)))
+ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
+
+
+def rollouts(name):
+    """An input function: a file of every agent's rollouts, of the seeds of the job."""
+    return lambda w: PORTIONS.rollouts(w.dataset, w.mechanism, name, w.seeds)
+
+
+def all_rollouts(name):
+    """An input function: the same of all seeds."""
+    return lambda w: [
+        path
+        for seeds in PORTIONS.seeds(w.dataset)
+        for path in PORTIONS.rollouts(w.dataset, w.mechanism, name, seeds)
+    ]
+
+
+def first_rollouts(name):
+    """An input function: the same of those seeds among which the first one is."""
+    return lambda w: PORTIONS.rollouts(w.dataset, w.mechanism, name, PORTIONS.seeds(w.dataset)[0])
+
+
+def of_seeds(folder, name):
+    """An input function: a file of each portion of the seeds."""
+    return lambda w: PORTIONS.files(w.dataset, w.mechanism, folder, name)
+
+
+@cache
+def job_sizes():
+    """What the config says of the size of its jobs; asked for once all studies are read."""
+    return config_sizes(
+        STUDY,
+        DADI,
+        DIAGNOSIS,
+        TREATMENT,
+        RECOURSE,
+        rows=MEASURED.rows,
+        tables=PORTIONS.rows,
+        own_records=None if config["records"] is None else OWN_RECORDS.size,
+    )
+
+
+def memory(wildcards, attempt, rulename):
+    """MB of a job by its size, with room, doubled at a further attempt; every rule states it.
+
+    A job that is submitted (Slurm) also holds the Snakemake that runs it.
+    """
+    job = sized(own_name(rulename), keys_of(dict(wildcards.items())), job_sizes())
+    mb = stated_memory_mb(job, MEASURED, attempt)
+    return mb if workflow.local_exec else mb + ENGINE_MB
+
+
+def limit_memory():
+    """Jobs that run at one time on this machine get no more together than it has left.
+
+    `--resources mem_mb=…`, or `resources:` in a profile, comes first. Snakemake counts a job that
+    needs more than the limit as one that takes all of it: it runs alone.
+    """
+    if workflow.is_main_process and "mem_mb" not in workflow.global_resources:
+        left = max(1, free_memory_mb() - ENGINE_MB)
+        workflow.register_resource("mem_mb", left)
+        if workflow.scheduler is not None:  # made before it was told
+            workflow.scheduler.global_resources["mem_mb"] = left
+
+
+# With `--jobs` steps may be submitted to other machines; the executor is not known before the start
+if workflow.resource_settings.nodes is None:
+    limit_memory()
+
+
+def say_too_large(jobs):
+    """A line on the terminal that names the steps with a job too large for this machine."""
+    if Quietness.ALL in (workflow.output_settings.quiet or ()):
+        return
+    limit = workflow.global_resources["mem_mb"].value
+    needs = {}
+    for job in jobs:
+        if job.rule.name not in workflow.resource_settings.overwrite_resources:
+            need = memory(job.wildcards, 1, job.rule.name)
+            needs[job.rule.name] = max(need, needs.get(job.rule.name, 0))
+    if too_large := [f"{k} ({mb} MB)" for k, mb in needs.items() if mb > limit]:
+        print(
+            f"Memory: {limit} MB are what jobs may take here (free on this machine, or "
+            f"--resources mem_mb); more is needed by {', '.join(too_large)}: such a job runs "
+            "alone, and may be slow or killed",
+            file=sys.stderr,
+            flush=True,
+        )
+
 
 # Of the files in which rules stand; all others are those of afape, the first study.
 STUDY_OF_FILE = {
@@ -39,10 +139,10 @@ def say_plan():
     steps = steps_to_run()
     if not steps or Quietness.ALL in (workflow.output_settings.quiet or ()):
         return
-    jobs = [sized(job.rule.name, dict(job.wildcards.items()), job_sizes()) for job in steps]
-    plan = planned(jobs, UNIT_COSTS)
+    keys = [(job.rule.name, keys_of(dict(job.wildcards.items()))) for job in steps]
+    plan = planned([sized(*each, job_sizes()) for each in keys], MEASURED)
     cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
-    lines = list(plan_lines(plan, cores=int(cores), measured_on=UNIT_COSTS.measured_on))
+    lines = list(plan_lines(plan, cores=int(cores), costs=MEASURED))
     shown = lines if config["scale"] == "paper" else lines[:1]
     print("\n".join(shown), file=sys.stderr, flush=True)
 

@@ -2,7 +2,7 @@
 
 Read by the Snakefile before any job has run, so it imports nothing heavy and opens no table: rows
 are counted as lines of files, or stand in a description. Knows which part of the config decides the
-size of which stage; must not know what a job costs.
+size of a job with which wildcards; must not know stages, nor what a job costs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.declared import declared_kinds
+from frugal.core.blocks import Portion
 from frugal.core.declarations import Declared, declared
 from frugal.core.errors import FrugalError
 from frugal.data.description import Description
 from frugal.data.raw import locate_file
-from frugal.run.portions import Portions
 from frugal.run.study import Study
 from frugal.studies.dadi.spec import DadiStudy
 from frugal.studies.diagnosis.spec import DiagnosisStudy
 from frugal.studies.recourse.spec import RecourseStudy
 from frugal.studies.treatment.spec import TreatmentStudy
 
-# Of a size that is not told (a file that is not there yet) there is no entry.
+# A size that is unknown (of a file that is not there yet) has no entry.
 SIZES = {
     "rows": "rows of the table; draws of a simulated world",
     "columns": "features of the table",
@@ -31,38 +31,35 @@ SIZES = {
     "policies": "policies, γ, classifiers or generators that one job handles",
     "steps": "transitions, iterations or epochs of training",
 }
-_AFAPE = ("draw_missingness", "impute_features", "train_agent", "roll_out", "fit_nuisances",
-          "check_graph", "estimate_costs", "join_seeds", "draw_scenario_figures",
-          "learn_candidates", "judge_candidates")  # fmt: skip
-_BY_SEEDS = ("impute_features", "roll_out", "fit_nuisances", "check_graph", "estimate_costs")
-_DADI = ("train_dadi", "train_fair_agent", "roll_out_dadi", "audit_fairness", "fit_fair_baselines",
-         "score_dadi", "draw_dadi_figures")  # fmt: skip
-_PLANNERS = ("prepare_searches", "compare_planners", "time_planners", "draw_world_figures",
-             "draw_table_figures")  # fmt: skip
+ANY = "*"  # a wildcard of any value
 _BY_LINES = ("csv", "arff")  # formats in which a line is a record
 _BLOCK = 2**20
 
-Sizing = dict[str, Any]
+Sizing = dict[str, Any]  # `keys` (wildcards), the `sizes` of jobs that have them, their `kind`
 
 
 def sizes_of(
-    stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]
+    keys: Mapping[str, str], sizings: Iterable[Sizing]
 ) -> tuple[dict[str, float], str | None]:
-    """The sizes of one job, and the kind that tells its stage's jobs apart, if there are kinds.
+    """The sizes of one job by its wildcards, and the kind of what it learns or fits.
 
     Args:
-        stage: name of its rule.
-        keys: its wildcards.
-        sizings: as `config_sizes` makes them; of several that speak of a job the last one counts.
+        keys: wildcards; those of a portion of seeds or rows count these.
+        sizings: as `config_sizes` makes them; of several that match a job the last one counts.
     """
     sizes: dict[str, float] = {}
     kind = None
     for sizing in sizings:
-        if sizing["stages"] and stage not in sizing["stages"]:
-            continue
-        if sizing["keys"].items() <= keys.items():
+        wanted = sizing["keys"] or {"dataset": None}  # of the whole run: jobs of no data set
+        if all(keys.get(k) == v or (v == ANY and k in keys) for k, v in wanted.items()):
             sizes |= {name: float(size) for name, size in sizing["sizes"].items()}
             kind = sizing["kind"] or kind
+    portion = Portion.of(keys)
+    if portion.seeds is not None:
+        sizes["seeds"] = float(len(portion.seeds))
+    if portion.rows is not None and "rows" in sizes:
+        stop = sizes["rows"] if portion.rows.stop is None else portion.rows.stop
+        sizes["rows"] = max(1.0, float(min(stop, sizes["rows"]) - portion.rows.start))
     return sizes, kind
 
 
@@ -74,10 +71,10 @@ def config_sizes(
     recourse: RecourseStudy,
     *,
     rows: Mapping[str, int],
-    portions: Portions | None = None,
+    tables: Mapping[str, int | None] | None = None,
     own_records: tuple[int, int] | None = None,
 ) -> list[Sizing]:
-    """What the config says of the size of its jobs.
+    """What the config says of the size of its jobs, as JSON can hold it.
 
     Args:
         study: the config, and afape.
@@ -85,47 +82,47 @@ def config_sizes(
         diagnosis: its block.
         searches: of treatment.
         recourse: its block.
-        rows: of data sets whose files do not tell them.
-        portions: how large scenarios are divided; None: none is.
-        own_records: rows of the tables of one's own searches, and treatments; None: there are none.
-
-    Returns:
-        `stages` (none: every one), `keys` and `sizes` each, and `kind` or None. All of it JSON.
+        rows: of data sets whose files do not show them.
+        tables: rows of each data set of `study`; None: `table_rows`.
+        own_records: rows of the tables of one's own searches, and treatments.
     """
-    tables = table_rows(study, rows) if portions is None else portions.rows
-    largest = _told(rows=max((n for n in tables.values() if n is not None), default=None))
+    tables = table_rows(study, rows) if tables is None else tables
+    largest = max((n for n in tables.values() if n is not None), default=None)
+    scenarios = len(study.config["afape"]["scenarios"])
+    shared = {"seeds": len(study.config["afape"]["seeds"]), "policies": len(study.agents)}
+    overall = shared | {"rows": largest, "seeds": shared["seeds"] * scenarios}
+    if own_records is not None:
+        overall |= {"rows": own_records[0], "panels": own_records[1]}
     return [
-        _sizing(("audit",), {}, largest),
+        _sizing({}, overall),
         *(_table(name, tables[name], described) for name, described in study.descriptions.items()),
-        *_of_classifiers(study, tables),
+        _sizing({"mechanism": ANY}, shared),
         *_of_afape(study),
-        *(() if portions is None else _of_portions(portions)),
         *_of_dadi(dadi, study, tables),
-        *_of_diagnosis(diagnosis, tables),
+        *_of_diagnosis(diagnosis),
         *_of_searches(searches, rows),
-        *_of_own_records(own_records),
         *_of_recourse(recourse, rows),
     ]
 
 
 def table_rows(study: Study, known: Mapping[str, int]) -> dict[str, int | None]:
-    """Rows of each data set of a config; None where its files do not tell them, nor is it known."""
+    """Rows of each data set of a config; None where neither its files nor `known` show them."""
     mirror = study.config["data_mirror"]
     folder = None if mirror is None else Path(mirror)
-    return {name: _rows(one, folder, known) for name, one in study.descriptions.items()}
+    return {name: _rows(each, folder, known) for name, each in study.descriptions.items()}
+
+
+def training_steps(kind: Declared, settings: Mapping[str, Any]) -> int | None:
+    """Transitions, updates or iterations of training by its settings, see `AgentKind.steps`."""
+    products = kind.says.get("steps", ())
+    return sum(prod(_at(settings, path) for path in paths) for paths in products) or None
 
 
 def _sizing(
-    stages: tuple[str, ...],
-    keys: Mapping[str, str],
-    sizes: Mapping[str, int],
-    kind: str | None = None,
+    keys: Mapping[str, str], sizes: Mapping[str, int | None], kind: str | None = None
 ) -> Sizing:
-    return {"stages": list(stages), "keys": dict(keys), "sizes": dict(sizes), "kind": kind}
-
-
-def _told(**sizes: int | None) -> dict[str, int]:
-    return {name: size for name, size in sizes.items() if size is not None}
+    present = {name: size for name, size in sizes.items() if size is not None}
+    return {"keys": dict(keys), "sizes": present, "kind": kind}
 
 
 def _rows(described: Description, mirror: Path | None, known: Mapping[str, int]) -> int | None:
@@ -134,138 +131,90 @@ def _rows(described: Description, mirror: Path | None, known: Mapping[str, int])
         return sum(int(count) for count in described.split.parts.values())
     source = described.source
     if described.format is not None and described.format.kind in _BY_LINES:
-        counts = []
-        for file in source.files:
-            try:
-                path = locate_file(described, file.name, data_mirror=mirror)
-            except FrugalError:
-                path = None
-            counts.append(None if path is None or path.suffix == ".gz" else _lines(path))
+        counts = [_lines(described, file.name, mirror) for file in source.files]
         if counts and None not in counts:
             each = [count for count in counts if count is not None]
             return max(each) if source.join else sum(each)
     return known.get(described.name)
 
 
-def _lines(path: Path) -> int:
+def _lines(described: Description, name: str, mirror: Path | None) -> int | None:
+    try:
+        path = locate_file(described, name, data_mirror=mirror)
+    except FrugalError:
+        return None
+    if path is None or path.suffix == ".gz":
+        return None
     with path.open("rb") as stream:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(_BLOCK), b""))
 
 
 def _table(name: str, rows: int | None, described: Description) -> Sizing:
     panels = sum(not panel.free for panel in described.panels)
-    sizes = _told(rows=rows, columns=len(described.columns), panels=panels)
-    return _sizing((), {"dataset": name}, sizes)
-
-
-def _of_classifiers(study: Study, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
-    """A classifier reads its part alone. The tables that were measured learn from up to a half."""
-    for name, rows in tables.items():
-        split = study.descriptions[name].split
-        if rows is not None and split.scheme == "counts" and "train" in split.parts:
-            sizes = {"rows": min(rows, 2 * int(split.parts["train"]))}
-            yield _sizing(("fit_classifier",), {"dataset": name}, sizes)
+    sizes = {"rows": rows, "columns": len(described.columns), "panels": panels}
+    return _sizing({"dataset": name}, sizes)
 
 
 def _of_afape(study: Study) -> Iterator[Sizing]:
     block = study.config["afape"]
-    shared = {"seeds": len(block["seeds"]), "policies": len(study.agents)}
-    yield _sizing(_AFAPE, {}, shared)
-    scenarios = block["scenarios"]
-    yield _sizing(
-        ("summarise_afape", "give_verdicts", "check_afape", "draw_study_figures"),
-        {},
-        shared | {"seeds": len(block["seeds"]) * len(scenarios)},
-    )
-    grid = block["grid"]
-    worlds = {"seeds": grid["draws"], "policies": len(grid["agents"]), "rows": grid["rows"]}
-    yield _sizing(("judge_world",), {}, worlds | {"panels": grid["panels"]})
+    for entry in block["scenarios"]:
+        keys = {key: entry[key] for key in ("dataset", "mechanism")}
+        yield _sizing(keys, {}, str(study.nuisance_settings(*keys.values())["method"]))
     kinds = declared_kinds()
     for name, agent in study.agents.items():
-        steps = _told(steps=_steps(kinds[agent["kind"]], agent))
-        yield _sizing(("train_agent", "roll_out"), {"agent": name}, steps, agent["kind"])
-    for entry in scenarios:
-        keys = {key: entry[key] for key in ("dataset", "mechanism")}
-        method = study.nuisance_settings(*keys.values())["method"]
-        yield _sizing(("fit_nuisances",), keys, {}, str(method))
-
-
-def _of_portions(portions: Portions) -> Iterator[Sizing]:
-    """What one job of a scenario takes whose seeds or rows are divided."""
-    for name in portions.rows:
-        keys = {"dataset": name}
-        if name in portions.divided:
-            each = {"seeds": portions.seeds_each(name)}
-            yield _sizing(_BY_SEEDS, keys, each)
-        for agent in portions.study.agents:
-            if len(portions.row_folders(name, agent)) > 1:
-                rows = _told(rows=portions.rows_each(name))
-                yield _sizing(("roll_out",), keys | {"agent": agent}, rows)
-
-
-def _steps(kind: Declared, settings: Mapping[str, Any]) -> int | None:
-    """Transitions, updates or iterations of training by its settings, see `AgentKind.steps`."""
-    products = kind.says.get("steps", ())
-    return sum(prod(_at(settings, path) for path in paths) for paths in products) or None
+        steps = training_steps(kinds[agent["kind"]], agent)
+        yield _sizing({"agent": name}, {"steps": steps}, agent["kind"])
+    grid = block["grid"]
+    worlds = {"seeds": grid["draws"], "policies": len(grid["agents"])}
+    worlds |= {key: grid[key] for key in ("rows", "panels")}
+    yield _sizing({"missing_share": ANY}, worlds)
 
 
 def _at(settings: Mapping[str, Any], path: str) -> int:
     """The number that keys lead to, `training.ppo.steps`; of a list how many it has."""
-    found: Any = settings
+    value: Any = settings
     for key in path.split("."):
-        found = found[key]
-    return len(found) if isinstance(found, list) else int(found)
+        value = value[key]
+    return len(value) if isinstance(value, list) else int(value)
 
 
 def _of_dadi(dadi: DadiStudy, study: Study, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
     training = dadi.block["training"]
-    steps = training["iterations"] + training["pretraining_iterations"]
     for entry in dadi.block["scenarios"]:
         name = entry["dataset"]
         panels = sum(not panel.free for panel in study.descriptions[name].panels)
-        own = _told(
-            rows=entry["rows"] or tables[name],
-            panels=panels - len(entry["withheld_panels"]),
-            policies=len(dadi.gammas(name)),
-            steps=steps,
-        )
-        yield _sizing(_DADI, {"dataset": name}, own)
-        fitted = {"policies": len(dadi.baselines)}
-        yield _sizing(("fit_fair_baselines",), {"dataset": name}, fitted)
+        sizes = {
+            "rows": entry["rows"] or tables[name],
+            "panels": panels - len(entry["withheld_panels"]),
+            "policies": len(dadi.gammas(name)),
+            "steps": training["iterations"] + training["pretraining_iterations"],
+        }
+        yield _sizing({"dataset": name, "fold": ANY}, sizes)
 
 
-def _front_steps(training: Mapping[str, Any]) -> int:
-    return training["outer_loops"] * training["policy_updates"] * training["ppo"]["steps"]
-
-
-def _of_diagnosis(diagnosis: DiagnosisStudy, tables: Mapping[str, int | None]) -> Iterator[Sizing]:
-    block = diagnosis.block
-    steps = _front_steps(block["training"])
-    for family, chosen in block["methods"].items():
-        for g, group in enumerate(diagnosis.groups()):
-            keys = {"family": family, "group": str(g)}
-            yield _sizing(("train_front",), keys, {"policies": len(group), "steps": steps},
-                          chosen["variant"])  # fmt: skip
-    policies = {"policies": len(diagnosis.pairs())}
-    yield _sizing(("roll_out_front", "recount_diagnoses"), {}, policies)
+def _of_diagnosis(diagnosis: DiagnosisStudy) -> Iterator[Sizing]:
+    block, training = diagnosis.block, diagnosis.block["training"]
     imputers = declared("frugal.learn.imputers", "ImputerKind")
     ways = declared("frugal.studies.diagnosis.stages.fronts", "SelectionWay")
-    for name, encoder in block["encoders"].items():
-        if drawn := _steps(imputers[encoder["kind"]], encoder):
-            sizes = {"steps": drawn}
-            yield _sizing(("train_encoder",), {"encoder": name}, sizes, encoder["kind"])
-    compared = block["imputer_comparison"]
+    baselines = []
     for entry in block["scenarios"]:
-        keys = {"dataset": entry["dataset"]}
         grids = [block["baselines"][name]["grid"] for name in entry["baselines"]]
         tried = sum(prod(len(values) for values in grid.values()) for grid in grids)
-        yield _sizing(("train_baselines",), keys, {"policies": tried})
-        rows = min(tables[entry["dataset"]] or compared["most_rows"], compared["most_rows"])
-        sizes = {"rows": rows, "seeds": len(compared["seeds"])}
-        yield _sizing(("compare_imputers",), keys, sizes)
         chosen = [block["selection"][name] for name in entry["selection"]]
-        transitions = sum(_steps(ways[one["kind"]], one) or 0 for one in chosen)
-        yield _sizing(("train_selection",), keys, {"steps": max(1, transitions)})
+        steps = sum(training_steps(ways[each["kind"]], each) or 0 for each in chosen)
+        keys = {"dataset": entry["dataset"], "criterion": ANY}
+        yield _sizing(keys, {"policies": tried, "steps": max(1, steps)})
+        baselines.append(_sizing(keys | {"family": "baselines"}, {"policies": tried}))
+    yield _sizing({"family": ANY}, {"policies": len(diagnosis.pairs())})
+    yield from baselines  # the family is in the path of a file, and no wildcard
+    for family, chosen in block["methods"].items():
+        for g, group in enumerate(diagnosis.groups()):
+            steps = training["outer_loops"] * training["policy_updates"] * training["ppo"]["steps"]
+            sizes = {"policies": len(group), "steps": steps}
+            yield _sizing({"family": family, "group": str(g)}, sizes, chosen["variant"])
+    for name, encoder in block["encoders"].items():
+        steps = training_steps(imputers[encoder["kind"]], encoder)
+        yield _sizing({"encoder": name}, {"steps": steps}, encoder["kind"])
 
 
 def _of_searches(searches: TreatmentStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:
@@ -273,33 +222,24 @@ def _of_searches(searches: TreatmentStudy, rows: Mapping[str, int]) -> Iterator[
         entry = searches.block["scenarios"][name]
         grids = entry["grids"].values()
         lists = [[v for v in grid.values() if isinstance(v, list)] for grid in grids]
-        learnt_from = [n for grid in grids for n in grid["n_train"] or ()]
-        sizes = _told(
-            rows=sum(learnt_from) or rows.get(described.name),
-            panels=len(described.actions),
-            seeds=entry["seeds"],
-            policies=sum(prod(map(len, each)) for each in lists),
-        )
-        yield _sizing(_PLANNERS, {"dataset": name}, sizes)
-
-
-def _of_own_records(size: tuple[int, int] | None) -> Iterator[Sizing]:
-    if size is not None:
-        yield _sizing(("judge_searches",), {}, _told(rows=size[0], panels=size[1]))
+        sizes = {
+            "rows": sum(n for grid in grids for n in grid["n_train"] or ())
+            or rows.get(described.name),
+            "panels": len(described.actions),
+            "seeds": entry["seeds"],
+            "policies": sum(prod(map(len, each)) for each in lists),
+        }
+        yield _sizing({"dataset": name}, sizes)
 
 
 def _of_recourse(recourse: RecourseStudy, rows: Mapping[str, int]) -> Iterator[Sizing]:
     for entry in recourse.block["scenarios"]:
         source = entry["source"]
-        keys = {"dataset": entry["dataset"], "variant": entry["variant"]}
-        if source["kind"] == "simulated":
-            sizes = _told(rows=source["draws"], panels=source["actions"])
-        else:
-            sizes = _told(rows=rows.get(entry["dataset"]))
-        yield _sizing(("label_units", "answer_units"), keys, sizes)
         generators = [recourse.block["generators"][name] for name in entry["generators"]]
-        learnt = {
+        sizes = {
+            "rows": source.get("draws", rows.get(entry["dataset"])),
+            "panels": source.get("actions"),
             "policies": len(generators),
             "steps": sum(generator.get("epochs", 1) for generator in generators),
         }
-        yield _sizing(("answer_units",), keys, learnt)
+        yield _sizing({key: entry[key] for key in ("dataset", "variant")}, sizes)

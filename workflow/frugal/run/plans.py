@@ -1,7 +1,7 @@
 """What a run will take before it starts: the jobs of the config, each at its size.
 
-The costs of the stages, and how they grow, ship with the project (config/costs.yaml). Knows jobs as
-stage, wildcards and sizes; must not know what a stage computes, nor any engine.
+Measured jobs ship with the project (config/costs.yaml); between them amounts are interpolated.
+Knows jobs as stage, wildcards and sizes; must not know what a stage computes, nor any engine.
 """
 
 import argparse
@@ -12,9 +12,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from frugal.core.blocks import BLOCK_ROWS
 from frugal.core.errors import ConfigError, say
 from frugal.core.schema_check import check_against_schema, read_yaml
 from frugal.results.files import hive_keys
@@ -22,55 +24,45 @@ from frugal.run.arguments import command_parser, whole_number
 from frugal.run.job_sizes import SIZES, Sizing, sizes_of
 
 AMOUNTS = ("cpu_s", "memory_mb")
-_AMOUNT = {"type": "number", "minimum": 0}
-_GROWTH = {
-    "type": "object",
-    "required": ["start", "more"],
-    "additionalProperties": False,
-    "properties": {
-        "start": _AMOUNT,
-        "more": _AMOUNT,
-        **dict.fromkeys(SIZES, _AMOUNT),
-        "most_rows": {"type": "integer", "minimum": 1},
-    },
-}
-_ENTRY = {
-    "type": "object",
-    "required": ["stage", *AMOUNTS],
-    "additionalProperties": False,
-    "properties": {
-        "stage": {"type": "string"},
-        "kind": {"type": "string"},
-        **dict.fromkeys(AMOUNTS, _GROWTH),
-    },
-}
+KIND = "kind"
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
+_AMOUNTS = {
+    "type": "object",
+    "required": [*AMOUNTS],
+    "additionalProperties": False,
+    "properties": dict.fromkeys(AMOUNTS, _POSITIVE),
+}
+_STAGE = {
+    "type": "object",
+    "required": ["by", "jobs"],
+    "additionalProperties": False,
+    "properties": {
+        "by": {"type": "array", "items": {"enum": [KIND, *SIZES]}},
+        "blocks": {"type": "boolean"},
+        "jobs": {"type": "array", "minItems": 1, "items": {"type": "array"}},
+    },
+}
 _SCHEMA = {
     "type": "object",
-    "required": ["measured_on", "reference", "rows", "costs"],
+    "required": ["measured_on", "start", "unmeasured", "rows", "stages"],
     "additionalProperties": False,
     "properties": {
         "measured_on": {"type": "string"},
-        "reference": {
-            "type": "object",
-            "required": [*SIZES],
-            "additionalProperties": False,
-            "properties": dict.fromkeys(SIZES, _POSITIVE),
-        },
+        "start": _AMOUNTS,
+        "unmeasured": _AMOUNTS,
         "rows": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
-        "costs": {"type": "array", "minItems": 1, "items": _ENTRY},
+        "stages": {"type": "object", "additionalProperties": _STAGE},
     },
 }
 _MEMORY_MARGIN = 1.25
+# How memory grows with a size, as a power of it; CPU time grows in proportion to each
+_MEMORY_GROWS = {"rows": 1.0, "columns": 0.5, "panels": 0.5, "seeds": 0.5, "policies": 0.5,
+                 "steps": 0.0}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job that will run: the stage, what tells it apart, and its sizes as far as they are told.
-
-    Attributes:
-        kind: which of the stage's several costs is its own; None where there is one.
-    """
+    """A job: the stage, its wildcards, its sizes as far as they are known, and its kind."""
 
     stage: str
     keys: Mapping[str, str]
@@ -79,24 +71,32 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """A measured job: its data set, kind and sizes, as far as they matter, and what it took."""
+
+    dataset: str | None
+    kind: str | None
+    sizes: Mapping[str, float]
+    amounts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Costs:
-    """What a stage takes, and how that grows.
-
-        amount = start + more · Π (size / reference) ^ exponent
-
-    An amount that has `most_rows` does not grow with more rows than that: memory of a stage that
-    takes a table block by block.
+    """What jobs took.
 
     Attributes:
-        entries: `stage`, `kind` where a stage has several, and start, more and exponents of each
-            amount (`cpu_s`, `memory_mb`).
-        reference: size at which `more` was taken, for each name of a size.
-        rows: of data sets whose files do not tell them.
+        stages: stage → its measured jobs.
+        blocks: stages that take a table block by block: memory stays when rows are more than one.
+        start: what a job takes of any size: Python and its imports.
+        unmeasured: what a job of a stage that was never measured is supposed to take.
+        rows: of data sets whose files do not show them.
         measured_on: the machine.
     """
 
-    entries: Sequence[Mapping[str, Any]]
-    reference: Mapping[str, float]
+    stages: Mapping[str, Sequence[Measured]]
+    blocks: frozenset[str]
+    start: Mapping[str, float]
+    unmeasured: Mapping[str, float]
     rows: Mapping[str, int]
     measured_on: str
 
@@ -110,8 +110,8 @@ class Plan:
         jobs: stage → number of jobs.
         memory_mb: stage → of its largest job.
         longest_s: of the longest job.
-        guessed: stages with a job of a kind that was not measured, or of a size that is not told.
-        unmeasured: stage → number of jobs that no measurement speaks of; not in `cpu_s`.
+        guessed: stages with a job of a kind that was not measured, or of an unknown size.
+        unmeasured: stages that were never measured.
     """
 
     cpu_s: dict[str, float] = field(default_factory=dict)
@@ -119,49 +119,105 @@ class Plan:
     memory_mb: dict[str, float] = field(default_factory=dict)
     longest_s: float = 0.0
     guessed: set[str] = field(default_factory=set)
-    unmeasured: Counter[str] = field(default_factory=Counter)
+    unmeasured: set[str] = field(default_factory=set)
 
 
 def load_costs(path: Path) -> Costs:
-    """What the stages take.
+    """The measured jobs of all stages.
 
     Raises:
         ConfigError: the file is not of the form of config/costs.yaml.
     """
     document = read_yaml(path)
     check_against_schema(document, _SCHEMA, where=str(path))
-    reference = {name: float(size) for name, size in document["reference"].items()}
-    return Costs(document["costs"], reference, document["rows"], document["measured_on"])
+    stages = {
+        stage: [_measured(row, entry["by"], f"{path}: a job of {stage}") for row in entry["jobs"]]
+        for stage, entry in document["stages"].items()
+    }
+    return Costs(
+        stages,
+        frozenset(name for name, entry in document["stages"].items() if entry.get("blocks")),
+        *({n: float(document[key][n]) for n in AMOUNTS} for key in ("start", "unmeasured")),
+        document["rows"],
+        document["measured_on"],
+    )
+
+
+def _measured(row: Sequence[Any], by: Sequence[str], where: str) -> Measured:
+    """A line of the table: data set, what `by` names, CPU seconds and MB."""
+    columns = ["dataset", *by, *AMOUNTS]
+    named = dict(zip(columns, row, strict=False))
+    texts = {key: named.pop(key, None) for key in ("dataset", KIND)}
+    numbers = [value for value in named.values() if type(value) in (int, float) and value > 0]
+    if len(row) != len(columns) or len(numbers) != len(named):
+        raise ConfigError(
+            f"{where} is {list(row)}; allowed are {', '.join(columns)}, numbers above 0"
+        )
+    amounts = {name: float(named.pop(name)) for name in AMOUNTS}
+    sizes = {name: float(size) for name, size in named.items()}
+    return Measured(texts["dataset"], texts[KIND], sizes, amounts)
 
 
 def sized(stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]) -> Job:
     """A job with the sizes that the config tells of it."""
-    sizes, kind = sizes_of(stage, keys, sizings)
-    return Job(stage, keys, sizes, kind)
+    return Job(stage, keys, *sizes_of(keys, sizings))
 
 
-def amount(cost: Mapping[str, Any], name: str, job: Job, reference: Mapping[str, float]) -> float:
-    """CPU seconds or MB of one job; a size that is not told counts as that of the reference."""
-    growth = cost[name]
-    sizes = {**reference, **job.sizes}
-    sizes["rows"] = min(sizes.get("rows", 0.0), growth.get("most_rows", math.inf))
-    factors = (
-        (sizes[size] / reference[size]) ** growth[size] for size in reference if size in growth
-    )
-    return float(growth["start"] + growth["more"] * math.prod(factors))
+def amount(job: Job, name: str, costs: Costs) -> float:
+    """CPU seconds or MB of one job: of its kind, or of the most expensive one of its stage."""
+    measured = costs.stages.get(job.stage)
+    if not measured:
+        return costs.unmeasured[name]
+    kinds: dict[str | None, list[Measured]] = {}
+    for each in measured:
+        kinds.setdefault(each.kind, []).append(each)
+    chosen = [kinds[job.kind]] if job.kind in kinds else kinds.values()
+    return max(_interpolated(job, name, alike, costs) for alike in chosen)
+
+
+def _interpolated(job: Job, name: str, measured: Sequence[Measured], costs: Costs) -> float:
+    """An amount at a job's size, between measured jobs, of the same data set if there are any.
+
+    The logarithm of the amount is linear in that of the size, the product of all sizes. Beyond the
+    measured sizes what exceeds the start grows in proportion.
+    """
+    own = [each for each in measured if each.dataset == job.keys.get("dataset", "")]
+    at: dict[float, list[float]] = {}
+    for each in own or measured:
+        at.setdefault(_size(each.sizes, each, name, job, costs), []).append(each.amounts[name])
+    typical = max if name == "memory_mb" else lambda values: sum(values) / len(values)
+    points = sorted((size, typical(values)) for size, values in at.items())
+    wanted = _size(job.sizes, (own or measured)[0], name, job, costs)
+    for (size, value), (larger, most) in pairwise(points):
+        if size <= wanted <= larger:
+            share = math.log(wanted / size) / math.log(larger / size)
+            return value ** (1 - share) * most**share
+    size, value = points[0] if wanted < points[0][0] else points[-1]
+    start = costs.start[name] if len(points) == 1 else min(amount for _, amount in points)
+    return min(start, value) + (value - min(start, value)) * wanted / size
+
+
+def _size(sizes: Mapping[str, float], like: Measured, name: str, job: Job, costs: Costs) -> float:
+    """The product of those sizes that matter; an unknown one counts as that of `like`."""
+    named = {key: sizes.get(key, size) for key, size in like.sizes.items()}
+    if name == "cpu_s":
+        return math.prod(named.values(), start=1.0)
+    if job.stage in costs.blocks and "rows" in named:
+        named["rows"] = min(named["rows"], BLOCK_ROWS)
+    return math.prod((size ** _MEMORY_GROWS[key] for key, size in named.items()), start=1.0)
 
 
 def planned(jobs: Iterable[Job], costs: Costs) -> Plan:
-    """Sum up the jobs, each at its stage's cost, of its kind where the stage has several."""
+    """The sum of the jobs, each at its size."""
     plan = Plan()
     for job in jobs:
-        cost, guessed = cost_of(job, costs)
-        if cost is None:
-            plan.unmeasured[job.stage] += 1
-            continue
-        if guessed:
+        cpu_s, memory_mb = (amount(job, name, costs) for name in AMOUNTS)
+        measured = costs.stages.get(job.stage, ())
+        kinds = {each.kind for each in measured}
+        if not measured:
+            plan.unmeasured.add(job.stage)
+        elif not kinds & {None, job.kind} or not measured[0].sizes.keys() <= job.sizes.keys():
             plan.guessed.add(job.stage)
-        cpu_s, memory_mb = (amount(cost, name, job, costs.reference) for name in AMOUNTS)
         plan.jobs[job.stage] += 1
         plan.cpu_s[job.stage] = plan.cpu_s.get(job.stage, 0.0) + cpu_s
         plan.memory_mb[job.stage] = max(plan.memory_mb.get(job.stage, 0), memory_mb)
@@ -169,67 +225,50 @@ def planned(jobs: Iterable[Job], costs: Costs) -> Plan:
     return plan
 
 
-def stated_memory_mb(job: Job, costs: Costs) -> int:
-    """Memory that a job is given: what `planned` takes for it, and a quarter more.
+def stated_memory_mb(job: Job, costs: Costs, attempt: int = 1) -> int:
+    """Memory that a job is given: a quarter more than planned, twice as much at each new attempt.
 
-    Peaks of one job differ from run to run by up to 14 % (seen), as memory is given back sooner or
-    later. A stage that no cost speaks of is given as much as the largest of all.
+    Peaks of one job differ from run to run by up to 14 %, as memory is given back sooner or later.
     """
-    cost, _ = cost_of(job, costs)
-    several = costs.entries if cost is None else [cost]
-    largest = max(amount(each, "memory_mb", job, costs.reference) for each in several)
-    return math.ceil(largest * _MEMORY_MARGIN)
-
-
-def cost_of(job: Job, costs: Costs) -> tuple[Mapping[str, Any] | None, bool]:
-    """The cost of a job's stage and kind, and whether it is a guess.
-
-    Of a kind that was not measured the dearest of the stage's stands in. A size that the cost grows
-    with and that is not told is that of the reference.
-    """
-    known = [cost for cost in costs.entries if cost["stage"] == job.stage]
-    if not known:
-        return None, True
-    own = [cost for cost in known if cost.get("kind") in (None, job.kind)]
-    cost = max(own or known, key=lambda each: amount(each, "cpu_s", job, costs.reference))
-    grows = {size for name in AMOUNTS for size in cost[name] if cost[name][size]} & SIZES.keys()
-    return cost, not own or not grows <= job.sizes.keys()
+    return math.ceil(amount(job, "memory_mb", costs) * _MEMORY_MARGIN) * 2 ** (attempt - 1)
 
 
 def _jobs(count: int) -> str:
     return f"{count} job" if count == 1 else f"{count} jobs"
 
 
-def plan_lines(plan: Plan, *, cores: int, measured_on: str) -> Iterator[str]:
-    """The plan in words: first the sum, then the stages, dearest first, then what is not known."""
+def plan_lines(plan: Plan, *, cores: int, costs: Costs) -> Iterator[str]:
+    """The plan in words: first the sum, then the stages, the longest first."""
     total, jobs = sum(plan.cpu_s.values()), sum(plan.jobs.values())
     if not jobs:
-        yield "Plan: no job whose cost is known"
-    else:
-        least, left_out = max(total / cores, plan.longest_s), sum(plan.unmeasured.values())
-        blank = f", {left_out} of them never measured and left out of the sums" if left_out else ""
-        yield (
-            f"Plan: {_jobs(jobs + left_out)}{blank}: {total / 3600:.2f} core-hours, "
-            f"at least {least / 60:.0f} minutes on {cores} cores; the largest job takes "
-            f"{max(plan.memory_mb.values()):.0f} MB, the longest "
-            f"{plan.longest_s / 60:.0f} minutes (measured on {measured_on})"
-        )
+        yield "Plan: no job has to run"
+        return
+    least = max(total / cores, plan.longest_s)
+    yield (
+        f"Plan: {_jobs(jobs)}: {total / 3600:.2f} core-hours, "
+        f"at least {least / 60:.0f} minutes on {cores} cores; the largest job takes "
+        f"{max(plan.memory_mb.values()):.0f} MB, the longest "
+        f"{plan.longest_s / 60:.0f} minutes (measured on {costs.measured_on})"
+    )
     for stage, cpu_s in sorted(plan.cpu_s.items(), key=lambda item: -item[1]):
         note = ", partly guessed" if stage in plan.guessed else ""
+        note = ", never measured" if stage in plan.unmeasured else note
         yield (
             f"  {stage:<24}{_jobs(plan.jobs[stage]):>10}{cpu_s:>10.0f} CPU s"
             f"{plan.memory_mb[stage]:>8.0f} MB{note}"
         )
     if plan.unmeasured:
-        names = ", ".join(f"{n} of {stage}" for stage, n in sorted(plan.unmeasured.items()))
-        yield f"  not measured, so not in the sum: {names}"
+        cpu_s, memory_mb = (costs.unmeasured[name] for name in AMOUNTS)
+        yield (
+            f"  never measured: {', '.join(sorted(plan.unmeasured))}; each job is supposed to take "
+            f"{cpu_s:g} CPU s and {memory_mb:g} MB"
+        )
 
 
 def jobs_of_summary(lines: Iterable[str], sizings: Sequence[Sizing]) -> list[Job]:
     """The jobs of an engine's table of outputs (tab-separated: output_file, …, rule, …, plan).
 
     Outputs of one job lie in the same `key=value` folders. Jobs that need not run are left out.
-    Their sizes are those of `sizings`.
 
     Raises:
         ConfigError: the lines are no such table.
@@ -243,26 +282,23 @@ def jobs_of_summary(lines: Iterable[str], sizings: Sequence[Sizing]) -> list[Job
         raise ConfigError(
             "the standard input is no table of outputs ('output_file', 'rule', 'plan')"
         )
-    found = {}
+    jobs = {}
     for row in rows:
         if row["plan"] == "update pending":
             keys = hive_keys(Path(row["output_file"]))
-            job = sized(row["rule"], keys, sizings)
-            found[row["rule"], tuple(sorted(keys.items()))] = job
-    return list(found.values())
+            jobs[row["rule"], tuple(sorted(keys.items()))] = sized(row["rule"], keys, sizings)
+    return list(jobs.values())
 
 
 def _sizings(text: str) -> list[Sizing]:
     try:
-        found = json.loads(text)
         return [
             {
-                "stages": [str(stage) for stage in each["stages"]],
                 "keys": {str(k): str(v) for k, v in each["keys"].items()},
                 "sizes": {str(k): float(v) for k, v in each["sizes"].items()},
                 "kind": each["kind"],
             }
-            for each in found
+            for each in json.loads(text)
         ]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise argparse.ArgumentTypeError(f"{text[:50]!r} are no sizes of jobs") from None
@@ -281,5 +317,5 @@ def plan_command(words: list[str]) -> int:
     parsed = parser.parse_args(words)
     costs = load_costs(parsed.costs)
     plan = planned(jobs_of_summary(sys.stdin, parsed.sizes), costs)
-    say(*plan_lines(plan, cores=parsed.cores, measured_on=costs.measured_on))
+    say(*plan_lines(plan, cores=parsed.cores, costs=costs))
     return 0
