@@ -20,7 +20,14 @@ from frugal.data.tables import table_from_frames
 from frugal.results.files import payload_bytes
 from frugal.run.config_files import laid_over
 from frugal.studies.diagnosis.choice import BEST_FULL
-from frugal.studies.diagnosis.frames import Solution, divided, fixed_runs, task_of, whole_sets
+from frugal.studies.diagnosis.frames import (
+    Family,
+    Solution,
+    divided,
+    judged_run,
+    task_of,
+    whole_sets,
+)
 from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_trees
 from frugal.studies.diagnosis.stages.choosing import bundle_choice, choose_policy
 from frugal.studies.diagnosis.stages.drawing import (
@@ -420,8 +427,8 @@ def test_log_of_fixed_panels_orders_what_a_unit_can_have():
     policies = FixedClassifiers(sets, [share, share], np.array([0.4, 0.0]))
     solutions = [Solution("one", k, np.nan, np.nan, "") for k in range(2)]
     streams = Streams(7, "any", {"dataset": NAME, "seed": "0"})
-    world = task_of(data, terminals=2)
-    frames = fixed_runs(policies, solutions, data, world, part, streams)
+    family = Family(solutions, policies, cuts=policies.threshold)
+    frames = judged_run([family], data, part, streams)
     log = frames["decisions"].query("part == 'test'")
     columns = ["member", "row_id", "step", "action", "cost", "probability"]
     assert list(log[columns].itertuples(index=False, name=None)) == [

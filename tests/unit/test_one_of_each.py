@@ -47,7 +47,6 @@ KINDS = {  # folder or module → class of what is declared there
     "frugal.learn.imputers": "ImputerKind",
     "frugal.learn.tabular_baselines": "Classifier",
     "frugal.search.planners": "SearchPlanner",
-    "frugal.studies.diagnosis.stages.fronts": "SelectionWay",
 }
 WORDS = {
     "dadi",
@@ -65,7 +64,7 @@ NAMED = {  # file: kinds of agents that it names beside their own files, and why
     "config/afape.py": {"dqn"},  # the agent that is drawn
     "config/diagnosis.py": {"cascade", "cwcf", "lattice", "permutation", "stacked"},  # names
     "draw/style.py": {"cwcf", "dqn", "sb3"},  # acronyms
-    "studies/diagnosis/stages/fronts.py": {"cwcf", "dqn", "sm_ddpo"},  # trains them
+    "studies/diagnosis/stages/fronts.py": {"sm_ddpo"},  # its trainer there
 }
 OTHER_KINDS = {  # comparisons with kinds of something else
     "studies/afape/figures/policies.py": {"rows['kind'] == 'named'"},  # of rows

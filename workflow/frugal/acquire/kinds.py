@@ -3,7 +3,7 @@
 Kinds are found in the folder `acquire.policies`. Knows no files, no study and no kind by name.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.encoders import CallableEncoder, ValuesEncoder, fits, tabulate
+from frugal.acquire.encoders import (
+    CallableEncoder,
+    TabulatedEncoder,
+    ValuesEncoder,
+    fits,
+    tabulate,
+)
 from frugal.config.declared import block_of, declared_kinds
 from frugal.core.declarations import load_one
 from frugal.core.episodes import Episodes, Policy
@@ -23,10 +29,11 @@ from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.core.world import World
+from frugal.core.world import StateEncoder, World
 from frugal.learn.tree_scoring import MAX_ACTIONS_TABULATED, predict_proba
 from frugal.learn.trees import TreeEnsemble
 
+UNTUNED = 0.5  # threshold at which beliefs stay as they are
 TABLE_GIB = 0.25  # larger tables of observations are not built; the numbers are the same
 Saved = Mapping[str, np.ndarray] | Path | pd.DataFrame | None
 CLASSIFIER = "asked_classifier."  # prefix, in the file of a policy that only stops
@@ -256,11 +263,12 @@ def train_bundle(settings: Mapping[str, Any], ground: Ground) -> tuple[Bundle, p
 
 
 def end_shares(
-    episodes: Episodes, world: World, classifier: TreeEnsemble
+    episodes: Episodes, world: World, classifier: TreeEnsemble | None
 ) -> Float[np.ndarray, "K n k"]:
     """Class probabilities at the end of each episode, the classifier's where a policy has none."""
     if episodes.verdict is not None:
         return episodes.verdict
+    assert classifier is not None, "bug: the policy has no verdict, and there is no classifier"
     members, n, _ = episodes.acquired.shape
     at = np.tile(np.arange(n), members)
     seen = world.visible(at, episodes.acquired.reshape(members * n, -1))
@@ -289,3 +297,65 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
 
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What several policies of a kind are made of at once, to be judged beside learned fronts.
+
+    Attributes:
+        table: all rows.
+        rows: part → its rows.
+        world: of the table, panel costs divided by their mean.
+        imputer: that completed the states, an `Imputer`.
+        states: part → completed rows of its units.
+        classifier: of completed rows, a `StateClassifier`.
+        use: panels from the most to the least ordered by a front. (a,)
+        streams: sources of all draws.
+    """
+
+    table: Table
+    rows: Mapping[str, Int[np.ndarray, " n"]]
+    world: World
+    imputer: Any
+    states: Mapping[str, TabulatedEncoder | CallableEncoder]
+    classifier: Any
+    use: Int[np.ndarray, " a"]
+    streams: Streams
+
+    def uniforms(self, name: str, part: str) -> Float[np.ndarray, "n A"]:
+        """What decides the draws of one way on one part. (n, a + 1)"""
+        shape = (len(self.rows[part]), self.world.panels + 1)
+        return self.streams.generator(name, part).random(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """K policies of one kind.
+
+    Attributes:
+        settings: λ, ρ and words of each.
+        policies: with thresholds of the probability of illness, which are tuned afterwards.
+        readings: part → what they read of its units.
+    """
+
+    settings: Sequence[tuple[float, float, str]]
+    policies: Any
+    readings: Mapping[str, StateEncoder]
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionWay:
+    """A kind as a way to choose panels in `diagnosis`, declared in the kind's file.
+
+    Attributes:
+        name: `kind` in a config.
+        make: (material, name, settings by name) → several policies.
+        settings: as of `AgentKind`.
+        steps: the same; a list counts its items.
+    """
+
+    name: str
+    make: Callable[..., Several]
+    settings: Mapping[str, tuple[Any, ...]]
+    steps: tuple[tuple[str, ...], ...] = ()

@@ -142,9 +142,7 @@ else:
     )
     GridSearch = declared_union("frugal.learn.tabular_baselines", "Classifier", "Classifier")
     DadiBaseline = declared_union("frugal.learn.fair_baselines", "FairBaseline", "Baseline")
-    Selection = declared_union(
-        "frugal.studies.diagnosis.stages.fronts", "SelectionWay", "Selection"
-    )
+    Selection = declared_union(_AGENTS, "SelectionWay", "Selection")
     Generator = TypeAliasType(
         "Generator",
         declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=AUGMENTED),

@@ -195,7 +195,7 @@ def _of_dadi(dadi: DadiStudy, study: Study, tables: Mapping[str, int | None]) ->
 def _of_diagnosis(diagnosis: DiagnosisStudy) -> Iterator[Sizing]:
     block, training = diagnosis.block, diagnosis.block["training"]
     imputers = declared("frugal.learn.imputers", "ImputerKind")
-    ways = declared("frugal.studies.diagnosis.stages.fronts", "SelectionWay")
+    ways = declared("frugal.acquire.policies", "SelectionWay")
     baselines = []
     for entry in block["scenarios"]:
         grids = [block["baselines"][name]["grid"] for name in entry["baselines"]]

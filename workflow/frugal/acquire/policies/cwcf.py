@@ -17,7 +17,17 @@ from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import (
+    UNTUNED,
+    AgentKind,
+    Ground,
+    Learned,
+    Material,
+    Saved,
+    SelectionWay,
+    Several,
+    trained,
+)
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.lockstep_dqn import QNetworks, fit_dqn
 from frugal.config.learners import DqnSettings
@@ -227,4 +237,50 @@ CWCF = AgentKind(
     steps=(("dqn.transitions",),),
     graph="cwcf",
     looks={"cwcf": (130, "CWCF", "vermillion", "v")},
+)
+
+
+def _several(
+    material: Material,
+    name: str,
+    *,
+    cost_weights: list[float],
+    class_weights: list[Any],
+    dqn: Mapping[str, Any],
+) -> Several:
+    """Q-learning on masked values; λ is in errors per mean panel."""
+    scaled, scaling = material.world, material.imputer.scaling
+    whole = replace(scaled, values=scaling.standardise(scaled.values))
+    bits = ValuesEncoder.of(whole).column_bits
+    readings = {part: ValuesEncoder(whole.take(rows), bits) for part, rows in material.rows.items()}
+    healthy, ill = map(float, class_weights)
+    weights = fit_cwcf(
+        scaled.take(material.rows["agent"]), readings["agent"],
+        cost_weight=np.array(cost_weights, dtype=np.float64), class_weights=(healthy, ill),
+        settings=dqn, rngs=material.streams.generator(name).spawn(len(cost_weights)),
+    )  # fmt: skip
+    policies = CwcfPolicies(
+        weights, scaled.panels, scaling, bits, (healthy, ill), np.full(len(cost_weights), UNTUNED)
+    )
+    given = [(ill / healthy, -price / healthy, "") for price in cost_weights]
+    return Several(given, policies, readings)
+
+
+CWCF_WAY = SelectionWay(
+    name="cwcf",
+    make=_several,
+    settings={
+        "cost_weights": (
+            "Positives",
+            "λ of each solution, errors per mean panel cost",
+            [0.003, 0.01, 0.03, 0.1],
+        ),
+        "class_weights": (
+            "PositivePair",
+            "of an error on a healthy, on an ill unit",
+            [1.0, 1.0],
+        ),
+        "dqn": ("DqnSettings", "", {"transitions": 30000}),
+    },
+    steps=(("cost_weights", "dqn.transitions"),),
 )

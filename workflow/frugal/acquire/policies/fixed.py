@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, Saved
+from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
 from frugal.acquire.reading import SingleWithoutVerdict, panel_or_stop
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
@@ -131,3 +131,18 @@ class FixedClassifiers:
         del acquired
         risk = np.stack([one(seen) for one, seen in zip(self.classifiers, values, strict=True)])
         return np.stack([1 - risk, risk], axis=2)
+
+
+def _several(material: Material, name: str, *, lengths: list[int]) -> Several:
+    """The panels that the front orders most, for everyone (FS)."""
+    from frugal.acquire.train.state_classifier import selected  # torch
+
+    del name
+    return selected(material, material.use, lengths)
+
+
+FIXED_WAY = SelectionWay(
+    name="fixed",
+    make=_several,
+    settings={"lengths": ("Counts", "panels of each solution, as the first method", [1, 2])},
+)

@@ -16,7 +16,17 @@ import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, fits, tabulate
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import (
+    UNTUNED,
+    AgentKind,
+    Ground,
+    Learned,
+    Material,
+    Saved,
+    SelectionWay,
+    Several,
+    trained,
+)
 from frugal.acquire.reading import (
     CompletesRows,
     completed_states,
@@ -361,4 +371,36 @@ GREEDY = AgentKind(
     two_classes=True,
     steps=(("updates",),),
     looks={"greedy": (140, "greedy information", "green", "^")},
+)
+
+
+def _several(
+    material: Material, name: str, *, units: int, neighbours: int, least_gains: list[float]
+) -> Several:
+    """The panel of most information per cost, while it is worth it."""
+    reference = ReferenceUnits.drawn(
+        material.states["agent"], material.classifier, units=units,
+        rng=material.streams.generator(name),
+    )  # fmt: skip
+    scale = float(material.table.action_cost.mean())
+    policies = GreedyPolicies(
+        reference, material.classifier, material.imputer, material.table.action_cost, neighbours,
+        np.array(least_gains) / scale, np.full(len(least_gains), UNTUNED),
+    )  # fmt: skip
+    words = [f"at least {gain:g} nat per mean panel" for gain in least_gains]
+    return Several([(np.nan, np.nan, w) for w in words], policies, material.states)
+
+
+GREEDY_WAY = SelectionWay(
+    name="greedy",
+    make=_several,
+    settings={
+        "units": ("Count", "training units on which gains are looked up", 400),
+        "neighbours": ("Count", "of them that stand for a state", 40),
+        "least_gains": (
+            "Positives",
+            "nats per mean panel cost, below which each solution stops",
+            [0.003, 0.01, 0.02, 0.04, 0.08],
+        ),
+    },
 )

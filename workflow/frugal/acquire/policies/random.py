@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, Saved
+from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
 from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
@@ -141,4 +141,19 @@ RANDOM = AgentKind(
     settings={"probability": ("Probability", "of acquiring each panel")},
     doc="each available panel with one probability",
     looks={"random": (150, "random selection", "grey", "X")},
+)
+
+
+def _several(material: Material, name: str, *, lengths: list[int]) -> Several:
+    """Panels drawn for each unit (RS)."""
+    from frugal.acquire.train.state_classifier import selected  # torch
+
+    del name
+    return selected(material, None, lengths)
+
+
+RANDOM_WAY = SelectionWay(
+    name="random",
+    make=_several,
+    settings={"lengths": ("Counts", "panels of each solution, drawn for each unit", [1, 2])},
 )

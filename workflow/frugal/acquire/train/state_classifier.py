@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
+from frugal.acquire.kinds import UNTUNED, Material, Several
 from frugal.acquire.reading import (
     SMALLEST_BELIEF,
     CompletesRows,
@@ -350,3 +351,16 @@ class SelectionPolicies(CompletesRows):
         left &= (acquired.sum(axis=2) < self.length[:, None])[..., None]
         law = np.concatenate([left, ~left.any(axis=2, keepdims=True)], axis=2)
         return law / law.sum(axis=2, keepdims=True)
+
+
+def selected(
+    material: Material, order: Int[np.ndarray, " a"] | None, lengths: list[int]
+) -> Several:
+    """Policies that take so many panels of an order, or at random; none of them inside another."""
+    policies = SelectionPolicies(
+        material.classifier, material.imputer,
+        material.table.provides & ~material.table.free_columns, order,
+        np.array(lengths, dtype=np.int64), np.full(len(lengths), UNTUNED),
+    )  # fmt: skip
+    words = ["1 panel" if n == 1 else f"{n} panels" for n in lengths]
+    return Several([(np.nan, np.nan, w) for w in words], policies, material.states)

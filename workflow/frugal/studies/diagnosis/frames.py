@@ -4,7 +4,7 @@ A *run* is one family of ways to diagnose (a front, the baselines, …) on one d
 seed. Its three frames have the columns listed here, whatever made them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,23 +13,22 @@ import pandas as pd
 
 from frugal.acquire.acquisition import DiagnosisReward, release_reward
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
-from frugal.acquire.kinds import end_shares
-from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
-from frugal.acquire.policies.fixed import FixedClassifiers
+from frugal.acquire.logs import Member, Scene
 from frugal.acquire.reading import completed_states
-from frugal.acquire.rollouts import roll_out
 from frugal.core.episodes import Episodes
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.core.world import World
+from frugal.core.world import StateEncoder, World
 from frugal.data.splits import assign_parts
 from frugal.data.tables import available_panels, table_from_frames
 from frugal.judge.beliefs import belief_scores
 from frugal.judge.diagnosis import diagnosis_scores
 from frugal.learn.imputer_kinds import imputer_of
 from frugal.learn.trees import TreeEnsemble
+from frugal.studies.shared.acting import acted
+from frugal.studies.shared.frames import without_bar
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
 RUN = ["dataset", "family", "criterion", "seed"]
@@ -90,58 +89,61 @@ def task_of(data: Table, *, terminals: int) -> World:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Units of one part on which policies are judged, and what the tables say of them.
+class Family:
+    """Solutions of one kind, that act together.
 
     Attributes:
-        world: n units.
-        part: its name.
-        seed: of the study.
-        panels: names of the panels.
-        error_cost: of a verdict (column) on a class (row). (k, k)
+        solutions: K of them.
+        policies: the same as a policy of K members.
+        readings: of the units of each part, where they were kept.
+        uniforms: part → what decides the draws; None: nothing is drawn. (n, a + 1)
+        cuts: least probability of class 1 that is decided 1, which is the last belief, too; None:
+            the likeliest class. (K,)
+        classifier: asked by policies that only stop.
     """
 
-    world: World
-    part: str
-    seed: int
-    panels: tuple[str, ...]
-    error_cost: np.ndarray
-
-    @classmethod
-    def of(cls, data: Table, world: World, rows: np.ndarray, part: str, streams: Streams):
-        """Some rows of a table, as `divided` cut it."""
-        panels = tuple(panel.name for panel in data.actions)
-        seed = int(streams.wildcards["seed"])
-        return cls(world.take(rows), part, seed, panels, data.misclassification_cost)
-
-    @property
-    def first_of_equals(self) -> np.ndarray:
-        """Uniforms for policies that leave nothing to chance. (n, a + 1)"""
-        return np.zeros((len(self.world), self.world.panels + 1))
-
-    def scene(self, solutions: Sequence[Solution]) -> Scene:
-        """The solutions as members of policies that act on these units."""
-        members = [Member(one.method, one.pair) for one in solutions]
-        part = np.full(len(self.world), self.part, dtype=object)
-        return Scene(members, self.world, self.seed, part, self.panels, self.error_cost)
+    solutions: Sequence[Solution]
+    policies: Any
+    readings: Mapping[str, StateEncoder] | None = None
+    uniforms: Callable[[str], np.ndarray] | None = None
+    cuts: np.ndarray | None = None
+    classifier: TreeEnsemble | None = None
 
 
-def rollout_frames(
-    solutions: Sequence[Solution],
-    here: Judged,
-    episodes: Episodes,
-    classifier: TreeEnsemble | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Outcomes and decisions of K policies on one part, the verdict being the likeliest class.
-
-    The classifier is asked where policies have no verdict; those that only stop need one.
-    """
-    scene, said = here.scene(solutions), episodes.verdict
-    if said is None:
-        assert classifier is not None, "bug: these policies have no verdict"
-        said = end_shares(episodes, here.world, classifier)
-    outcomes = outcome_frame(scene, episodes.acquired, verdict=said.argmax(axis=2), shares=said)
-    return outcomes.assign(belief=_last_beliefs(episodes)), decision_frame(scene, episodes)
+def judged_run(
+    families: Sequence[Family],
+    data: Table,
+    part: np.ndarray,
+    streams: Streams,
+    progress: Callable[..., Any] = without_bar,
+) -> dict[str, Any]:
+    """The three outputs of a run: outcomes, decisions and scores on the parts that judge."""
+    world, panels = task_of(data, terminals=len(data.classes)), [p.name for p in data.actions]
+    outcomes, decisions, whole = [], [], {}
+    for split in JUDGED:
+        rows = rows_of(part, split)
+        here, parts = world.take(rows), np.full(len(rows), split, dtype=object)
+        whole[split] = float(full_cost(data, world)[rows].mean())
+        for one in progress(families, desc=split):
+            members = [Member(solution.method, solution.pair) for solution in one.solutions]
+            scene = Scene(
+                members, here, int(streams.wildcards["seed"]), parts, panels,
+                data.misclassification_cost,
+            )  # fmt: skip
+            frame, log, episodes = acted(
+                scene, one.policies, uniforms=one.uniforms and one.uniforms(split),
+                classifier=one.classifier, cuts=one.cuts,
+                states=one.readings and one.readings[split], beliefs=one.cuts is None,
+            )  # fmt: skip
+            belief = _last_beliefs(episodes) if one.cuts is None else frame["probability"]
+            outcomes.append(frame.assign(belief=belief))
+            decisions.append(log)
+    solutions, together = [s for one in families for s in one.solutions], pd.concat(outcomes)
+    return {
+        "outcomes": together.reset_index(drop=True),
+        "decisions": pd.concat(decisions, ignore_index=True),
+        "scores": score_frame(solutions, together, whole),
+    }
 
 
 def _last_beliefs(episodes: Episodes) -> np.ndarray:
@@ -151,29 +153,6 @@ def _last_beliefs(episodes: Episodes) -> np.ndarray:
         order = np.argsort(episodes.step, kind="stable")
         last[episodes.member[order], episodes.row[order]] = episodes.belief[order, 1]
     return last.ravel()
-
-
-def fixed_runs(
-    policies: FixedClassifiers,
-    solutions: Sequence[Solution],
-    data: Table,
-    world: World,
-    part: np.ndarray,
-    streams: Streams,
-) -> dict[str, Any]:
-    """The three outputs of ways that order the same panels for everyone."""
-    outcomes, decisions = [], []
-    for split in JUDGED:
-        here = Judged.of(data, world, rows_of(part, split), split, streams)
-        episodes = roll_out(policies, here.world, uniforms=here.first_of_equals)
-        assert episodes.verdict is not None, "bug: classifiers have a verdict"
-        shares, scene = episodes.verdict, here.scene(solutions)
-        said = (shares[..., 1] >= policies.threshold[:, None]).astype(np.int64)
-        frame = outcome_frame(scene, episodes.acquired, verdict=said, shares=shares)
-        outcomes.append(frame.assign(belief=frame["probability"]))
-        decisions.append(decision_frame(scene, episodes))
-    whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
-    return run_frames(solutions, outcomes, decisions, whole)
 
 
 def whole_sets(data: Table) -> np.ndarray:
@@ -203,7 +182,7 @@ def score_frame(
 
     Args:
         solutions: in the order of the rows.
-        outcomes: of `rollout_frames`, one split after the other.
+        outcomes: of all solutions, one split after the other.
         whole_cost: mean cost of full observation on each split.
     """
     parts = []
@@ -227,21 +206,6 @@ def _names(solutions: Sequence[Solution]) -> pd.DataFrame:
     rows = [(s.method, s.pair, s.lam, s.rho, s.setting) for s in solutions]
     frame = pd.DataFrame(rows, columns=SOLUTION)
     return frame.astype({"lambda": np.float64, "rho": np.float64})
-
-
-def run_frames(
-    solutions: Sequence[Solution],
-    outcomes: Sequence[pd.DataFrame],
-    decisions: Sequence[pd.DataFrame],
-    whole_cost: Mapping[str, float],
-) -> dict[str, Any]:
-    """The three outputs of a run."""
-    together = pd.concat(outcomes, ignore_index=True)
-    return {
-        "outcomes": together,
-        "decisions": pd.concat(decisions, ignore_index=True),
-        "scores": score_frame(solutions, together, whole_cost),
-    }
 
 
 PARTS = ("agent", *JUDGED)

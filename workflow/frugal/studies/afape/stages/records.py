@@ -1,6 +1,7 @@
 """Stages of records: gaps are drawn, their graph is checked, what they lack is filled in."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -311,15 +312,14 @@ def impute_features(
 ) -> Growing:
     """Impute what the masks hide, from the test rows alone; complete rows are not repeated.
 
-    A table of one block is completed as a whole. In a larger one the chain of trees is fitted to a
-    sample of the test rows, as many as a block has rows, and completes each block; the other
-    methods, which keep no model, complete every block from its own test rows, the last one from
-    those of the block before, too.
+    The chain of trees is fitted to test rows, of a large table to a sample of as many as a block
+    has, and completes the others. The other methods, which keep no model, complete every block from
+    its own test rows, the last one from those of the block before, too.
     """
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     outer, inner = bars(progress, len(records.table.blocks))
     rounds: dict[tuple[int, str, int], int] = {}
-    chains = _chains(records, settings["chained_trees"], streams)
+    chains = _chains(records, settings["chained_trees"], streams, inner)
     for number in outer(range(len(records.table.blocks)), desc="blocks"):
         frames = []
         for seed in records.seeds:
@@ -353,6 +353,7 @@ class _Known:
         hidden: their values, NaN where the records have none. (n, d)
         asked: rows of the block itself that lack a value. (m,)
         number: of the block.
+        places: of the rows in the table. (n,)
     """
 
     def __init__(self, records: StoredRecords, number: int, seed: int) -> None:
@@ -361,7 +362,7 @@ class _Known:
         places = records.table.positions(["test"])
         rows = records.table.blocks[number]
         places = places[(places >= begin) & (places < rows.stop)]
-        self.number = number
+        self.number, self.places = number, places
         self.test, self.hidden = _hidden(records, places, seed)
         self.asked = np.flatnonzero((places >= rows.start) & np.isnan(self.hidden).any(axis=1))
 
@@ -372,27 +373,54 @@ def _hidden(records: StoredRecords, places: np.ndarray, seed: int) -> tuple[Tabl
     return data, np.where(data.columns_observed(observed), data.values, np.nan)
 
 
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """Trees fitted to a sample of test rows, and what they make of it. Shapes: m rows, d columns.
+
+    Attributes:
+        chain: that completes other rows.
+        places: of the sample in the table, ascending. (m,)
+        values: its rows, completed. (m, d)
+    """
+
+    chain: ChainedTrees
+    places: np.ndarray
+    values: np.ndarray
+
+    def completed(self, places: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+        """Rows of the table, those of the sample as they were completed in the fit. (n, d)"""
+        values, at = hidden.copy(), np.searchsorted(self.places, places)
+        fitted = self.places[np.minimum(at, len(self.places) - 1)] == places
+        values[fitted] = self.values[at[fitted]]
+        if (others := np.flatnonzero(~fitted & np.isnan(hidden).any(axis=1))).size:
+            values[others] = self.chain.impute(hidden[others])
+        return values
+
+
 def _chains(
-    records: StoredRecords, trees: Mapping[str, Any] | None, streams: Streams
-) -> dict[int, ChainedTrees]:
-    """Seed → chain that completes single blocks; none for a table of one block."""
-    if trees is None or len(records.table.blocks) == 1:
-        return {}
+    records: StoredRecords,
+    trees: Mapping[str, Any] | None,
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[int, _Chain]:
+    """Seed → chain; variables without gaps are fitted where there are rows beside the sample."""
     found = {}
     places = records.table.positions(["test"])
-    for seed in records.seeds:
+    for seed in records.seeds if trees is not None else ():
         rng = streams.generator("chained_trees", seed)
         some = micro.sample_of(len(places), micro.BLOCK_ROWS, rng)
         data, hidden = _hidden(records, places[some], seed)
-        found[seed], _ = fit_chained_trees(
-            hidden, onehot=data.onehot, every=True, rng=rng, progress=None, **trees
-        )
+        chain, values = fit_chained_trees(
+            hidden, onehot=data.onehot, every=len(some) < len(places), rng=rng, progress=progress,
+            **(trees or {}),
+        )  # fmt: skip
+        found[seed] = _Chain(chain, places[some], values)
     return found
 
 
 def _imputations(
     known: _Known,
-    chain: ChainedTrees | None,
+    chain: _Chain | None,
     settings: Mapping[str, Any],
     streams: Streams,
     seed: int,
@@ -400,16 +428,9 @@ def _imputations(
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
     """Method, draw, completed values and rounds used, for every imputation that the config asks."""
     hidden, onehot = known.hidden, known.test.onehot
-    if (trees := settings["chained_trees"]) is not None:
-        rng = streams.of_block(known.number, "chained_trees", seed)
-        if chain is None:
-            _, values = fit_chained_trees(
-                hidden, onehot=onehot, every=False, rng=rng, progress=progress, **trees
-            )
-        else:
-            values = hidden.copy()
-            values[known.asked] = chain.impute(hidden[known.asked])
-        yield "chained_trees", 0, values, trees["rounds"]
+    if chain is not None:
+        rounds = settings["chained_trees"]["rounds"]
+        yield "chained_trees", 0, chain.completed(known.places, hidden), rounds
     if (forest := settings["missforest"]) is not None:
         from frugal.learn.imputers.missforest import impute_missforest  # numba
 

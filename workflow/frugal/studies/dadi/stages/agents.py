@@ -10,7 +10,7 @@ import pandas as pd
 
 from frugal.acquire.bundles import bundle_payloads
 from frugal.acquire.kinds import Ground, build_policy, end_shares, train_bundle
-from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
+from frugal.acquire.logs import Member, Scene
 from frugal.acquire.policies.dadi import NETWORKS, THRESHOLD, DadiPolicies, agent_settings
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi import fit_dadi, iterations_done
@@ -38,6 +38,7 @@ from frugal.studies.dadi.frames import (
     label_for,
 )
 from frugal.studies.dadi.spec import LABEL_SHARE
+from frugal.studies.shared.acting import acted
 
 
 def train_dadi(
@@ -149,32 +150,31 @@ def roll_out_dadi(
     audited = streams.generator("audited").permutation(train)[: settings["audited_rows"]]
     rows = np.concatenate([fold.rows("test"), np.sort(audited)])
     world = World.of_table(fold.shown).take(rows)
-    episodes = roll_out(agents, world, uniforms=np.zeros((len(rows), world.panels + 1)))
-    assert episodes.verdict is not None, "bug: these agents have a verdict"
+    acting = _Acting(fold, rows, world, _stratum(fold.shown, settings["selection_by"])[rows])
+    members = [Member("dadi", k) for k in range(agents.members)]
+    cuts = _cuts(agents, fold, settings["threshold"])
+    frames, episodes = acting.frames(members, agents, cuts, np.array(settings["gammas"]))
     label = label_for(settings["training"], world.label)
     _, of_group = agents.predict_from_sets(world.values, episodes.acquired, label=label)
-    cuts = _cuts(agents, fold, settings["threshold"])
-    stratum = _stratum(fold.shown, settings["selection_by"])[rows]
-    acting = _Acting(fold, rows, world, stratum)
-    members = [Member("dadi", k) for k in range(agents.members)]
-    gammas = np.array(settings["gammas"])
-    logs = [acting.frames(members, episodes, episodes.verdict, cuts, gammas, of_group.ravel())]
+    told = {"adversary_probability": of_group.ravel().astype(np.float64)}
+    logs = [(frames[0].assign(**told), frames[1])]
     for k, (name, agent) in enumerate(settings["agents"].items()):
         policy, classifier = (further[f"{what}_{k}"] for what in ("policy", "classifier"))
         other = build_policy(agent, table=fold.shown, stored=policy)
         ensemble = TreeEnsemble.from_arrays(classifier).require_table(fold.shown)
         rng = streams.generator("decisions", name)
         held = World.of_table(fold.shown).take(fold.rows("validation"))
-        validated = end_shares(_acted(other, held, rng), held, ensemble)[0, :, 1]
+        uniforms = rng.random((len(held), held.panels + 1))
+        validated = end_shares(roll_out(other, held, uniforms=uniforms), held, ensemble)[0, :, 1]
         cut = np.array([decision_cut(settings["threshold"], validated, fold)])
-        episodes = _acted(other, world, rng)
-        shares, nothing = end_shares(episodes, world, ensemble), np.full(len(rows), np.nan)
-        logs.append(
-            acting.frames([Member(name, 0)], episodes, shares, cut, np.array([np.nan]), nothing)
-        )
+        frames, _ = acting.frames(
+            [Member(name, 0)], other, cut, np.array([np.nan]), classifier=ensemble,
+            uniforms=rng.random((len(rows), world.panels + 1)),
+        )  # fmt: skip
+        logs.append((frames[0].assign(adversary_probability=np.nan), frames[1]))
     return {
-        "decisions": _together([decisions for decisions, _ in logs]),
-        "outcomes": _together([outcomes for _, outcomes in logs]),
+        "decisions": _together([decisions for _, decisions in logs]),
+        "outcomes": _together([outcomes for outcomes, _ in logs]),
         "singles": _singles(fold, pretrained, settings["training"]),
     }
 
@@ -198,40 +198,31 @@ class _Acting:
     def frames(
         self,
         members: Sequence[Member],
-        episodes: Episodes,
-        shares: np.ndarray,
+        policy: Policy,
         cuts: np.ndarray,
         gammas: np.ndarray,
-        of_group: np.ndarray,
-    ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Decisions on test rows, and outcomes on all, of K agents.
+        **how: Any,
+    ) -> tuple[tuple[pd.DataFrame, pd.DataFrame], Episodes]:
+        """Outcomes on all rows and decisions on test rows, of K agents; and their episodes.
 
         Args:
             members: the K agents.
-            episodes: theirs.
-            shares: class probabilities at the end. (K, n, 2)
+            policy: theirs.
             cuts: least probability of class 1 that is decided 1. (K,)
             gammas: weight of accuracy; NaN of agents without one. (K,)
-            of_group: the adversary's probability of group 1; NaN without an adversary. (K n,)
+            how: `uniforms` and `classifier`, as of `acted`.
         """
-        table, count = self.fold.shown, len(members)
+        table, part = self.fold.shown, self.fold.part[self.rows]
         panels = [panel.name for panel in table.actions]
-        part = self.fold.part[self.rows]
         scene = Scene(members, self.world, 0, part, panels, table.misclassification_cost)
-        decision = (shares[..., 1] >= cuts[:, None]).astype(np.int64)
-        outcomes = outcome_frame(scene, episodes.acquired, verdict=decision, shares=shares)
-        log = decision_frame(scene, episodes)
-        return log[log["part"] == "test"].reset_index(drop=True), outcomes.assign(
+        outcomes, log, episodes = acted(scene, policy, cuts=cuts, **how)
+        outcomes = outcomes.assign(
             gamma=np.repeat(gammas, len(part)),
             decision_threshold=np.repeat(cuts, len(part)),
-            stratum=np.tile(self.stratum, count),
-            sensitive=np.tile(self.fold.sensitive[self.rows], count),
-            adversary_probability=of_group.astype(np.float64),
+            stratum=np.tile(self.stratum, len(members)),
+            sensitive=np.tile(self.fold.sensitive[self.rows], len(members)),
         )
-
-
-def _acted(policy: Policy, world: World, rng: np.random.Generator) -> Episodes:
-    return roll_out(policy, world, uniforms=rng.random((len(world), world.panels + 1)))
+        return (outcomes, log[log["part"] == "test"].reset_index(drop=True)), episodes
 
 
 def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:

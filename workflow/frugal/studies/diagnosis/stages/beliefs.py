@@ -1,6 +1,7 @@
 """Stages of encoders, trees and classifiers, and of the exact rules of a simulated clinic."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from frugal.acquire.encoders import fits, tabulate
 from frugal.acquire.kinds import CLASSIFIER, Ground, Learned, build_policy, kind_of, train_bundle
 from frugal.acquire.policies.fixed import FixedClassifiers
 from frugal.acquire.reading import completed_states
-from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import folded_rows
 from frugal.config.dataset import ClinicalGenerator
@@ -35,18 +35,15 @@ from frugal.learn.imputers.mean import MeanImputer
 from frugal.learn.tabular_baselines import FittedBaseline, fit_baseline
 from frugal.learn.trees import classifier_of
 from frugal.studies.diagnosis.frames import (
-    JUDGED,
     PARTS,
     STATES,
-    Judged,
+    Family,
     Solution,
     divided,
-    fixed_runs,
     full_cost,
+    judged_run,
     of_encoder,
-    rollout_frames,
     rows_of,
-    run_frames,
     task_of,
     whole_sets,
 )
@@ -165,23 +162,21 @@ def train_trees(
     policies: Any = build_policy(settings["agent"], table=data, stored=bundle.stored("policies"))
     panels = [panel.name for panel in data.actions]
     words = policies.sentences(panels) if front else [""]
-    solutions = [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)]
-    outcomes, decisions = [], []
-    for split in progress(list(JUDGED), desc="units"):
-        here = Judged.of(data, world, rows_of(part, split), split, streams)
-        uniforms = here.first_of_equals
-        if not front:
-            uniforms = streams.generator("decisions", split).random(uniforms.shape)
-        run = roll_out(policies, here.world, uniforms=uniforms, beliefs=True)
-        frames = rollout_frames(solutions, here, run, classifier)
-        outcomes.append(frames[0])
-        decisions.append(frames[1])
-    whole = {name: float(full_cost(data, world)[rows_of(part, name)].mean()) for name in JUDGED}
-    made = run_frames(solutions, outcomes, decisions, whole)
+    acting = Family(
+        [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)], policies,
+        uniforms=None if front else partial(_uniforms, data, part, streams), classifier=classifier,
+    )  # fmt: skip
+    made = judged_run([acting], data, part, streams)
     if classifier is not None:  # which `advise` asks where the policy only stops
         asked = {CLASSIFIER + name: array for name, array in classifier.to_arrays().items()}
         bundle = Bundle(bundle.header, {**bundle.arrays, **asked})
     return made | {"policies": bundle, "pooled": pooled}
+
+
+def _uniforms(data: Table, part: np.ndarray, streams: Streams, split: str) -> np.ndarray:
+    """What decides the draws of an agent on one part. (n, a + 1)"""
+    shape = (len(rows_of(part, split)), len(data.actions) + 1)
+    return streams.generator("decisions", split).random(shape)
 
 
 def _front(
@@ -240,7 +235,6 @@ def train_baselines(
     another panel brings as well.
     """
     data, part = divided(table, catalogue, streams)
-    world = task_of(data, terminals=len(data.classes))
     named = {panel.name: k for k, panel in enumerate(data.actions)}
     fixed = np.isin(np.arange(len(named)), [named[name] for name in settings["fixed_panels"]])
     choices = {"full": (whole_sets(data), "all panels")}
@@ -261,7 +255,7 @@ def train_baselines(
     policies = FixedClassifiers(
         np.stack(sets), classifiers, np.array([one.threshold for one in fits])
     )
-    return fixed_runs(policies, solutions, data, world, part, streams)
+    return judged_run([Family(solutions, policies, cuts=policies.threshold)], data, part, streams)
 
 
 def _of_visible(one: FittedBaseline, shown: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -328,8 +322,7 @@ def apply_bayes_rule(
         best = rule.rule.threshold if settings["criterion"] == "f1" else ill_share
         thresholds.append(np.nextafter(best, np.inf))  # ill is who lies above it
     policies = FixedClassifiers(np.stack(sets), rules, np.array(thresholds))
-    world = task_of(data, terminals=len(data.classes))
-    return fixed_runs(policies, solutions, data, world, part, streams)
+    return judged_run([Family(solutions, policies, cuts=policies.threshold)], data, part, streams)
 
 
 def _risk_of_visible(
