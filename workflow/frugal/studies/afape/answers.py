@@ -25,7 +25,7 @@ CHANGED = 0.05  # difference of shares from which a panel is named
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class AnswerParts:
     """The four parts of the answer.
 
     Attributes:
@@ -61,7 +61,7 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
 
 def words(
     choice: Mapping[str, Any], outcomes: pd.DataFrame, unit: str, classes: Sequence[str]
-) -> Words:
+) -> AnswerParts:
     """The answer in sentences.
 
     Args:
@@ -85,7 +85,7 @@ def words(
         f"Use {name}: {number(choice['cost'])} {unit} a case "
         f"({interval(choice['ci_low'], choice['ci_high'])}); {', '.join(others)}."
     )
-    return Words(
+    return AnswerParts(
         headline,
         _saving(choice, unit),
         _sure(choice, unit),
@@ -100,7 +100,7 @@ def words(
 
 def _words_of_f1(
     choice: Mapping[str, Any], outcomes: pd.DataFrame, unit: str, classes: Sequence[str]
-) -> Words:
+) -> AnswerParts:
     """The same where F1 within a budget is what counts; costs of the choice are 1 − F1."""
     rows = outcomes.set_index("agent")
     panels, first = rows["acquisition_cost"], choice["within_budgets"][0]
@@ -113,7 +113,7 @@ def _words_of_f1(
     low, high, gain = (choice[name] for name in ("saving_low", "saving_high", "saving"))
     shown = "" if low > 0 else "; these rows do not show a gain"
     shown = "; today's practice is better" if round(high, 2) < 0 else shown
-    return Words(
+    return AnswerParts(
         f"Use {plain(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
         f"({1 - choice['ci_high']:.2f} to {1 - choice['ci_low']:.2f}) for panels of "
         f"{number(first['price'])} {unit} a case; {', '.join(others)}.",

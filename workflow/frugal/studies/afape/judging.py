@@ -78,7 +78,7 @@ class Fits:
 
 
 @dataclass(eq=False)
-class Judged:
+class JudgedPolicy:
     """What blocks told of one policy and seed.
 
     Attributes:
@@ -124,7 +124,7 @@ class Judged:
 
 def judge_blocks(
     cases: StoredCases, at: tuple[str, int], scratch: Scratch, shifted: Shifted
-) -> Judged:
+) -> JudgedPolicy:
     """Go through all blocks.
 
     Args:
@@ -148,7 +148,7 @@ def judge_blocks(
             read.add(cases.case(agent, seed, k).without_gaps())
     terms = TermBlocks(scratch, cases.sizes, cases.cluster, decisions=DECISIONS)
     completed = TermBlocks(scratch, cases.sizes, cases.cluster)
-    found = Judged(agent, seed, evidence, read, terms, {}, {}, completed, views)
+    found = JudgedPolicy(agent, seed, evidence, read, terms, {}, {}, completed, views)
     for name, estimator in ESTIMATORS.items():
         if why := obstacle(estimator, found.evidence_of(estimator)):
             found.stopped[name] = why
@@ -160,7 +160,7 @@ def judge_blocks(
     return found
 
 
-def _add_terms(found: Judged, case: Case, shifted: Shifted) -> None:
+def _add_terms(found: JudgedPolicy, case: Case, shifted: Shifted) -> None:
     """Terms of every estimator that can be computed, on one block."""
     for name, estimator in ESTIMATORS.items():
         if name in found.stopped:
@@ -184,12 +184,14 @@ def _add_terms(found: Judged, case: Case, shifted: Shifted) -> None:
         found.completed.put(method, Terms(draws[:, :, 0].T, each, each))
 
 
-def divides(name: str, found: Judged) -> bool:
+def divides(name: str, found: JudgedPolicy) -> bool:
     """Whether an estimate divides by a probability that was fitted."""
     return ESTIMATORS[name].fitted and not found.ignores_gaps(ESTIMATORS[name])
 
 
-def summary_rows(found: Judged, fit: NuisanceFit, shared: Scratch) -> dict[str, dict[str, Any]]:
+def summary_rows(
+    found: JudgedPolicy, fit: NuisanceFit, shared: Scratch
+) -> dict[str, dict[str, Any]]:
     """One row per estimator, whatever became of it, without what resamples say.
 
     Args:
@@ -215,7 +217,7 @@ def summary_rows(found: Judged, fit: NuisanceFit, shared: Scratch) -> dict[str, 
     return rows
 
 
-def _row(estimator: Estimator, summary: Summary, found: Judged) -> dict[str, Any]:
+def _row(estimator: Estimator, summary: Summary, found: JudgedPolicy) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
     row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
@@ -234,7 +236,7 @@ def _row(estimator: Estimator, summary: Summary, found: Judged) -> dict[str, Any
     return row
 
 
-def _pooled(estimator: Estimator, found: Judged) -> PooledEstimate | None:
+def _pooled(estimator: Estimator, found: JudgedPolicy) -> PooledEstimate | None:
     """An estimate on several completed tables; None of other estimates."""
     if estimator.imputation not in found.completed.names:
         return None
@@ -245,7 +247,7 @@ def _pooled(estimator: Estimator, found: Judged) -> PooledEstimate | None:
 
 
 def _around(
-    estimator: Estimator, found: Judged, summary: Summary, spread: Spread
+    estimator: Estimator, found: JudgedPolicy, summary: Summary, spread: Spread
 ) -> Callable[[float], tuple[float, float]]:
     """Level → ends of an estimate's interval."""
     pooled, centre = _pooled(estimator, found), summary.estimate[:1]
@@ -277,7 +279,7 @@ def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
     }
 
 
-def _warnings(estimator: Estimator, found: Judged) -> tuple[Finding, ...]:
+def _warnings(estimator: Estimator, found: JudgedPolicy) -> tuple[Finding, ...]:
     """What about the records makes a weighted estimate less than it seems."""
     propensity, evidence = estimator.propensity, found.evidence_of(estimator)
     if propensity is None:
@@ -298,7 +300,7 @@ def _warnings(estimator: Estimator, found: Judged) -> tuple[Finding, ...]:
 
 
 def resampled(
-    found: Judged,
+    found: JudgedPolicy,
     rows: dict[str, dict[str, Any]],
     data: Table,
     settings: Mapping[str, Any],
@@ -333,7 +335,7 @@ def resampled(
     )
 
 
-def _within(row: Mapping[str, Any], found: Judged, name: str, data: Table) -> dict[str, Any]:
+def _within(row: Mapping[str, Any], found: JudgedPolicy, name: str, data: Table) -> dict[str, Any]:
     """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
     within, units = cost_range(data), found.terms.units(name)
     unseen = unseen_errors(units.error_costs(name), units.tally(name).weight, within)
@@ -348,7 +350,7 @@ def _within(row: Mapping[str, Any], found: Judged, name: str, data: Table) -> di
     return changed | {"warning": ",".join(name for name in names if name)}
 
 
-def convergence(found: Judged, sizes: list[int], streams: Streams) -> pd.DataFrame:
+def convergence(found: JudgedPolicy, sizes: list[int], streams: Streams) -> pd.DataFrame:
     """Estimates on growing random subsets of the rows, nuisances kept."""
     terms, n, names = found.terms, found.terms.rows, found.names
     cuts = sorted({size for size in sizes if size < n} | {n})
@@ -371,7 +373,7 @@ def _first_terms(each: Sequence[TermBlocks], names: Sequence[str]) -> Iterator[l
         yield [one.first(name, number) for one, name in zip(each, names, strict=True)]
 
 
-def frequencies(found: Judged, data: Table) -> pd.DataFrame:
+def frequencies(found: JudgedPolicy, data: Table) -> pd.DataFrame:
     """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
     frames = []
     for name in found.names:

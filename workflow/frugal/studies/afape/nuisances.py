@@ -80,7 +80,7 @@ def fit_nuisances_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class NuisanceTables:
     """What is fitted for some records: their tables, and the curves that judge the fit."""
 
     propensities: pd.DataFrame
@@ -94,7 +94,7 @@ def tell(
     policies: Mapping[str, Policy],
     fold: np.ndarray,
     rng: np.random.Generator,
-) -> Told:
+) -> NuisanceTables:
     """Everything that is fitted, as tables of some rows.
 
     Args:
@@ -134,7 +134,7 @@ def tell(
                 | {"lacks": lacks}
             )
         )
-    return Told(
+    return NuisanceTables(
         _propensities(records, factors, law).assign(row_id=records.data.row_id),
         pd.concat(frames, ignore_index=True),
         _curves(records, factors, law, afa, by_policy),
@@ -255,7 +255,7 @@ def _surely_complete(records: Records, agent: str) -> np.ndarray:
     return known.all(axis=1) & records.s_observed
 
 
-def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> Told:
+def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> NuisanceTables:
     """The same tables where the graph does not identify the propensity: NaN, and no curve."""
     names = ["propensity", "s_propensity", "pattern_propensity"]
     nan = dict.fromkeys([*names, *panel_columns("factor", records.data)], np.nan)
@@ -274,7 +274,9 @@ def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> Told:
         )
         for agent, played in records.played.items()
     ]
-    return Told(pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {})
+    return NuisanceTables(
+        pd.DataFrame({"row_id": row_id} | nan), pd.concat(per_agent, ignore_index=True), {}
+    )
 
 
 class Quality:

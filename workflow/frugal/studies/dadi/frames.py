@@ -24,7 +24,7 @@ PRETRAINED = "pretrained."  # prefix of the networks that all learners started f
 
 
 @runtime_checkable
-class Checkpoint(Protocol):
+class SavedState(Protocol):
     """What a killed run takes up again; kept by whoever runs the stage."""
 
     def load(self) -> dict[str, np.ndarray] | None:

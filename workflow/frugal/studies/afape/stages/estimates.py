@@ -36,7 +36,7 @@ from frugal.results.replacing import Growing
 from frugal.studies.afape.hidden_causes import Shifted, tipped, tipping
 from frugal.studies.afape.judging import (
     Fits,
-    Judged,
+    JudgedPolicy,
     compared,
     convergence,
     divides,
@@ -49,8 +49,8 @@ from frugal.studies.afape.judging import (
 from frugal.studies.afape.nuisances import (
     OWN,
     Nuisances,
+    NuisanceTables,
     Quality,
-    Told,
     fit_nuisances_of,
     nothing_fitted,
     tell,
@@ -214,7 +214,7 @@ class _Seed:
 
     def tell(
         self, given: _Given, number: int, policies: Mapping[str, Policy], streams: Streams
-    ) -> Told:
+    ) -> NuisanceTables:
         """What is fitted for the test rows of a block."""
         start, stop = self.starts[number : number + 2]
         records = given.at(self.seed, TEST, np.arange(start, stop))
@@ -356,7 +356,7 @@ class _Judging:
             for name, frame in tables.items()
         }
 
-    def _keep(self, judged: Judged, rows: Mapping[str, Any], shifted: Shifted) -> None:
+    def _keep(self, judged: JudgedPolicy, rows: Mapping[str, Any], shifted: Shifted) -> None:
         """Keep what pairs with these estimates are compared by, of those that are `ok`."""
         for name, row in rows.items():
             if row["status"] != OK:
@@ -367,7 +367,7 @@ class _Judging:
                 drawn = judged.completed.tally(method).estimate
                 self._kept.put(("draws", judged.seed, name, self._agent), drawn)
 
-    def _by_group(self, judged: Judged) -> pd.DataFrame:
+    def _by_group(self, judged: JudgedPolicy) -> pd.DataFrame:
         """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
         cases, seed = self._cases, judged.seed
         rng = self._streams.generator("groups", seed)
@@ -387,7 +387,7 @@ class _Judging:
         return pd.concat(found[1:] or found, ignore_index=True)
 
     def _groups_of(
-        self, judged: Judged, at: int, apart: Mapping[str, GroupTerms]
+        self, judged: JudgedPolicy, at: int, apart: Mapping[str, GroupTerms]
     ) -> dict[str, np.ndarray]:
         """Hand a block to the groups of each estimator; sums on the full table, if it is known."""
         cases, data = self._cases, self._cases.data(at)

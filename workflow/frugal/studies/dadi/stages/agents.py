@@ -29,8 +29,8 @@ from frugal.judge.set_adversary import LEARNERS, adversary_score, fit_set_networ
 from frugal.learn.trees import TreeEnsemble, classifier_of
 from frugal.studies.dadi.frames import (
     PRETRAINED,
-    Checkpoint,
     Fold,
+    SavedState,
     acquired_sets,
     agents_of,
     decision_cut,
@@ -48,7 +48,7 @@ def train_dadi(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    checkpoint: Checkpoint,
+    checkpoint: SavedState,
 ) -> dict[str, Any]:
     """Train all learners of a fold in lock-step; a killed run goes on from its checkpoint."""
     training = DadiSettings.of(settings["training"])
