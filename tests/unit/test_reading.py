@@ -184,8 +184,8 @@ def test_blanks_are_those_of_python():
 def _column(tmp_path, cells: list[str]) -> RawTable:
     path = tmp_path / "f"
     path.write_text("x\ty\n" + "".join(f"{c}\t1\n" for c in cells), encoding="utf-8")
-    cells, line = parse_file(path, _form(separator="\t", strip=False), source="f")
-    return RawTable(cells, np.full(len(cells), "f"), line, np.full(len(cells), ""))
+    read, line = parse_file(path, _form(separator="\t", strip=False), source="f")
+    return RawTable(read, np.full(len(read), "f"), line, np.full(len(read), ""))
 
 
 def _bits(values) -> list[bytes]:

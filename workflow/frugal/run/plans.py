@@ -134,10 +134,14 @@ def load_costs(path: Path) -> Costs:
         stage: [_measured(row, entry["by"], f"{path}: a job of {stage}") for row in entry["jobs"]]
         for stage, entry in document["stages"].items()
     }
+    start, unmeasured = (
+        {n: float(document[key][n]) for n in AMOUNTS} for key in ("start", "unmeasured")
+    )
     return Costs(
         stages,
         frozenset(name for name, entry in document["stages"].items() if entry.get("blocks")),
-        *({n: float(document[key][n]) for n in AMOUNTS} for key in ("start", "unmeasured")),
+        start,
+        unmeasured,
         document["rows"],
         document["measured_on"],
     )
