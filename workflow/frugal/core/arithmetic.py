@@ -3,7 +3,7 @@
 Numerical libraries choose their kernels by the processor; other kernels sum in another order, and
 training amplifies that rounding. Each variable below is read when its library is loaded, glibc's
 before Python starts, so a process that lacks them begins again with them, before it has imported
-anything. docs/how-to/arithmetic.md says what was measured. Stages never import this: a digest
+anything. docs/how-to/arithmetic.md lists the measurements. Stages never import this: a digest
 covers it where portable arithmetic is asked for, and nowhere else.
 """
 
@@ -74,14 +74,14 @@ def _replace_functions() -> None:
     library = torch.library.Library("aten", "IMPL")
     _kept.append(library)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch tells that a kernel is replaced, as it is meant
+        warnings.simplefilter("ignore")  # torch warns that a kernel is replaced, which is intended
         for name, numpys in FUNCTIONS.items():
             for overload, kernel in _kernels(getattr(np, numpys)).items():
                 library.impl(name + overload, kernel, "CPU", allow_override=True)
 
 
 def _kernels(function: "np.ufunc") -> dict[str, Callable[..., Any]]:
-    """What PyTorch calls for a new result, in place, and into a given tensor."""
+    """Kernel that PyTorch calls for a new result, in place, and into a given tensor."""
     import numpy as np
     import torch
 
@@ -146,7 +146,7 @@ def is_pinned() -> bool:
 
 
 def asks_for_portable(words: list[str]) -> bool:
-    """Whether a command line says `--arithmetic portable`."""
+    """Whether a command line contains `--arithmetic portable`."""
     return FULL_NAME in words or ("--arithmetic", PORTABLE) in pairwise(words)
 
 
@@ -157,7 +157,7 @@ def begin_pinned(words: list[str]) -> None:
         words: of the command line.
 
     Raises:
-        ConfigError: this CPU lacks what portable arithmetic stands on.
+        ConfigError: this CPU lacks an instruction set that portable arithmetic needs.
     """
     if is_pinned():
         from frugal.core.arithmetic import correct_torch_when_loaded

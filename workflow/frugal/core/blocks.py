@@ -30,7 +30,7 @@ _ON = "on"  # to the last row
 
 @dataclass(frozen=True)
 class Portion:
-    """What one job is to do.
+    """Rows and seeds that one job processes.
 
     Attributes:
         seeds: of the scenario; None: all.
@@ -42,7 +42,7 @@ class Portion:
 
     @classmethod
     def of(cls, wildcards: Mapping[str, str]) -> "Portion":
-        """What a job's wildcards name.
+        """Portion named by a job's wildcards.
 
         Raises:
             ConfigError: a name is none of a portion.
@@ -83,7 +83,7 @@ def whole(wildcards: Mapping[str, str]) -> dict[str, str]:
 
 
 def keys_of(wildcards: Mapping[str, str]) -> dict[str, str]:
-    """What tells a job apart, from a rule's wildcards, where a portion is `/seeds=0-9` or empty."""
+    """Identity of a job, from a rule's wildcards, where a portion is `/seeds=0-9` or empty."""
     return {
         key: value.removeprefix(f"/{key}=")
         for key, value in wildcards.items()

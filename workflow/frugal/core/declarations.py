@@ -1,8 +1,8 @@
-"""Declarations: what a thing of the project is, said once, in the file that holds it.
+"""Declarations: each component of the project, described once, in its own file.
 
 A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`. A folder of them
 is open: a new file in it is found, and no list names it; so is a module that holds several. What a
-config may say of them stands in literal arguments of the calls and is read without importing, as
+config may set is in literal arguments of the calls and is read without importing, as
 the workflow's first step must be fast; the object itself comes by import, when it is asked for.
 """
 
@@ -113,7 +113,7 @@ def load_all(package: str, of: str) -> dict[str, Any]:
 
 
 def load_literals(package: str, of: str) -> dict[str, Mapping[str, Any]]:
-    """What every declaration of a folder says in literals, by name; nothing is imported for it.
+    """Literal arguments of every declaration of a folder, by name, read without importing.
 
     The digest of a job's code covers these literals, and of the folder nothing else.
     """

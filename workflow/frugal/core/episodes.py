@@ -1,4 +1,4 @@
-"""The policy interface, and finished episodes: decisions and outcomes, whatever made them."""
+"""The policy interface, and finished episodes: decisions and outcomes of any method."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 @dataclass(frozen=True, eq=False)
 class Traits:
-    """What a policy promises, and what more it can answer; the defaults promise nothing.
+    """Guarantees of a policy and its optional methods; by default none.
 
     Attributes:
         reads_values: False: it ignores feature values, is shown NaN only, and its probabilities are
@@ -26,7 +26,7 @@ class Traits:
         believe: class probabilities at states in which it may still go on, of the arguments of
             `predict`; None: those of `predict`.
         threshold: probability of class 1 from which each member predicts it. (K,)
-        terminal_probability: probability of ending with exactly the target, whatever the values, of
+        terminal_probability: probability of ending with exactly the target, for all values, of
             `(available, target)`, both (n, a); for wide tables. (n,)
         mean_terminal_probability: mean of that over panels that are there by independent chance,
             and its largest value, of `(target, needed, present)`.
@@ -61,7 +61,7 @@ class Policy(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What it promises, and what more it can answer."""
+        """Guarantees of the policy and its optional methods."""
         ...
 
     def action_probabilities(
@@ -118,7 +118,7 @@ class ReadingPolicy(Policy, Protocol):
     def read(
         self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
     ) -> Float32[np.ndarray, "m w"]:
-        """What its members read of m states. (m, w)"""
+        """Inputs of its members at m states. (m, w)"""
         ...
 
     def decide(

@@ -15,7 +15,7 @@ LONGEST_CELL = 60  # characters
 
 
 class FrugalError(ValueError):
-    """Base of every refusal; its text is shown to the user as it stands."""
+    """Base of every refusal; its text is shown to the user unchanged."""
 
 
 class ConfigError(FrugalError):

@@ -1,7 +1,7 @@
-"""What a policy must know of a table to act on it: columns, panels and classes; and its bundle.
+"""Layout of a table that a policy acts on (columns, panels, classes), and a policy's bundle.
 
-A bundle is what training leaves of an agent: named arrays, and a header that says of which kind it
-is and which table it was made for. It holds no values of units and no way to decide.
+A bundle is what training stores of an agent: named arrays, and a header that names its kind
+and the table it was made for. It holds no values of units and no way to decide.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ class Layout:
             what: that something, as the sentence names it.
 
         Raises:
-            DataError: panels, columns (so levels, too) or classes differ; the sentence says where.
+            DataError: panels, columns (so levels, too) or classes differ; the message names it.
         """
         other = Layout.of(table)
         pairs = (

@@ -53,7 +53,7 @@ def readable(path: Path) -> Iterator[None]:
         raise DataError(_said(path, error)) from error
     except Exception as error:
         foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
-        # what a Parquet file says of itself for pandas can end in any error of Python's own
+        # invalid pandas metadata in a Parquet file can raise any built-in exception
         foreign |= path.suffix == ".parquet" and not isinstance(error, MemoryError)
         if path.suffix == ".safetensors" and isinstance(error, TypeError | AttributeError):
             reason = "it holds numbers of a type that NumPy lacks, such as bfloat16"
@@ -154,7 +154,7 @@ class StoredRows:
             last = bisect_right(self._ends, max(stop - 1, start))
             groups = list(range(first, min(last + 1, len(self._ends))))
             if not groups and self._ends:
-                groups = [0]  # no row, but all that is said of the columns
+                groups = [0]  # no row, but all metadata of the columns
             before = self._ends[groups[0] - 1] if groups and groups[0] else 0
             found = self._groups(groups, wanted).slice(start - before, max(stop - start, 0))
             return found.to_pandas()
@@ -248,7 +248,7 @@ def rows_where(
 
 
 def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:
-    """Where each block's rows stand in a table that lists every unit of a block equally often.
+    """Positions of each block's rows in a table that lists every unit of a block equally often.
 
     Args:
         table: block after block.
@@ -273,7 +273,7 @@ def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Tables told apart by the `key=value` folders of their paths.
+    """Tables identified by the `key=value` folders of their paths.
 
     A stage that annotates an input with this holds one table in memory, not all.
 
@@ -323,7 +323,7 @@ class Partitions:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a block of a column stands."""
+    """Position of a block of a column."""
 
     start: int
     shape: tuple[int, ...]

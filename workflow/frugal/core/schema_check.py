@@ -21,7 +21,7 @@ _PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab be
 _LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
 _LONGEST_NAME = 80  # characters of one name in a list
 
-# What a pattern of a schema asks for, in words.
+# Description of each pattern of a schema.
 FORMS = {
     "^[0-9]+$": "a whole number",
     "^[0-9]+([.][0-9]+)?$": "a number from 0 on, as in 12.5",
@@ -145,7 +145,7 @@ def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, b
 def asked_file(path: str | Path, base: Path) -> Path | None:
     """The file that a command names, from the working folder or from another; None if neither is.
 
-    A name that no file can have, too long, say, is no file either.
+    A name that no file can have (too long, for example) counts as no file.
     """
     return next((p for p in (Path(path), base / path) if os.path.isfile(p)), None)
 
@@ -221,7 +221,7 @@ def require_unique_names(names: Sequence[object], source: object) -> None:
 
 
 def columns_listed(names: Iterable[object]) -> str:
-    """The columns of a file in words; none where a number among them tells of a record instead."""
+    """The columns of a file in words; empty where a number among them indicates a record."""
     texts = [str(name) for name in names]
     if is_private():
         return "its columns are not shown (--private)"
@@ -254,7 +254,7 @@ def _sentence(error: Any) -> str:
 
 
 def _sentence_of_branches(error: Any) -> str:
-    """What is wrong with the branch that was meant: the one whose kind fits, else the nearest."""
+    """Violation of the intended branch: the one whose type fits, else the nearest."""
     branches: dict[Any, list[Any]] = {}
     for one in error.context or ():
         branches.setdefault(one.schema_path[0], []).append(one)
@@ -291,14 +291,14 @@ def _sentence_of_values(error: Any, branches: Iterable[Any]) -> str:
 
 
 def _is_other_type(error: Any) -> bool:
-    """The branch is for another type altogether: a mapping was meant, and it allows null, say."""
+    """Whether the branch is for another type, such as null where a mapping was intended."""
     return error.validator == "type" and not error.path
 
 
 def _rule_sentence(
     validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
 ) -> str:
-    # of a whole file only its kind: a table of persons may stand where a YAML is meant
+    # of a whole file only its type: it may be a table of personal data instead of a YAML
     value = _kind(found) if key == "top level" else shown(found)
     at = "at top level" if key == "top level" else f"under {key!r}"
     match validator:
@@ -342,7 +342,7 @@ def _rule_sentence(
 
 
 def _kind(found: Any) -> str:
-    """What a document is, in words."""
+    """Description of a document's type."""
     kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
     kind = next((name for of, name in kinds.items() if isinstance(found, of)), "number")
     return _TYPE_NAMES[kind]
@@ -361,7 +361,7 @@ def shown(found: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
 
 
 def _bare_word(found: object, names: Iterable[str]) -> str:
-    """What to do where a text was meant and YAML reads true or false."""
+    """Remedy where text was intended and YAML reads true or false."""
     if not isinstance(found, bool) or "string" not in names:
         return ""
     return "; YAML reads yes, no, on and off as true or false: write the text in quotes"

@@ -1,4 +1,4 @@
-"""What a model read from a file must be, before it is used: names, types, shapes and ranges.
+"""Requirements on a model read from a file: names, types, shapes and ranges of its arrays.
 
 A file may have been edited, cut or made by another program; compiled loops trust what they get. A
 model declares its arrays once, as `Array`s by name, and `Stored.require` refuses all else in one
@@ -120,7 +120,7 @@ class StoredArrays(dict[str, np.ndarray]):
 
     Attributes:
         source: path of the file, for sentences.
-        header: what the file says of itself; None where it says nothing.
+        header: the file's own metadata; None where it has none.
     """
 
     def __init__(
@@ -156,11 +156,11 @@ def _source(arrays: Mapping[str, np.ndarray]) -> str:
 
 @dataclass(frozen=True)
 class Array:
-    """What one stored array must be.
+    """Requirements on one stored array.
 
     Attributes:
         dtype: name of its NumPy type; or names, where several are allowed.
-        shape: of each axis its size: a number, or a letter that stands for one size everywhere.
+        shape: of each axis its size: a number, or a letter that denotes the same size everywhere.
         low: smallest entry; −LARGEST for floats that may be anything finite.
         high: largest entry.
         above: entries are larger than this number.
@@ -206,11 +206,11 @@ class Stored:
 
         Args:
             expected: by name.
-            empty: letters that may stand for 0; all others are at least 1.
+            empty: letters whose size may be 0; all others are at least 1.
             sizes: letters whose size is known.
 
         Returns:
-            The size that each letter stands for.
+            Size denoted by each letter.
 
         Raises:
             DataError: names the first array that is not as expected, what it is, what is allowed.

@@ -13,7 +13,7 @@ class Streams:
     """Independent generators derived from (root seed, stage, wildcards, keys).
 
     The same name always gives the same stream, and no stream depends on how many others are used:
-    seed 3 of a study is the same whether seeds 0, 1, 2 run beside it or not.
+    seed 3 of a study is the same whether seeds 0, 1, 2 run in the same study or not.
 
     Attributes:
         root: the config's root seed.

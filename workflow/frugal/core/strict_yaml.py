@@ -1,6 +1,6 @@
 """Strict YAML: no text can hurt who reads it, and what would surprise its writer is an error.
 
-Stands alone, on PyYAML and the standard library: Snakemake's logger loads this file by its path,
+Depends on PyYAML and the standard library only: Snakemake's logger loads this file by its path,
 before anything else of the package is there. Knows nothing of what the keys mean.
 """
 
@@ -47,11 +47,11 @@ def text_of(path: Path) -> str:
 
 
 def parse_yaml(text: str) -> Any:
-    """What a YAML text holds: mappings, lists, texts, numbers, true, false and null.
+    """Content of a YAML text: mappings, lists, texts, numbers, true, false and null.
 
     Raises:
         StrictYamlError: it is not YAML, writes a key twice, or holds what is refused: more than
-            `MOST_LEVELS` levels, aliases that stand for more than `MOST_ALIASED` values, tags,
+            `MOST_LEVELS` levels, aliases that expand to more than `MOST_ALIASED` values, tags,
             keys that are lists, dates, numbers to the base 60 or with a leading zero.
     """
     try:
@@ -67,7 +67,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def parse_config(text: str) -> Any:
-    """What a config file holds, which may be JSON or YAML, as Snakemake reads it: JSON first.
+    """Content of a config file, which may be JSON or YAML, as Snakemake reads it: JSON first.
 
     Raises:
         StrictYamlError: it is neither, or holds what `parse_yaml` refuses.
@@ -79,7 +79,7 @@ def parse_config(text: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """What a JSON text holds.
+    """Content of a JSON text.
 
     Raises:
         ValueError: it is no JSON.
@@ -110,7 +110,7 @@ def require_word(text: str) -> None:
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """What a config file holds; nothing in it is run.
+    """Content of a config file; nothing in it is executed.
 
     Raises:
         StrictYamlError: with the file's name: it is not there, is no JSON or YAML as `parse_yaml`
@@ -150,7 +150,7 @@ class _RefusedError(yaml.MarkedYAMLError):
 class _StrictLoader(yaml.SafeLoader):
     """Safe YAML that counts levels and aliases, and refuses what is read otherwise than it looks.
 
-    `_written` values stand in the text so far, `_counted` with every alias spelt out.
+    `_written` values are in the text so far, `_counted` with every alias spelt out.
     """
 
     def __init__(self, stream: str) -> None:

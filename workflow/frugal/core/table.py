@@ -165,8 +165,8 @@ def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
     with c_j the distinct rows that agree with it in all columns but j, and f_j the share of
     distinct rows with its value there. Below 0.05 it is a copy, if there are more such rows than
     three times those expected. So of rows that lack all panels and have few other values, none is
-    a copy. A gap is no value: its column is not looked at. Of columns that say the same in other
-    words one counts.
+    a copy. Columns are compared only where values are observed. Of columns with equivalent
+    content one counts.
 
     Args:
         cells: NaN where there is no value.
@@ -188,7 +188,7 @@ def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
         chance = others.map(others[~found].value_counts()) * count[coded[name]] / count.sum()
         expected = np.where(cells[name].isna(), expected, np.minimum(expected, chance))
     rare = expected < BY_CHANCE
-    by_chance = expected[rare & ~found].sum() / 2  # of two alike the first is no copy
+    by_chance = expected[rare & ~found].sum() / 2  # of two equal rows the first is no copy
     found &= rare
     return found if found.sum() > 3 * by_chance else np.zeros_like(found)
 
@@ -208,7 +208,7 @@ class Belonging:
     """Group and cluster of n rows.
 
     Attributes:
-        group: index into `names`; None where the data set tells no groups apart. (n,)
+        group: index into `names`; None where the data set defines no groups. (n,)
         names: of the groups.
         cluster: number of the rows' cluster; None: each row is its own cluster. (n,)
     """

@@ -40,13 +40,13 @@ def set_codes(acquired: Bool[np.ndarray, "m a"]) -> Int[np.ndarray, " m"]:
 
 
 def sets_of(codes: Int[np.ndarray, " m"], a: int) -> Bool[np.ndarray, "m a"]:
-    """The sets that the codes stand for; inverse of `set_codes`. (m, a)"""
+    """Sets of the given codes; inverse of `set_codes`. (m, a)"""
     octets = codes.astype("<i8")[:, None].view(np.uint8)
     return np.unpackbits(octets, axis=1, count=a, bitorder="little").view(np.bool_)
 
 
 def set_keys(acquired: Bool[np.ndarray, "m a"]) -> Shaped[np.ndarray, " m"]:
-    """What names each set, of any number of panels: its code, else its octets as a string. (m,)"""
+    """Key of each set, for any number of panels: its code, else its octets as a string. (m,)"""
     if acquired.shape[1] <= MOST_ACTIONS:
         return set_codes(acquired)
     packed = packed_sets(acquired)
@@ -65,11 +65,11 @@ def unpacked_sets(packed: UInt8[np.ndarray, "*m w"], a: int) -> Bool[np.ndarray,
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """The different ones among n sets, as `np.unique` tells them, rows being compared.
+    """Distinct sets among n, as `np.unique` over rows returns them.
 
     Attributes:
         sets: in ascending order, the first panel first. (u, a)
-        first: where each stands first. (u,)
+        first: index of its first row. (u,)
         which: number of each row's set. (n,)
         count: rows with each set. (u,)
     """
@@ -81,7 +81,7 @@ class Distinct:
 
 
 def distinct_sets(acquired: Bool[np.ndarray, "n a"]) -> Distinct:
-    """What `np.unique(acquired, axis=0)` tells, some twenty times as fast: by packed bits."""
+    """Result of `np.unique(acquired, axis=0)`, about 20 times as fast, from packed bits."""
     n, a = acquired.shape
     if not a or not n:
         which = np.zeros(n, dtype=np.int64)
@@ -222,7 +222,7 @@ class World:
     def visible(
         self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
     ) -> Float[np.ndarray, "m d"]:
-        """What m states show: values, NaN where they are hidden or the table has none. (m, d)"""
+        """Values observed at m states, NaN where they are hidden or the table has none. (m, d)"""
         return np.where(self.known(acquired), self.values[row], np.nan)
 
     def _computed(self, acquired: Bool[np.ndarray, "m a"]) -> Bool[np.ndarray, "m d"]:

@@ -1,6 +1,6 @@
 """How new cases are read: a document made from the description and the table of a policy.
 
-It is made once and kept beside the policy, so that nothing else is needed later. Knows no policy
+It is made once and kept next to the policy, so that nothing else is needed later. Knows no policy
 and no costs.
 """
 

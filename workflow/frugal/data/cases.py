@@ -1,7 +1,7 @@
 """New cases, read as the table of a policy was read; an empty cell is not acquired yet.
 
-A document says how (`frugal.data.case_document`); files are opened as `frugal init` opens them.
-Knows no policy and no costs.
+A document describes how (`frugal.data.case_document`); files are opened as `frugal init` opens
+them. Knows no policy and no costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -157,7 +157,7 @@ def _cells(
 
 
 def _separator(path: Path, features: Sequence[str]) -> str:
-    """What splits the first line into most of the columns."""
+    """Separator that splits the first line into most of the columns."""
     try:
         text = unpacked_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -234,7 +234,7 @@ def _typed(
             typed[column.name][blank] = None
             empty[column.name] = blank
     for column in columns:
-        if column.name in empty:  # a panel that tells something else was asked for this, too
+        if column.name in empty:  # a panel with another value was requested for this, too
             asked = empty[column.name] & _opened(column.name, document, typed)
             typed[column.name][asked] = column.missing_level
     if document["missing_values"] != "partial":

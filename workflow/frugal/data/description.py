@@ -1,4 +1,4 @@
-"""What a data set is, read from its YAML: source, columns, panels and costs, label, split.
+"""Description of a data set, read from its YAML: source, columns, panels and costs, label, split.
 
 Which class or group a raw value means, by its text or by the range its number is in, is `Classes`.
 Serves every study. Must not read the data themselves, and imports no table library, so that a
@@ -80,7 +80,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Classes:
-    """Names of classes in order, and how a raw value tells them apart.
+    """Names of classes in order, and how a raw value is mapped to them.
 
     Attributes:
         column: raw column.
@@ -154,10 +154,10 @@ class Description:
         missing_values: `induced` (the table is complete), `own` (its gaps are the missingness, by
             whole panels) or `partial` (a panel can be had where one of its columns is known).
         sensitive: protected attribute by name alone, or None.
-        groups: of the protected attribute, where the YAML tells two of them apart, or None.
-        told_apart: groups that policies are judged in: told apart by a rule, or the values of a
+        groups: of the protected attribute, where the YAML defines two of them, or None.
+        told_apart: groups that policies are judged in: defined by a rule, or the values of a
             column; None for none.
-        cluster: column whose values tell which rows belong together, or None.
+        cluster: column whose values identify rows that belong together, or None.
     """
 
     path: Path
@@ -182,7 +182,7 @@ class Description:
 
     @property
     def apart_columns(self) -> set[str]:
-        """Raw columns or features by which rows are told apart or belong together."""
+        """Raw columns or features by which rows are identified or grouped."""
         apart = self.told_apart
         named = {apart.column if isinstance(apart, Classes) else apart, self.cluster}
         return {name for name in named if name is not None}
@@ -222,7 +222,7 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
 
     Args:
         path: of the YAML.
-        instead: what stands for some of its keys.
+        instead: replacements of some of its keys.
 
     Raises:
         ConfigError: the file is missing, not YAML, has an unknown key (the sentence names the

@@ -1,6 +1,6 @@
 """Files from their publishers, held to a size, a time and a digest while they arrive.
 
-What arrives is in memory only: whatever ends the program, no wrong bytes are left on the disk.
+What arrives is in memory only: however the program ends, no wrong bytes are left on the disk.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from frugal.core.errors import DataError
 from frugal.core.schema_check import printable
 from frugal.data.raw import verify_content
 
-LARGEST_BYTES = 1_000_000_000  # of a file whose description says no number: it is held in memory
+LARGEST_BYTES = 1_000_000_000  # of a file whose description gives no size: it is held in memory
 _CHUNK_BYTES = 1 << 20
 _SCHEMES = ("http", "https")
 
@@ -49,7 +49,7 @@ def downloaded_bytes(
     expected_content_sha256: str | None = None,
     expected_bytes: int | None = None,
 ) -> bytes:
-    """What a publisher sends, once its size and its digests are right.
+    """Bytes of a publisher's file, after its size and digests are verified.
 
     Args:
         url: address of the file.
@@ -61,7 +61,7 @@ def downloaded_bytes(
 
     Raises:
         DataError: the publisher cannot be reached, is too slow, sends too much, or sends other
-            bytes (an error page, say). Reading stops at the first byte too many.
+            bytes (an error page, for example). Reading stops at the first byte too many.
     """
     shown = printable(url, at_most=150) or "''"
     try:

@@ -24,12 +24,12 @@ _WHOLE = re.compile(r"([+-]?\d+)[.,]0")
 
 
 def spelling(text: str) -> str:
-    """What texts share that differ by blanks, capitals or how letters are composed only."""
+    """Normal form of a text, without differences in blanks, case and Unicode composition."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
-    """Raw texts under the names of their levels, with the level that stands for missing. (n,)
+    """Raw texts under the names of their levels, with the level that denotes a missing value. (n,)
 
     A whole number with decimals, as a column with gaps may be written, is the one without: 1.0 is
     the level 1.
@@ -77,7 +77,7 @@ def coded_cells(
     Args:
         values: NaN where there is none, and then all over. (n,)
         codes: numbers that are no quantities. (c,)
-        instead: the number that stands where a code stood.
+        instead: the number that replaces a code.
     """
     is_code = values[:, None] == codes  # NaN equals none
     cleaned = np.where(is_code.any(axis=1), instead, values)
@@ -148,7 +148,7 @@ class TypedColumns:
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """What is said of the encoded columns of one feature: their names and units, whether they are a
+    """Metadata of the encoded columns of one feature: their names and units, whether they are a
     one-hot code, and how often each special value was found.
     """
 

@@ -44,7 +44,7 @@ class Encoded:
         label: class index. (n,)
         kept: True for raw records that became rows. (records,)
         units: encoded column → unit.
-        sensitive: group of each row, 0 or 1; None where the description tells no groups apart. (n,)
+        sensitive: group of each row, 0 or 1; None where the description defines no groups. (n,)
         report: rows read, dropped and why, codes found, costs drawn, share per class, gaps.
     """
 
@@ -204,7 +204,7 @@ def class_index(
     """Class of each kept record, by the text or the number of its column. (n,)
 
     Raises:
-        DataError: a record belongs to none; which, and what stands there.
+        DataError: a record belongs to none; the message names it and its value.
     """
     missing = tuple(missing)
     owner = key.split(".")[0]
@@ -313,7 +313,7 @@ def spelled_alike(names: Iterable[str]) -> tuple[str, str] | None:
 def _encode_column(
     raw: RawTable, rows: np.ndarray, values: np.ndarray, column: Column
 ) -> tuple[EncodedColumn, Float[np.ndarray, "n c"]]:
-    """What is said of a feature's encoded columns, and the columns."""
+    """Metadata of a feature's encoded columns, and the columns."""
     if is_absent(values).all():
         raise DataError(
             f"{raw.source[0]}: column {column.name!r} has no value in any of {len(values)} rows; "
@@ -400,7 +400,7 @@ def _panel_shares(
 def with_label(raw: RawTable, label: Label, missing: Iterable[str]) -> RawTable:
     """Raw records with the label that a rule makes as a column more; without a rule, the same.
 
-    The column holds "1" or "0", and nothing (None) where the rule cannot tell.
+    The column holds "1" or "0", and nothing (None) where the rule is undecided.
 
     Raises:
         DataError: a column is absent, or a cell that should be a number is none.

@@ -1,4 +1,4 @@
-"""What the columns of an unknown table are, guessed from their cells; every guess is reported.
+"""Types of the columns of an unknown table, guessed from their cells; guesses are reported.
 
 For `frugal init`, which writes a guess for a person to correct. No step of a study reads it. All
 questions about a column are asked of its different values, each once.
@@ -23,8 +23,8 @@ _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7
 CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
 MOST_LEVELS = 30  # of a categorical column
 MOST_CLASSES = 10
-EACH = 5  # rows that a value stands in, on average, to be judged on its own
-LEAST_ROWS = 20  # by which a column can be suspected to tell the label
+EACH = 5  # mean rows per value for values to be judged on their own
+LEAST_ROWS = 20  # for a column to be suspected of leaking the label
 NEARLY = 0.9  # share of the errors of the commonest class that a suspect spares, alone
 AGAIN = "names that stand in several rows"
 DATES = "holds dates; make a number of them, such as days since an event, if they matter"
@@ -53,7 +53,7 @@ _LOOKED_AT = 1000  # values of a column by which dates are found
 
 @dataclass
 class Guess:
-    """What a column seems to be.
+    """Guessed type of a column.
 
     Attributes:
         name: in the file.
@@ -62,9 +62,9 @@ class Guess:
         gaps: share of rows without a value.
         codes: numbers that are probably no quantities, and the share of rows with each.
         low, high: of a numeric column.
-        remarks: for the terminal and beside the column.
+        remarks: for the terminal and the line of the column.
         unit: of a numeric column.
-        recode: text → level or number that stands for it.
+        recode: text → level or number that replaces it.
         again: its values seem to name units that have several rows.
         together: number of the columns that have values in the very same rows.
     """
@@ -85,7 +85,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class TableGuess:
-    """What a table seems to be.
+    """Guessed structure of a table.
 
     Attributes:
         rows: of the file.
@@ -93,7 +93,7 @@ class TableGuess:
         columns: all but the label.
         classes: values of the label, with all their spellings, the positive one last.
         label_gaps: rows without a label.
-        clusters: columns whose values stand in several rows, and look like names of units; those
+        clusters: columns whose values occur in several rows, and look like names of units; those
             without a gap first, and then the one of most values.
         remarks: on the whole table.
         cut: number that divides the label into the classes below it and from it on; None: they are
@@ -128,7 +128,7 @@ class _Values:
 
     @classmethod
     def of(cls, name: str, code: np.ndarray, kinds: np.ndarray, style: NumberStyle) -> "_Values":
-        """Of some rows, with those values only that stand there and are a value."""
+        """The column at some rows, with only the values that occur there."""
         there = np.bincount(code[code >= 0], minlength=len(kinds)) > 0
         there &= ~np.isin(kinds, NO_VALUE)
         number = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
@@ -176,7 +176,7 @@ def guess_table(
     """Guess what the columns are.
 
     Args:
-        cells: texts as they stand in the file, blanks around them taken off.
+        cells: texts as in the file, blanks around them taken off.
         label: name of the column to predict.
         cut: number that divides the label into two classes; None where its values are classes.
         marks: keys `decimal` and `thousands` of the file's format.
@@ -308,7 +308,7 @@ def _spelling_remarks(values: _Values, spellings: Mapping[str, Sequence[int]]) -
 
 
 def _remedy(values: _Values) -> str:
-    """What to do with a label of many values."""
+    """Remedy for a label with many values."""
     if np.isfinite(values.numbers).all():
         return "--cut NUMBER makes two of them, below a number and from it on"
     return "put them together into few in a column of its own"
@@ -378,7 +378,7 @@ class _Quantities:
 
     Attributes:
         numbers: of each value; of one below a limit half of it; NaN for words.
-        unit: that stands behind them; empty for none.
+        unit: written after them; empty for none.
         limits: text of a value that is only known to be below or above, and the number for it.
         words: texts that are no number.
     """
@@ -479,7 +479,7 @@ def _numeric(values: _Values, quantities: _Quantities, gaps: float) -> Guess:
 
 
 def _codes(held: np.ndarray) -> list[float]:
-    """Which of some ascending numbers stand for something else: far from all others, and in the
+    """Which of some ascending numbers are codes: far from all others, and in the
     form of a code, or 0.
     """
     codes = []
@@ -498,7 +498,7 @@ def _codes(held: np.ndarray) -> list[float]:
 
 
 def _look_for_leak(guess: Guess, values: _Values, label: np.ndarray, classes: list[str]) -> None:
-    """Remark on a column that tells the label, by its values or by where it has any."""
+    """Remark on a column that predicts the label, by its values or its missingness."""
     known = values.observed
     of_rows = pd.Series(values.code[known], dtype=object)
     if guess.kind == "numeric":
@@ -519,7 +519,7 @@ def _look_for_leak(guess: Guess, values: _Values, label: np.ndarray, classes: li
 
 
 def _compare(guesses: Mapping[str, Guess], seen: Mapping[str, _Values]) -> None:
-    """Remark on columns that say the same, and number those that have values in the same rows."""
+    """Remark on redundant columns, and number those that have values in the same rows."""
     first: dict[bytes, str] = {}
     places: dict[bytes, int] = {}
     for name, values in seen.items():
@@ -534,13 +534,13 @@ def _compare(guesses: Mapping[str, Guess], seen: Mapping[str, _Values]) -> None:
 
 
 def label_told(values: pd.Series, label: pd.Series) -> float:
-    """Share of the rows whose label a column tells by itself; 0 where that is no suspicion.
+    """Share of the rows whose label a column alone predicts; 0 where it is no suspect.
 
-    Each value, or where there are many each range of numbers, stands for its commonest label. A
+    Each value, or where there are many each range of numbers, predicts its commonest label. A
     suspect spares nearly all errors of a guess at the commonest label of all.
 
     Returns:
-        0 too where fewer than 20 rows, or one label, could tell.
+        0 too where fewer than 20 rows, or one label, would suffice to predict.
     """
     code, kinds = pd.factorize(values.to_numpy())
     answer, labels = pd.factorize(label.to_numpy())
@@ -571,7 +571,7 @@ def told_in(share: float) -> str:
 
 
 def grouped(names: Iterable[str]) -> Mapping[str, list[str]]:
-    """Names by what stands before their first `_`, `.` or blank; alone where no other shares it."""
+    """Names by the text before their first `_`, `.` or blank; alone where no other shares it."""
     stems: dict[str, list[str]] = {}
     for name in names:
         stems.setdefault(re.split(r"[_. ]", name, maxsplit=1)[0], []).append(name)

@@ -5,7 +5,7 @@ lost. MIMIC-III needs its own permission and is never kept here; the open demo r
 Must not know panels, prices or what is learned.
 
 ASSUME: what the paper leaves open is decided so. A unit is an adult's first ICU stay. Features are
-the first values of the first 24 hours of the stay, beside age, sex, kind of admission, care unit,
+the first values of the first 24 hours of the stay, plus age, sex, kind of admission, care unit,
 chronic diseases (by the codes of the admission, which are given at its end), and whether a
 ventilator was used. `aki`: stays with creatinine on the first day and in hours 24 to 72; nobody
 is left out for what the kidneys did before. `sepsis`: antibiotic and culture close together
@@ -53,7 +53,7 @@ _VITALS = (
 
 @dataclass(frozen=True, eq=False)
 class _Day:
-    """What is known of the stays. Index of frames: icustay_id.
+    """Data of the stays. Index of frames: icustay_id.
 
     Attributes:
         stays: one row per stay.
@@ -87,7 +87,7 @@ def mimic_diagnosis(files: Mapping[str, Path], *, task: str) -> pd.DataFrame:
         One row per stay, in the order of their ids; NaN or None where nothing is known.
 
     Raises:
-        EmptyCohortError: nobody is left; the sentence says after which step.
+        EmptyCohortError: nobody is left; the message names the step.
         DataError: a file lacks a column or cannot be read.
         ConfigError: there is no such task.
     """
@@ -130,7 +130,7 @@ def _first_day(connection: duckdb.DuckDBPyConnection, stays: pd.DataFrame) -> _D
 
 
 def _features(connection: duckdb.DuckDBPyConnection, day: _Day) -> pd.DataFrame:
-    """One row per stay with all that a patient's first day tells."""
+    """One row per stay with all data of a patient's first day."""
     columns: dict[str, np.ndarray] = {
         "icustay_id": day.stays["icustay_id"].to_numpy(dtype=object),
         "age": day.stays["age"].to_numpy(dtype=np.float64),

@@ -64,7 +64,7 @@ LABS: dict[str, tuple[int, ...]] = {
     "sodium": (50983,), "potassium": (50971,), "chloride": (50902,), "bicarbonate": (50882,),
     "urea_nitrogen": (51006,), "creatinine": (50912,), "glucose": (50931,), "calcium": (50893,),
     "anion_gap": (50868,),
-    # comprehensive metabolic panel, beside these
+    # comprehensive metabolic panel, in addition to these
     "albumin": (50862,), "alkaline_phosphatase": (50863,),
     "alanine_transaminase": (50861,), "aspartate_transaminase": (50878,), "bilirubin": (50885,),
     # blood count

@@ -57,7 +57,7 @@ def open_tables(files: Mapping[str, Path]) -> duckdb.DuckDBPyConnection:
     """A connection in which each file is a view under the name of its table.
 
     Args:
-        files: any name → path; the table is told by the file's name, up to its first dot.
+        files: any name → path; the table is identified by the file's name, up to its first dot.
 
     Raises:
         DataError: a file is no table that is needed, lacks a column, or cannot be read.
@@ -179,7 +179,7 @@ def query(
     """Result of a query; `items` becomes a table of item numbers and names.
 
     Raises:
-        DataError: a cell is no number or no time where one is needed; the first words say which.
+        DataError: a cell is no number or no time where one is needed; the message begins with it.
     """
     if items is not None:
         pairs = [(item, name) for name, numbers in items.items() for item in numbers]

@@ -26,7 +26,7 @@ from frugal.data.raw_cells import SUFFIXES, number_text, parquet_cells, require_
 from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
 
 SEPARATORS = ",;\t|"
-SAMPLE = 1 << 16  # characters that tell a separator
+SAMPLE = 1 << 16  # characters from which the separator is guessed
 LINES = 50  # of them
 MOST_SKIPPED = 20  # lines above a table
 _ALIKE = 0.9  # share of lines that have as many cells as most
@@ -70,7 +70,7 @@ class Opened:
     cleaned: frozenset[str] = frozenset()
 
     def as_csv(self, place: Path, why: str) -> "Opened":
-        """The same, written anew as a plain CSV beside the YAML."""
+        """The same, written anew as a plain CSV next to the YAML."""
         form = {
             "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
             "encoding": "utf-8", **{k: self.form[k] for k in MARKS if k in self.form},
@@ -95,7 +95,7 @@ def open_table(path: Path, place: Path, header: bool | None, decimal: str | None
         decimal: mark of decimals; None: guessed.
 
     Raises:
-        DataError: it cannot be read as a table; the sentence says what to do.
+        DataError: it cannot be read as a table; the message names a remedy.
     """
     suffix = kind_of(path)
     if is_stored(path):
@@ -284,7 +284,7 @@ def _unmarked(raw: bytes) -> str:
 
 
 def _divided(text: str, path: Path) -> tuple[str, int, list[tuple[str, ...]], tuple[str, ...]]:
-    """The separator that divides most lines alike; lines above, some records, and the one above."""
+    """Best separator (most lines of equal width); lines above, records, and the line above them."""
     lines = lines_of(text[:SAMPLE])
     whole = lines[:-1] if len(text) > SAMPLE else lines
     if sum(bool(line.strip()) for line in whole) < 2:
@@ -321,7 +321,7 @@ def _records(lines: Sequence[str], separator: str) -> list[tuple[int, tuple[str,
             if any(cell.strip() for cell in cells):
                 found.append((reader.line_num, tuple(cell.strip() for cell in cells)))
     except csv.Error:
-        pass  # the reader of the table says in which line
+        pass  # the reader of the table reports the line
     return found or [(1, ("",))]
 
 
@@ -370,7 +370,7 @@ def _holds_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether a row is unlike those below it: no number where they have numbers, no text of theirs.
 
     A column speaks for names where its cells below are numbers and the first is none; against,
-    where the first is a number too; without any such column, where the first stands below again.
+    where the first is a number too; without any such column, where the first occurs below again.
     """
     below, numeric = _numeric(rows, len(first))
     if numeric:
@@ -420,7 +420,7 @@ def number_marks(
     Args:
         cells: texts.
         decimal: mark of decimals; None: guessed.
-        otherwise: what is taken where the cells do not say; None: they are points, and cells that
+        otherwise: the choice where the cells are ambiguous; None: they are points, and cells that
             leave it open are refused.
 
     Raises:
@@ -494,14 +494,14 @@ def _numbers_in(column: pd.Series) -> list[str]:
 
 
 def _larger_alone_have_points(texts: Sequence[str]) -> bool:
-    """Whether all points stand before three digits, and numbers without one have up to three."""
+    """Whether all points precede three digits, and numbers without one have up to three."""
     plain = max((len(text) for text in texts if text.isdigit()), default=0)
     pointed = [text for text in texts if "." in text] if plain == 3 else []
     return bool(pointed) and all(("either", ".") in _marks_in(text) for text in pointed)
 
 
 def _marks_in(number: str) -> set[tuple[str, str]]:
-    """What the marks in a number are: decimal, thousands, or either of both."""
+    """Roles of the marks in a number: decimal, thousands, or either of both."""
     parts = re.split(rf"([.,'’{_BLANK}])", number.lstrip("+-"))
     groups = parts[::2]
     marks = [next(key for key, alike in THOUSANDS.items() if mark in alike) for mark in parts[1::2]]
@@ -552,7 +552,7 @@ def as_texts(frame: pd.DataFrame, names_of: str = "") -> tuple[pd.DataFrame, fro
 
 
 def _text(cell: object) -> str:
-    """A cell of a frame as it would stand in a CSV."""
+    """A cell of a frame as written to a CSV."""
     if isinstance(cell, float | np.floating):
         return number_text(float(cell)) or ""
     return str(cell).strip()

@@ -1,7 +1,7 @@
 """Packed files, gzip and tar, read without writing anything to disk; digests of what they hold.
 
 A publisher's archive and a copy packed again differ in bytes, not in content: the digest of the
-content accepts both. A megabyte can be packed so that a gigabyte comes out: whatever is unpacked is
+content accepts both. A megabyte can be packed so that a gigabyte comes out: unpacked bytes are
 counted, and stops where no honest file gets. Knows nothing of records, columns or data sets.
 """
 
@@ -28,7 +28,7 @@ _CHUNK_BYTES = 1 << 20
 _PLAIN_NAME = re.compile(
     r"(?:\./)?(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*/?"
 )
-_TAR_MARK = slice(257, 262)  # b"ustar" stands there in the first header of a tar archive
+_TAR_MARK = slice(257, 262)  # b"ustar" is there in the first header of a tar archive
 _GZIP: dict[bytes, Any] = {b"\x1f\x8b": gzip.open}  # by the first two bytes
 _OPENERS = {**_GZIP, b"BZ": bz2.open, b"\xfd7": lzma.open}
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, ValueError)
@@ -138,7 +138,7 @@ def unpacked_stream(path: Path) -> io.BufferedReader:
 
 
 def unpacked_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked where its first two bytes say that it is gzipped.
+    """The content of a file, unpacked where its first two bytes are those of gzip.
 
     Raises:
         DataError: it cannot be read, is damaged, or unpacks to more than a file may.
@@ -188,7 +188,7 @@ def archive_members(
 
 
 def content_sha256_of(path: Path | str, *, largest_bytes: int, content: bytes | None = None) -> str:
-    """SHA-256 of what a packed file holds, whatever the packing.
+    """SHA-256 of the content of a packed file, for any packing.
 
     Of an archive: of the names (without folders) and digests of its files, sorted. With `content`,
     the bytes of the file, nothing is read from disk.

@@ -1,7 +1,7 @@
 """Raw records as text, and as typed columns: CSV, ARFF, and files of the Adult kind.
 
 Every cell stays text until its column's type is known, so that an error names the line and what
-stands there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as frames of numbers.
+is there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as frames of numbers.
 Knows no panel, no cost and no split.
 """
 
@@ -39,7 +39,7 @@ THOUSANDS = {",": ",", ".": ".", "'": "'’", " ": " \u00a0\u202f"}
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """Records as they stand in the source. Shapes: n records.
+    """Records as in the source. Shapes: n records.
 
     Attributes:
         frame: one column per raw column; text, or numbers where the source is not a file of text.
@@ -59,7 +59,7 @@ class RawTable:
         return len(self.frame)
 
     def place(self, row: int) -> str:
-        """Where a record stands, for error sentences."""
+        """Position of a record, for error messages."""
         return f"{self.source[row]}, line {self.line[row]}"
 
 
@@ -127,7 +127,7 @@ def _stacked(tables: Sequence[RawTable]) -> RawTable:
 def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
     """The records of the first table with the columns that the others have for the same key.
 
-    A record that another table lacks has no values there. Of a column that stands in two tables,
+    A record that another table lacks has no values there. Of a column that two tables have,
     the first counts.
 
     Raises:
@@ -155,7 +155,7 @@ def _by_key(table: RawTable, key: str) -> pd.DataFrame:
 
 
 def read_file(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
-    """Cells of one file as they stand there, and the line of each record."""
+    """Cells of one file unchanged, and the line of each record."""
     if form.kind not in ("xpt", "parquet"):
         return parse_file(path, form, source=source)
     cells = (
@@ -165,7 +165,7 @@ def read_file(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarr
 
 
 def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:
-    """A raw column as numbers; NaN where it holds a text that stands for missing. (n,)
+    """A raw column as numbers; NaN where it holds a text that denotes a missing value. (n,)
 
     Raises:
         DataError: the column is not there, or a cell is no finite number (which, and where).
@@ -184,9 +184,9 @@ def numbers_of(
 ) -> np.ndarray:
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
 
-    A number that stands for missing does so however it is written: -9 also as -9.0. `column` is the
-    feature that is read, if one is: its unit may stand behind a number, and its `recode` says what
-    other texts mean. `remedy` is what a sentence proposes where a cell is no number.
+    A number that denotes a missing value does so however it is written: -9 also as -9.0. `column`
+    is the feature that is read, if one is: its unit may follow a number, and its `recode` maps
+    other texts. `remedy` is what a sentence proposes where a cell is no number.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and
@@ -293,7 +293,7 @@ def _converted(texts: np.ndarray | Sequence[str | None]) -> np.ndarray:
 
 
 def _stands_for_missing(values: np.ndarray, missing: Sequence[str]) -> np.ndarray:
-    """True where a number is one that stands for missing. (n,)"""
+    """True where a number denotes a missing value. (n,)"""
     numbers = _converted(missing)
     return np.isin(values, numbers[np.isfinite(numbers)])
 
@@ -310,13 +310,13 @@ def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> N
 
 
 def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:
-    """A raw column as text; None where it holds a text that stands for missing. (n,)
+    """A raw column as text; None where it holds a text that denotes a missing value. (n,)
 
     Numbers of a source that is no text become text digit by digit: 2.0 is "2".
 
     Raises:
-        DataError: the column is not there, or a number has lost digits; `key` says which part of
-            the description names it.
+        DataError: the column is not there, or a number has lost digits; `key` is the part of
+            the description that names it.
     """
     cells, missing = _cells(raw, name, key), tuple(missing)
     if pa.types.is_floating(cells.type):

@@ -1,7 +1,7 @@
 """A data set ready for use: its table, the part and group of each row, and what was done.
 
-Which rows belong together, and to which group a row belongs, serves judgement by group and whatever
-counts rows that belong together as one.
+Which rows belong together, and to which group a row belongs, serves evaluation by group and methods
+that count rows that belong together as one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -86,7 +86,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
         rng_seed: seed of this run, zero or above.
 
     Raises:
-        DataError, ConfigError: the raw data do not hold what the description says.
+        DataError, ConfigError: the raw data do not agree with the description.
     """
     raw = read_raw(description, raw_files)
     encoded = encode(raw, description)

@@ -40,7 +40,7 @@ def locate_file(description: Description, name: str, *, data_mirror: Path | None
     """Where a raw file lies on this machine, or None if it is to be downloaded.
 
     Files of kind `download` lie in the mirror, if there is one, and else come from their publisher.
-    Files of kind `path` lie beside the description, else in the working folder, else in the mirror.
+    Files of kind `path` are next to the description, in the working folder, or in the mirror.
 
     Raises:
         ConfigError: the description has no such file.
@@ -93,7 +93,7 @@ def verify_sha256(path: Path, expected: str | None) -> str:
 def verify_content(
     path: Path | str, expected: str | None, content: bytes | None = None
 ) -> str | None:
-    """The digest of what a packed file holds, which must be the one expected, whatever the packing.
+    """Digest of the content of a packed file, for any packing; it must be the one expected.
 
     None accepts any content, and then nothing is unpacked. With `content`, the bytes of the file,
     nothing is read from disk.
@@ -129,7 +129,7 @@ def _encoded(name: str) -> str:
     """ASCII letters, digits, `.`, `_` and `-` as they are; every other byte as `+` and two digits.
 
     So is the first character of a sidecar's or a hidden file's name, and the dot before a suffix
-    that says how one of our own files is read. What is too long ends in its SHA-256.
+    that determines how one of our own files is read. What is too long ends in its SHA-256.
     """
     plain = _STRANGE.sub(lambda found: b"+%02X" % found[0][0], name.encode()).decode()
     if plain.startswith(("_", ".")):

@@ -3,7 +3,7 @@
 Text that was set aside, Parquet, SAS transport files (XPT, version 5, as NHANES is published), and
 spreadsheets as rows of texts. A reader of spreadsheets spreads a sheet out to a grid, with every
 repeated text written out: a far cell, a repetition or a long text can ask for more memory than
-there is, so that a file is measured before it is read. Knows no type that a description asks for,
+there is, so that a file is measured before it is read. Knows no type that a description names,
 no panel and no label.
 """
 
@@ -43,7 +43,7 @@ pc: Any = pyarrow.compute  # its functions are made when it is imported
 _IN_MEMORY = 1 << 24  # bytes of text; more goes to a file without a name
 _MARK = b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!"
 _RECORD_BYTES = 80
-_ZERO_BELOW = 1e-70  # IBM's smallest number is 5.4e-79, and stands for zero
+_ZERO_BELOW = 1e-70  # IBM's smallest number is 5.4e-79, and denotes zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def parquet_cells(path: Path) -> Cells:
     require_file(path)
     with readable(path):
         schema = pq.read_schema(path)
-        # texts as numbers of a dictionary: one long text could stand in every row
+        # texts as numbers of a dictionary: one long text could occur in every row
         texts = [field.name for field in schema if _is_text(field.type)]
         file = pq.ParquetFile(path, read_dictionary=texts)
         groups = [file.metadata.row_group(k) for k in range(file.num_row_groups)]
@@ -197,7 +197,7 @@ def _plain_column(column: pa.ChunkedArray, fits: Callable[[int], None]) -> pa.Ch
 
 
 def _index_columns(schema: pa.Schema) -> list[str]:
-    """Columns that were the index of a data frame, as the file says for pandas."""
+    """Columns that were the index of a data frame, by the file's pandas metadata."""
     try:
         names = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -326,7 +326,7 @@ def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
 
 
 def _sheet_text(cell: object) -> str:
-    """A cell of a sheet as it would stand in a CSV."""
+    """A cell of a sheet as written to a CSV."""
     if isinstance(cell, float):
         return number_text(cell) or ""
     if isinstance(cell, datetime.datetime):
@@ -355,7 +355,7 @@ def require_sheet_fits(path: Path) -> None:
                 require_fits(path, max(_CELL_BYTES * cells, texts), size)
     except DataError:
         raise
-    except _DAMAGED:  # or no zip: the reader says so
+    except _DAMAGED:  # or no zip: the reader reports it
         return
 
 

@@ -1,7 +1,7 @@
 """Records of a text file as columns of text cells: CSV, ARFF, and files of the Adult kind.
 
 A file is read in blocks of lines. Arrow takes a block whose lines are plainly one record each;
-Python's csv module takes any other, and says in which line an error stands. Both give the same
+Python's csv module takes any other, and reports the line of an error. Both give the same
 cells. Knows no type of a column.
 """
 
@@ -52,7 +52,7 @@ _LARGEST_BLOCK = (1 << 31) - 2  # bytes that offsets of 32 bits reach
 def parse_file(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarray]:
     """The records of one file as text cells, and the line in which each ends.
 
-    A file that is damaged or in another encoding is refused as such, whatever else is wrong.
+    A file that is damaged or in another encoding is refused as such, before any other error.
 
     Raises:
         ConfigError: the encoding is unknown.
@@ -247,7 +247,7 @@ class _Records:
     def require_none_hidden(self, width: int) -> None:
         """Refuse a record that begins with the mark of comments: one as wide as the others.
 
-        `#N/A`, say, is an error of a spreadsheet, and no comment on its record.
+        `#N/A`, for example, is an error of a spreadsheet, and no comment on its record.
         """
         lines = self.suspects.get(width - 1)
         if self._form.kind != "csv" or width < 2 or not lines:
@@ -271,7 +271,7 @@ def _plain_cells(
     Args:
         block: whole lines, ended by a line feed; the last may lack it.
         form: separator, mark of comments, and whether blanks around a cell are left out.
-        quote: what may stand around a cell.
+        quote: quotation mark around a cell.
         width: cells of a record.
         kept: positions of the columns that are asked for.
     """
@@ -331,7 +331,7 @@ def _lines_are_short(content: bytes) -> bool:
 
 
 def _quotes_are_plain(content: bytes, separator: int, quote: int) -> bool:
-    """Whether quotes stand around whole cells or twice inside one."""
+    """Whether quotes enclose whole cells or are doubled inside one."""
     text = np.frombuffer(b"\n" + content + b"\n", np.uint8)
     at = np.flatnonzero(text == quote)
     if len(at) % 2:
@@ -381,7 +381,7 @@ class _ArffReader:
 
 
 def _unquoted(text: str) -> str:
-    """What quotes of ARFF hold; the same text where none are around it."""
+    """Text within quotes of ARFF; the same text where none are around it."""
     if text[:1] not in ("'", '"') or len(text) < 2:
         return text
     inner = text[1:-1].replace(2 * text[0], text[0])

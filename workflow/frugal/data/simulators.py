@@ -21,7 +21,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.scaling import fit_scaling
 from frugal.core.table import Table
 
-GROUP, LABEL = "group", "ill"  # raw columns beside the features
+GROUP, LABEL = "group", "ill"  # raw columns other than the features
 _SCAN_POINTS = 1001  # of the threshold's logit, before refinement
 FAIR, UNFAIR = 4, 4  # features of each kind
 

@@ -77,7 +77,7 @@ def assign_clusters(
 ) -> np.ndarray:
     """As `assign_parts`, but rows of one cluster get one part. (n,)
 
-    Clusters stand in a random order, stratified by the most frequent class of each; a cluster falls
+    Clusters are in random order, stratified by the most frequent class of each; a cluster falls
     in the part in which its middle row would. So a part has more or fewer rows than asked for by
     less than a cluster; where each row is a cluster of its own, it is `assign_parts`.
 
@@ -115,7 +115,7 @@ def split_rows(
         spec: scheme, sizes and seed of the data set.
         rng_seed: seed of the run; drawn together with the data set's own.
         cluster: rows of one number get one part; None: each row is its own cluster. (n,)
-        cluster_name: column that says which rows belong together, for sentences.
+        cluster_name: column that identifies rows that belong together, for messages.
         classes: names of the classes, for sentences; none: their numbers are named.
 
     Raises:

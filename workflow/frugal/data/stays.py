@@ -38,7 +38,7 @@ class Measurements:
         stay: index of the stay. (m,)
         parameter: index of what was measured; −1 where the file gives no name. (m,)
         hour: hours after admission. (m,)
-        value: NaN where the text stands for missing. (m,)
+        value: NaN where the text denotes a missing value. (m,)
         parameters: names, sorted.
         record_id: identity of each stay. (n,)
     """
@@ -52,7 +52,7 @@ class Measurements:
 
 
 def read_stays(description: Description, paths: Mapping[str, Path]) -> RawTable:
-    """One record per stay of all archives, with the outcomes of the other files beside it.
+    """One record per stay of all archives, with the outcomes of the other files.
 
     Columns: `RecordID`; one per measurement, its first value within `format.hours`; the summaries;
     the outcomes' columns as numbers. NaN where there is no value.
@@ -95,7 +95,7 @@ def read_archive(path: Path, *, missing: tuple[str, ...], source: str) -> Measur
 
     Args:
         path: the archive.
-        missing: texts that stand for no value.
+        missing: texts that denote a missing value.
         source: name of the archive, for error sentences.
 
     Raises:
@@ -195,7 +195,7 @@ class _Lines:
         )
 
     def _coded(self, column: str) -> tuple[np.ndarray, np.ndarray]:
-        """Which text stands in each line, and the texts. ((m,), (texts,))"""
+        """Index of each line's text, and the texts. ((m,), (texts,))"""
         cells: Any = self.frame[column].cat
         return cells.codes.to_numpy(), np.array([str(t) for t in cells.categories], dtype=object)
 

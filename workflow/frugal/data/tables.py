@@ -1,4 +1,4 @@
-"""A stored table: a data frame with a catalogue beside it, and back without loss, block by block.
+"""A stored table: a data frame with a catalogue, and back without loss, block by block.
 
 The frame holds what varies by row, the catalogue (plain JSON values) what is the same for all. What
 is asked of all rows at once is two bytes a row (its part), or one column. Writes no file.
@@ -50,7 +50,7 @@ def table_to_frames(
         table: n rows.
         split: part name of each row. (n,)
         units: encoded column → unit; None leaves units out of the catalogue.
-        sensitive: group of each row, 0 or 1; None where the data set tells no groups apart. (n,)
+        sensitive: group of each row, 0 or 1; None where the data set defines no groups. (n,)
         groups: names of the two groups.
         belonging: groups that policies are judged in, and which rows belong together.
         report: how the table came about, passed on into the catalogue.
@@ -153,10 +153,10 @@ def require_catalogue(catalogue: Any) -> None:
 
 
 def require_identity(frame: pd.DataFrame, classes: int) -> None:
-    """Labels are classes, and rows are told apart.
+    """Check that labels are classes and identities are unique.
 
     Raises:
-        DataError: a label is no class, or a row_id stands twice.
+        DataError: a label is no class, or a row_id occurs twice.
     """
     for name in ("row_id", "label"):
         if frame[name].dtype.kind not in "iu":
@@ -178,7 +178,7 @@ def require_values(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     """Values are numbers, or NaN where there is none.
 
     Raises:
-        DataError: names a column in which another thing stands.
+        DataError: names a column that has another content.
     """
     for name in columns:
         if frame[name].dtype.kind not in "iufb" or np.isinf(frame[name].to_numpy()).any():
@@ -194,7 +194,7 @@ def sensitive_from_frames(
     """Group of each row, 0 or 1, and the names of the two groups.
 
     Raises:
-        DataError: the data set's YAML tells no groups apart.
+        DataError: the data set's YAML defines no groups.
     """
     if "sensitive" not in frame.columns or len(catalogue["groups"]) != 2:
         raise DataError(
@@ -307,7 +307,7 @@ class StoredTable:
         fold: number of each row's fold, in their order; without folds all 0. (n,)
 
     Raises:
-        DataError: the catalogue is none, the table lacks a column that it lists, a row_id stands
+        DataError: the catalogue is none, the table lacks a column that it lists, a row_id occurs
             twice, or a label is no class. What is wrong with a value shows when it is read.
     """
 
@@ -417,10 +417,10 @@ class StoredTable:
         return frame[name].to_numpy(dtype=np.float64)
 
     def places_of(self, others: Rows, what: str) -> list[slice]:
-        """Where each block's rows stand in a table that lists some units, block after block.
+        """Positions of each block's rows in a table that lists some units, block after block.
 
         Raises:
-            DataError: they do not stand so.
+            DataError: they are in another order.
         """
         if len(self.blocks) == 1:
             return [slice(0, len(others))]
@@ -457,18 +457,18 @@ class StoredTable:
         """Group of the protected attribute, 0 or 1, of each row of some parts. (m,)
 
         Raises:
-            DataError: the data set's YAML tells no groups apart.
+            DataError: the data set's YAML defines no groups.
         """
         names = {"row_id", "sensitive"} & set(self._rows.columns)
         frame = self._rows.read(None, sorted(names))
         return sensitive_from_frames(frame, self.catalogue)[0][self.part_rows(parts)]
 
     def positions(self, parts: Collection[str]) -> Int[np.ndarray, " m"]:
-        """Where the rows of some parts stand, ascending. (m,)"""
+        """Positions of the rows of some parts, ascending. (m,)"""
         return np.flatnonzero(self.part_rows(parts))
 
     def places(self, ids: Collection[int]) -> Int[np.ndarray, " m"]:
-        """Where the rows with these identities stand, ascending. (m,)"""
+        """Positions of the rows with these identities, ascending. (m,)"""
         return np.flatnonzero(self._rows.read(None, ["row_id"])["row_id"].isin(ids))
 
     def at(self, places: Int[np.ndarray, " m"]) -> Table:

@@ -3,7 +3,7 @@
     p(R_F = 1 | x) = Σ_{r_A} Π_{j ∈ F ∪ A} p(R_j = r_j | x, r_causes(j)),   r_F = 1
 
 A being the causes of F, and theirs, that lie outside F: a product where no edge comes into F from
-outside. It knows no fit, no policy and no estimator: what one indicator's law is, it is told.
+outside. It knows no fit, no policy and no estimator: the law of one indicator is an argument.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +113,7 @@ class IndicatorChain:
 
         Indicators are drawn in their order, the wanted ones being held at 1; the weight is
         Π_{j wanted} p(R_j = 1 | x, causes drawn). So the mean of weight × f(pattern) is
-        E[f(R) 1{R_wanted = 1} | x], whatever f.
+        E[f(R) 1{R_wanted = 1} | x], for any f.
 
         Returns:
             Patterns (m, a) and weights (m,).

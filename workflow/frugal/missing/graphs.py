@@ -91,7 +91,7 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     `indicators` are then lists of assumed causes, without intercept, and the graph carries zeros
     for the unknown strengths; it serves identification, and nothing may be drawn from it.
     A panel's own column among its parents (self-censoring) is a law that can be drawn from, so it
-    is read; `identification.identify` says what it costs.
+    is read; `identification.identify` names the consequences.
 
     Returns:
         Laws in the order of the table's actions; panels that `mapping` leaves out are always
@@ -171,7 +171,7 @@ def adjustment_columns(graph: MissingnessGraph) -> tuple[str, ...]:
 def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.ndarray, " n"]:
     """Part of the logit that rows determine, intercept + Σ β·x, of one panel's indicator. (n,)
 
-    Where the law says `standardise`, a column enters with mean 0 and standard deviation 1 over the
+    Where the law has `standardise`, a column enters with mean 0 and standard deviation 1 over the
     rows of `table`: give the whole table, not a split of it, or a graph that is `settled`.
 
     Raises:

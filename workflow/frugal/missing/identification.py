@@ -1,4 +1,4 @@
-"""What a missingness graph identifies, and why, in words. [afape, sec. A.6 and sec. A.8]
+"""Quantities that a missingness graph identifies, with reasons. [afape, sec. A.6 and sec. A.8]
 
 Decided from the graph and the table's panels alone: this module reads no value, fits nothing, and
 must not know any agent or estimator.
@@ -48,7 +48,7 @@ class FactorHead:
 
 @dataclass(frozen=True)
 class Identification:
-    """What can be estimated under a missingness graph, from records in which panels are missing.
+    """Quantities that can be estimated under a missingness graph from incomplete records.
 
     Attributes:
         mechanism_class: MCAR (no column causes missingness), MAR (only columns that are always
@@ -152,7 +152,7 @@ class _Panels:
 def _factorise(
     graph: MissingnessGraph, panels: _Panels
 ) -> tuple[list[FactorHead], list[str], list[str]]:
-    """Regressions of all panels; sentences on what stands in the way; sentences worth noting."""
+    """Regressions of all panels; sentences on obstacles; sentences on other remarks."""
     factors, obstacles, notes = [], [], []
     for panel in panels.missable:
         law = graph.indicators[panel]

@@ -99,7 +99,7 @@ def _intercept(table: Table, weights: Mapping[str, float], missing_share: float)
 def draw_mask(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
     """One draw R ~ p(R | X) for some units, causes before effects.
 
-    Each unit and panel has its own uniform number whatever the graph, so that two mechanisms drawn
+    Each unit and panel has its own uniform number under any graph, so that two mechanisms drawn
     from equal numbers differ only where their laws do.
 
     Args:

@@ -73,7 +73,7 @@ def missing_files(folder: Path) -> list[str]:
 
 
 def edited_copies(folder: Path, payloads: Iterable[Path]) -> list[str]:
-    """A sentence for each answer beside results/ that is no copy of the one that a step made."""
+    """A sentence for each answer next to results/ that is no copy of the one that a step made."""
     answers = [path for path in payloads if path.parent == folder == RESULTS and path.is_file()]
     return [
         f"{path.name}: is not as {path}, of which it should be a copy; the next start copies it"
@@ -90,7 +90,7 @@ def _described(path: Path) -> Path | None:
 
 
 def _why_stray(path: Path) -> str:
-    """What is wrong with a file that has no sidecar; empty for the checkpoint of a step at work."""
+    """Problem of a file without a sidecar; empty for the checkpoint of a running step."""
     if is_leftover(path):
         return (
             "was left by a writer that was interrupted, or is still at work; nothing reads it, and "
@@ -107,7 +107,7 @@ _SHOWN_ROWS = 3
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that a person asks about: what tells them apart, as text.
+    """Selected rows: the values that identify them, as text.
 
     Attributes:
         values: identity column → the values that the rows have in it; empty for all rows.
@@ -116,7 +116,7 @@ class Rows:
     values: Mapping[str, frozenset[str]]
 
     def exclude(self, path: str) -> bool:
-        """True where a path's folders say that it holds other rows only."""
+        """True where a path's folders show that it holds other rows only."""
         keys = hive_keys(Path(path))
         if SEEDS in keys and "seed" in self.values:
             inside = {str(seed) for seed in Portion.of({SEEDS: keys[SEEDS]}).seeds or ()}
@@ -125,7 +125,7 @@ class Rows:
         return any(keys[k] not in self.values[k] for k in keys.keys() & self.values.keys())
 
     def count(self, path: Path) -> str:
-        """`, 40 of 114 rows` of a table that has columns to tell rows apart; else nothing."""
+        """`, 40 of 114 rows` of a table with identity columns; else empty."""
         if path.suffix != ".parquet" or not self.values:
             return ""
         table = read_payload(path)
@@ -184,7 +184,7 @@ def chain(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[Link]:
 def chain_lines(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[str]:
     """The chain from a file back to raw data, one line per file, indented by distance.
 
-    Files from outside, and the publisher's address of fetched ones, stand with their whole SHA-256.
+    External files, and the publisher's address of fetched ones, have their full SHA-256.
     """
     for link in chain(payload, rows):
         pad, document = "  " * link.depth, link.document
@@ -205,7 +205,7 @@ def chain_lines(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[str]:
 
 
 def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, Rows]:
-    """The rows of a table that `agent=never,seed=0` names, and what tells them apart.
+    """The rows of a table that `agent=never,seed=0` names, and the values that identify them.
 
     Raises:
         AuditError: the file is no table, a column is not there, or no row has the values.
@@ -238,7 +238,7 @@ def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, Rows]:
 
 
 def row_lines(table: pd.DataFrame, document: Mapping[str, Any]) -> Iterator[str]:
-    """The rows as they stand, one value a line, with units."""
+    """The stored rows, one value per line, with units."""
     units = {column["name"]: column["unit"] for column in document.get("columns", [])}
     for row in table.head(_SHOWN_ROWS).to_dict("records"):
         for name, value in row.items():
@@ -382,7 +382,7 @@ def _run(
     outputs: Mapping[str, Path],
     run_job: RunJob,
 ) -> None:
-    """Run a step as its sidecar says; what the stage raises is a sentence."""
+    """Run a step as recorded in its sidecar; errors of the stage are returned as a sentence."""
     stage = document["stage"]
     words = (document[key] for key in ("settings", "wildcards", "seed"))
     arithmetic = document.get("arithmetic", FAST).split()[0]

@@ -20,7 +20,7 @@ from frugal.results.receipts import RESULTS, STEPS
 from frugal.results.sidecars import FAST, AuditError, load_sidecar
 from frugal.results.sources import STAGES, reached_modules
 
-# Columns that say which row it is, in the order in which they are shown; a table has some of them.
+# Columns that identify a row, in the order in which they are shown; a table has some of them.
 IDENTITY = (
     *("dataset", "mechanism", "variant", "subset", "method", "agent", "generator", "grid"),
     *("family", "criterion", "encoder", "imputer", "pair", "setting", "split", "score"),
@@ -32,14 +32,14 @@ IDENTITY = (
 )
 
 
-DRAWN = (".png", ".pdf", ".html")  # what a table beside it holds in numbers
+DRAWN = (".png", ".pdf", ".html")  # drawn from a table in the same folder
 
 
 def file_changes(a: Path, b: Path) -> list[str]:
-    """What differs between two files of one kind, a sentence each; by their suffix.
+    """Differences between two files of one type, one sentence each; by their suffix.
 
     Raises:
-        DataError: one of them is not what its suffix says.
+        DataError: one of them does not have the content that its suffix states.
     """
     if a.suffix == ".parquet":
         return table_changes(read_payload(a), read_payload(b))
@@ -96,7 +96,7 @@ def array_changes(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> I
 
 
 class _Lacking:
-    """Stands for a value that one side does not have."""
+    """Placeholder for a value that one side does not have."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -179,7 +179,7 @@ def _cell(value: Any) -> str:
 
 
 _UNCOMPARED = {RESULTS / "README.md", RESULTS / "report.html", RESULTS / "snakemake_report.html"}
-_NAMED_MODULES = 6  # a longer list of modules that may have changed says nothing
+_NAMED_MODULES = 6  # a longer list of modules that may have changed is not informative
 
 
 @dataclass(frozen=True, order=True)
@@ -240,7 +240,7 @@ class Comparison:
         return self.known[path]
 
     def _edited(self, path: str, documents: Iterable[Mapping[str, Any]]) -> Iterator[Cause]:
-        """A payload that is not what its own sidecar says explains itself."""
+        """A payload that disagrees with its own sidecar needs no other explanation."""
         for side, folder, document in zip("AB", (self.a, self.b), documents, strict=True):
             if file_digest(folder / path) != document["sha256"]:
                 text = f"{path} in {side} is not the file that its sidecar describes"
@@ -257,7 +257,7 @@ class Comparison:
 
 
 def recipe_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Cause]:
-    """What differs between the recipes of two sidecars of one path, inputs under results/ aside."""
+    """Differences between the recipes of two sidecars of one path, inputs under results/ aside."""
     stage = a["stage"]
     if stage != b["stage"]:
         yield Cause("code", stage, f"stage {stage} in A, {b['stage']} in B made it")
@@ -314,7 +314,7 @@ def payload_names(folder: Path) -> set[str]:
 def difference_lines(
     compared: Comparison, moved: list[str], names: tuple[set[str], set[str]], files: int
 ) -> Iterator[str]:
-    """All that is said, a line each."""
+    """All reported differences, one per line."""
     a, b = names
     yield f"A: {compared.a}"
     yield f"B: {compared.b}"
@@ -383,5 +383,5 @@ def _results_inputs(document: Mapping[str, Any]) -> set[str]:
 
 
 def importance(path: str) -> tuple[bool, bool, str]:
-    """Summaries first, drawings last: what a person asks about stands on top."""
+    """Summaries first, drawings last: the most important files are listed first."""
     return not path.startswith("results/summary/"), path.endswith(DRAWN), path

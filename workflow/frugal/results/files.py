@@ -133,7 +133,7 @@ def read_payload(path: Path) -> Any:
         suffix is handed on as the path itself, for raw files that `frugal.data` parses.
 
     Raises:
-        DataError: the file does not exist or is not what its suffix says.
+        DataError: the file does not exist or does not have the content that its suffix states.
     """
     require_file(path)
     with readable(path):
@@ -169,7 +169,7 @@ def read_partitions(paths: list[Path]) -> Any:
 
 
 def joined_frames(folders: Sequence[Mapping[str, str]], tables: Iterable[Any]) -> Any:
-    """Several tables as one, each with the keys that tell it apart as columns."""
+    """Several tables as one, each with its keys as columns."""
     import pandas as pd
 
     values = {key: list(dict.fromkeys(f[key] for f in folders)) for key in folders[0]}
@@ -244,7 +244,7 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
 
 
 def _kind(payload: Any) -> str:
-    """What a payload is, in words."""
+    """Description of a payload's type."""
     if hasattr(payload, "to_parquet"):
         return "a table"
     if hasattr(payload, "savefig"):

@@ -1,4 +1,4 @@
-"""What others can hold results against: published digests, a signature, and an RO-Crate of them.
+"""References for verifying results: published digests, a signature, and an RO-Crate of them.
 
 `config/published.json` has a digest of each summary table of the default, and the CPU that made
 them. `audit --published` compares the tables of a run with it, `audit --publish` writes it anew.
@@ -96,7 +96,7 @@ def compare_published() -> str:
 
 
 def _other_causes(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
-    """What differs between the two runs beside the CPU, a line each."""
+    """Differences between the two runs other than the CPU, one per line."""
     for key, what in (("arithmetic", "arithmetic"), ("environment", "requirements.lock")):
         here = {_circumstances(Path(name))[key] for name in names}
         for other in sorted(here - {document[key]}):

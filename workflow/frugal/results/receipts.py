@@ -1,7 +1,7 @@
 """Receipts: `results/steps/<stage>-<digest>.json` names the files that a finished step has made.
 
-A sidecar vouches for a file that is there. A receipt tells that a file should be there: without it,
-a folder that is gone as a whole would be missed by nobody. Written with the files, in one move.
+A sidecar vouches for a file that is there. A receipt records that a file should be there: without
+it, a folder that is gone as a whole would be missed by nobody. Written with the files, in one move.
 Knows no stage.
 """
 
@@ -82,7 +82,7 @@ def read_receipt(path: Path) -> Receipt:
 
 
 def _is_result(path: Path) -> bool:
-    """True for a path below results/ that can stand on a terminal as it is."""
+    """True for a path below results/ that can be printed to a terminal unchanged."""
     return path.parts[:1] == (RESULTS.name,) and ".." not in path.parts and str(path).isprintable()
 
 
@@ -102,7 +102,7 @@ def receipt_paths() -> list[Path]:
 
 @dataclass(frozen=True)
 class Survey:
-    """What stands under results/ when a run starts.
+    """State of results/ when a run starts.
 
     Attributes:
         steps: finished steps.
@@ -115,7 +115,7 @@ class Survey:
     elsewhere: tuple[Path, ...]
 
     def lines(self, *, strict: bool) -> list[str]:
-        """What a person should know before the run, a line each.
+        """Notices to print before the run, one per line.
 
         Args:
             strict: whether the run makes again what was made under another lock.

@@ -1,10 +1,10 @@
-"""Replaces several files as one: whatever ends the process, all of them are old or all are new.
+"""Replaces several files as one: if the process dies, all of them are old or all are new.
 
-Each file is first written whole, under a hidden name beside its target. Then a journal, hidden too,
-names all the moves: from here on the change counts as made, and whoever comes next finishes it.
-A process that dies before the journal leaves the old files, one that dies after it the new ones.
-A link is never followed, and nothing but a regular file is ever replaced. Knows files only; must
-not know what they hold. `python -m frugal.results.replacing FILE … FOLDER` copies files so.
+Each file is first written whole, under a hidden name next to its target. Then a journal, hidden
+too, names all the moves: from here on the change counts as made, and whoever comes next finishes
+it. A process that dies before the journal leaves the old files, one that dies after it the new
+ones. A link is never followed, and nothing but a regular file is ever replaced. Knows files only;
+must not know what they hold. `python -m frugal.results.replacing FILE … FOLDER` copies files so.
 """
 
 import contextlib
@@ -92,7 +92,7 @@ Moves = list[tuple[Path, Path]]
 
 @dataclass(frozen=True)
 class Written:
-    """What was written already, whole, under a hidden name beside its target.
+    """A file already written, complete, under a hidden name next to its target.
 
     Attributes:
         path: of `hidden_file`.

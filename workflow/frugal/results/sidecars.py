@@ -1,4 +1,4 @@
-"""Sidecars: `_<file>.json` beside every payload says what it holds and what it was made from.
+"""Sidecars: `_<file>.json` next to every payload describes its content and its inputs.
 
 No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
 """
@@ -120,7 +120,7 @@ def input_records(job: Job) -> list[dict[str, str]]:
 
 
 def require_intact(job: Job) -> list[dict[str, str]]:
-    """Refuse an input that is not what its sidecar says: cut off, edited, or of another step.
+    """Refuse an input that disagrees with its sidecar: truncated, edited, or of another step.
 
     What lies under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
     without one comes from outside, or from somebody who works by hand.
@@ -163,12 +163,12 @@ def _is_made(path: Path) -> bool:
 
 
 def settled(seed: int, settings: Any, arithmetic: str) -> str:
-    """What decides a step beside its inputs and its code, as JSON; fast arithmetic is not named."""
+    """Settings of a step other than its inputs and code, as JSON; fast arithmetic is omitted."""
     return json.dumps([seed, settings, *recorded_arithmetic(arithmetic).values()])
 
 
 def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
-    """What a sidecar says of it: nothing where it is fast, else name and digest of its pins."""
+    """Its record in a sidecar: empty where it is fast, else name and digest of its pins."""
     if arithmetic == FAST:
         return {}
     return {"arithmetic": f"{arithmetic} {arithmetic_digest()[:12]}"}
@@ -184,9 +184,9 @@ def made_otherwise(
     """True where a file was made with another seed, settings, code, input or step than are wanted.
 
     Args:
-        sidecar: may be missing, or be none; the step that reads the file will say so.
+        sidecar: may be missing, or be none; the step that reads the file will report it.
         wanted: of `settled`; settings that are null are those of a step without any.
-        files: that the step makes, by which steps of the same settings are told apart.
+        files: that the step makes, by which steps of the same settings are distinguished.
         source: digest of the code; None: of any.
         inputs: name → SHA-256 of each file as it is now; None: unknown. None for all: any.
     """
@@ -310,7 +310,7 @@ class Checkpoint:
     """The checkpoint of one job.
 
     Args:
-        job: the run; its first output says where the checkpoint lies.
+        job: the run; its first output determines the path of the checkpoint.
     """
 
     def __init__(self, job: Job) -> None:
@@ -371,7 +371,7 @@ _ARITHMETIC = re.compile(r"portable [0-9a-f]{12}")
 
 
 class AuditError(FrugalError):
-    """A file is not what its sidecar says."""
+    """A file that disagrees with its sidecar."""
 
 
 def load_sidecar(payload: Path) -> dict[str, Any]:
@@ -403,7 +403,7 @@ def load_sidecar(payload: Path) -> dict[str, Any]:
 
 
 def _flaw(document: dict[str, Any]) -> str:
-    """What a sealed document lacks to be a sidecar; empty where nothing."""
+    """Missing parts of a sealed document that make it no sidecar; empty if complete."""
     if "arithmetic" in document and not _ARITHMETIC.fullmatch(str(document["arithmetic"])):
         return f"'arithmetic' is {document['arithmetic']!r}"
     if not document["stage"].isidentifier():

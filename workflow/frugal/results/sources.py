@@ -1,9 +1,9 @@
 """Digest of the code that a stage reaches, so that an edit reruns exactly the rules it touches.
 
 The code is what Python runs: an edit of a comment, of a docstring or of the layout changes nothing.
-Reads imports as text (it never imports), because the Snakefile asks for a digest of every rule each
+Reads imports as text (it never imports), because the Snakefile needs a digest of every rule each
 time it is parsed, and each job for its own: it must cost milliseconds and must not load NumPy. What
-is found in a file is therefore kept beside Python's compiled modules, by the digest of its text.
+is found in a file is therefore kept next to Python's compiled modules, by the digest of its text.
 """
 
 import ast
@@ -68,7 +68,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _facts(module: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
-    """What `_read` finds in a module, or in what one stage of it needs: `module:stage`."""
+    """Result of `_read` for a module, or in what one stage of it needs: `module:stage`."""
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(f"{module} is no module of this package")
@@ -79,7 +79,7 @@ def _facts(module: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str
 def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
     """Digest of a file's code, what its imports may mean, the folders it loads from, its literals.
 
-    Of a folder it loads `all` declarations, the `one` that a name asks for, or the `literals` of
+    Of a folder it loads `all` declarations, the `one` of a given name, or the `literals` of
     all. The last item is the digest of those that its own declarations have. Of a stage it is the
     code that this function reaches in its file.
     """
@@ -254,7 +254,7 @@ def _folders(module: str) -> dict[str, list[str]]:
 
 
 def texts_in(settings: Any) -> Iterator[str]:
-    """Every text that stands as a value."""
+    """Every string literal used as a value."""
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, Mapping):
