@@ -153,12 +153,13 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
 
 PAGE = """# Do ranges under hidden causes cover?
 
-Results. Made by `python -m tests.trust.hidden_causes`, which says what is drawn. There are two \
-panels, and a hidden cause shifts the odds of one by exactly Γ; the range is asked for the same Γ.
+Results. Made by `python -m tests.trust.hidden_causes`, which documents the simulation. There \
+are two panels, and a hidden cause shifts the odds of one by exactly Γ; the range is computed for \
+the same Γ.
 
-Each line is of {draws} draws. It has the share in which the interval of the plain and the sharp \
-range holds the true cost (goal: at least 95 %), the truth, the mean estimate, and mean widths of \
-the ranges. At Γ = 1 nothing is hidden, and both are the estimate with its usual interval.
+Each line summarises {draws} draws. It has the share in which the interval of the plain and the \
+sharp range covers the true cost (goal: at least 95 %), the truth, the mean estimate, and mean \
+widths of the ranges. At Γ = 1 nothing is hidden, and both are the estimate with its usual interval.
 
 All lines with Γ > 1: plain {plain:.1%}, sharp {sharp:.1%}; the least {least:.1%}.
 """
