@@ -1,1 +1,1 @@
-"""What a policy costs, and how sure that is: estimators, intervals, warnings, fairness, fronts."""
+"""Cost of a policy and its uncertainty: estimators, intervals, warnings, fairness, fronts."""

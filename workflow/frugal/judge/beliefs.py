@@ -13,7 +13,7 @@ from frugal.judge.intervals import share_interval
 
 CLOSEST = 1e-9  # beliefs nearer to 0 or 1 count as this far from it
 MOST_STEPS, CLOSE_ENOUGH = 100, 1e-10
-_STEEPEST = 50.0  # a fit that passes this slope has none: classes are told apart without an error
+_STEEPEST = 50.0  # a fit that passes this slope has none: classes are separated without error
 
 
 def belief_scores(
@@ -31,7 +31,7 @@ def belief_scores(
         calibration_slope: of the label's log-odds on those of the belief, by logistic regression
             with an intercept; 1 if beliefs are as extreme as they should be, less if they are too
             extreme (Cox, Biometrika 45, 1958); calibration_slope_se from the information. NaN where
-            a class is missing, all beliefs are equal, or classes are told apart without an error.
+            a class is missing, all beliefs are equal, or classes are separated without error.
     """
     ill = np.clip(belief, CLOSEST, 1 - CLOSEST)
     loss = -np.where(label == 1, np.log(ill), np.log1p(-ill))

@@ -1,4 +1,4 @@
-"""What a policy costs each group, how often it errs there, and the gaps between groups.
+"""Cost and error rates of a policy in each group, and the differences between groups.
 
 Everything is a ratio of weighted sums over the rows of a group, by the weights of one estimator:
 
@@ -152,12 +152,12 @@ class Estimated:
     """One quantity in k groups.
 
     Attributes:
-        value: NaN where no row of the group tells. (k,)
-        error: standard error, infinite where one row or cluster alone tells. (k,)
+        value: NaN where no row of the group is usable. (k,)
+        error: standard error, infinite where a single row or cluster is usable. (k,)
         spreads: sums of influence terms; None where there is no value.
         weights: of each group, those of rows that belong together as one.
         n: rows that the quantity is of. (k,)
-        costs: what rows tell of the costs of decisions, of each group.
+        costs: statistics of decision costs over rows, of each group.
         psi: influence terms of some groups, block by block.
         share: whether it is a share of rows.
     """
@@ -213,7 +213,7 @@ def by_group(
 
 
 def no_groups() -> pd.DataFrame:
-    """The table of a data set that tells no groups apart."""
+    """The table of a data set that defines no groups."""
     kinds = {"n": 0} | dict.fromkeys(COLUMNS[3:8], 0.0) | {"ess": 0.0}
     return pd.DataFrame([{name: kinds.get(name, "") for name in COLUMNS}]).iloc[:0]
 
@@ -299,7 +299,7 @@ def _largest(
     names: Sequence[str],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """The largest gap between two groups, of those that are told, in any of some quantities.
+    """The largest difference between two defined groups in any of some quantities.
 
     All signed gaps hold their intervals at once; those folded at zero bound the largest.
     """
@@ -330,7 +330,7 @@ class _Gap:
 
 
 def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
-    """Every gap between two groups that are told, in each quantity; all intervals hold at once."""
+    """Differences between all pairs of groups, in each quantity, with simultaneous intervals."""
     pairs = [(one, a, b) for one in parts for a, b in combinations(one.known.tolist(), 2)]
     if not pairs:
         return []
@@ -341,7 +341,7 @@ def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
 
 
 def _differences(parts: Sequence[Estimated]) -> Iterator[Float[np.ndarray, "p c"]]:
-    """Influence terms of every gap between two groups that are told, block by block. (p, c)"""
+    """Influence terms of the differences between all pairs of groups, block by block. (p, c)"""
     told = [one for one in parts if len(one.known) > 1]
     for blocks in zip(*(one.psi(one.known.tolist()) for one in told), strict=True):
         yield np.stack(
@@ -350,7 +350,7 @@ def _differences(parts: Sequence[Estimated]) -> Iterator[Float[np.ndarray, "p c"
 
 
 def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) -> float:
-    """What the largest of p scores stays below with the probability `LEVEL`."""
+    """The `LEVEL` quantile of the largest of p scores."""
     error = np.sqrt(np.diag(covariance))
     told = error > 0
     if told.sum() < 2:

@@ -1,4 +1,4 @@
-"""What estimators read of one policy, under one law of the masks, in one seed: built here alone.
+"""Inputs of estimators for one policy, missingness model and seed.
 
 Knows the columns of stored tables; must not know an estimator.
 """
@@ -19,7 +19,7 @@ PARTS = ["acquisition_cost", "misclassification_cost"]  # of the cost, whose mea
 
 
 def in_s(identification: Mapping[str, Any], data: Table) -> np.ndarray:
-    """True for the panels of s; none where no set works, which the estimators then say. (a,)"""
+    """True for the panels of s; none where no set works, which the estimators then report. (a,)"""
     return np.isin([panel.name for panel in data.actions], identification["s"] or ())
 
 
@@ -76,7 +76,7 @@ class Records:
     def afa_head(self, agent: str) -> Head:
         """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]
 
-        It is a numerator and may be as small as the fit says: what R̂ lacks, R may lack for sure.
+        It is a numerator and may be as small as fitted: what R̂ lacks, R may lack for sure.
         """
         acquired = panel_matrix(self.played[agent], "acquired", self.data).astype(np.float64)
         adjustment = self.known(self.identification["adjustment_columns"])
@@ -89,7 +89,7 @@ class Records:
         return MeanHead(adjustment, self.played[agent][PARTS].to_numpy(), self.complete)
 
 
-COSTS = ["cost", *PARTS]  # the first outcomes; the others tell for each panel if it was acquired
+COSTS = ["cost", *PARTS]  # the first outcomes; the others: was each panel acquired
 # worlds of imputed copies
 IMPUTATIONS = ("chained_trees", "missforest", "multiple", "multiple_label")
 _BY_RECORDS = ("propensity", "s_propensity", "pattern_propensity")
@@ -123,7 +123,7 @@ class Case:
         cluster: of each row, numbered from 0 on; None: each row is its own cluster. (n,)
         answers_rows: the policy is a table of states, which knows no values.
         lacks: which state it lacks for its AFA propensity, as a sentence; else empty.
-        gaps_matter: False if the policy asks for no panel that can be missing.
+        gaps_matter: False if the policy requests no panel that can be missing.
     """
 
     blocked: np.ndarray
@@ -163,7 +163,7 @@ class Case:
     def without_gaps(self) -> "Case":
         """The case as of a table without the panels that can be missing.
 
-        So it is for a policy that asks for none of them: s is empty, each probability 1, each
+        So it is for a policy that requests none of them: s is empty, each probability 1, each
         weight too.
         """
         sure = dict.fromkeys([*_BY_RECORDS, *_BY_AGENT], np.ones(len(self.observed)))

@@ -61,7 +61,7 @@ class Candidates:
         return np.append(self.price, self.errors.T.ravel())
 
     def cost(self, name: str) -> float:
-        """What is compared, the lower the better: mean cost of a case, or 1 − F1."""
+        """Objective, lower is better: mean cost of a case, or 1 − F1."""
         mean = self.outcomes[name].mean
         if self.score == "cost":
             return float(mean @ self.unit_costs)
@@ -125,7 +125,7 @@ def judged(
     left_out = [name for name in within if name != practice and not enough(weight[name], law.label)]
     within = {name: one for name, one in within.items() if name not in left_out}
     labels = Labels(np.eye(len(errors))[law.label], law.label)
-    if len(errors) == 2 and not any(one.label for one in law.causes):  # else weights tell the label
+    if len(errors) == 2 and not any(one.label for one in law.causes):  # else label enters
         ends = [weight[name] for name in within]
         labels = fit_labels(list(within.values()), ends, law.label, known)
     outcomes = {
@@ -194,7 +194,7 @@ class Choice:
 
     @property
     def bound(self) -> float:
-        """What another candidate could save at most."""
+        """Upper bound on the saving of another candidate."""
         return float(self.last.bound[self.place])
 
     @property
@@ -207,7 +207,7 @@ class Choice:
 
     @property
     def allowed(self) -> float:
-        """What another candidate may save and it counts as nothing."""
+        """Largest saving of another candidate that counts as negligible."""
         whole = self.cost if self.candidates.score == "cost" else 1 - self.cost
         return self.margin * whole
 
@@ -274,7 +274,7 @@ def price_range(choice: Choice, at: int) -> tuple[float, float]:
 
 
 def tipping_gamma(choice: Choice, most: float) -> float:
-    """Γ at which hidden causes could make the named policy as dear as what is known exactly.
+    """Γ at which hidden causes could make the named policy as expensive as one of known cost.
 
     Odds of a gap that hidden causes shift by Γ at most move a weight w to between 1 + (w − 1) / Γ
     and 1 + Γ (w − 1)  [Tan, JASA 101, 2006]; known exactly is what every record shows: practice

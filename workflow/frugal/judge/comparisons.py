@@ -58,8 +58,8 @@ class Comparison:
         level: of an interval of one estimate that makes those of all hold at once with `LEVEL`.
         most: what the column's policy could save at most against the row's, of all that are
             `not_worse` at once with `LEVEL`. (k, k)
-        worth: expected value of perfect information: what knowing all costs would save on average
-            against the policy of least estimate.
+        worth: expected value of perfect information: the mean saving if all costs were known,
+            relative to the policy of least estimate.
     """
 
     difference: Float[np.ndarray, "k k"]
@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def bound(self) -> Float[np.ndarray, " k"]:
-        """What another policy could save at most against each, at once with `LEVEL`. (k,)"""
+        """Upper bound on the saving of another policy against each, at once with `LEVEL`. (k,)"""
         return np.maximum(np.where(self.not_worse, self.most, 0.0).max(axis=1), 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Quantiles of a cost by what every row tells: cells of a tree, cross-fitted.
+"""Quantiles of a cost given fully observed variables: cells of a tree, cross-fitted.
 
 A tree divides rows by their mean cost, and each of its leaves has all quantiles at once, so that
 one fit serves every Γ. Knows no policy.
@@ -18,7 +18,7 @@ from frugal.judge.sensitivity import CostQuantiles, Weighted
 
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """What every row tells, without gaps, block by block; may have no column. c columns.
+    """Fully observed variables, block by block; may have no column. c columns.
 
     Attributes:
         blocks: rows of each block.
@@ -52,11 +52,11 @@ def fit_quantiles(
 ) -> CostQuantiles:
     """Quantiles of every row, from the rows of other folds that carry weight.
 
-    Quantiles are those of rows that lack the set, for which the doubtful part of a weight stands.
+    Quantiles are those of rows that lack the set, which the doubtful part of a weight represents.
 
     Args:
         given: costs and weights.
-        known: what every row tells.
+        known: fully observed variables.
         gammas: Γ. (g,)
         settings: `folds`, `leaves` (most, of a tree), `leaf_rows` (least, in a leaf), `rows` (most
             that are learned from; of more a random sample).
@@ -95,7 +95,7 @@ def fit_quantiles(
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """Cells by what rows tell.
+    """Cells given fully observed variables.
 
     Attributes:
         tree: scikit-learn's; None where all rows are one cell.

@@ -1,8 +1,8 @@
 """Intervals of a cost per case that stay where a cost can be, and know what was not seen.
 
 Two things are known of a policy's cost before any weight is: it lies between that of the cheapest
-and that of the dearest case [afape, eq. 1], and n cases without an error leave room for errors. It
-must not know how an estimator weighs, nor the names of estimators.
+and that of the most expensive case [afape, eq. 1], and n cases without an error leave room for
+errors. It must not know how an estimator weighs, nor the names of estimators.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ ROUNDING = 1e-9  # of the range of a cost
 
 @dataclass(frozen=True)
 class CostRange:
-    """What a case can cost, unit of the data set.
+    """Bounds on the cost of a case, unit of the data set.
 
     Attributes:
         least: of the cheapest set of panels and the cheapest decision.
-        most: of the dearest set and the dearest decision.
+        most: of the most expensive set and decision.
         least_error: the cheapest decision alone; 0 where right ones are free.
-        most_error: the dearest decision alone.
+        most_error: the most expensive decision alone.
     """
 
     least: float
@@ -45,7 +45,7 @@ class UnseenErrors:
     Attributes:
         below: to be taken off the lower end of an interval.
         above: to be added to its upper end.
-        findings: the warning that says so, or none.
+        findings: the warning, or none.
     """
 
     below: float
@@ -54,7 +54,7 @@ class UnseenErrors:
 
 
 def cost_range(table: Table) -> CostRange:
-    """What a case of a table can cost: sets of panels from none to all, and any decision."""
+    """Bounds on the cost of a case: sets of panels from none to all, and any decision."""
     panels, decisions = table.action_cost, table.misclassification_cost
     least, most = float(decisions.min()), float(decisions.max())
     return CostRange(
@@ -66,7 +66,7 @@ def cost_range(table: Table) -> CostRange:
 
 
 def unseen_errors(costs: "ErrorCosts", weight: WeightSums, within: CostRange) -> UnseenErrors:
-    """What a sample in which all decisions cost the same, c, leaves open: the rule of three.
+    """Interval from a sample in which all decisions cost the same, c: the rule of three.
 
         below = 3/n · (c − least_error),   above = 3/n · (most_error − c),   3/n at most 1
 
@@ -147,7 +147,7 @@ def range_findings(value: float, within: CostRange) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ErrorCosts:
-    """What rows tell of the costs of decisions: whether it is one for all of them.
+    """Statistics of the costs of decisions: whether they are the same in all rows.
 
     Attributes:
         tally: of the misclassification cost alone.

@@ -1,7 +1,7 @@
 """Scores of diagnoses: F1, AM, sensitivity, specificity, precision, AUROC and cost, with errors.
 
 Measures of Yu et al., "Deep Reinforcement Learning for Cost-Effective Medical Diagnosis" (2023),
-from what each of K methods said of the same n units. Class 1 is ill ("positive"). Must not know
+from the diagnoses of K methods for the same n units. Class 1 is ill ("positive"). Must not know
 which method made a diagnosis, how a threshold was chosen, or files.
 """
 
@@ -33,7 +33,7 @@ def diagnosis_scores(
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)
-        diagnosis: the class said by each method. (K, n)
+        diagnosis: the class predicted by each method. (K, n)
         probability: of the positive class, for AUROC; the policy's share of the positive among
             its diagnosis actions. (K, n)
         cost: paid for each unit, unit of the data set. (K, n)
@@ -77,7 +77,7 @@ def score_effects(
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)
-        diagnosis: the class said by each method. (K, n)
+        diagnosis: the class predicted by each method. (K, n)
         score: f1 or am.
     """
     ill, said = (label == 1)[None], diagnosis == 1
@@ -91,7 +91,7 @@ def _of_verdicts(
     miss: Float[np.ndarray, "K n"],
     rest: Float[np.ndarray, "K n"],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Scores that follow from what was said, and each unit's effect on them."""
+    """Scores of the diagnoses, and each unit's effect on them."""
     found, found_effect = _ratio(hit, hit + miss)
     cleared, cleared_effect = _ratio(rest, rest + false_alarm)
     return {
@@ -116,7 +116,7 @@ def auroc(label: Int[np.ndarray, " n"], probability: Float[np.ndarray, "K n"]) -
 def decision_costs(
     row: Int[np.ndarray, " m"], cost: Float[np.ndarray, " m"], *, units: int
 ) -> Float[np.ndarray, " n"]:
-    """What each unit's episode cost, summed over its logged decisions.
+    """Cost of each unit's episode, summed over its logged decisions.
 
         Cost(π) = E_π[ Σ_t Σ_k c(k) · 1{a_t = k} ]                      [diagnosis, sec. 3.2]
 
@@ -147,13 +147,13 @@ def score_intervals(
 
     Sensitivity, specificity and precision are shares (`share_interval`); AM is the mean of two
     independent ones. F1 = 2 J / (1 + J), where J is the share of true positives among the units
-    that are positive or said to be, and the ends of J's interval are mapped by it. AUROC and cost
+    that are positive or diagnosed so, and the ends of J's interval are mapped by it. AUROC and cost
     have percentile intervals, units drawn with replacement; an AUROC of 0 or 1, which every draw
     repeats, has that of `perfect_area_interval`.
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)
-        diagnosis: the class said. (n,)
+        diagnosis: the predicted class. (n,)
         probability: of the positive class. (n,)
         cost: paid for each unit. (n,)
         resamples: number of draws of n units.
@@ -213,7 +213,7 @@ def _auroc_interval(
     weight: Float[np.ndarray, "b n"],
     level: float,
 ) -> tuple[float, float]:
-    """Percentiles over resamples; of an AUROC at its end what so few pairs say."""
+    """Percentiles over resamples; of an AUROC of 0 or 1 by the number of pairs."""
     positives = int(label.sum())
     area = float(auroc(label, probability[None])[0])
     if area in (0.0, 1.0):

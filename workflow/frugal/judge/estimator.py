@@ -1,4 +1,4 @@
-"""What an estimator is: its names, what it needs of a case, and its formula, in one declaration."""
+"""Declaration of an estimator: its names, its needs and its formula."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def weighted_terms(
 def masked_product(
     weight: Float[np.ndarray, " n"], outcome: Float[np.ndarray, "n o"], name: str
 ) -> Float[np.ndarray, "n o"]:
-    """Weight × outcome, with zero where the weight is zero, whatever the outcome holds. (n, o)
+    """Weight × outcome, with zero where the weight is zero, for any outcome, even NaN. (n, o)
 
     Raises:
         DataError: an outcome is not finite on a row that carries weight.
@@ -119,9 +119,9 @@ def require(
 
 
 class Need(Enum):
-    """What an estimator reads of a case, by the name that it has there.
+    """Needs of an estimator, by attribute name of a case.
 
-    What is lacking is looked for in this order, and the first that lacks is the reason told.
+    Needs are checked in this order, and the first that is not met is the reported reason.
     """
 
     FULL_TABLE = "full"

@@ -1,7 +1,7 @@
-"""What all rows of a case say of whether estimators can be computed: counts, joined from blocks.
+"""Counts over the rows of a case that decide which estimators can be computed, by blocks.
 
-Obstacles and warnings are told from these alone. Knows what estimators need; must not know one by
-its name.
+Obstacles and warnings are derived from these alone. Knows what estimators need; must not know one
+by its name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ READ_BY_ROW = (
     Need.AFA_PROPENSITY_BY_POLICY, Need.TRUE_AFA_PROPENSITY, Need.OUTCOME_MEAN,
 )  # fmt: skip
 DIVISORS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.S_PROPENSITY}
-BESIDE = {Need.S_PROPENSITY, Need.OUTCOME_MEAN}  # read where R_s = 1, whatever rows have weight
+BESIDE = {Need.S_PROPENSITY, Need.OUTCOME_MEAN}  # read where R_s = 1, at any weight
 RECORDED_SETS = (Need.SET_PROBABILITY, Need.SEQUENCE_PROBABILITY)
 WEIGHTS = (Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY)
 _ASKED = ("complete_probability", "afa_propensity_policy", "true_afa_propensity",
@@ -38,7 +38,7 @@ class Among:
         out_of: rows among which they are.
         unfitted: panels whose law is not known in one of them. (a,)
         lacking: panels that one of them lacks. (a,)
-        impossible: panels whose law says 0 in one of them. (a,)
+        impossible: panels whose probability is 0 in one of them. (a,)
     """
 
     count: int
@@ -65,15 +65,15 @@ class Among:
 
 @dataclass(frozen=True, eq=False)
 class RecordedSets:
-    """What the policy does of what records hold, in the set view or in the sequence view.
+    """Support of the policy in the records, in the set view or in the sequence view.
 
     Attributes:
         unknown: rows in which its probability of the recorded set is not known.
         lost: rows in which it is above zero and p(R=r|X_adj) is not known.
         zero: likewise, but p(R=r|X_adj) is 0.
         weight: of its probability over p(R=r|X_adj), as the terms of a mean.
-        clusters: sum of that weight, and rows, of each cluster; None where each row stands alone.
-            (g, 2)
+        clusters: sum of that weight, and rows, of each cluster; None where each row is its own
+            cluster. (g, 2)
         first: recorded set → its probability in the first row with the set.
     """
 
@@ -214,7 +214,7 @@ class Evidence:
 
 
 def value_of(need: Need, case: Case) -> np.ndarray:
-    """What is read row by row, NaN where it is not known. (n,)"""
+    """Values read row by row, NaN where unknown. (n,)"""
     if need is Need.OUTCOME_MEAN:
         return case.outcome_mean.sum(axis=1)
     return case.fitted[need.value]

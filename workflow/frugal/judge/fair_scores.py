@@ -107,8 +107,8 @@ def with_front(means: pd.DataFrame) -> pd.DataFrame:
     """Whether a method is on its data set's front of AUC and disparity  [dadi, fig. 2].
 
     A point is on the front if no other has at least its AUC and at most its disparity, and more or
-    less of one. Baselines and agents compete; a degenerate one, which decides nearly all alike, is
-    neither on the front nor beats another.
+    less of one. Baselines and agents compete; a degenerate one, which decides nearly all the same,
+    is neither on the front nor beats another.
     """
     on_front = np.zeros(len(means), dtype=bool)
     for _, rows in means.groupby("dataset", sort=False).indices.items():
@@ -132,12 +132,12 @@ def least_disparities(
     """The fairest solution of each family that is nearly as accurate as a reference.
 
     Among the solutions of a family (methods, or agents by γ) whose AUC, as a mean over folds, is at
-    most `auc_slack` below that of the reference: the one with the least mean disparity, beside the
+    most `auc_slack` below that of the reference: the one with the least mean disparity, plus the
     reference. `disparity_cut` is what it saves, fold by fold. A solution without a score in one of
-    its folds, or that decides nearly all alike there (`degenerate`), is not among them. And, to
-    compare at an equal AUC, a coin between two solutions of the family whose AUC is `auc_slack`
-    below the reference's on the line between theirs (`coin_at`). Chosen and judged on the same
-    folds, so that the best of many solutions looks a little fairer than it is.
+    its folds, or that decides nearly all the same there (`degenerate`), is not among them. And, to
+    compare at an equal AUC, a random mixture of two solutions of the family whose AUC is
+    `auc_slack` below the reference's on the line between theirs (`coin_at`). Chosen and judged on
+    the same folds, so that the best of many solutions looks a little fairer than it is.
 
     Args:
         summary: one row per data set, method, γ and fold.
@@ -199,7 +199,7 @@ def _coin_beside(
     *,
     level: float,
 ) -> dict[str, Any]:
-    """The two sides of a coin and what it saves over folds, or their gaps."""
+    """The two parts of a random mixture and its saving over folds, or their differences."""
     measures = ("coin_disparity", "coin_cut")
     if coin is None:
         named = {"coin_method": None, "coin_gamma": np.nan}

@@ -93,8 +93,8 @@ def bootstrap_disparity(
     Drawing rows with replacement is drawing the eight counts from a multinomial law, so no row is
     touched. The interval is that of the *signed* difference, folded at zero: of an absolute value
     alone, no resample is below zero, and a fair decision would never be covered. Where all rows of
-    a group are decided alike every resample repeats that, as if it were certain: the interval is
-    then the one of two shares' difference (`combined_interval`). None (NaN) where a group has a
+    a group get the same decision every resample repeats that, as if it were certain: the interval
+    is then the one of two shares' difference (`combined_interval`). None (NaN) where a group has a
     single row.
 
     Args:
@@ -165,7 +165,7 @@ def auc_interval(
 
 
 def told_rows(objective: str, label: Int[np.ndarray, " n"]) -> list[Bool[np.ndarray, " n"]]:
-    """Among which rows an adversary of this aim tells the group; of several, the best AUC counts.
+    """Rows among which an adversary predicts the group; of several, the best AUC counts.
 
     All of them for demographic parity, those with y = 1 for equal opportunity, and those of each
     label by itself for equalised odds. Masks. (n,) each
@@ -244,13 +244,13 @@ def least_disparity(
 def coin_at(
     auc: Float[np.ndarray, " n"], disparity: Float[np.ndarray, " n"], *, auc_wanted: float
 ) -> tuple[int, int, float] | None:
-    """The coin between two solutions that has the AUC wanted, on the straight line between theirs.
+    """The mixture of two solutions that has the AUC wanted, on the straight line between theirs.
 
     Of the solutions that no other beats in both: the last below the AUC wanted and the first that
     reaches it; others may lie on a lower line, but the nearer two solutions are, the nearer is the
-    coin's AUC to the line. A unit is served by the second with probability `share`, by the first
-    otherwise. The coin's disparity is at most the line's, since each group's share of decisions 1
-    lies on the line; its AUC lies near the line, not on it.
+    mixture's AUC to the line. A unit is served by the second with probability `share`, by the first
+    otherwise. The mixture's disparity is at most the line's, since each group's share of decisions
+    1 lies on the line; its AUC lies near the line, not on it.
 
     Returns:
         Positions of the two and the share of the second; None if there is none on either side.

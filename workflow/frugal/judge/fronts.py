@@ -23,7 +23,7 @@ def non_dominated(
         Π* = ∪_B argmax {score(π) subject to cost(π) ≤ B}               [diagnosis, eq. 1]
 
     A point is dominated if another costs no more and scores no less, and differs in one of the
-    two. Points that are equal in both stand on the front together. A point without a score (NaN)
+    two. Points that are equal in both are on the front together. A point without a score (NaN)
     is never on it.
 
     Raises:

@@ -33,7 +33,7 @@ GRAM_ROUNDING = 1e-10  # of the largest eigenvalue: smaller ones are zero
 
 @dataclass(frozen=True, eq=False)
 class Indicators:
-    """Which panels are recorded, and what the graph says of it. Shapes: n rows, a panels.
+    """Which panels are recorded, and its implications by the graph. Shapes: n rows, a panels.
 
     Attributes:
         panels: that can be missing.
@@ -83,7 +83,7 @@ class GraphRows:
 
     @cached_property
     def known(self) -> Float[np.ndarray, "n v"]:
-        """What every row tells: columns, classes, indicators."""
+        """Fully observed variables: columns, classes, indicators."""
         told = [*self.columns.values(), *self.label.values()]
         return np.column_stack([np.empty((len(self.indicators.observed), 0)), *told,
                                 self.indicators.observed])  # fmt: skip
@@ -98,7 +98,7 @@ class Contrast:
         panel: whose gaps are looked at.
         other: panel, column or class.
         score: in standard errors; by the graph about normal with variance 1.
-        rows: on which it stands.
+        rows: on which it is based.
         share: of these rows where both panels are recorded, NaN of a column or label.
         expected: the same by the graph.
     """
@@ -131,7 +131,7 @@ class GraphCheck:
 
     @property
     def sentence(self) -> str:
-        """What speaks most against the graph; empty if nothing does."""
+        """Strongest evidence against the graph; empty without any."""
         return _words(self.contrasts[0]) if self.refuted else ""
 
 
@@ -202,7 +202,7 @@ def joint_test(
 
 @dataclass(eq=False)
 class _Regression:
-    """What the causes of one panel and their squares say of all that every row tells, linearly."""
+    """Linear fit of all fully observed variables on the causes of one panel and their squares."""
 
     scaling: Scaling | None = None
     gram: Any = None
@@ -225,7 +225,7 @@ class _Regression:
             self.crossed.put(design.T @ known)
 
     def left_over(self, causes: np.ndarray, known: np.ndarray) -> Float[np.ndarray, "m v"]:
-        """Known values less what the causes say of them, once all blocks were added."""
+        """Residuals of known values given the causes, once all blocks were added."""
         if self.slopes is None:
             inverse = np.linalg.pinv(self.gram.total, rcond=GRAM_ROUNDING, hermitian=True)
             self.slopes = inverse @ self.crossed.total
@@ -291,7 +291,7 @@ class _Asked:
     def _direction(self, effects: np.ndarray, a: int, b: int) -> list[tuple[int, int]]:
         """Whose residual is multiplied with whose indicator: that with more rows, if either.
 
-        The other must be no effect: to have an effect recorded tells of the residual.
+        The other must be no effect: a recorded effect is informative about the residual.
         """
         able = [
             (k, other)

@@ -72,7 +72,7 @@ def standard_error(terms: Terms) -> Float[np.ndarray, " o"]:
         se² = Σᵢ ψᵢ² / (n (n − 1))
 
     For a plain mean this is the usual s/√n; for a ratio it is the delta method. Infinite where
-    fewer than two rows carry weight: one row says nothing about a spread. (o,)
+    fewer than two rows carry weight: one row has no spread. (o,)
 
     Raises:
         NoSupportError: no row carries weight, or the denominators sum to zero.
@@ -134,7 +134,7 @@ def share_interval(hits: int, n: int, *, level: float) -> tuple[float, float]:
     Wilson's score interval (J. Am. Stat. Assoc. 22, 1927) where more than `FEW` units hit and more
     than `FEW` miss; else the exact one of Clopper & Pearson (Biometrika 26, 1934), as Wilson's
     covers too little near 0 and 1 (Brown, Cai & DasGupta, Stat. Sci. 16, 2001, sec. 4.1.1). At
-    level 0.95 the two together cover at least 93 % of the time, whatever n and the share. NaN
+    level 0.95 the two together cover at least 93 % of the time, for any n and share. NaN
     without a unit.
     """
     if n == 0:
@@ -147,7 +147,7 @@ def share_interval(hits: int, n: int, *, level: float) -> tuple[float, float]:
 def effective_share_interval(
     share: float, std_error: float, ess: float, *, level: float
 ) -> tuple[float, float]:
-    """Interval of a weighted share: lower, upper; `share_interval` on as many rows as it is worth.
+    """Interval of a weighted share: lower, upper; `share_interval` at its effective sample size.
 
         n = p (1 − p) / se²   [Korn & Graubard, Surv. Methodol. 24, 1998]
 

@@ -1,7 +1,7 @@
 """Why an estimator cannot be computed for a case: it follows from what the estimator needs.
 
-Each need has at most one sentence on what lacks; what is read row by row must besides be known, and
-no propensity zero, in every row that carries weight. Must not know an estimator by its name.
+Each need has at most one sentence on what is missing; values read row by row must also be known,
+and no propensity zero, in every row that carries weight. Must not know an estimator by its name.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def obstacle(estimator: Estimator, given: Evidence) -> Obstacle | None:
     """Why an estimator cannot be computed: (status, sentence); None if it can.
 
     Statuses: `not_available` (the study did not make what it needs), `not_identified` (no data of
-    this kind could tell), `no_support` (these records happen not to hold what it needs).
+    this kind identify it), `no_support` (these records happen not to hold what it needs).
     """
     for need in Need:
         if need in estimator.needs and need in _LACKING:
@@ -202,7 +202,7 @@ def _no_recorded_action(need: Need, given: Evidence) -> Obstacle | None:
 
 
 def _unrecorded(need: Need, given: Evidence) -> Obstacle | None:
-    """What the policy does that no record shows: its sets, or their order in the sequence view.
+    """Behaviour of the policy without support in the records: its sets, or their order.
 
     Exact for a policy that ignores values, whose probability of a recorded set is the same in
     every row. For another, the episodes on the full table; where there is none, E[w] = 1 if the

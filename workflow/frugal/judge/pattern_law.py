@@ -39,7 +39,7 @@ Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # fitted values, event, rows 
 
 @dataclass(frozen=True)
 class OpenCauses:
-    """What the law of one indicator needs beyond its factor.
+    """Requirements of the law of one indicator beyond its factor.
 
     Attributes:
         causes: panels outside s whose indicators cause it, so that they may be missing.
@@ -52,7 +52,7 @@ class OpenCauses:
 
 
 def open_causes(records: Records) -> dict[str, OpenCauses] | None:
-    """Panel → what its law needs where a cause is missing; None if records cannot tell some law.
+    """Panel → requirements of its law where a cause is missing; None if some law is not identified.
 
     For each column of pa_X(j) that can be missing there must be a panel that reveals it, is no
     effect of R_j, and is not itself a cause that may be missing.
@@ -105,7 +105,7 @@ class PatternLaw:
         causes: panel → those of its causes that lie outside s; none if it has no such cause.
         elsewhere: panel with such causes → p(R_j = 1 | pa_X(j), setting): column c is for the
             causes missing whose bit is set in c; column 0 is the factor. (n, 2^causes) each; None
-            where records do not tell the law.
+            where records do not identify the law.
         fitted: panel → calibration of `elsewhere`.
         fits: panel → the regression behind it, with its losses.
     """
@@ -168,12 +168,12 @@ class PatternLaw:
         """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes from this law and the known policy. (n,)
 
         And the chance that a record lets the policy end as it did, see `acquire.set_probability`:
-        for one that draws no lots, that it holds R̂ and s. (n,)
+        for a deterministic policy, that it holds R̂ and s. (n,)
 
         Differs from the paper: there it is a regression of its own, so that numerator and
         denominator of the weight come from two fits that need not agree (for a policy that never
         acquires they are the same quantity), and it does not know the values that the policy saw.
-        NaN where R_s = 0 or X_adj is not known, and everywhere where records do not tell the law.
+        NaN where R_s = 0 or X_adj is not known, and throughout if the law is not identified.
 
         Args:
             policy: the one that was run blocked.
@@ -265,10 +265,10 @@ class PatternLaw:
 
 @dataclass(frozen=True, eq=False)
 class FittedLaw:
-    """What was learned of the law of patterns beyond its factors, for any rows.
+    """Fitted law of patterns beyond its factors, for any rows.
 
     Attributes:
-        needed: panel → what its law needs where a cause is missing; None if records cannot tell.
+        needed: panel → requirements of its law where a cause is missing; None if not identified.
         models: panel → the regression behind it; None where some split had no record to learn from.
     """
 
@@ -337,7 +337,7 @@ def fit_law(
 
 @dataclass(frozen=True, eq=False)
 class _Elsewhere:
-    """What p(R_j = 1 | pa_X(j), setting) with a cause missing is learned from, and asked of.
+    """Training and prediction data of p(R_j = 1 | pa_X(j), setting) with a cause missing.
 
     One regression, with the causes among its inputs if there are several. Each row is there once
     as it is, to be learned from and judged, and once more for each setting, to be predicted.

@@ -32,7 +32,7 @@ class Finding:
 
 
 def weight_findings(weight: WeightSums) -> tuple[Finding, ...]:
-    """What the weights alone say: `no_usable_row`, or few rows, or one row too heavy."""
+    """Warnings by the weights alone: `no_usable_row`, or few rows, or one row too heavy."""
     if weight.usable == 0:
         return (
             Finding(
@@ -62,7 +62,7 @@ def weight_findings(weight: WeightSums) -> tuple[Finding, ...]:
 
 
 def mean_findings(mean: float) -> tuple[Finding, ...]:
-    """`mean_weight_off_1`: the weights do not average to 1, as E[w] = 1 says they should.
+    """`mean_weight_off_1`: the weights do not average to 1, although E[w] = 1.
 
     Either the propensities are misfitted, or the records lack what the policy needs.
     """
@@ -79,7 +79,7 @@ def mean_findings(mean: float) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class PropensitySums:
-    """What propensities of n rows say about support.
+    """Support by the propensities of n rows.
 
     Attributes:
         rows: n.
@@ -118,7 +118,7 @@ class PropensitySums:
         )  # fmt: skip
 
     def findings(self) -> tuple[Finding, ...]:
-        """What the records say about support: `no_complete_case`, `propensity_below_0.01`."""
+        """Warnings about support by the records: `no_complete_case`, `propensity_below_0.01`."""
         found = []
         if not self.complete:
             found.append(

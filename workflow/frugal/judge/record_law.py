@@ -1,6 +1,6 @@
 """Probability that a record holds a set of panels, by regressions that always exist.
 
-A policy that asks for the panels S can be followed on the records that hold S; such a record then
+A policy that requests the panels S can be followed on the records that hold S; such a record then
 represents 1 / p(R_S = 1 | x) records. Each panel's probability is a logistic regression on the
 columns that cause its gaps, with a ridge chosen by cross-fitted loss. The probability of a set is
 the product of its panels', recalibrated by one more regression, so that panels of one tube or
@@ -29,7 +29,7 @@ DONE = 1e-14  # squared Newton decrement at which a fit ends
 
 @dataclass(frozen=True)
 class Causes:
-    """What the gaps of one panel depend on, causes of causal indicators included.
+    """Causes of the missingness of one panel, those of causal indicators included.
 
     Attributes:
         columns: encoded columns, by index.

@@ -1,4 +1,4 @@
-"""What policies cost, from records that each is followed along until it asks for what they lack.
+"""Costs of policies, each followed along records until it requests a missing panel.
 
 A policy is played on a record as in practice, and stops at the first panel that the record does
 not hold. A record that is followed to the end represents 1 / p(R_S = 1 | x) records, S the panels
@@ -10,7 +10,7 @@ rows count. Doubly robust: right where the law of the gaps is, or the regression
 V_k is the expected outcome at the k-th state, in the end the outcome. Outcomes are the panels
 acquired and, for each verdict and class, whether this verdict falls on a unit of this class, so
 that costs are linear in them. The class enters as a calibrated probability given what all policies
-believe (Rao–Blackwell): two policies that end alike differ by nothing. Must not know a policy.
+believe (Rao–Blackwell): policies that end in the same state have equal cost. Knows no policy.
 """
 
 from collections.abc import Sequence
@@ -163,7 +163,7 @@ class Labels:
     def errors(
         self, gradient: Float[np.ndarray, "p m"]
     ) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "p m"]]:
-        """What the errors of the coefficients add to outcomes, by the delta method.
+        """Contribution of coefficient errors to outcomes, by the delta method.
 
         Args:
             gradient: of the m mean outcomes.
@@ -329,7 +329,7 @@ def _state_features(
     price: np.ndarray,
     errors: np.ndarray,
 ) -> np.ndarray:
-    """What the expected outcome of a state is regressed on; money in dearest errors."""
+    """Predictors of the expected outcome of a state; money in units of the most expensive error."""
     unit, k = errors.max(), errors.shape[0]
     belief = paths.belief[row, step]
     belief = np.where(np.isfinite(belief), belief, 1 / k)

@@ -4,12 +4,12 @@ The marginal sensitivity model (Tan, J. Am. Stat. Assoc. 101, 2006): a row carri
 its record holds a *set* of panels, all that the policy acquires there and s. Hidden causes change
 the odds that the record holds this set by a factor between 1/Γ and Γ, for each row its own. Γ
 bounds the odds of each set, not of each panel: two panels whose odds change by 2 each may change
-those of the set by 4. A policy that draws lots may end with a set on some records more likely than
+those of the set by 4. A randomised policy may end with a set on some records more likely than
 on others: then e is the chance that a record lets it, as a share of the largest, and Γ bounds the
-odds of the records that let it at least so much, whatever so much is, from which those of e follow
+odds of the records that let it at least so much, for any amount, from which those of e follow
 (Jensen).
 
-With e the fitted probability of the set, the weight w = w e + w (1 − e) stands for the row itself
+With e the fitted probability of the set, the weight w = w e + w (1 − e) represents the row itself
 and for rows like it that lack the set. The odds touch the second part alone, which becomes
 z w (1 − e) with z in [1/Γ, Γ]. Knows no policy and no estimator.
 """
@@ -31,10 +31,10 @@ class Weighted:
 
     Attributes:
         cost: C, unit of the data set; 0 where the weight is zero. (n,)
-        sure: part of the weight that stands for the row itself, w e. (n,)
-        doubtful: part that stands for rows without the set, w (1 − e). (n,)
+        sure: part of the weight that represents the row itself, w e. (n,)
+        doubtful: part that represents rows without the set, w (1 − e). (n,)
         cluster: of each row, numbered from 0 on, which count as one in errors; None where each
-            stands for itself. (n,)
+            is its own cluster. (n,)
     """
 
     cost: Float[np.ndarray, " n"]
@@ -87,7 +87,7 @@ class Weighted:
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """What an estimate can be, for each of g bounds Γ, unit of the data set.
+    """Range of an estimate, for each of g bounds Γ, unit of the data set.
 
     Attributes:
         low, high: ends of the range. (g,)
@@ -102,7 +102,7 @@ class Range:
 
 
 def plain_range(given: Weighted, gammas: Float[np.ndarray, " g"]) -> Range:
-    """What Σ C (w e + z w (1 − e)) / Σ (w e + z w (1 − e)) can be, each z in [1/Γ, Γ].
+    """Range of Σ C (w e + z w (1 − e)) / Σ (w e + z w (1 − e)), each z in [1/Γ, Γ].
 
     Nothing is asked of the weights but these bounds. The largest value λ has z = Γ where C > λ and
     1/Γ elsewhere: rows are sorted by cost once, and λ is found by cumulative sums.
@@ -131,7 +131,7 @@ def _plain_highest(
     burden = np.concatenate([[0.0], np.cumsum(doubtful * cost)])
 
     def ratio(count: Int[np.ndarray, " g"]) -> tuple[np.ndarray, np.ndarray]:
-        """Value and sum of weights where the `count` dearest rows have z = Γ."""
+        """Value and sum of weights where the `count` most expensive rows have z = Γ."""
         top = (sure @ cost) + gammas * burden[count] + (burden[-1] - burden[count]) / gammas
         bottom = sure.sum() + gammas * mass[count] + (mass[-1] - mass[count]) / gammas
         return top / bottom, bottom
@@ -156,7 +156,7 @@ def _plain_highest(
 
 @dataclass(frozen=True, eq=False)
 class CostQuantiles:
-    """What is known in every row says of the cost: quantiles by cell, learned on other rows.
+    """Quantiles of the cost given fully observed variables, by cell, learned on other rows.
 
     Attributes:
         cell: of each row. (n,)
@@ -172,9 +172,9 @@ class CostQuantiles:
 def sharp_range(
     given: Weighted, gammas: Float[np.ndarray, " g"], quantiles: CostQuantiles
 ) -> Range:
-    """The part of the plain range that agrees with what every row tells, x.
+    """The part of the plain range consistent with the fully observed variables x.
 
-    True weights average one whatever x is, so that for any function Q of x
+    True weights average one for every x, so that for any function Q of x
 
         J ≤ mean(Q) + Σ [w (C − Q) + h(w (1 − e) (C − Q))] / n,   h(v) = (Γ − 1) v⁺ + (1 − 1/Γ) v⁻
 
@@ -186,7 +186,7 @@ def sharp_range(
     the same by the graph: then the fitted weights themselves are among those allowed, the estimate
     lies in its range, and at Γ = 1 is all of it. Never wider than the plain range. An end that
     holds for a larger Γ holds for a smaller one: each is the nearest of those of its Γ or more, so
-    that ranges are nested whatever error quantiles have. A tail regression ρ of its own is not
+    that ranges are nested for any error of the quantiles. A tail regression ρ of its own is not
     used: it would need fitted weights that average one given x.
 
     Args:

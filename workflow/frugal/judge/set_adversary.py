@@ -36,7 +36,7 @@ def shown_inputs(
     panel_of_column: Int[np.ndarray, " d"],
     acquired: Bool[np.ndarray, "n a"],
 ) -> Float[np.ndarray, "n w"]:
-    """Collected values, zero where there is none, beside the mask of panels. (n, d + a)
+    """Collected values, zero where there is none, and the mask of panels. (n, d + a)
 
     Args:
         values: standardised features, so that zero is a mean; NaN where the table has none. (n, d)
@@ -113,7 +113,7 @@ def fit_set_networks(
     Returns:
         Probabilities of the m other rows, in their order. (k, m) each
     """
-    torch.set_num_threads(1)  # the same sums whatever the number of cores
+    torch.set_num_threads(1)  # the same sums for any number of cores
     settings = DadiSettings.of({**networks, "objective": "demographic_parity"})
     learners, _, panels = acquired.shape
     sizes = NetworkSizes(values.shape[1], panels, settings)

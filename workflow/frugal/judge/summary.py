@@ -21,7 +21,7 @@ NO_SUPPORT = "no_support"
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What is reported of one estimator on one evaluation set; o outcomes, errors of the first.
+    """Reported results of one estimator on one evaluation set; o outcomes, errors of the first.
 
     Attributes:
         status: `ok` or `no_support`.

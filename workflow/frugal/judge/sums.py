@@ -1,4 +1,4 @@
-"""What sums over rows tell of a ratio of means; sums of blocks are joined to those of all rows.
+"""Ratio of means and its error from sums over rows; sums of blocks are combined.
 
 Every quantity of `intervals` follows from these: value, standard error, skewness, effective sample
 size. Those of one block are the numbers that the whole would give. Must not know which estimator

@@ -1,7 +1,7 @@
 """Terms of estimators on the same rows, block by block, their sums and their influence terms.
 
 Terms go to a scratch file; sums of all outcomes are held. Rows that belong together, a cluster,
-count as one unit: their terms are summed, whatever blocks they are in. Must not know which
+count as one unit: their terms are summed, across blocks. Must not know which
 estimator made the terms.
 """
 
@@ -24,7 +24,7 @@ from frugal.judge.intervals import cluster_sums
 from frugal.judge.sums import Spread, Tally
 
 GRAM_ROUNDING = 1e-10  # of the largest eigenvalue of SᵀS: smaller ones are zero
-LARGEST_SHARE = 0.1  # scores per row, above which too little is left to tell what they explain
+LARGEST_SHARE = 0.1  # scores per row, above which too little is left to estimate what they explain
 
 
 class NuisanceFit:
@@ -230,14 +230,14 @@ class TermBlocks:
         return self._sums[name].tally.total
 
     def error_costs(self, name: Hashable) -> ErrorCosts:
-        """What all rows tell of the costs of decisions."""
+        """Statistics of the costs of decisions over all rows."""
         return self._sums[name].costs.total
 
     def units(self, name: Hashable) -> "TermBlocks":
         """Terms of one estimator, under its name, in which each cluster is a row.
 
         The ratio is the same; its standard error, and all that counts rows, is then that of g
-        clusters, with which a row that stands k times in one cluster counts as once:
+        clusters, with which a row that occurs k times in one cluster counts as once:
 
             se² = g/(g − 1) · Σ_c (Σ_{i ∈ c} ψᵢ)² / n²
         """

@@ -27,7 +27,7 @@ from frugal.missing.law import MOST_SUMMED, missable_patterns, pattern_probabili
 
 
 class TrueLaws:
-    """What is known, not fitted, about a policy on some rows: its own law, and that of the masks.
+    """True laws of a policy and of the masks on some rows.
 
     Args:
         policy: the one that is judged.
@@ -113,7 +113,7 @@ class TrueLaws:
             at: which of the rows these are, as truth values. (n,)
 
         ASSUME: records list the panels in the topological order of the graph (always recorded
-        panels first), since data sets with masks alone do not tell the order.
+        panels first), since data sets with masks alone do not determine the order.
         """
         return terminal_sequence_probability(
             self._policy, self._world.take(at), order=self._record_order(observed)

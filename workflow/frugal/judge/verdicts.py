@@ -2,7 +2,7 @@
 
 Which estimator is read is decided by a rule that was written down beforehand (`Estimator.read`):
 of those that are meant to be read, the first that could be computed for two policies or more on
-enough rows. What stands on too few rows is left out and named. Knows no estimator by its name.
+enough rows. Estimates from too few rows are left out and named. Knows no estimator by its name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ import pandas as pd
 
 from frugal.judge.comparisons import worth_of_knowing
 
-LEAST_ESS = 30.0  # effective rows on which an estimate must stand to be read
+LEAST_ESS = 30.0  # least effective sample size of an estimate to be read
 LARGEST_SHARE = 0.10  # of all weight that one row may carry
 CONTRADICTED = "the records contradict the graph"
 REASONS = {
@@ -50,7 +50,7 @@ class Words:
 
 
 def readable(rows: pd.DataFrame) -> pd.Series:
-    """True where an estimate exists and stands on enough rows."""
+    """True where an estimate exists and has enough rows."""
     enough = (rows["ess"] >= LEAST_ESS) & (rows["largest_weight_share"] <= LARGEST_SHARE)
     return (rows["status"] == "ok") & enough
 
@@ -95,7 +95,7 @@ def how_sure(
         most: what another policy could save at most against it, in words; see `of_cost`.
         margin: share of the cost that counts as nothing.
         worth: expected value of perfect information, in words.
-        cheaper: what another policy is not.
+        cheaper: words for what no other policy is.
     """
     name = policies[0]
     if state == "best":
@@ -138,7 +138,7 @@ def verdict(
         tipping: of the same, by estimator: agent, tipping_gamma, tipping_other.
         order: estimators that are meant to be read, the best first.
         words: for the sentence.
-        rng: of the worth of knowing.
+        rng: of the value of information.
 
     Returns:
         agent, estimator, estimate with a simultaneous interval, runner_up, difference with its
@@ -215,7 +215,7 @@ def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
 
 
 def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
-    """What the policy that is named costs each group, and the largest gaps; empty without groups.
+    """Costs of the named policy in each group, and the largest differences; empty without groups.
 
     Args:
         rows: by group, of one scenario and seed, by the estimator that is read.
@@ -311,7 +311,7 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
 
 
 def _hidden(found: Mapping[str, object], words: Words) -> str:
-    """What hidden causes would have to do."""
+    """Strength of hidden causes that would change the verdict."""
     gamma = float(str(found["tipping_gamma"]))
     if np.isfinite(gamma):
         return f"it would change if hidden causes shifted the odds of a set by {gamma:.2g}"

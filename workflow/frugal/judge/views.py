@@ -1,4 +1,4 @@
-"""What one record can tell in each view of the problem, and what it needs, for a policy (A.10).
+"""Information of one record in each view of the problem, and its positivity needs (A.10).
 
 Positivity is that of the true law where the missingness was induced, else that of the fitted one.
 """
@@ -136,7 +136,7 @@ def needed_probability(
     patterns: Bool[np.ndarray, "q a"],
     policy_sets: Bool[np.ndarray, "t a"],
 ) -> Float[np.ndarray, "3 n"]:
-    """What each row x needs above zero, by the requirements of one policy  [afape, sec. A.10].
+    """Probabilities of each row x that one policy requires to be positive  [afape, sec. A.10].
 
         off_policy_sequence, _set   min over t of p(R = t | x)      (the order: an upper bound)
         black_box                   p(R = 1 | x)
@@ -174,7 +174,7 @@ def needed_probability(
 
 @dataclass(frozen=True, eq=False)
 class NeededSums:
-    """What rows need above zero: exactly the sets, R = 1, supersets.
+    """Probabilities that must be positive: exactly the sets, R = 1, supersets.
 
     Attributes:
         rows: n.
@@ -235,7 +235,7 @@ Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the views read of one policy, small enough to be kept; joined from blocks and seeds.
+    """Inputs of the views for one policy, small enough to be kept; joined from blocks and seeds.
 
     Attributes:
         observed: rows with 0, 1, … a panels recorded. (a + 1,)
@@ -324,7 +324,7 @@ def compare_views(
 def _needed(
     given: ViewRows, layout: Table, graph: Mapping[str, Any], sets: np.ndarray, *, wide: bool
 ) -> np.ndarray:
-    """What rows need above zero: by the true law, or of every seed by the fitted one. (3, m)"""
+    """Required probabilities: by the true law, or of every seed by the fitted one. (3, m)"""
     law = MissingnessGraph.from_dict(graph)
     if graph["source"] == "induced":
         if wide:
@@ -349,7 +349,7 @@ def _too_many(sets: np.ndarray) -> str:
 
 
 def _by_events(law: IndicatorChain, n: int, sets: np.ndarray) -> np.ndarray:
-    """What each row needs above zero, set by set. (3, n)"""
+    """Probabilities of each row that must be positive, set by set. (3, n)"""
     rows, a = np.arange(n), sets.shape[1]
     needed = np.ones((3, n))
     needed[1] = law.exactly(rows, np.ones(a, dtype=bool))
@@ -375,7 +375,7 @@ def _unknown(graph: Mapping[str, Any], fitted: int, identification: Mapping[str,
 def _by_true_law(
     data: Table, rows: np.ndarray, law: MissingnessGraph, sets: np.ndarray
 ) -> np.ndarray:
-    """What each test row needs above zero, by the law that the masks were drawn from. (3, n)"""
+    """Probabilities of each test row that must be positive, by the true law of the masks. (3, n)"""
     patterns = missable_patterns(law, data)
     return _in_parts(
         len(rows),
@@ -396,7 +396,7 @@ def _by_fitted_law(
 
 
 def _in_parts(rows: int, patterns: np.ndarray, sets: np.ndarray, law: Law) -> np.ndarray:
-    """What rows need, as many at a time as memory allows. (3, rows)"""
+    """Required probabilities of rows, as many at a time as memory allows. (3, rows)"""
     needed = np.empty((3, rows))
     for part in rows_in_parts(np.zeros((rows, 1), dtype=bool), len(patterns) + len(sets)):
         needed[:, part] = needed_probability(law(part), patterns, sets)

@@ -1,6 +1,6 @@
 """How good a fitted probability is: calibration, log-loss, and how near it comes to zero.
 
-What is told of blocks of rows is joined to what all rows tell. Must not know what fitted it.
+Statistics of blocks of rows are combined into those of all rows. Must not know what fitted it.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def best_threshold(
 ) -> tuple[float, float]:
     """Threshold t whose rule "positive if probability ≥ t" scores highest on these units.
 
-    All rules that tell two units apart are tried; t lies half-way between the two probabilities.
+    All rules that separate two units are tried; t lies half-way between the two probabilities.
     Of equal scores the rule with the fewest positive diagnoses is taken; that nobody is positive
     is not among the rules.
 

@@ -3,7 +3,7 @@
 The regressions inside chained imputation, single (`chained_trees`) and multiple
 (`multiple_imputation`). A number is first a ridge regression, and trees learn what that leaves;
 their leaves are linear, too (Shi et al. 2019): columns of a table mostly depend smoothly on each
-other. How many trees are kept is told by rows that are held out. One thread and byte-deterministic.
+other. The number of trees is chosen on held-out rows. One thread and byte-deterministic.
 Knows nothing of missing values.
 """
 
@@ -179,7 +179,7 @@ def linear_part(
 ) -> Float[np.ndarray, " q"]:
     """Intercept plus slopes times the encoded columns, summed column after column. (q,)
 
-    A matrix product may round a row differently when other rows stand beside it.
+    A matrix product may round a row differently when it is part of another batch.
     """
     total = np.full(len(rows), slopes[0])
     for column, slope in zip(expand(rows, variables).T, slopes[1:], strict=True):
@@ -207,7 +207,7 @@ def fit_column(
         j: the variable that is predicted.
         variables: of the table.
         weight: how often each row counts; None: once. (m,)
-        held: rows and targets that tell how many rounds are best; None keeps all.
+        held: rows and targets on which the number of rounds is chosen; None keeps all.
         settings: of the trees; of a number 0 trees leave the linear part.
         seed: of LightGBM.
     """

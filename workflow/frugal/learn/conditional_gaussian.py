@@ -66,7 +66,7 @@ def conditional_means(
         ẑᵐ = μᵐ + Σᵐᵒ (Σᵒᵒ + RIDGE·I)⁻¹ (zᵒ − μᵒ)                      [diagnosis, eq. 5]
 
     Args:
-        latent: z; what stands at unobserved coordinates is not read. (m, d)
+        latent: z; unobserved coordinates are not read. (m, d)
         observed: True where a coordinate is known. (m, d)
         gaussian: μ and Σ over the same coordinates.
 

@@ -1,8 +1,8 @@
-"""Boosted trees of two classes, cross-fitted: trees tell of a training row that never saw it.
+"""Boosted trees of two classes, cross-fitted: no tree predicts a row that it was fitted to.
 
 Log-odds are averaged over folds and over repeats, each of which folds the rows anew; rows that are
-not learnt from are told by all trees. The kept `TreeEnsemble` is that average, so that what stands
-in a file says of a new row what was said here. Knows rows and columns; no panels, no costs.
+not learnt from are predicted by all trees. The kept `TreeEnsemble` is that average, so that a
+stored ensemble predicts the same of a new row. Knows rows and columns; no panels, no costs.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class CrossFitted:
     Attributes:
         log_odds: of class 1, of every row; of a row learnt from, by trees that did not see it. (n,)
         ensemble: all trees, averaged.
-        alike: the same, but each row is told by trees of one fold of a repeat. (n,)
+        alike: the same, but each row is predicted by trees of one fold of a repeat. (n,)
     """
 
     log_odds: Float[np.ndarray, " n"]
@@ -120,7 +120,7 @@ def fit_cross_fitted(
     settings: BoostingSettings,
     seed: int,
 ) -> CrossFitted:
-    """Fit trees to some rows and let them tell of the same. See `fit_folded`."""
+    """Fit trees to some rows and predict the same rows. See `fit_folded`."""
     trees = fit_folded(values, label, fold, settings=settings, seed=seed)
     told, alike = trees.told(values)
     return CrossFitted(told, trees.ensemble, alike)
@@ -220,10 +220,10 @@ def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble
 
 @dataclass(frozen=True, eq=False)
 class FittedMeans:
-    """Trees that tell k means at once.
+    """Trees that predict k means at once.
 
     Attributes:
-        told: of every row, by trees that did not see it. (n, k)
+        told: predictions of every row, by trees not fitted to it. (n, k)
         ensemble: the same of any row: the sums of its leaf rows.
     """
 
@@ -248,7 +248,7 @@ def fit_means(
 
     Args:
         values: NaN where unknown. (n, d)
-        targets: what is to be told. (n, k)
+        targets: values to predict. (n, k)
         counts: False where a row is not learnt from. (n, k)
         half: 0 or 1 of each row. (n,)
         trees: of each half and target.
@@ -290,7 +290,7 @@ def fit_means(
 def _tree_parts(
     booster: Any, used: np.ndarray, kept: int, *, column: int, columns: int
 ) -> list[dict[str, np.ndarray]]:
-    """Trees of one booster, on the columns of the table, that tell one of several columns."""
+    """Trees of one booster, on the columns of the table, that predict one of several columns."""
     parts = []
     for tree in booster.dump_model(num_iteration=kept)["tree_info"]:
         part = lightgbm_tree(tree["tree_structure"], column, columns)

@@ -59,7 +59,7 @@ def fit_emflow(
     hidden and never scored.
 
     Differs from the paper: masks are drawn anew for every start instead of once, as its text asks
-    (sec. 5.2) and its algorithm does not say; gradients of L2 also run through the latent
+    (sec. 5.2) and its algorithm leaves open; gradients of L2 also run through the latent
     imputation, since without them training diverges; log-scales of the flow are bounded; and
     known values are read within ± 5 standard deviations.
 

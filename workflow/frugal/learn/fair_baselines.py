@@ -52,10 +52,10 @@ def lasso_panels(
 
         penalty of column j  ∝  1 + parity · |corr(xⱼ, b)|
 
-    so that with `parity` above zero a column that tells the group must tell more of the label to be
-    chosen. A panel is chosen where one of its columns has a slope. The path goes down by equal
-    ratios from the weakest penalty that leaves no slope; the step that chooses too many panels is
-    halved, up to `HALVINGS` times.
+    so that with `parity` above zero a column that predicts the group must predict the label better
+    to be chosen. A panel is chosen where one of its columns has a slope. The path goes down by
+    equal ratios from the weakest penalty that leaves no slope; the step that chooses too many
+    panels is halved, up to `HALVINGS` times.
 
     Args:
         inputs: columns on comparable scales. (n, d)
@@ -198,8 +198,8 @@ def reduced_probability(
         rounds: of the exponentiated gradient.
 
     Returns:
-        A share of the mixture's classifiers by weight: it takes few values, so that its AUC says
-        less than that of a score.
+        A share of the mixture's classifiers by weight: it takes few values, so that its AUC is
+        less informative than that of a score.
     """
     larger = max(sensitive.mean(), 1 - sensitive.mean())
     reduction = ExponentiatedGradient(
@@ -212,7 +212,7 @@ def reduced_probability(
 
 
 class _Learner:
-    """A logistic regression as fairlearn asks for it."""
+    """A logistic regression with the interface that fairlearn expects."""
 
     def __init__(self) -> None:
         self._fitted: Logistic | None = None
@@ -272,7 +272,7 @@ def evenly(rows: Bool[np.ndarray, " n"], *, most: int) -> Int[np.ndarray, " m"]:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What baselines of one study share.
+    """Shared inputs of the baselines of one study.
 
     Attributes:
         ridge: of regressions.

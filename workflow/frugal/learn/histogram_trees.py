@@ -2,7 +2,7 @@
 
 Part of MissForest (Stekhoven & Bühlmann 2012). Splits, weights and the minimal leaf follow
 scikit-learn: bootstrap as row weights, leaf size in distinct rows, constant predictors skipped;
-thresholds lie on bin edges. All compiled functions stand in this one file, because numba's cache
+thresholds lie on bin edges. All compiled functions are in this one file, because numba's cache
 does not see edits of a callee in another file. Knows nothing of missing values.
 """
 

@@ -72,7 +72,7 @@ def imputation_error(
 
 
 def compare_errors(errors: pd.DataFrame) -> pd.DataFrame:
-    """Errors of every imputer and seed beside mean ± s.d. over seeds, and whether means are beaten.
+    """Errors per imputer and seed, mean ± s.d. over seeds, and whether mean imputation is beaten.
 
     Args:
         errors: imputer, seed, entries, rmse; every imputer on the same seeds, `mean` among them.

@@ -1,4 +1,4 @@
-"""What an imputer is, how one is fitted by the name of its kind, and how it is stored and read.
+"""The imputer interface, and how an imputer is fitted by its kind, stored and read.
 
 The encoders of [diagnosis, sec. 5.2]: what is known of a unit goes in with NaN where it is not, and
 a completed row comes out. The kinds are the files of `learn.imputers`. Must not know labels, costs,
@@ -34,7 +34,7 @@ class Imputer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ToFit:
-    """What an imputer is fitted to; see `fit_imputer`, and `scaling` is of the training rows."""
+    """Training data of an imputer; see `fit_imputer`, and `scaling` is of the training rows."""
 
     train: Float[np.ndarray, "n d"]
     scaling: Scaling

@@ -54,7 +54,7 @@ class LinearPart:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], *, columns: int) -> "LinearPart":
-        """What `to_arrays` left.
+        """Inverse of `to_arrays`.
 
         Raises:
             DataError: it is no regression on so many columns.

@@ -34,7 +34,7 @@ class FlatParameters:
 
     Attributes:
         flat: all values. (p,), or (K, p) where each of K networks has its own row
-        gradient: derivative of the loss by each of them; whoever writes or clears it says so.
+        gradient: derivative of the loss by each of them; methods document writes to it.
         views: the arrays by name, sharing memory with `flat`.
         gradient_views: the same of `gradient`.
     """
@@ -215,7 +215,7 @@ def product(
 
 
 def layer_sums(x: Tensor, weight: Tensor, bias: Tensor, *, by: Library) -> Tensor:
-    """What a layer makes of its inputs before it activates: x · weight + bias. (N, b, out)"""
+    """Pre-activations of a layer: x · weight + bias. (N, b, out)"""
     return torch.baddbmm(bias, x, weight) if by == "torch" else product(x, weight).add_(bias)
 
 
@@ -234,7 +234,7 @@ def hidden_forward(
     inputs: Float[Tensor, "N b w"],
     activation: Activation,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """What enters each layer with the last layer's output at the end, and what was activated.
+    """Inputs of each layer, then the last layer's output; and the activations.
 
     Each (N, b, ·); both are what `hidden_backward` needs.
     """
@@ -355,7 +355,7 @@ def perceptron(named: Mapping[str, Tensor], prefix: str, x: Tensor) -> Tensor:
 
 
 def rectified_layers(named: Mapping[str, Tensor], prefix: str, first: Tensor) -> Tensor:
-    """What follows the first layer's sums: rectify, second layer, rectify, third layer."""
+    """Output after the first layer's sums: rectify, second layer, rectify, third layer."""
     return _from_layer(1, named, prefix, torch.relu(first))
 
 

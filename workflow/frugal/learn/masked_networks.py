@@ -1,4 +1,4 @@
-"""Networks of two classes that read what is known of a row, and flags that say what is known.
+"""Networks of two classes that read the observed values of a row and their missingness indicators.
 
 They learn from copies of rows in which values are hidden, cross-fitted in lock-step over repeats
 and folds. Columns are read as normal scores, an unknown value as 0 with the flag 0. Knows rows and
@@ -150,7 +150,7 @@ class MaskedNetworks:
 def outputs(
     weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], read: np.ndarray
 ) -> np.ndarray:
-    """What K networks say of the same inputs (n, w), in the precision of these. (K, n, o)"""
+    """Outputs of K networks at the same inputs (n, w), in the precision of these. (K, n, o)"""
     out = np.broadcast_to(read, (len(weights[0]), *read.shape))
     for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         out = (np.maximum(out, 0.0) if layer else out) @ weight + bias
@@ -178,7 +178,7 @@ def fit_masked_networks(
         settings: how.
         rngs: one of each network. (repeats · folds)
     """
-    from frugal.learn.networks import fit_networks  # torch is slow to import, not needed to tell
+    from frugal.learn.networks import fit_networks  # torch is slow to import, not needed to predict
 
     train = np.stack([(one >= 0) & (one != k) for one in fold for k in range(folds)])
     fitted = fit_networks(

@@ -39,7 +39,7 @@ def impute_multiple(
     Every draw is a chain of its own: missing entries start as random observed values of their
     variable; then, for `rounds` rounds, each variable with missing entries is redrawn given all
     others, least missing first. Boosted trees are fitted to a bootstrap sample of the rows where
-    the variable is known, which stands for the draw of the parameters. A number is their
+    the variable is known, which replaces the draw of the parameters. A number is their
     prediction plus the residual of a row that the sample left out and whose prediction is near,
     put to the nearest value that is known; a class is drawn from probabilities that are
     recalibrated on the rows left out.
@@ -50,7 +50,7 @@ def impute_multiple(
         values: encoded columns, NaN where missing. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable.
         label: class of each row; joins the predictors and is never imputed. None leaves it out,
-            which assumes X_missing ⊥ Y | X_observed and so understates what features are worth
+            which assumes X_missing ⊥ Y | X_observed and so understates the value of features
             [afape, sec. A.4]. (n,)
         draws: number m of completed tables, at least 1.
         rounds: at least 1; some 5 are customary.
@@ -91,7 +91,7 @@ def _run_chain(
     filled = codes.copy()
     for j in order:
         filled[missing[:, j], j] = rng.choice(codes[~missing[:, j], j], count[j])
-    if label is not None:  # beside the variables, as one more code
+    if label is not None:  # in addition to the variables, as one more code
         classes, place = np.unique(label, return_inverse=True)
         filled = np.column_stack([filled, place])
         columns = tuple(range(variables.width, variables.width + len(classes)))

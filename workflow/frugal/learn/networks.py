@@ -114,7 +114,7 @@ def fit_networks(
 
     Inputs are standardised by each network's training rows; so are the targets of loss "squared".
     An input that is constant in training is not read.
-    A network passes `epochs` times over its rows and is then finished, whatever the others do.
+    A network passes `epochs` times over its rows and is then finished, independently of the others.
 
     Args:
         inputs: tables that networks read; widths may differ. Each (n, w)
@@ -258,7 +258,7 @@ def _first_parameters(
 ) -> Tensor:
     """Normal weights, `FIRST_VARIANCE`/m in a layer of m inputs; the output starts near the rate.
 
-    Smooth units of small weights start as nearly the same linear unit. Random biases tell them
+    Smooth units of small weights start as nearly the same linear unit. Random biases set them
     apart; without, some networks never leave a law linear in the inputs. Rectified ones need none.
     """
     width = data.width[k]
@@ -315,7 +315,7 @@ def _train(
     weight_decay: Tensor,
     activation: Activation,
 ) -> None:
-    """Adam on all unfinished networks at once; they stand in order of falling number of steps."""
+    """Adam on all unfinished networks at once; sorted by falling number of steps."""
     adam = Adam(parameters, learning_rate=0.0, epsilon=ADAM_EPSILON)
     for step in range(len(rates[0])):
         on = sum(len(rate) > step for rate in rates)

@@ -4,7 +4,7 @@ With `lowest_loss` every regression is fitted by each method, and the one of lea
 is taken: for all folds at once, each regression for itself. The discrete super learner of van der
 Laan and Dudoit (2003); the choice among so few costs less than the fits' own error. With a part to
 learn from, folds are made within it, and the chosen method is fitted once more on all of it. Must
-not know what a regression stands for, which estimator asks, or files.
+not know the meaning of a regression, the estimator that uses it, or files.
 """
 
 import copy
@@ -34,7 +34,7 @@ class Head:
         target: D. (n,)
         usable: True where the row may train: Z is finite and D means what is asked for. (n,)
         is_law: every fitted probability is kept within `probability_bounds`, as fits a law by which
-            one divides; else only a 0 or a 1, and smaller ones mean what they say.
+            one divides; else only a 0 or a 1, and smaller ones are kept.
     """
 
     inputs: Float[np.ndarray, "n w"]
@@ -60,7 +60,7 @@ class MeanHead:
 
 @dataclass(frozen=True, eq=False)
 class HeadModels:
-    """What was fitted for one head: a model for each split, each of which answers for any rows.
+    """Fitted models of one head: one for each split, each of which predicts any rows.
 
     Attributes:
         models: one for each fold, which answers for its rows; or a single one, for all rows.
@@ -203,7 +203,7 @@ class _Job:
 def _bounded(
     ask: Ask, least: float, most: float, inputs: np.ndarray, *, is_law: bool
 ) -> np.ndarray:
-    """Probabilities within what so few rows may tell; of what is no law, only 0 and 1 are moved."""
+    """Probabilities bounded by the number of rows; where no law is fitted, only 0 and 1 move."""
     p = ask(inputs)
     moved = (p <= 0) | (p >= 1) | is_law
     return np.where(moved, np.clip(p, least, most), p)
@@ -362,7 +362,7 @@ class Fitted:
     models: HeadModels | None = None
 
     def predict(self, inputs: np.ndarray, fold: np.ndarray) -> np.ndarray:
-        """What is fitted for other rows, each by the model that has not seen its fold.
+        """Predictions for other rows, each by the model not fitted to its fold.
 
         Returns:
             NaN where the inputs are not known. (m,) or (m, o)

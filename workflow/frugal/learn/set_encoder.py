@@ -26,7 +26,7 @@ _softmax_backward = torch.ops.aten._softmax_backward_data
 
 
 class StepTrace(NamedTuple):
-    """What a processing step leaves behind for its gradient, for one set per unit.
+    """Intermediate results of a processing step for its gradient, for one set per unit.
 
     Attributes:
         heard: [query, reading] that enters the step. (g, n, 2h)

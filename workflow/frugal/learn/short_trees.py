@@ -1,4 +1,4 @@
-"""A few branches that say in words what something decides: a small tree fitted to its decisions.
+"""A description of a decision rule in a few branches: a small tree fitted to its decisions.
 
 Knows columns, names and choices; no panels, no policies.
 """
@@ -19,11 +19,11 @@ INDENT = "  "
 
 @dataclass(frozen=True)
 class Column:
-    """What a tree may ask of a decision.
+    """A feature that a tree may split on.
 
     Attributes:
-        name: of a number; of something that is so or not, how it is said that it is so.
-        otherwise: how it is said that it is not so; None for a number.
+        name: of a number; of a yes/no feature, the words where it is true.
+        otherwise: the words where it is false; None for a number.
         scale: times which a number is shown.
         unit: behind a number.
     """
@@ -58,7 +58,7 @@ class ShortTree:
 
     Attributes:
         lines: each branch in words, with what is mostly decided there and in what share of all.
-        right: share of the decisions that are what their branch says.
+        right: share of the decisions that agree with their branch.
     """
 
     lines: list[str]
@@ -71,13 +71,13 @@ def fit_short_tree(
     columns: Sequence[Column],
     choices: Sequence[str],
 ) -> ShortTree:
-    """Fit a tree, cut it back to the `LEAVES` leaves that are right most often, and say it.
+    """Fit a tree, prune it to the `LEAVES` most accurate leaves, and describe it.
 
     Args:
         features: NaN where unknown. (n, d)
         choice: what was decided. (n,)
-        columns: how features are said. (d)
-        choices: how decisions are said.
+        columns: words for the features. (d)
+        choices: words for the decisions.
     """
     if not features.shape[1] or (choice == choice[0]).all():
         most = int(np.bincount(choice).argmax())

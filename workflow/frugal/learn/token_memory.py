@@ -139,7 +139,7 @@ def encoder_shapes(columns: int, hidden: int, width: int) -> dict[str, tuple[int
 
 @dataclass(frozen=True, eq=False)
 class UnitTokens:
-    """What the tokens of the n units at hand are made of, for each of k learners.
+    """Inputs of the tokens of the current n units, for each of k learners.
 
     Attributes:
         value: of the numeric columns. (k, n, c)
@@ -227,7 +227,7 @@ class UnitTable:
         return len(self._zero)
 
     def tokens(self, row: Int[Tensor, "k n"]) -> UnitTokens:
-        """What the tokens of the given units are made of."""
+        """Inputs of the tokens of the given units."""
         return UnitTokens(self._value[row], self._one[row], self._binary, self._numeric)
 
     def holdings(self, row: Int[Tensor, "k n"]) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from frugal.learn.tree_scoring import MAX_ACTIONS_TABULATED
 
-# Compiled in as they stand, and cached on disk so: no test may patch them.
+# Compiled in as constants and cached on disk: no test may patch them.
 BLOCK = 8192  # rows that walk one tree before the next: the tree stays in the cache
 TABLE_BLOCK = 2**16  # entries of the table of all sets that one tree is added to before the next
 

@@ -1,8 +1,8 @@
 """Class probabilities of a `TreeEnsemble` at any set of acquired panels, and the decision on them.
 
 Policies are judged on many sets of panels of the same rows [afape]: this module scores each
-distinct (row, set) once, or all sets of a row at once. A set of panels is a bit code: bit j stands
-for action j. Must not know how trees are fitted, what a policy is, or files.
+distinct (row, set) once, or all sets of a row at once. A set of panels is a bit code: bit j denotes
+action j. Must not know how trees are fitted, what a policy is, or files.
 """
 
 from functools import cache
@@ -26,7 +26,7 @@ def predict_proba(
 
     Args:
         ensemble: trees over d columns.
-        values: features; whatever stands at unobserved entries is not read. (n, d)
+        values: features; unobserved entries are not read. (n, d)
         observed: True where a value is known; NaN counts as unknown. (n, d)
 
     Returns:
@@ -221,7 +221,7 @@ def _add_leaves(
 ) -> None:
     """Add the leaf rows that each row reaches, tree by tree: the same sums with and without numba.
 
-    scikit-learn's walk is half as fast, and sends NaN where the node says, as numba's does.
+    scikit-learn's walk is half as fast, and sends NaN where the node directs, as numba's does.
     """
     if _has_numba():
         from frugal.learn.tree_kernels import add_leaves

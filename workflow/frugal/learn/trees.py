@@ -134,7 +134,7 @@ class TreeEnsemble:
 
     Attributes:
         root: first node of each tree. (e,)
-        feature: column that the node asks for; −1 at a leaf. (m,)
+        feature: column on which the node splits; −1 at a leaf. (m,)
         threshold: largest float32 value that goes left. (m,)
         right: right child; at a leaf, its row in `leaf_value`. (m,)
         missing_left: True where an unobserved feature goes left. (m,)
@@ -211,7 +211,7 @@ class TreeEnsemble:
         """The ensemble that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such ensemble; the sentence says where.
+            DataError: the arrays are no such ensemble; the message says which.
         """
         require_ensemble(arrays)
         return TreeEnsemble(
@@ -238,7 +238,7 @@ class TreeEnsemble:
 def masked_float32(
     values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n d"]
 ) -> Float[np.ndarray, "n d"]:
-    """What a tree sees: float32 values, NaN where not observed or without a value. (n, d)"""
+    """Input of a tree: float32 values, NaN where not observed or without a value. (n, d)"""
     return np.where(observed, values, np.nan).astype(np.float32)
 
 
@@ -264,7 +264,7 @@ def training_set(
 ) -> tuple[Float[np.ndarray, "m d"], Bool[np.ndarray, "m d"], Int[np.ndarray, " m"]]:
     """Rows for a classifier that must answer at any set of panels: m = 2n.
 
-    Every unit stands there once with all that the record has, and once with panels subsampled at
+    Every unit occurs once with all that the record has, and once with panels subsampled at
     random, p(R̂ᵢ = 1) = probability [afape, sec. A.11]. Free panels are always kept.
 
     Returns:
@@ -295,7 +295,7 @@ def fit_forest(
     mean goes is stored on each node. Everything else is scikit-learn's default.
 
     Args:
-        values: features; whatever stands at unobserved entries is not read. (n, d)
+        values: features; unobserved entries are not read. (n, d)
         observed: True where a value is known; NaN counts as unknown. (n, d)
         label: class index. (n,)
         classes: number of classes k, also of those absent from `label`.
@@ -340,7 +340,7 @@ def fit_boosting(
     this ensemble, reads an unobserved value as 0.
 
     Args:
-        values: features; whatever stands at unobserved entries is not read. (n, d)
+        values: features; unobserved entries are not read. (n, d)
         observed: True where a value is known; NaN counts as unknown. (n, d)
         label: class index. (n,)
         classes: number of classes k; with two, one score is learned and the other is 0.

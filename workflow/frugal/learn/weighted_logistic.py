@@ -13,7 +13,7 @@ from scipy.special import expit
 
 NEWTON_STEPS, HALVINGS = 100, 30  # at most
 NEWTON_DONE = 1e-22  # squared decrement of a mean loss: coefficients are right to some 1e-10
-LEAST_PRECISION = 1e-12  # of the intercept, which is free, where all rows are told for certain
+LEAST_PRECISION = 1e-12  # of the intercept, which is free, where predictions are certain
 CONVERGED = 1e-8  # largest change of a coefficient in a proximal step, when there is nothing to do
 
 
@@ -73,7 +73,7 @@ def logistic_mode(
         Σᵢ wᵢ (log(1 + exp(xᵢβ)) − yᵢ xᵢβ) + ½ Σⱼ λⱼ (βⱼ − cⱼ)²
 
     With weights 1 it is the mode of the posterior under normal priors. Precisions above zero make
-    it unique, whatever the inputs (full one-hot codes beside an intercept, separable classes).
+    it unique for any inputs (full one-hot codes with an intercept, separable classes).
 
     Args:
         design: inputs, the intercept among them. (n, p)

@@ -1,4 +1,4 @@
-"""What a data set of the treatment search is, read from its YAML: reader, files, drugs, options.
+"""A data set of the treatment search, read from its YAML: reader, files, drugs, options.
 
 Serves the study `treatment`. Must not read the data themselves, and imports no table library, so
 that a workflow can check all descriptions before it plans a single job.
@@ -17,7 +17,7 @@ from frugal.data.mimic_items import RESULTS, TESTED
 
 @dataclass(frozen=True)
 class SearchDescription:
-    """A data set of the treatment search, as its YAML tells it.
+    """A data set of the treatment search, as described in its YAML.
 
     Attributes:
         path: the YAML itself; relative paths inside it start in its folder.

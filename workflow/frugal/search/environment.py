@@ -104,7 +104,7 @@ def found_near_optimal(
     Args:
         best: index of the best outcome found, −1 for none. (n,)
         outcome: index of every potential outcome. (n, a)
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         epsilon: slack ε ≥ 0, unit of the outcome.
 
     Returns:

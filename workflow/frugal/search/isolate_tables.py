@@ -1,7 +1,7 @@
 """Public susceptibility tables as potential outcomes: K. pneumoniae, E. coli, AMR's isolates.
 
-Parses the three raw files of the real data of `treatment` that anyone may read. None of them says
-what was prescribed: histories of treatment come from elsewhere (`prescribing`, simulated).
+Parses the three raw files of the real data of `treatment` that anyone may read. None of them
+records what was prescribed: histories of treatment come from elsewhere (`prescribing`, simulated).
 """
 
 from collections.abc import Mapping, Sequence
@@ -155,7 +155,7 @@ def kpneumoniae_table(
         results: letters of the outcomes, from the worst to the best.
 
     Raises:
-        DataError, ConfigError: the file or the settings do not hold what is said here.
+        DataError, ConfigError: the file or the settings violate the conditions above.
     """
     check_results(results)
     frame = read_text_table(path, ["Genome", "Antibiotic", "Actual MIC"])
@@ -198,7 +198,7 @@ def ecoli_table(
         results: letters of the outcomes; this file has R and S only.
 
     Raises:
-        DataError, ConfigError: the file or the settings do not hold what is said here.
+        DataError, ConfigError: the file or the settings violate the conditions above.
     """
     check_results(results)
     frame = read_text_table(path, ["Isolate", *drugs.values()])
@@ -233,7 +233,7 @@ def amr_table(
         results: letters of the outcomes, from the worst to the best.
 
     Raises:
-        DataError, ConfigError: the file or the settings do not hold what is said here.
+        DataError, ConfigError: the file or the settings violate the conditions above.
     """
     check_results(results)
     unknown = [f for f in factors if f not in AMR_FACTORS]

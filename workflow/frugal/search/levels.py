@@ -1,6 +1,6 @@
 """Columns of one's own records as levels, and their combinations as contexts and strata.
 
-Says in one sentence which cell is no level. Knows no trial.
+Errors name the cell that is no level. Knows no trial.
 """
 
 from collections.abc import Sequence

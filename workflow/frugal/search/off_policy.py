@@ -1,4 +1,4 @@
-"""What a search policy would cost and find, judged from records of searches only partly tried.
+"""Expected cost and outcome of a search policy, estimated from partial search records.
 
 Serves the study `treatment` beyond its paper. A record bears on a policy as long as it did what the
 policy would have done; weights make up for the others.
@@ -80,7 +80,7 @@ def history_features(
 
 
 def fit_behaviour(records: TrialRecords, covariates: Float[np.ndarray, "n c"]) -> Behaviour:
-    """Penalised maximum likelihood of both models; trials after the best outcome say nothing.
+    """Penalised maximum likelihood of both models; trials after the best outcome are ignored.
 
     Args:
         records: searches with their trials in order; each begins with a trial.
@@ -198,7 +198,7 @@ def prepare_judging(
         confounder: index of the combination of confounders; 0 where there are none. (n,)
         cluster: any label; units that belong together share it. (n,)
         rng: draws the folds.
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         memory_gib: what the tables of one fold may take.
 
     Raises:
@@ -292,13 +292,13 @@ def model_value(
     step: float,
     end: Float[np.ndarray, " y"],
 ) -> Float[np.ndarray, "x h"]:
-    """Expected cost of trials and worth at the end from every history on, under a model. (x, h)
+    """Expected cost of trials and final value from every history on, under a model. (x, h)
 
     Args:
         table: of the outcomes.
         policy: what is tried.
         step: of each trial.
-        end: worth of ending with each best outcome; of nothing tried it is 0. (y,)
+        end: value of ending with each best outcome; of nothing tried it is 0. (y,)
     """
     k, base = policy.n_actions, policy.n_outcomes
     histories = policy.action.shape[1]
@@ -445,7 +445,7 @@ class Estimates:
         influence: quantity → terms of its doubly robust estimate. (n,)
         followed: how far records go along with the policy.
         unseen: expected number of the policy's steps that no judging record took.
-        effective: sample size that the records are worth for the doubly robust estimates.
+        effective: effective sample size of the records for the doubly robust estimates.
     """
 
     cells: Mapping[tuple[str, str], dict[str, float]]
@@ -456,7 +456,7 @@ class Estimates:
 
 
 def _ends(policy: SearchPolicy) -> Mapping[str, tuple[float, Float[np.ndarray, " y"]]]:
-    """What a trial and an end count for in each quantity."""
+    """Contributions of a trial and of an end to each quantity."""
     top = np.zeros(policy.n_outcomes)
     top[-1] = 1.0
     return {

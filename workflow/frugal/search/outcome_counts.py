@@ -1,4 +1,4 @@
-"""What happened after which history: counts of outcomes, sparse, from records of searches.
+"""Outcomes after each history: counts of outcomes, sparse, from records of searches.
 
 The sufficient statistic of every tabular model of `treatment`. It must not know how the counts are
 smoothed or what they are used for.
@@ -71,7 +71,7 @@ def trial_events(records: TrialRecords) -> TrialEvents:
 def count_outcomes(records: TrialRecords) -> OutcomeCounts:
     """n_y(a, h): how often action a had outcome y after history h     [treatment, sec. B.1]
 
-    Trials made although the best outcome was known already have histories that no policy asks for;
+    Trials made although the best outcome was known already have histories that no policy reaches;
     they are left out.
 
     Args:

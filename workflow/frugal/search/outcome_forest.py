@@ -22,7 +22,7 @@ from frugal.search.records import (
     require_search_memory,
 )
 
-BLOCK_CELLS = 2**15  # cells that are encoded and answered at a time: a few MB, whatever the table
+BLOCK_CELLS = 2**15  # cells that are encoded and answered at a time: a few MB for any table
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def forest_table(
         context_features: covariates of each context. (x, f)
         rng: source of bootstraps and of the columns tried at a cut.
         options: how the forest is grown.
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         memory_gib: what all tables of the search may take.
 
     Returns:

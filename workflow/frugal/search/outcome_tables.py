@@ -107,8 +107,8 @@ def smoothed_table(
 
     Args:
         counts: n_y(a, h).
-        outcome_value: worth of each outcome, ascending. (y,)
-        mode: `paper` keeps β as it stands; `release` scales it to a total of 4 wherever it is not
+        outcome_value: value of each outcome, ascending. (y,)
+        mode: `paper` keeps β unchanged; `release` scales it to a total of 4 wherever it is not
             0, as the authors' program does (the factor 1/|h| then cancels).
         memory_gib: what all tables of the search may take.
 
@@ -167,7 +167,7 @@ def uninformed_table(
 
     Args:
         counts: n_y(a, h).
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         pseudo_count: b ≥ 0 of each outcome; 0 is the release: raw frequencies where any exist.
         memory_gib: what all tables of the search may take.
 
@@ -209,7 +209,7 @@ def true_table(
     Args:
         p_z_given_x: law of the moderator. (x, z)
         p_outcome: law of each action's outcome given covariates and moderator. (x, z, a, y)
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         memory_gib: what all tables of the search may take.
 
     Returns:

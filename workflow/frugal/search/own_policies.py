@@ -1,7 +1,7 @@
 """Policies learned from one's own records of searches, judged by the records left aside.
 
 The rule of choice is written down beforehand: of the policies at the first δ, none with a warning
-if any is without; of these, those whose expected outcome is not told to be below the best one's
+if any is without; of these, those whose expected outcome is not significantly below the best one's
 (paired, 95 %); of these the one of fewest expected trials. Knows no file.
 """
 
@@ -148,7 +148,7 @@ def _standard_error(terms: Float[np.ndarray, " n"], cluster: Int[np.ndarray, " n
 
 
 def practice(judged: Judged, worth: np.ndarray) -> dict[str, Float[np.ndarray, " n"]]:
-    """What each judging record itself came to, in each quantity. (n,)"""
+    """Observed value of each evaluation record, in each quantity. (n,)"""
     records = judged.records
     best = records.outcome.max(axis=1)
     return {
@@ -192,7 +192,7 @@ def verdict(
     worth: Mapping[str, float],
     learned: int,
 ) -> list[str]:
-    """The answer in sentences, what it rests on, and what it does not say."""
+    """The answer in sentences, its evidence and its limits."""
     own = practice(judged, np.array(list(worth.values())))
     n, found = len(judged.records), chosen.found
     fewer, error = _difference(own["mean_trials"], found.influence["mean_trials"], judged)
@@ -222,7 +222,7 @@ def verdict(
 def _difference(
     own: Float[np.ndarray, " n"], terms: Float[np.ndarray, " n"], judged: Judged
 ) -> tuple[float, float]:
-    """What the records have more than the policy would, on the same units, and its error."""
+    """Difference between the records and the policy on the same units, and its standard error."""
     lead = own - terms
     return float(lead.mean()), _standard_error(lead, judged.cluster)
 

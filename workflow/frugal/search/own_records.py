@@ -1,7 +1,7 @@
 """One's own records of treatment searches: their YAML, and the file as trials in order.
 
-Long files have a row per trial, wide ones a row per unit with a column per treatment. Says in one
-sentence what is wrong and where; what is set right (repeats, gaps) is counted and told. Knows no
+Long files have a row per trial, wide ones a row per unit with a column per treatment. Errors name
+the problem and its place; corrections (repeats, missing values) are counted and reported. Knows no
 planner.
 """
 
@@ -38,14 +38,14 @@ _ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 
 @dataclass(frozen=True)
 class RecordsDescription:
-    """One's own records, as their YAML tells them.
+    """A user's records, as described in their YAML.
 
     Attributes:
-        path: the YAML; `file` is found beside it.
+        path: the YAML; `file` is relative to it.
         document: as it is written.
         keys: its keys, with their defaults.
         outcomes: levels from the worst to the best.
-        worth: of each level, ascending.
+        worth: value of each level, ascending.
         covariates: of a policy.
         confounders: of the estimators.
     """
@@ -81,7 +81,7 @@ class OwnRecords:
         confounder: the same of confounders. (n, c)
         action: tried treatments in order, −1 after the last. (n, t)
         outcome: their outcomes. (n, t)
-        said: what was set right, a sentence each.
+        said: corrections, one sentence each.
     """
 
     names: tuple[str, ...]
@@ -129,7 +129,7 @@ def _levels(column: str, own: Mapping[str, Any], *, falling: bool = False) -> Le
 
 
 def _written(value: object) -> str:
-    """A level as it stands in a CSV: YAML reads yes and no as truth values."""
+    """A level as written in a CSV: YAML reads yes and no as truth values."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
@@ -369,7 +369,7 @@ def _treatments(long: pd.DataFrame, document: Mapping[str, Any], source: str) ->
 
 
 def _require_constant(unit, codes: np.ndarray, column: str, lines: np.ndarray, source: str) -> None:
-    """What is known before the first trial is the same in all rows of a unit."""
+    """Check that covariates known before the first trial are constant within a unit."""
     seen: dict[str, int] = {}
     for row, name in enumerate(unit):
         if seen.setdefault(name, row) != row and codes[seen[name]] != codes[row]:

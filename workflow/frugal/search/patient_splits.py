@@ -1,4 +1,4 @@
-"""Training and test units such that no patient stands on both sides.
+"""Training and test units that share no patient.
 
 Used by `treatment` (Håkansson et al. 2020, sec. 6.2 and C.2: 70/30, five splits). Knows who a unit
 belongs to and nothing else.

@@ -20,7 +20,7 @@ from frugal.search.records import outcomes_of
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """A policy with what stands behind each step. Shapes: x contexts, h histories, a actions.
+    """A policy with the evidence for each step. Shapes: x contexts, h histories, a actions.
 
     Attributes:
         action: what is tried next; k for stop. (x, h)
@@ -28,7 +28,7 @@ class StepTable:
             (x, h)
         records: records that came to the history and tried the next action. (x, h)
         visits: records that came to the history and went on. (x, h)
-        runner_up: the action of fewest expected trials beside the next one; −1 where none is left.
+        runner_up: the second-best action by expected trials; −1 where none is left.
             (x, h)
         trials_left: expected trials, the next one counted, with the next action, and with the
             runner-up; by the policy's own model. (x, h, 2)
@@ -48,7 +48,7 @@ class StepTable:
     outcomes: tuple[str, ...]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What is stored of it as arrays."""
+        """Its stored arrays."""
         names = ("action", "statistic", "records", "visits", "runner_up", "trials_left")
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
@@ -112,7 +112,7 @@ def history_of(outcome: Sequence[int], base: int) -> int:
 
 
 def next_step(table: StepTable, x: int, outcome: Sequence[int]) -> dict[str, object]:
-    """What to do with a unit of this context and these outcomes, and what stands behind it."""
+    """Next step for a unit of this context and these outcomes, with its evidence."""
     base, k = len(table.outcomes), len(table.treatments)
     if max(outcome) == base - 1:
         return {"next": "stop", "why": "the best outcome is reached", "records": ""}

@@ -1,4 +1,4 @@
-"""What a planner of treatment searches is; a file of `search.planners` declares each.
+"""Interface of planners of treatment searches; a file of `search.planners` declares each.
 
 Knows no planner.
 """
@@ -20,7 +20,7 @@ Reads = Literal["bound", "model", "records"]
 
 @dataclass(frozen=True, eq=False)
 class Planning:
-    """What a planner may read, as far as its declaration says.
+    """Inputs of a planner, as far as it declares them.
 
     Attributes:
         options: of the comparison; see `SearchOptions`.

@@ -151,7 +151,7 @@ class OutcomeTable:
     Attributes:
         probability: by context, action, history without that action, outcome. (x, a, r, y),
             r = |Y|^(k−1)
-        outcome_value: worth of each outcome, strictly ascending, unit of the outcome. (y,)
+        outcome_value: value of each outcome, strictly ascending, unit of the outcome. (y,)
     """
 
     probability: Float64[np.ndarray, "x a r y"]
@@ -182,7 +182,7 @@ def check_outcome_values(outcome_value: Float[np.ndarray, " y"], n_outcomes: int
     """Refuses outcome values that do not ascend or are not one for each outcome.
 
     Raises:
-        ConfigError: as said above.
+        ConfigError: as described above.
     """
     if len(outcome_value) != n_outcomes or not (np.diff(outcome_value) > 0).all():
         raise ConfigError(
@@ -193,7 +193,7 @@ def check_outcome_values(outcome_value: Float[np.ndarray, " y"], n_outcomes: int
 
 @dataclass(frozen=True, eq=False)
 class SearchPolicy:
-    """What to try next after every history, or to stop. Shapes: x contexts, h = |Y|^k histories.
+    """Next trial after every history, or stop. Shapes: x contexts, h = |Y|^k histories.
 
     Reaching the best outcome ends a search under every policy; the table holds all other histories.
 
@@ -203,7 +203,7 @@ class SearchPolicy:
             the expected number of further trials; NaN where a planner has none. (x, h)
         statistic: bound on (or estimate of) the probability ρ(h) that an untried action is better;
             NaN where a planner uses none. (x, h)
-        outcome_value: worth of each outcome. (y,)
+        outcome_value: value of each outcome. (y,)
         n_actions: k.
     """
 

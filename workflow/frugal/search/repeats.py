@@ -35,7 +35,7 @@ from frugal.search.simulated_worlds import (
     true_model_of,
 )
 
-Identity = dict[str, str | int | float]  # what tells a policy from all others
+Identity = dict[str, str | int | float]  # identity of a policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class SearchRepeat:
 
 @dataclass(frozen=True, eq=False)
 class SearchTables:
-    """What is kept of the policies of a repeat, each row under the policy's identity.
+    """Results of the policies of a repeat, each row under the policy's identity.
 
     Attributes:
         scores: one row per policy: columns of `SearchScore`, and cpu_s.
@@ -94,7 +94,7 @@ def world_repeat(
         streams: of the stage.
         seed: number of the realisation.
         world_options: which world.
-        options: of the comparison; they say what outcomes are worth and what tables may take.
+        options: of the comparison; values of outcomes and memory of tables.
         n_train: size of the largest training set; smaller ones are its first units.
         n_test: number of test units; it changes nothing about the training units.
 

@@ -43,7 +43,7 @@ class SearchOptions:
         smoothing: `release` or `paper`.
         pseudo_count: of the uninformed table; 0 for the release.
         forest: how a forest is grown.
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         memory_gib: what the tables of one policy may take.
     """
 
@@ -261,7 +261,7 @@ def score_search(
     Args:
         played: finished searches.
         outcome: index of every potential outcome. (n, a)
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         epsilon: slack of near-optimality, unit of the outcome.
 
     Returns:
@@ -290,7 +290,7 @@ def outcome_by_trials(
 
     Args:
         played: finished searches of at least two units.
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
 
     Returns:
         Means and their standard errors over units, unit of the outcome; NaN if a unit tried

@@ -22,7 +22,7 @@ COVARIATE_RANGE = (0.02, 0.98)  # of p(X = 1 | z)
 
 @dataclass(frozen=True, eq=False)
 class WorldParameters:
-    """What Algorithm 1 draws. Shapes: a actions, v covariate bits, d moderator bits.
+    """Draws of Algorithm 1. Shapes: a actions, v covariate bits, d moderator bits.
 
     Attributes:
         p_moderator: α, chance of each moderator bit. (d,)
@@ -257,7 +257,7 @@ def sample_searches(
         context: of each unit. (n,)
         outcome: every potential outcome, shown only when tried. (n, a)
         rng: source of the draws; 2k uniforms a unit, so that the first units are the same ones
-            whatever their number.
+            for any number of units.
         p_stop: chance of stopping after a trial.
         p_stop_best: the same once the best outcome was reached.
 
@@ -357,7 +357,7 @@ def sample_test_units(
 def sample_training(
     streams: Streams, realisation: int, world: TreatmentWorld, options: WorldOptions, n_train: int
 ) -> TrialRecords:
-    """Records of n_train training units; the first of them are the same whatever n_train is.
+    """Records of n_train training units; the first of them are the same for any n_train.
 
     Units and their searches have a stream each, so that neither depends on how many of the other,
     nor on how many test units, are drawn.
@@ -429,7 +429,7 @@ def compare_in_worlds(
 
 
 def true_model_of(world: TreatmentWorld, options: SearchOptions) -> TrueModel:
-    """What tabulates the world's own outcome model when it is its turn."""
+    """Function that tabulates the world's own outcome model when called."""
     return partial(
         true_table,
         world.p_z_given_x,

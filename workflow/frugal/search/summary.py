@@ -22,7 +22,7 @@ def summarise_searches(rows: pd.DataFrame, *, repeat: str, by: Sequence[str]) ->
     Args:
         rows: of `compare_planners`, with a column for the repeat.
         repeat: name of that column, for example `realisation` or `split`.
-        by: further columns that tell policies apart, for example `n_train`.
+        by: further columns that identify policies, for example `n_train`.
 
     Returns:
         One row per policy: the columns of `by`, planner, outcome_model, bound, threshold, repeats;
@@ -55,7 +55,7 @@ def best_so_far(best_after: pd.DataFrame, *, repeat: str, by: Sequence[str]) -> 
         best_after: one row per policy, repeat and number of `trials`, with `outcome`: the mean
             value of the best outcome after that many trials, or at termination if earlier.
         repeat: name of the column of repeats.
-        by: columns that tell policies apart.
+        by: columns that identify policies.
 
     Returns:
         One row per policy and number of trials: mean, `outcome_se`, repeats; NaN where a repeat is.

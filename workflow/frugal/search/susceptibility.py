@@ -1,7 +1,7 @@
 """Culture tests as potential outcomes: what every drug would do for each unit, and whose it is.
 
 Serves the real data of `treatment` (Håkansson et al. 2020, sec. 6.2): the tests of an organism
-against all drugs stand in for the outcomes of treatments that were never given. Must not know where
+against all drugs replace the outcomes of treatments that were never given. Must not know where
 the tests come from, who prescribed what, or what is learned from them.
 """
 
@@ -72,7 +72,7 @@ class SusceptibilityTable:
 def code_results(text: pd.DataFrame, results: Sequence[str]) -> Int[np.ndarray, "n a"]:
     """Index of each test result, −1 where there is none.                [treatment, sec. 6.2]
 
-        R < I < S, worth 0, 1, 2
+        R < I < S, with values 0, 1, 2
 
     Args:
         text: one column per drug, with a letter or an empty text. (n, a)
@@ -99,7 +99,7 @@ def check_results(results: Sequence[str]) -> tuple[str, ...]:
     """The letters of the results, checked to ascend and to end in susceptible.
 
     Raises:
-        ConfigError: as said above.
+        ConfigError: as described above.
     """
     worth = [WORTH.get(letter, np.nan) for letter in results]
     if len(results) < 2 or results[-1] != "S" or not (np.diff(worth) > 0).all():

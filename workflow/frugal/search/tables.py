@@ -86,11 +86,11 @@ def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) 
         files: name of each published table → its CSV.
         exclude_other_antibiotics: True is the paper's rule: who took any antibiotic other than the
             six, in any admission, is left out. False passes over the other drugs, as if they had
-            not been given; such trials do not tell what a drug did, so this cohort is for trying
-            out the code.
+            not been given; such trials do not show the effect of a drug, so this cohort is for
+            trying out the code.
 
     Raises:
-        EmptyCohortError: nobody is left; the sentence says after which step.
+        EmptyCohortError: nobody is left; the message names the step.
         DataError: a file lacks a column, or holds a result that is not known.
     """
     tests, steps = _complete_tests(_read(files["MICROBIOLOGYEVENTS"], "MICROBIOLOGYEVENTS"))
@@ -286,7 +286,7 @@ def units_frame(table: SusceptibilityTable) -> pd.DataFrame:
 
 
 def units_catalogue(table: SusceptibilityTable) -> dict[str, Any]:
-    """What holds for all units, as plain JSON values."""
+    """Values common to all units, as JSON values."""
     return {
         "actions": list(table.actions),
         "results": list(table.results),

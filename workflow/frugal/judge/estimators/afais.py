@@ -13,10 +13,10 @@ separate estimate of p(R_s = 1) is needed; the self-normalised one needs no cons
 Differs from the paper: h may, and for a policy that looks at values outside X_adj must, be
 conditioned on the acquired values X̂ as well. The paper's derivation takes p(C | X_adj, R̂) to be
 the same with and without blocking. If the policy's decisions depend on a value outside X_adj, the
-set R̂ of a blocked episode says something else about that value than the same R̂ does at run time,
-and the paper's weight is biased. With h = p(R = 1 | X_adj, X̂, R̂, R_s = 1) the estimate is exact:
-the values that the policy saw are then part of what is reweighted. Both are the same for policies
-that read no value, or only values in X_adj.
+set R̂ of a blocked episode has another distribution given that value than the same R̂ does at run
+time, and the paper's weight is biased. With h = p(R = 1 | X_adj, X̂, R̂, R_s = 1) the estimate is
+exact: the values that the policy saw are then part of what is reweighted. Both are the same for
+policies that read no value, or only values in X_adj.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Doubly robust estimators: a model of the outcome, corrected by weighted residuals.
 
-Not in the paper: users of the semi-offline view look for this row, so it stands beside the
+Not in the paper: users of the semi-offline view look for this row, so it is shown with the
 estimators of [afape, eq. 3] and [afape, eq. A.9], of which it uses the weights. It must not know
 how the outcome model or the propensities were fitted.
 

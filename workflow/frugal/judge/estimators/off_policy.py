@@ -27,8 +27,8 @@ def off_policy(
     Unbiased if every set (order) that the policy may acquire occurs in the records at every x.
 
     Args:
-        outcome: outcomes with the recorded set itself acquired, whatever the policy would have
-            chosen; read where the policy's probability is above zero. (n, o)
+        outcome: outcomes with the recorded set itself acquired, regardless of what the policy would
+            have chosen; read where the policy's probability is above zero. (n, o)
         policy_probability: π(u | x), of ending with exactly the recorded set; in the sequence
             view, of acquiring in exactly the recorded order and stopping. (n,)
         recorded_probability: p(U = u | x) of the recorded set or order; read where π > 0. (n,)

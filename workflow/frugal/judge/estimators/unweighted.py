@@ -1,6 +1,6 @@
 """Estimators without a weight: the truth, and the three comparisons that the paper shows to fail.
 
-From [afape, sec. 3.2, sec. 4.1 and sec. A.9]. What tells these apart is the world in which the
+From [afape, sec. 3.2, sec. 4.1 and sec. A.9]. They differ in the world in which the
 policy was rolled out, which the caller has done; this module sees outcomes only.
 """
 

@@ -32,7 +32,7 @@ from frugal.learn.column_trees import (
 from frugal.learn.imputer_kinds import ImputerKind, ToFit
 
 _SEEDS = 2**31 - 1
-_HELD = 5  # one row in so many tells how many trees are best
+_HELD = 5  # share 1/5 of rows held out to choose the number of trees
 _BYTES_OF_DIGEST = 32
 _EXPECTED = {
     "centre": Array("float64", ("columns",)),
@@ -73,7 +73,7 @@ class ChainedTrees:
     steps: tuple[ColumnTrees, ...]
 
     def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
-        """See `Imputer`; each row by itself, whatever rows are asked with it.
+        """See `Imputer`; each row is imputed independently of the others.
 
         Raises:
             DataError: the rows have another number of columns, a value is infinite, a one-hot group
@@ -142,7 +142,7 @@ class ChainedTrees:
         """The imputer that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such imputer; the sentence says where.
+            DataError: the arrays are no such imputer; the message says which.
         """
         stored = Stored("chained-trees imputer", arrays)
         sizes = stored.require(_EXPECTED, empty=("steps", "bytes"))
@@ -274,7 +274,7 @@ def _fit_step(
 ) -> tuple[ColumnTrees, int]:
     """The regression of variable j, and how many trees it keeps.
 
-    In the first round a fifth of the rows is held out to tell how many; later all rows are used.
+    In the first round a fifth of the rows is held out to choose their number; then all are used.
     """
     known, seed = np.flatnonzero(~np.isnan(codes[:, j])), int(rng.integers(_SEEDS))
     held = None
@@ -295,7 +295,7 @@ def coded(
     """Variables, scaling, and codes with numbers in standard deviations.
 
     Raises:
-        DataError: as `compact` and `require_observed` say.
+        DataError: as in `compact` and `require_observed`.
     """
     variables = variables_of(values.shape[1], onehot)
     require_observed(compact(values, variables), variables)

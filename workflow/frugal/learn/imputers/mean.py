@@ -39,7 +39,7 @@ class MeanImputer:
         """The imputer that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such imputer; the sentence says where.
+            DataError: the arrays are no such imputer; the message says which.
         """
         Stored("mean imputer", arrays).require(_ARRAYS)
         return MeanImputer(Scaling(arrays["centre"], arrays["scale"]))

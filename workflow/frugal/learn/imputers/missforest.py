@@ -84,7 +84,7 @@ def impute_missforest(
     Start: column means and most frequent classes. One round refits, for every variable with
     missing entries, in order of increasing missingness, a forest on the rows where it is observed
     with all other variables as predictors, ⌊√v⌋ of them tried per node. A one-hot group is one
-    categorical target and one integer-coded predictor. Rounds end as `differences_grow` says; the
+    categorical target and one integer-coded predictor. Rounds end by `differences_grow`; the
     imputation before the growing difference is returned.
 
     Differs from the paper: `max_train_rows`, unless None, limits each forest to a random subset

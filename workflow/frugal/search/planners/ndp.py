@@ -17,13 +17,13 @@ def plan_naive(
 
         r(h, stop) = μ(h) − λ|h|,   r(h, a) = 0;   here λ is paid trial by trial: same policy
 
-    A price so high that no trial is worth it ends the search before it begins.
+    A price above the benefit of every trial ends the search before it begins.
 
     Args:
         table: model of the outcomes.
         trial_price: λ ≥ 0, unit of the outcome.
         offset: added to λ, so that λ = 0 does not leave the number of trials open; 1e-4 in the
-            release's sweeps, 0 for λ as it stands.
+            release's sweeps, 0 for λ unchanged.
         ties: see `plan_constrained`; stopping comes first.
 
     Returns:

@@ -337,7 +337,7 @@ def stopping_statistic(
         lower   maxₐ p(Y(a) > μ(h) + ε | h)                          [treatment, eq. S2]
 
     Where the model is coherent, the conditional law of one joint law of all outcomes, lower ≤ exact
-    ≤ upper. A table estimated cell by cell is not: there the names say how the numbers are made,
+    ≤ upper. A table estimated cell by cell is not: there the names state how the numbers are made,
     and neither bounds anything.
 
     a runs over untried actions, μ(h) is the best outcome so far, μ(∅) = −∞. The upper bound is not

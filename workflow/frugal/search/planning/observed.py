@@ -1,4 +1,4 @@
-"""What was done before: the policy of the records, imitated, and the value of its first step.
+"""The behaviour policy of the records, imitated, and the value of its first step.
 
 Baselines of `treatment` (Håkansson et al. 2020, sec. 6.2). They know the records only.
 """
@@ -29,7 +29,7 @@ def plan_emulated(
 
     Args:
         counts: trials by context, action and history.
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
         memory_gib: what all tables of the search may take.
 
     Returns:
@@ -77,7 +77,7 @@ def first_step_outcome(
 
     Args:
         records: earlier searches.
-        outcome_value: worth of each outcome, ascending. (y,)
+        outcome_value: value of each outcome, ascending. (y,)
 
     Returns:
         Mean and standard error, unit of the outcome.

@@ -62,7 +62,7 @@ def policy_frame(
 
 
 def policy_cells(policy: SearchPolicy, *, reachable_only: bool) -> dict[str, np.ndarray]:
-    """What `policy_frame` names, as numbers: one entry per context and history, sorted.
+    """Content of `policy_frame` as numbers: one entry per context and history, sorted.
 
     Args:
         policy: to be kept.
