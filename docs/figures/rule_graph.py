@@ -18,8 +18,7 @@ PROJECT = HERE.parents[1]
 HALF_WIDTH = 0.42  # of a box, columns
 BANDS = {  # study → colour, and the files of its rules
     "tables": ("#777777", ("data",)),
-    "afape": ("#0072B2", ("missingness", "models", "agents", "rollouts", "nuisance", "estimates",
-                          "figures", "grid")),
+    "afape": ("#0072B2", ("chain", "seeds", "figures", "grid")),
     "dadi": ("#D55E00", ("dadi",)),
     "diagnosis": ("#009E73", ("diagnosis",)),
     "treatment": ("#CC79A7", ("treatment",)),

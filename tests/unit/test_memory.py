@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from frugal.__main__ import main
+from frugal.results.sources import STAGES
 from frugal.run.memory import accounted, free_memory_mb, used
 from frugal.run.plans import Job, amount, load_costs, stated_memory_mb
 from hypothesis import given
@@ -154,17 +155,14 @@ def test_every_rule_that_runs_something_states_its_memory():
     assert [name for name, text in found.items() if stated not in text] == []
 
 
-def test_every_step_names_its_logs_and_parameters_by_its_own_name():
-    """What it used is a log too: Snakemake keeps and brings back these of a job that failed."""
-    for name, text in rules("use rule stage as").items():
-        words = re.search(
-            r'    log:\n +\*\*logs\("(\w+)"[^\n]*\n.*?    params:\n +\*\*stage_params\(\s*"(\w+)"',
-            text,
-            re.DOTALL,
-        )
-        assert words, name
-        assert words.groups() == (name, name)
-        assert "    benchmark:\n" not in text, name
+def test_every_step_states_no_more_than_its_inputs_outputs_and_settings():
+    """Logs, command and digest follow from these: `complete_steps` in rules/stage_common.smk."""
+    for name, after in rules("use rule stage as").items():
+        text = after.partition("\n\n\n")[0]
+        assert name in STAGES
+        assert not re.findall(r"^ +(?:log|benchmark|shell|resources|conda):", text, re.M), name
+        given = re.findall(r"^ +params:\n +(\w+)=", text, re.MULTILINE)
+        assert given in ([], ["settings"]), name
 
 
 def test_the_cluster_profile_does_not_contradict_the_rules():

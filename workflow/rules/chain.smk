@@ -8,12 +8,8 @@ use rule stage as draw_missingness with:
         **outputs_of(rules.prepare_data, "table catalogue"),
     output:
         **audited(f"results/missingness/{SCENARIO}", "masks graph.json identification.json"),
-    log:
-        **logs("draw_missingness", SCENARIO),
     params:
-        **stage_params(
-            "draw_missingness", lambda w: STUDY.missingness_settings(w.dataset, w.mechanism)
-        ),
+        settings=lambda w: STUDY.missingness_settings(w.dataset, w.mechanism),
 
 
 use rule stage as impute_features with:
@@ -22,10 +18,8 @@ use rule stage as impute_features with:
         masks=rules.draw_missingness.output.masks,
     output:
         **audited(f"results/imputations/{PORTION}", "imputed rounds"),
-    log:
-        **logs("impute_features", PORTION),
     params:
-        **stage_params("impute_features", config["afape"]["imputation"]),
+        settings=config["afape"]["imputation"],
 
 
 # The classifier that predicts from whatever was acquired.
@@ -36,10 +30,8 @@ use rule stage as fit_classifier with:
         **outputs_of(rules.prepare_data, "table catalogue"),
     output:
         **audited(f"results/classifiers/{DATASET}", "classifier.safetensors"),
-    log:
-        **logs("fit_classifier", DATASET),
     params:
-        **stage_params("fit_classifier", config["afape"]["classifier"]),
+        settings=config["afape"]["classifier"],
 
 
 # Agents that learn, each on the blocked records of its scenario; the others need no file.
@@ -52,10 +44,8 @@ use rule stage as train_agent with:
         masks=rules.draw_missingness.output.masks,
     output:
         **audited(f"results/agents/{AGENT}", "policy.safetensors training"),
-    log:
-        **logs("train_agent", AGENT),
     params:
-        **stage_params("train_agent", lambda w: STUDY.agents[w.agent]),
+        settings=lambda w: STUDY.agents[w.agent],
 
 
 # Candidates of an answer on tables that are divided into folds: learned on the other folds, followed on
@@ -72,10 +62,8 @@ use rule stage as learn_candidates with:
         masks=rules.draw_missingness.output.masks,
     output:
         **audited(f"{CANDIDATES}/held_out={{held_out}}", "paths policies.safetensors"),
-    log:
-        **logs("learn_candidates", f"{SCENARIO}/held_out={{held_out}}"),
     params:
-        **stage_params("learn_candidates", TRIED),
+        settings=TRIED,
 
 
 use rule stage as judge_candidates with:
@@ -89,10 +77,8 @@ use rule stage as judge_candidates with:
         refitted=f"{CANDIDATES}/held_out=none/paths.parquet",
     output:
         **audited(CANDIDATES, "choice.json outcomes terms"),
-    log:
-        **logs("judge_candidates", SCENARIO),
     params:
-        **stage_params("judge_candidates", STUDY.judging_settings()),
+        settings=STUDY.judging_settings(),
 
 
 # Every agent with all that it takes to ask it about new cases: `snakemake bundles`, `frugal advise`.
@@ -108,10 +94,8 @@ use rule stage as bundle_agent with:
         **audited(
             f"results/bundles/{AGENT}", "policy.safetensors classifier.safetensors cases.json"
         ),
-    log:
-        **logs("bundle_agent", AGENT),
     params:
-        **stage_params("bundle_agent", lambda w: STUDY.agents[w.agent]),
+        settings=lambda w: STUDY.agents[w.agent],
 
 
 rule bundles:
@@ -135,10 +119,8 @@ use rule stage as roll_out with:
         **outputs_of(rules.impute_features, "imputed rounds"),
     output:
         **audited(f"results/rollouts/{ROLLOUT}", "blocked worlds decisions"),
-    log:
-        **logs("roll_out", ROLLOUT),
     params:
-        **stage_params("roll_out", lambda w: STUDY.agents[w.agent]),
+        settings=lambda w: STUDY.agents[w.agent],
 
 
 # Propensities and outcome means, cross-fitted; all agents of a scenario in one job, in lock-step.
@@ -152,10 +134,8 @@ use rule stage as fit_nuisances with:
         blocked=rollouts("blocked.parquet"),
     output:
         **audited(f"results/nuisances/{PORTION}", "propensities agents calibration overlap losses"),
-    log:
-        **logs("fit_nuisances", PORTION),
     params:
-        **stage_params("fit_nuisances", lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism)),
+        settings=lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism),
 
 
 # What each policy would cost, by every estimator, from the same stored rollouts.
@@ -174,10 +154,8 @@ use rule stage as estimate_costs with:
             f"results/estimates/{PORTION}",
             "estimates resamples convergence frequencies efficiency comparisons groups sensitivity tipping",
         ),
-    log:
-        **logs("estimate_costs", PORTION),
     params:
-        **stage_params("estimate_costs", config["afape"]["evaluation"]),
+        settings=config["afape"]["evaluation"],
 
 
 use rule stage as check_graph with:
@@ -187,10 +165,6 @@ use rule stage as check_graph with:
         propensities=rules.fit_nuisances.output.propensities,
     output:
         **audited(f"results/nuisances/{PORTION}", "contrasts graph_check"),
-    log:
-        **logs("check_graph", PORTION),
-    params:
-        **stage_params("check_graph"),
 
 
 use rule stage as summarise_afape with:
@@ -198,10 +172,6 @@ use rule stage as summarise_afape with:
         estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
     output:
         **audited(summary="results/summary/afape.parquet"),
-    log:
-        **logs("summarise_afape"),
-    params:
-        **stage_params("summarise_afape"),
 
 
 use rule stage as give_verdicts with:
@@ -214,16 +184,12 @@ use rule stage as give_verdicts with:
         tipping=STUDY.scenario_files("results/estimates/{scenario}/tipping.parquet"),
     output:
         **audited(
-            comparisons="results/summary/comparisons.parquet",
-            groups="results/summary/groups.parquet",
-            sensitivity="results/summary/sensitivity.parquet",
-            verdicts="results/summary/verdicts.parquet",
+            "results/summary",
+            "comparisons groups sensitivity verdicts",
             sentence="results/summary/verdict.txt",
         ),
-    log:
-        **logs("give_verdicts"),
     params:
-        **stage_params("give_verdicts", STUDY.verdict_settings()),
+        settings=STUDY.verdict_settings(),
 
 
 use rule stage as check_afape with:
@@ -231,14 +197,9 @@ use rule stage as check_afape with:
         summary=rules.summarise_afape.output.summary,
     output:
         **audited(checks="results/checks/afape.json"),
-    log:
-        **logs("check_afape"),
     params:
-        **stage_params(
-            "check_afape",
-            {
-                "seeds": config["afape"]["seeds"],
-                "agents": list(STUDY.agents),
-                "scenarios": STUDY.scenario_names(),
-            },
-        ),
+        settings={
+            "seeds": config["afape"]["seeds"],
+            "agents": list(STUDY.agents),
+            "scenarios": STUDY.scenario_names(),
+        },

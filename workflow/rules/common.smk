@@ -146,7 +146,7 @@ def unnoticed_changes(jobs):
     found = []
     for job in jobs:
         sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
-        settled = job.params.get("settled")
+        settled = job.params.get("settings")
         there = None if None in (sidecar, settled) else sidecar_here(sidecar)
         files = [bare(f) for k, f in job.output.items() if not k.endswith("_sidecar")]
         if there is None:

@@ -16,10 +16,8 @@ use rule stage as train_dadi with:
         **outputs_of(rules.prepare_data, "table catalogue"),
     output:
         **audited(f"results/agents/{FOLD}", "weights.safetensors curves"),
-    log:
-        **logs("train_dadi", FOLD),
     params:
-        **stage_params("train_dadi", lambda w: DADI.train_settings(w.dataset)),
+        settings=lambda w: DADI.train_settings(w.dataset),
 
 
 use rule stage as train_fair_agent with:
@@ -29,10 +27,8 @@ use rule stage as train_fair_agent with:
         **audited(
             f"results/agents/{FOLD}/agent={{agent}}", "policy.safetensors classifier.safetensors"
         ),
-    log:
-        **logs("train_fair_agent", f"{FOLD}/agent={{agent}}"),
     params:
-        **stage_params("train_fair_agent", lambda w: DADI.fair_agent_settings(w.dataset, w.agent)),
+        settings=lambda w: DADI.fair_agent_settings(w.dataset, w.agent),
 
 
 use rule stage as roll_out_dadi with:
@@ -42,10 +38,8 @@ use rule stage as roll_out_dadi with:
         weights=rules.train_dadi.output.weights,
     output:
         **audited(f"results/dadi/{FOLD}", "decisions outcomes singles"),
-    log:
-        **logs("roll_out_dadi", FOLD),
     params:
-        **stage_params("roll_out_dadi", lambda w: DADI.roll_out_settings(w.dataset)),
+        settings=lambda w: DADI.roll_out_settings(w.dataset),
 
 
 use rule stage as audit_fairness with:
@@ -54,10 +48,8 @@ use rule stage as audit_fairness with:
         outcomes=rules.roll_out_dadi.output.outcomes,
     output:
         **audited(f"results/dadi/{FOLD}", "audit"),
-    log:
-        **logs("audit_fairness", FOLD),
     params:
-        **stage_params("audit_fairness", lambda w: DADI.audit_settings(w.dataset)),
+        settings=lambda w: DADI.audit_settings(w.dataset),
 
 
 use rule stage as fit_fair_baselines with:
@@ -66,10 +58,8 @@ use rule stage as fit_fair_baselines with:
         weights=rules.train_dadi.output.weights,
     output:
         **audited(f"results/dadi/{FOLD}", "predictions panels"),
-    log:
-        **logs("fit_fair_baselines", FOLD),
     params:
-        **stage_params("fit_fair_baselines", lambda w: DADI.baseline_settings(w.dataset)),
+        settings=lambda w: DADI.baseline_settings(w.dataset),
 
 
 use rule stage as score_dadi with:
@@ -79,10 +69,8 @@ use rule stage as score_dadi with:
         audit=rules.audit_fairness.output.audit,
     output:
         **audited(f"results/dadi/{FOLD}", "scores selection"),
-    log:
-        **logs("score_dadi", FOLD),
     params:
-        **stage_params("score_dadi", DADI.score_settings()),
+        settings=DADI.score_settings(),
 
 
 use rule stage as summarise_dadi with:
@@ -93,10 +81,8 @@ use rule stage as summarise_dadi with:
         audit=DADI.fold_files("audit.parquet"),
     output:
         **summarised("dadi", "summary means least_disparity selection singles audit"),
-    log:
-        **logs("summarise_dadi"),
     params:
-        **stage_params("summarise_dadi", DADI.summary_settings()),
+        settings=DADI.summary_settings(),
 
 
 use rule stage as check_dadi with:
@@ -104,10 +90,8 @@ use rule stage as check_dadi with:
         **outputs_of(rules.summarise_dadi, "summary means selection least_disparity"),
     output:
         **audited(checks="results/checks/dadi.json"),
-    log:
-        **logs("check_dadi"),
     params:
-        **stage_params("check_dadi", {"rows": DADI.wanted_rows(), **DADI.summary_settings()}),
+        settings={"rows": DADI.wanted_rows(), **DADI.summary_settings()},
 
 
 use rule stage as draw_dadi_figures with:
@@ -120,10 +104,8 @@ use rule stage as draw_dadi_figures with:
         ],
     output:
         **figure_outputs("draw_dadi_figures", f"study=dadi/{DATASET}"),
-    log:
-        **logs("draw_dadi_figures", DATASET),
     params:
-        **stage_params("draw_dadi_figures", lambda w: DADI.figure_settings(w.dataset)),
+        settings=lambda w: DADI.figure_settings(w.dataset),
 
 
 use rule stage as write_dadi_answer with:
@@ -137,10 +119,8 @@ use rule stage as write_dadi_answer with:
             sentence=f"results/dadi/{DATASET}/verdict.txt",
             page=f"results/dadi/{DATASET}/answer.html",
         ),
-    log:
-        **logs("write_dadi_answer", DATASET),
     params:
-        **stage_params("write_dadi_answer", lambda w: DADI.answer_settings(w.dataset)),
+        settings=lambda w: DADI.answer_settings(w.dataset),
 
 
 use rule stage as bundle_dadi with:
@@ -151,10 +131,8 @@ use rule stage as bundle_dadi with:
         weights=lambda w: DADI.bundle_weights(w.dataset),
     output:
         **audited(f"results/bundles/study=dadi/{DATASET}", "policy.safetensors cases.json"),
-    log:
-        **logs("bundle_dadi", DATASET),
     params:
-        **stage_params("bundle_dadi", lambda w: DADI.bundle_settings(w.dataset)),
+        settings=lambda w: DADI.bundle_settings(w.dataset),
 
 
 rule dadi:

@@ -4,12 +4,10 @@
 use rule stage as fetch_file with:
     output:
         **audited(file=f"results/raw/{DATASET}/{{file}}"),
-    log:
-        **logs("fetch_file", f"{DATASET}/{{file}}"),
     retries: 2
     localrule: STORED  # a worker may reach the store and nothing else
     params:
-        **stage_params("fetch_file", published),
+        settings=published,
 
 
 use rule stage as prepare_data with:
@@ -17,10 +15,8 @@ use rule stage as prepare_data with:
         unpack(located("raw", lambda w: STUDY.raw_inputs(w.dataset), also=[".parquet"])),
     output:
         **audited(f"results/data/{DATASET}", "table catalogue.json"),
-    log:
-        **logs("prepare_data", DATASET),
     params:
-        **stage_params("prepare_data", lambda w: STUDY.prepare_settings(w.dataset)),
+        settings=lambda w: STUDY.prepare_settings(w.dataset),
 
 
 # A file from outside is put into the store by the machine that has it.

@@ -15,10 +15,8 @@ if config["table"] is not None:
                 page="results/answer.html",
                 document="results/answer.json",
             ),
-        log:
-            **logs("write_answer"),
         params:
-            **stage_params("write_answer", OWN_TABLE.answer_settings()),
+            settings=OWN_TABLE.answer_settings(),
 
 
 rule decide:

@@ -35,10 +35,8 @@ use rule stage as train_encoder with:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
         **audited(f"results/encoders/{ENCODER}", "encoder.safetensors validation"),
-    log:
-        **logs("train_encoder", ENCODER),
     params:
-        **stage_params("train_encoder", lambda w: dict(DIAGNOSED["encoders"][w.encoder])),
+        settings=lambda w: dict(DIAGNOSED["encoders"][w.encoder]),
 
 
 use rule stage as tabulate_states with:
@@ -47,10 +45,8 @@ use rule stage as tabulate_states with:
         encoder=rules.train_encoder.output.encoder,
     output:
         **audited(f"results/encoders/{ENCODER}", "states.safetensors"),
-    log:
-        **logs("tabulate_states", ENCODER),
     params:
-        **stage_params("tabulate_states", {"memory_gib": DIAGNOSED["memory_gib"]}),
+        settings={"memory_gib": DIAGNOSED["memory_gib"]},
 
 
 use rule stage as compare_imputers with:
@@ -58,10 +54,8 @@ use rule stage as compare_imputers with:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
         **audited(f"results/imputers/{DATASET}", "comparison"),
-    log:
-        **logs("compare_imputers", DATASET),
     params:
-        **stage_params("compare_imputers", dict(DIAGNOSED["imputer_comparison"])),
+        settings=dict(DIAGNOSED["imputer_comparison"]),
 
 
 use rule stage as train_front with:
@@ -69,15 +63,10 @@ use rule stage as train_front with:
         unpack(lambda w: DIAGNOSIS.completed_inputs(w.dataset, w.seed)),
     output:
         **audited(f"results/agents/{FRONT}/group={{group}}", "policies.safetensors curves"),
-    log:
-        **logs("train_front", f"{FRONT}/group={{group}}"),
     wildcard_constraints:
         family=LEARNED,
     params:
-        **stage_params(
-            "train_front",
-            lambda w: DIAGNOSIS.training_settings(w.family, w.criterion, int(w.group)),
-        ),
+        settings=lambda w: DIAGNOSIS.training_settings(w.family, w.criterion, int(w.group)),
 
 
 use rule stage as roll_out_front with:
@@ -85,12 +74,10 @@ use rule stage as roll_out_front with:
         unpack(lambda w: DIAGNOSIS.front_inputs(w.dataset, w.family, w.criterion, w.seed)),
     output:
         **audited(f"results/diagnoses/{FRONT}", JUDGED),
-    log:
-        **logs("roll_out_front", FRONT),
     wildcard_constraints:
         family=LEARNED,
     params:
-        **stage_params("roll_out_front", lambda w: DIAGNOSIS.rollout_settings(w.family)),
+        settings=lambda w: DIAGNOSIS.rollout_settings(w.family),
 
 
 use rule stage as train_trees with:
@@ -102,10 +89,8 @@ use rule stage as train_trees with:
             policies=f"results/agents/{TREES}/policies.safetensors",
             pooled=f"results/diagnoses/{TREES}/pooled.parquet",
         ),
-    log:
-        **logs("train_trees", TREES),
     params:
-        **stage_params("train_trees", lambda w: DIAGNOSIS.agent_settings(w.trees, w.criterion)),
+        settings=lambda w: DIAGNOSIS.agent_settings(w.trees, w.criterion),
 
 
 use rule stage as train_baselines with:
@@ -113,12 +98,8 @@ use rule stage as train_baselines with:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
         **audited(f"results/diagnoses/{DATASET}/family=baselines/{SEED}", JUDGED),
-    log:
-        **logs("train_baselines", CRITERION),
     params:
-        **stage_params(
-            "train_baselines", lambda w: DIAGNOSIS.baseline_settings(w.dataset, w.criterion)
-        ),
+        settings=lambda w: DIAGNOSIS.baseline_settings(w.dataset, w.criterion),
 
 
 use rule stage as train_selection with:
@@ -126,12 +107,8 @@ use rule stage as train_selection with:
         unpack(lambda w: DIAGNOSIS.selection_inputs(w.dataset, w.criterion, w.seed)),
     output:
         **audited(f"results/diagnoses/{DATASET}/family=selection/{SEED}", JUDGED),
-    log:
-        **logs("train_selection", CRITERION),
     params:
-        **stage_params(
-            "train_selection", lambda w: DIAGNOSIS.selection_settings(w.dataset, w.criterion)
-        ),
+        settings=lambda w: DIAGNOSIS.selection_settings(w.dataset, w.criterion),
 
 
 use rule stage as apply_bayes_rule with:
@@ -139,10 +116,8 @@ use rule stage as apply_bayes_rule with:
         unpack(located("described_table", lambda w: DIAGNOSIS.described_inputs(w.dataset))),
     output:
         **audited(f"results/diagnoses/{DATASET}/family=bayes/{SEED}", JUDGED),
-    log:
-        **logs("apply_bayes_rule", CRITERION),
     params:
-        **stage_params("apply_bayes_rule", lambda w: {"criterion": w.criterion}),
+        settings=lambda w: {"criterion": w.criterion},
 
 
 use rule stage as recount_diagnoses with:
@@ -151,10 +126,6 @@ use rule stage as recount_diagnoses with:
         decisions=f"results/diagnoses/{RUN}/decisions.parquet",
     output:
         **audited(f"results/diagnoses/{RUN}", "recounted"),
-    log:
-        **logs("recount_diagnoses", RUN),
-    params:
-        **stage_params("recount_diagnoses"),
 
 
 use rule stage as summarise_diagnosis with:
@@ -162,10 +133,8 @@ use rule stage as summarise_diagnosis with:
         **DIAGNOSIS.summary_inputs(),
     output:
         **summarised("diagnosis", "summary hypervolumes budgets"),
-    log:
-        **logs("summarise_diagnosis"),
     params:
-        **stage_params("summarise_diagnosis", {"budget_shares": DIAGNOSED["budget_shares"]}),
+        settings={"budget_shares": DIAGNOSED["budget_shares"]},
 
 
 use rule stage as check_diagnosis with:
@@ -174,10 +143,8 @@ use rule stage as check_diagnosis with:
         recounted=DIAGNOSIS.run_files("recounted.parquet"),
     output:
         **audited(checks="results/checks/diagnosis.json"),
-    log:
-        **logs("check_diagnosis"),
     params:
-        **stage_params("check_diagnosis", {"rows": DIAGNOSIS.wanted_rows()}),
+        settings={"rows": DIAGNOSIS.wanted_rows()},
 
 
 use rule stage as choose_policy with:
@@ -188,12 +155,10 @@ use rule stage as choose_policy with:
             choice=f"results/choices/{CHOICE}/choice.json",
             sentence=f"results/choices/{CHOICE}/choice.txt",
         ),
-    log:
-        **logs("choose_policy", CHOICE),
     wildcard_constraints:
         family=CHOSEN_AMONG,
     params:
-        **stage_params("choose_policy", lambda w: DIAGNOSIS.choice_settings(*map(w.get, CHOSEN))),
+        settings=lambda w: DIAGNOSIS.choice_settings(*map(w.get, CHOSEN)),
 
 
 use rule stage as bundle_choice with:
@@ -201,12 +166,8 @@ use rule stage as bundle_choice with:
         unpack(located("choice", lambda w: DIAGNOSIS.bundle_inputs(*map(w.get, CHOSEN)))),
     output:
         **audited(f"results/bundles/{CHOICE}", "policy.safetensors cases.json"),
-    log:
-        **logs("bundle_choice", CHOICE),
     wildcard_constraints:
         family=CHOSEN_AMONG,
-    params:
-        **stage_params("bundle_choice"),
 
 
 rule chosen_bundle:
@@ -244,13 +205,12 @@ use rule stage as draw_patient with:
             patient_table=f"results/patients/{PATIENT}/patient.parquet",
             patient_page=f"results/patients/{PATIENT}/patient.html",
         ),
-    log:
-        **logs("draw_patient", PATIENT),
     params:
-        **stage_params(
-            "draw_patient",
-            lambda w: {"budget": float(w.budget), "score": w.criterion, "row_id": int(w.row_id)},
-        ),
+        settings=lambda w: {
+            "budget": float(w.budget),
+            "score": w.criterion,
+            "row_id": int(w.row_id),
+        },
 
 
 use rule stage as draw_diagnosis_figures with:
@@ -259,10 +219,8 @@ use rule stage as draw_diagnosis_figures with:
         summary=rules.summarise_diagnosis.output.summary,
     output:
         **figure_outputs("draw_diagnosis_figures", "study=diagnosis", dataset=SHOWN["dataset"]),
-    log:
-        **logs("draw_diagnosis_figures"),
     params:
-        **stage_params("draw_diagnosis_figures", DIAGNOSIS.figure_settings()),
+        settings=DIAGNOSIS.figure_settings(),
 
 
 use rule stage as draw_fronts with:
@@ -271,10 +229,8 @@ use rule stage as draw_fronts with:
         budgets=rules.summarise_diagnosis.output.budgets,
     output:
         **figure_outputs("draw_fronts", f"study=diagnosis/{DATASET}"),
-    log:
-        **logs("draw_fronts", DATASET),
     params:
-        **stage_params("draw_fronts", lambda w: DIAGNOSIS.fronts_settings(w.dataset)),
+        settings=lambda w: DIAGNOSIS.fronts_settings(w.dataset),
 
 
 rule diagnosis:

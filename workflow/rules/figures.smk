@@ -10,10 +10,8 @@ use rule stage as draw_scenario_figures with:
         verdicts=rules.give_verdicts.output.verdicts,
     output:
         **figure_outputs("draw_scenario_figures", SCENARIO),
-    log:
-        **logs("draw_scenario_figures", SCENARIO),
     params:
-        **stage_params("draw_scenario_figures", config["afape"]["figures"]),
+        settings=config["afape"]["figures"],
 
 
 use rule stage as draw_study_figures with:
@@ -23,12 +21,8 @@ use rule stage as draw_study_figures with:
         convergence=STUDY.scenario_files("results/estimates/{scenario}/convergence.parquet"),
     output:
         **figure_outputs("draw_study_figures", "study=afape", dataset="all", mechanism="all"),
-    log:
-        **logs("draw_study_figures"),
     params:
-        **stage_params(
-            "draw_study_figures", config["afape"]["figures"] | {"cost_unit": STUDY.cost_unit()}
-        ),
+        settings=config["afape"]["figures"] | {"cost_unit": STUDY.cost_unit()},
 
 
 rule afape:

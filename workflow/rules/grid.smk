@@ -13,10 +13,8 @@ use rule stage as judge_world with:
         classifier=rules.fit_classifier.output.classifier,
     output:
         **audited(f"results/grid/{WORLD}", "draws estimates"),
-    log:
-        **logs("judge_world", WORLD),
     params:
-        **stage_params("judge_world", lambda w: GRID.settings(w.mechanism, float(w.missing_share))),
+        settings=lambda w: GRID.settings(w.mechanism, float(w.missing_share)),
 
 
 use rule stage as summarise_grid with:
@@ -25,10 +23,6 @@ use rule stage as summarise_grid with:
         estimates=GRID.files("estimates.parquet"),
     output:
         **audited("results/summary", "grid grid_estimators"),
-    log:
-        **logs("summarise_grid"),
-    params:
-        **stage_params("summarise_grid"),
 
 
 rule grid:

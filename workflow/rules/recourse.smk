@@ -20,10 +20,8 @@ use rule stage as label_units with:
         unpack(located("labels", lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
     output:
         **audited(f"results/recourse/{VARIANT}", "labels instance.safetensors names.json"),
-    log:
-        **logs("label_units", VARIANT),
     params:
-        **stage_params("label_units", lambda w: RECOURSE.label_settings(w.dataset, w.variant)),
+        settings=lambda w: RECOURSE.label_settings(w.dataset, w.variant),
 
 
 use rule stage as answer_units with:
@@ -34,12 +32,8 @@ use rule stage as answer_units with:
             f"results/recourse/{SUBSET}",
             "outcomes training augmentation unseen.json generators.safetensors",
         ),
-    log:
-        **logs("answer_units", SUBSET),
     params:
-        **stage_params(
-            "answer_units", lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset)
-        ),
+        settings=lambda w: RECOURSE.answer_settings(w.dataset, w.variant, w.subset),
 
 
 use rule stage as summarise_recourse with:
@@ -48,13 +42,8 @@ use rule stage as summarise_recourse with:
         labels=RECOURSE.label_files("labels.parquet"),
     output:
         **summarised("recourse", "summary groups confidence frequencies sizes"),
-    log:
-        **logs("summarise_recourse"),
     params:
-        **stage_params(
-            "summarise_recourse",
-            {key: config["recourse"][key] for key in ("bins", "frequency_edges")},
-        ),
+        settings={key: config["recourse"][key] for key in ("bins", "frequency_edges")},
 
 
 use rule stage as check_recourse with:
@@ -64,10 +53,8 @@ use rule stage as check_recourse with:
         labels=RECOURSE.label_files("labels.parquet"),
     output:
         **audited(checks="results/checks/recourse.json"),
-    log:
-        **logs("check_recourse"),
     params:
-        **stage_params("check_recourse", {"rows": RECOURSE.wanted_rows()}),
+        settings={"rows": RECOURSE.wanted_rows()},
 
 
 use rule stage as draw_recourse_figures with:
@@ -78,10 +65,8 @@ use rule stage as draw_recourse_figures with:
         **figure_outputs(
             "draw_recourse_figures", "study=recourse", dataset=RECOURSE_FIGURES["dataset"]
         ),
-    log:
-        **logs("draw_recourse_figures"),
     params:
-        **stage_params("draw_recourse_figures", RECOURSE_FIGURES),
+        settings=RECOURSE_FIGURES,
 
 
 rule recourse:

@@ -8,16 +8,11 @@ use rule stage as explore_afape with:
         **outputs_of(rules.check_afape, "checks"),
     output:
         **audited(f"{EXPLORED}/study=afape", "section.json"),
-    log:
-        **logs("explore_afape"),
     params:
-        **stage_params(
-            "explore_afape",
-            {
-                "cost_units": STUDY.cost_units(),
-                "estimators": config["afape"]["figures"]["estimators"],
-            },
-        ),
+        settings={
+            "cost_units": STUDY.cost_units(),
+            "estimators": config["afape"]["figures"]["estimators"],
+        },
 
 
 if config["table"] is not None:
@@ -27,10 +22,8 @@ if config["table"] is not None:
             **{name: rules.write_answer.input[name] for name in ("choice", "outcomes", "catalogue")},
         output:
             **audited(f"{EXPLORED}/study=decide", "section.json"),
-        log:
-            **logs("explore_answer"),
         params:
-            **stage_params("explore_answer", {"dataset": OWN_TABLE.dataset}),
+            settings={"dataset": OWN_TABLE.dataset},
 
 
 use rule stage as tell_afape_cases with:
@@ -41,17 +34,12 @@ use rule stage as tell_afape_cases with:
         blocked=first_rollouts("blocked.parquet"),
     output:
         **audited(f"{EXPLORED}/study=afape/{SCENARIO}", "cases.json"),
-    log:
-        **logs("tell_afape_cases", SCENARIO),
     params:
-        **stage_params(
-            "tell_afape_cases",
-            {
-                "units": config["report"]["units"],
-                "seed": config["afape"]["seeds"][0],
-                "kinds": agent_words(),
-            },
-        ),
+        settings={
+            "units": config["report"]["units"],
+            "seed": config["afape"]["seeds"][0],
+            "kinds": agent_words(),
+        },
 
 
 use rule stage as explore_diagnosis with:
@@ -61,18 +49,13 @@ use rule stage as explore_diagnosis with:
         checks=rules.check_diagnosis.output.checks,
     output:
         **audited(f"{EXPLORED}/study=diagnosis", "section.json"),
-    log:
-        **logs("explore_diagnosis"),
     params:
-        **stage_params(
-            "explore_diagnosis",
-            {
-                "cost_units": {
-                    name: DIAGNOSIS.descriptions[name].cost_unit for name in DIAGNOSIS.datasets()
-                },
-                "budget_share": config["diagnosis"]["figures"]["budget_share"],
+        settings={
+            "cost_units": {
+                name: DIAGNOSIS.descriptions[name].cost_unit for name in DIAGNOSIS.datasets()
             },
-        ),
+            "budget_share": config["diagnosis"]["figures"]["budget_share"],
+        },
 
 
 use rule stage as tell_diagnosis_cases with:
@@ -80,10 +63,8 @@ use rule stage as tell_diagnosis_cases with:
         unpack(diagnosis_cases_inputs),
     output:
         **audited(f"{EXPLORED}/study=diagnosis/{DATASET}", "cases.json"),
-    log:
-        **logs("tell_diagnosis_cases", DATASET),
     params:
-        **stage_params("tell_diagnosis_cases", diagnosis_cases_settings),
+        settings=diagnosis_cases_settings,
 
 
 use rule stage as explore_dadi with:
@@ -92,10 +73,6 @@ use rule stage as explore_dadi with:
         checks=rules.check_dadi.output.checks,
     output:
         **audited(f"{EXPLORED}/study=dadi", "section.json"),
-    log:
-        **logs("explore_dadi"),
-    params:
-        **stage_params("explore_dadi"),
 
 
 use rule stage as tell_dadi_cases with:
@@ -105,10 +82,8 @@ use rule stage as tell_dadi_cases with:
         outcomes=f"results/dadi/{DADI_CASES}/outcomes.parquet",
     output:
         **audited(f"{EXPLORED}/study=dadi/{DATASET}", "cases.json"),
-    log:
-        **logs("tell_dadi_cases", DATASET),
     params:
-        **stage_params("tell_dadi_cases", {"units": config["report"]["units"], "fold": DADI_FOLD}),
+        settings={"units": config["report"]["units"], "fold": DADI_FOLD},
 
 
 use rule stage as explore_treatment with:
@@ -117,10 +92,6 @@ use rule stage as explore_treatment with:
         checks=rules.check_treatment.output.checks,
     output:
         **audited(f"{EXPLORED}/study=treatment", "section.json"),
-    log:
-        **logs("explore_treatment"),
-    params:
-        **stage_params("explore_treatment"),
 
 
 use rule stage as explore_recourse with:
@@ -129,10 +100,6 @@ use rule stage as explore_recourse with:
         checks=rules.check_recourse.output.checks,
     output:
         **audited(f"{EXPLORED}/study=recourse", "section.json"),
-    log:
-        **logs("explore_recourse"),
-    params:
-        **stage_params("explore_recourse"),
 
 
 use rule stage as write_report with:
@@ -140,10 +107,8 @@ use rule stage as write_report with:
         unpack(report_parts),
     output:
         **audited("results", "report.html"),
-    log:
-        **logs("write_report"),
     params:
-        **stage_params("write_report", {"template": template_digest()}),
+        settings={"template": template_digest()},
 
 
 rule report:

@@ -9,35 +9,23 @@ if config["records"] is not None:
             records=outside(str(OWN_RECORDS.records)),
         output:
             **audited(
-                estimates="results/estimates.parquet",
-                steps="results/steps.parquet",
+                "results",
+                "estimates steps",
                 policy="results/policy/policy.json",
                 arrays="results/policy/policy.safetensors",
             ),
-        log:
-            **logs("judge_searches"),
-        params:
-            **stage_params("judge_searches"),
 
     use rule stage as draw_search with:
         input:
             **outputs_of(rules.judge_searches, "steps policy"),
         output:
             **audited("results", "tree.png"),
-        log:
-            **logs("draw_search"),
-        params:
-            **stage_params("draw_search"),
 
     use rule stage as write_search_answer with:
         input:
             **outputs_of(rules.judge_searches, "policy arrays"),
         output:
             **audited(text="results/verdict.txt", words="results/policy.txt"),
-        log:
-            **logs("write_search_answer"),
-        params:
-            **stage_params("write_search_answer"),
 
 
 rule search:

@@ -33,9 +33,7 @@ if PORTIONS.divided:
                     for name in names.split()
                 },
             ),
-        log:
-            **logs("join_seeds", SCENARIO),
         wildcard_constraints:
             dataset="|".join(map(re.escape, PORTIONS.divided)),
         params:
-            **stage_params("join_seeds", config["afape"]["evaluation"]),
+            settings=config["afape"]["evaluation"],

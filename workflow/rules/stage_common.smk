@@ -23,9 +23,8 @@ def audited(folder=None, names="", **paths):
 
     A file without an ending is a table, NAME.parquet.
     """
-    for name in names.split():
-        file = name if "." in name else f"{name}.parquet"
-        paths[file.partition(".")[0]] = f"{folder}/{file}"
+    files = [name if "." in name else f"{name}.parquet" for name in names.split()]
+    paths = {file.partition(".")[0]: f"{folder}/{file}" for file in files} | paths
     sidecars = {f"{k}_sidecar": str(sidecar_path(Path(v))) for k, v in paths.items()}
     return {name: kept(path) for name, path in (paths | sidecars).items()}
 
@@ -36,20 +35,14 @@ def summarised(study, names):
     return audited(**{name: f"results/summary/{file}.parquet" for name, file in files.items()})
 
 
-def logs(stage, place=None):
-    """Both logs of a step, by its name and its wildcards."""
-    path = stage if place is None else f"{stage}/{place}"
-    return {"said": f"logs/{path}.log", "used": f"benchmarks/{path}.jsonl"}
-
-
 class Arguments(str):
     """What follows the name of a stage on its command line, and that name."""
 
     stage: str
 
 
-def stage_params(stage, settings=None):
-    """The parameters of a step: its command line, what decides it, and the digest of its sources.
+def stage_params(stage, settings):
+    """Parameters of a step: what decides it, its command line, and the digest of its sources.
 
     Snakemake compares only parameters that follow from wildcards alone. `arguments` also names
     inputs and outputs, so seed and settings stand in a parameter of their own as well: a changed one
@@ -73,8 +66,8 @@ def stage_params(stage, settings=None):
         return line
 
     return {
-        "arguments": arguments,
         "settled": lambda w: settled_words(config["seed"], chosen(w), config["arithmetic"]),
+        "arguments": arguments,
         "source": lambda w: source_digest(stage, chosen(w)),
     }
 
@@ -104,3 +97,22 @@ def pictures(stage, place, **values):
     """The PNGs of a step, of every combination of values."""
     names = figures_of(stage)
     return expand(f"results/figures/{place}/{{name}}.png", **values, name=names)
+
+
+def complete_steps():
+    """Give each step what follows from its name, its outputs and its settings: logs and parameters.
+
+    Logs are named as the step and the parts of its output's path that hold wildcards.
+    """
+    for step in workflow.rules:
+        if step.module_globals is not globals() or "settings" not in step.params.keys():
+            continue
+        stage = own_name(step.name)
+        path = getattr(rules, stage).output[0] if step.output else ""
+        place = Path(stage, *(part for part in Path(path).parts if "{" in part)).as_posix()
+        if not step.log:  # which a module's user may have named
+            step.log_modifier = MODIFIER.path_modifier
+            step.set_log(said=f"logs/{place}.log", used=f"benchmarks/{place}.jsonl")
+        params = stage_params(stage, step.params.settings)
+        step.params.settings = params.pop("settled")
+        step.set_params(**params)

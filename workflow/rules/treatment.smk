@@ -12,10 +12,8 @@ use rule stage as prepare_searches with:
         unpack(located("searches", lambda w: TREATMENT.raw_inputs(w.dataset))),
     output:
         **audited(f"results/searches/{DATASET}", "units catalogue.json searches"),
-    log:
-        **logs("prepare_searches", DATASET),
     params:
-        **stage_params("prepare_searches", lambda w: TREATMENT.prepare_settings(w.dataset)),
+        settings=lambda w: TREATMENT.prepare_settings(w.dataset),
 
 
 use rule stage as compare_planners with:
@@ -23,10 +21,8 @@ use rule stage as compare_planners with:
         unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(f"results/policies/{DATASET}", "scores trials best_after policies"),
-    log:
-        **logs("compare_planners", DATASET),
     params:
-        **stage_params("compare_planners", lambda w: TREATMENT.compare_settings(w.dataset)),
+        settings=lambda w: TREATMENT.compare_settings(w.dataset),
 
 
 # Outside results/: a measurement is not the same twice, and everything there must be.
@@ -35,10 +31,8 @@ use rule stage as time_planners with:
         unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(f"benchmarks/time_planners/{DATASET}", "timings"),
-    log:
-        **logs("time_planners", DATASET),
     params:
-        **stage_params("time_planners", lambda w: TREATMENT.compare_settings(w.dataset)),
+        settings=lambda w: TREATMENT.compare_settings(w.dataset),
 
 
 use rule stage as summarise_treatment with:
@@ -47,10 +41,6 @@ use rule stage as summarise_treatment with:
         best_after=TREATMENT.files("results/policies/dataset={dataset}/best_after.parquet"),
     output:
         **summarised("treatment", "repeats means curves"),
-    log:
-        **logs("summarise_treatment"),
-    params:
-        **stage_params("summarise_treatment"),
 
 
 # CPU seconds differ from run to run, so that no other step may read what has them
@@ -60,10 +50,6 @@ use rule stage as add_cpu_times with:
         timings=TREATMENT.files("benchmarks/time_planners/dataset={dataset}/timings.parquet"),
     output:
         **audited(summary="results/summary/treatment.parquet"),
-    log:
-        **logs("add_cpu_times"),
-    params:
-        **stage_params("add_cpu_times"),
 
 
 use rule stage as check_treatment with:
@@ -72,10 +58,8 @@ use rule stage as check_treatment with:
         trials=TREATMENT.files("results/policies/dataset={dataset}/trials.parquet"),
     output:
         **audited(checks="results/checks/treatment.json"),
-    log:
-        **logs("check_treatment"),
     params:
-        **stage_params("check_treatment", TREATMENT.check_settings()),
+        settings=TREATMENT.check_settings(),
 
 
 use rule stage as draw_world_figures with:
@@ -84,10 +68,8 @@ use rule stage as draw_world_figures with:
         **outputs_of(rules.compare_planners, "policies"),
     output:
         **figure_outputs("draw_world_figures", DRAWN),
-    log:
-        **logs("draw_world_figures", DATASET),
     params:
-        **stage_params("draw_world_figures", lambda w: TREATMENT.figure_settings(w.dataset)),
+        settings=lambda w: TREATMENT.figure_settings(w.dataset),
 
 
 use rule stage as draw_table_figures with:
@@ -97,10 +79,8 @@ use rule stage as draw_table_figures with:
         **outputs_of(rules.prepare_searches, "units catalogue"),
     output:
         **figure_outputs("draw_table_figures", READ),
-    log:
-        **logs("draw_table_figures", DATASET),
     params:
-        **stage_params("draw_table_figures", lambda w: TREATMENT.figure_settings(w.dataset)),
+        settings=lambda w: TREATMENT.figure_settings(w.dataset),
 
 
 rule treatment:
