@@ -333,3 +333,83 @@ def test_what_nearly_tells_the_label_is_suspected_and_a_strong_feature_is_not():
     assert label_told(strong, label) == label_told(pd.Series(rng.random(2000)), label) == 0
     assert label_told(label[:15].astype(float), label[:15]) == 0
     assert (told_in(1.0), told_in(0.99999), told_in(0.974)) == ("all", "99.9%", "97.4%")
+
+
+STATED = (
+    "--free", "age,sex", "--panel", "lab=lab_crp,lab_pct", "--panel", "rest=sofa,discharged_to",
+    "--errors", "missed=900,false_alarm=120", "--unit", "CHF",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "prices", ["lab=12,rest=0", "panel,price\nlab,12\nrest,0\n", "lab;12,0\nrest;0\n"]
+)
+def test_with_all_prices_stated_no_yaml_needs_to_be_edited(tmp_path, capsys, prices):
+    visits().to_csv(tmp_path / "t.csv", index=False)
+    if "\n" in prices:
+        (tmp_path / "prices.csv").write_text(prices, encoding="utf-8-sig")
+        prices = str(tmp_path / "prices.csv")
+    text = init(tmp_path, *STATED, "--prices", prices)
+    described = load_description(tmp_path / "t.yaml")
+    assert {p.name: (p.free, p.cost) for p in described.panels} == {
+        "known at the start": (True, 0), "lab": (False, 12), "rest": (False, 0),
+    }  # fmt: skip
+    assert yaml.safe_load(text)["misclassification_cost"] == [[0, 120], [900, 0]]
+    assert described.cost_unit == "CHF"
+    said = capsys.readouterr().out
+    assert "null" not in said
+    assert "Every price is filled in" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--prices", "lab_crpp=1"), r"--prices names 'lab_crpp'; .* did you mean 'lab_crp'"),
+        (("--prices", "lab_crp=-1"), r"--prices: 'lab_crp' has '-1'; allowed are numbers from 0"),
+        (("--prices", "lab_crp=1,lab_crp=2"), "'lab_crp' has two numbers"),
+        (("--prices", "none.csv"), "--prices is 'none.csv'; allowed is a CSV of names and num"),
+        (("--errors", "mised=1"), r"--errors names 'mised'; .* did you mean 'missed'"),
+        (("--panel", "a=age,row"), r"--panels names 'row', which is left out \(numbers the rows\)"),
+        (("--panel", "a=age", "--panel", "b=age"), "--panels: 'age' is in two panels"),
+        (("--free", "age", "--prices", "age=1"), "--prices names 'age'; the panels with a price"),
+        (("--positive", "perhaps"), "positive is 'perhaps'; allowed is one of two classes"),
+    ],
+)
+def test_what_is_stated_of_nothing_is_refused(tmp_path, words, refusal):
+    visits().to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match=refusal):
+        init(tmp_path, *words)
+    assert not (tmp_path / "t.yaml").exists()
+
+
+def test_at_a_terminal_what_is_missing_is_asked(tmp_path, monkeypatch, capsys):
+    visits()[["age", "sex", "lab_crp", "ill"]].to_csv(tmp_path / "t.csv", index=False)
+    asked, typed = [], iter(["free", "cheap", "3", "", "900"])
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        if (text := next(typed, None)) is None:
+            raise EOFError
+        return text
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", answer)
+    document = yaml.safe_load(init(tmp_path))
+    assert [(one["name"], one.get("cost")) for one in document["panels"]] == [
+        ("known at the start", None), ("sex", 3), ("lab_crp", None),
+    ]  # fmt: skip
+    assert document["misclassification_cost"] == [[0, None], [900, 0]]  # the input ended
+    assert asked[0] == "Price of age in EUR, or free: "
+    assert asked[-1].startswith("Cost in EUR of predicting")
+    assert "'cheap' is no number from 0 on" in capsys.readouterr().out
+
+
+def test_groups_of_one_prefix_keep_all_their_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    gaps, table = rng.random((2, N)) < 0.4, {"ill": np.where(np.arange(N) % 3, "no", "yes")}
+    for k, name in enumerate(("lab_a", "lab_b", "lab_c", "lab_d")):
+        table[name] = np.where(gaps[k // 2], np.nan, rng.normal(0, 1, N))
+    pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
+    panels = yaml.safe_load(init(tmp_path))["panels"]
+    assert [one["columns"] for one in panels] == [["lab_a", "lab_b"], ["lab_c", "lab_d"]]

@@ -6,8 +6,10 @@ from tests.workflow.runs import ROOT, run
 
 CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
 WRONG = {
-    "load(None)": "the table is None; allowed is the path of a YAML",
+    "load(None)": "the table is None; allowed is a data frame, or the path of a YAML",
     "decide({})": "the table is a dict",
+    "load(pd.DataFrame({'a': ['secret']}), label='a', prices=[12])": "prices is a list; allowed",
+    "load(CLINIC, label='a')": "label: arguments for a data frame",
     "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
     "load(CLINIC, folder='/dev/null/x')": "cannot be made: Not a directory",
     "load(CLINIC, config=[])": "config is a list; allowed is keys",

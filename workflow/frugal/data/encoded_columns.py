@@ -19,6 +19,7 @@ from frugal.core.schema_check import cell_hint, listed
 from frugal.data.description import Column
 from frugal.data.parsing import RawTable
 
+MOST_LEVELS = 30  # of a categorical column that is guessed
 NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
 _WHOLE = re.compile(r"([+-]?\d+)[.,]0")
 

@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import columns_listed, did_you_mean
+from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.core.table import copied
-from frugal.data.encoded_columns import NO_VALUE, spelling
+from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE, spelling
 from frugal.data.parsing import NumberStyle
 
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
 CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
-MOST_LEVELS = 30  # of a categorical column
 MOST_CLASSES = 10
 EACH = 5  # mean rows per value for values to be judged on their own
 LEAST_ROWS = 20  # for a column to be suspected of leaking the label
@@ -172,6 +171,7 @@ def guess_table(
     marks: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
+    positive: str | None = None,
 ) -> TableGuess:
     """Guess what the columns are.
 
@@ -182,9 +182,10 @@ def guess_table(
         marks: keys `decimal` and `thousands` of the file's format.
         units: of columns, as the file has them.
         levels: of columns that the file declares to be categories.
+        positive: value of a label of two classes that is the positive one; None: guessed.
 
     Raises:
-        DataError: there is no such column, or it has no two classes.
+        DataError: there is no such column, it has no two classes, or none is `positive`.
     """
     if label not in cells.columns:
         raise DataError(
@@ -197,7 +198,7 @@ def guess_table(
     words = {name: set(kinds) & set(NO_VALUE) for name, (_, kinds) in factors.items()}
     code, kinds = factors.pop(label)
     answer = _Values.of(label, code, kinds, style)
-    classes, of_row, remarks = _classes(answer) if cut is None else _cut(answer, cut)
+    classes, of_row, remarks = _classes(answer, positive) if cut is None else _cut(answer, cut)
     labelled = of_row >= 0
     if not labelled.all():
         lacking = f"{int((~labelled).sum()):,} of {len(cells):,} rows have no value"
@@ -256,10 +257,12 @@ def _cut(values: _Values, cut: float) -> tuple[dict[str, tuple[str, ...]], np.nd
     return classes, np.append(above, -1)[values.code], []
 
 
-def _classes(values: _Values) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
+def _classes(
+    values: _Values, positive: str | None
+) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
     """Classes with their spellings, the class of each row, and what was assumed.
 
-    The positive one of two is last: by its name, or the rarer.
+    The positive one of two is last: as stated, else by its name, or the rarer.
     """
     spellings = _spellings(values)
     if len(spellings) < 2:
@@ -275,9 +278,11 @@ def _classes(values: _Values) -> tuple[dict[str, tuple[str, ...]], np.ndarray, l
     by_name = [name for name in order if name.casefold().rstrip(".") in _YES]
     if len(order) == 2 and len(by_name) == 1 and {n.casefold().rstrip(".") for n in order} & _NO:
         order = sorted(order, key=lambda name: name in by_name)
+    if positive is not None:
+        order = _ending_in(positive, order, values.name)
     share = rows[order[-1]] / values.rows
     remarks = _spelling_remarks(values, spellings)
-    if len(order) == 2:
+    if len(order) == 2 and positive is None:
         remarks.append(
             f"{order[-1]!r} is the positive class ({share:.0%} of the rows); exchange the two "
             "under 'label' if the other is meant"
@@ -287,6 +292,16 @@ def _classes(values: _Values) -> tuple[dict[str, tuple[str, ...]], np.ndarray, l
         of_kind[spellings[name]] = number
     classes = {name: tuple(values.kinds[k] for k in spellings[name]) for name in order}
     return classes, of_kind[values.code], remarks
+
+
+def _ending_in(positive: str, classes: Sequence[str], label: str) -> list[str]:
+    """Two classes, the positive one last."""
+    if len(classes) != 2 or positive not in classes:
+        raise DataError(
+            f"positive is {positive!r}; allowed is one of two classes, and those of column "
+            f"{label!r} are {listed(map(repr, classes))}"
+        )
+    return sorted(classes, key=lambda name: name == positive)
 
 
 def _spellings(values: _Values) -> dict[str, list[int]]:

@@ -19,7 +19,7 @@ import pandas as pd
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.data.description import Format
-from frugal.data.encoded_columns import NO_VALUE
+from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE
 from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import THOUSANDS, read_file
 from frugal.data.raw_cells import SUFFIXES, number_text, parquet_cells, require_digits, sheet_rows
@@ -136,11 +136,30 @@ def _declared(path: Path, kind: str) -> Opened:
 
 
 def _parquet(path: Path, place: Path) -> Opened:
-    frame = parquet_cells(path).frame()
+    opened = _opened_frame(parquet_cells(path).frame(), path)
+    return opened.as_csv(place, "has names that a YAML cannot hold") if opened.remarks else opened
+
+
+def _opened_frame(frame: pd.DataFrame, path: Path) -> Opened:
+    """A frame as texts, with names that a YAML can hold."""
     names, _, remarks = _names([str(name) for name in frame.columns], (), True)
     texts, cleaned = as_texts(frame.set_axis(names, axis=1))
-    opened = Opened(path, texts, {"kind": "parquet"}, tuple(remarks), cleaned=cleaned)
-    return opened.as_csv(place, "has names that a YAML cannot hold") if remarks else opened
+    return Opened(path, texts, {"kind": "parquet"}, tuple(remarks), cleaned=cleaned)
+
+
+def open_frame(frame: pd.DataFrame, place: Path) -> Opened:
+    """A data frame as the plain CSV that its YAML names; categories of a column are its levels.
+
+    Raises:
+        TypeError: a cell is no single value.
+    """
+    opened, levels = _opened_frame(frame, place), {}
+    for name, kind in zip(opened.cells.columns, frame.dtypes, strict=True):
+        if isinstance(kind, pd.CategoricalDtype) and len(kind.categories) <= MOST_LEVELS:
+            texts = as_texts(kind.categories.to_frame(name=name))[0][name]
+            levels[name] = tuple(text for text in texts if text not in NO_VALUE)
+    written = replace(opened, levels=levels).as_csv(place, "")
+    return replace(written, remarks=opened.remarks)
 
 
 def parquet_texts(path: Path) -> tuple[pd.DataFrame, np.ndarray]:

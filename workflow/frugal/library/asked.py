@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal.config.declared import is_filed
 from frugal.core.declarations import PROJECT
@@ -17,6 +17,9 @@ from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.run.config_files import laid_over, read_config_file
 from frugal.run.own_table import Decision, decision
 from frugal.run.study import Study, load_study
+
+if TYPE_CHECKING:
+    from frugal.library.frames import Described
 
 Config = Mapping[str, Any]
 
@@ -45,6 +48,7 @@ class Asked:
         ran: targets of the workflow that were made for this very question.
         memory: a call of a stage → its inputs and what it made; shared by copies.
         scratch: for what is a file by nature, pages and bundles of policies; shared by copies.
+        described: the data frame that the table was; None for a YAML.
     """
 
     decision: Decision
@@ -55,6 +59,7 @@ class Asked:
     ran: set[str] = field(default_factory=set)
     memory: dict[str, tuple[Config, Config]] = field(default_factory=dict)
     scratch: Scratch = field(default_factory=Scratch)
+    described: "Described | None" = None
 
     def run_config(self, *, decides: bool) -> dict[str, Any]:
         """The config of a run of the workflow, with files of agents by full paths.
@@ -166,7 +171,7 @@ def ask(
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
-    require("the table", table, (str, Path), "the path of a YAML, which frugal init writes")
+    require("the table", table, (str, Path), "a data frame, or the path of a YAML")
     require("folder", folder, (str, Path, type(None)), "a path, or None for memory")
     if folder is not None and (not str(folder).strip() or "\0" in str(folder)):
         raise ConfigError(f"folder is {str(folder)!r}; allowed is a path, or None for memory")

@@ -12,7 +12,9 @@ import copy
 import importlib
 import inspect
 import json
+import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -234,7 +236,9 @@ def _run(
         with threadpool_limits(1), extras_named(_called(stage, keys)):
             function = getattr(importlib.import_module(STAGES[stage]), stage)
             given = {name: _as_taken(function, name, value) for name, value in inputs.items()}
-            result = function(**given, settings=settings, streams=streams, progress=_silent)
+            result = function(
+                **given, settings=settings, streams=streams, progress=_progress(stage)
+            )
             grows = inspect.isgenerator(result)
             payloads = together(cast("Growing", result)) if grows else result
         read = {name: _as_read(payload) for name, payload in payloads.items()}
@@ -285,5 +289,10 @@ def _as_read(payload: Any) -> Any:
     return payload if arrays else json.loads(json.dumps(payload))
 
 
-def _silent(rows: Any, **_: Any) -> Any:
-    return rows
+def _progress(stage: str) -> Callable[..., Any]:
+    """A bar of progress in a terminal or a notebook; elsewhere nothing is shown."""
+    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        return lambda rows, **_: rows
+    from tqdm.auto import tqdm
+
+    return partial(tqdm, desc=stage.replace("_", " "), leave=False, mininterval=1)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,12 @@ from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import Asked, require
 from frugal.library.chain import bundle_of, made, page_of
+from frugal.library.frames import as_pandas, is_frame
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from frugal.acquire.bundles import CaseBundle
 
@@ -66,7 +70,8 @@ class Table(_Asks):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is assumed of the gaps, and what is probably not meant; a sentence each."""
-        return self.asked.decision.remarks
+        own = self.asked.described
+        return (*(own.remarks if own else ()), *self.asked.decision.remarks)
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -78,8 +83,35 @@ class Table(_Asks):
         """Columns with their units, panels with their prices, classes, costs of errors."""
         return made(self.asked, "prepare_data")["catalogue"]
 
+    def description(self, path: str | Path) -> Path:
+        """Write the YAML of a data frame, and its cells as a CSV beside it; the path of the YAML.
+
+        `load` of that YAML, `snakemake decide --config table=PATH` and the frame give the same
+        numbers.
+
+        Raises:
+            DataError: there is such a file already, or the table was not a data frame.
+        """
+        from frugal.results.replacing import replace_files
+
+        if self.asked.described is None:
+            raise DataError(f"table {self.name!r} was not a data frame; its YAML is there already")
+        place = Path(path)
+        if place.suffix not in (".yaml", ".yml"):
+            raise DataError(f"path is {str(place)!r}; allowed is a name that ends in .yaml")
+        files = self.asked.described.files(place)
+        for file in files:
+            if file.exists():
+                raise DataError(f"{file} is there already; name another")
+        replace_files(files)
+        return place
+
     def __repr__(self) -> str:
         return f"Table({self.name!r}, panels={list(self.panels)})"
+
+    def _repr_html_(self) -> str:
+        prices = [f"{name}: {_price(price, self.unit)}" for name, price in self.panels.items()]
+        return _html(f"Table {self.name}", {"Panels": prices, "What is assumed": self.remarks})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +147,19 @@ class Masks(_Asks):
         return f"Masks({self.asked.dataset!r}, {self.name!r})"
 
 
+def _price(price: float | None, unit: str) -> str:
+    return "price drawn" if price is None else f"{price:g} {unit}" if price else "free"
+
+
+def _html(title: str, parts: Mapping[str, Sequence[str]]) -> str:
+    """A title and lists below headings, as a notebook shows an object."""
+    text = f"<p><b>{escape(title)}</b></p>"
+    for heading, lines in parts.items():
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        text += f"<p><b>{escape(heading)}</b></p><ul>{items}</ul>" if lines else ""
+    return f"<div>{text}</div>"
+
+
 class _Advises:
     """Answers questions about new cases, from the bundle of a policy."""
 
@@ -124,7 +169,7 @@ class _Advises:
 
     def advise(
         self,
-        cases: "pd.DataFrame | str | Path",
+        cases: Any,
         *,
         without: Sequence[str] = (),
         simulate: bool = False,
@@ -147,23 +192,71 @@ class _Advises:
         Raises:
             DataError: the cases are not cases of the policy's table, or a panel is none.
         """
-        import pandas as pd
-
         from frugal.acquire.advice import advice_frame
         from frugal.data.cases import read_cases
         from frugal.run.advise import advise
 
-        kinds = (str, Path, pd.DataFrame)
-        require("cases", cases, kinds, "a data frame, or the path of a CSV")
-        path = Path(cases) if isinstance(cases, str) else cases
+        source: Any = cases
+        if is_frame(cases):
+            source = as_pandas(cases)
+        else:
+            require("cases", cases, (str, Path), "a data frame, or the path of a CSV")
+            source = Path(source)
         with extras_named("advice"):
             bundle = self._read
             provides = bundle.layout.provides
             read = read_cases(
-                path, bundle.cases, provides=provides, id_column=id_column, whole=simulate
+                source, bundle.cases, provides=provides, id_column=id_column, whole=simulate
             )
-            told = advise(bundle, read, without, simulate=simulate, rollout=rollout)
-        return advice_frame(bundle, read, told)
+            advice = advise(bundle, read, without, simulate=simulate, rollout=rollout)
+        return advice_frame(bundle, read, advice)
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in the order of the columns of `predict_proba`."""
+        return list(self._read.layout.classes)
+
+    def next(self, cases: Any) -> "pd.Series":
+        """The panel to acquire next for each case, or `stop`, by the index of the cases. (n,)
+
+        Args:
+            cases: as of `advise`, which also states prices and reasons.
+        """
+        chosen = self.advise(cases)["next"]
+        return chosen.set_axis(as_pandas(cases).index) if is_frame(cases) else chosen
+
+    def predict(self, cases: Any) -> "np.ndarray":
+        """The class of least expected cost if nothing more is acquired, as a text. (n,)
+
+        Args:
+            cases: as of `advise`.
+        """
+        return self.advise(cases)["predicted"].to_numpy()
+
+    def predict_proba(self, cases: Any) -> "np.ndarray":
+        """Predicted probability of each of `classes`, by what a case has. (n, k)
+
+        Args:
+            cases: as of `advise`.
+        """
+        return self.advise(cases)[[f"belief {name}" for name in self.classes]].to_numpy()
+
+    def to_onnx(self, path: str | Path) -> Path:
+        """Write the policy as an ONNX graph, as `frugal export` does; the path.
+
+        Raises:
+            DataError: the name does not end in .onnx, is there already, or the policy is of a kind
+                that cannot be written as a graph.
+        """
+        place = Path(path)
+        if place.suffix != ".onnx" or place.exists():
+            raise DataError(f"path is {str(place)!r}; allowed is a new name that ends in .onnx")
+        with extras_named("to_onnx"):
+            from frugal.acquire.onnx_export import export_policy
+
+            content = export_policy(self._read)
+        place.write_bytes(content)
+        return place
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,6 +342,11 @@ class Policy(_Advises):
 
     def __repr__(self) -> str:
         return f"Policy({self.name!r}, kind={self.kind!r})"
+
+    def _repr_html_(self) -> str:
+        settings = [f"{key}: {value}" for key, value in self.settings.items()]
+        calls = [f"policy.{call}(cases)" for call in ("advise", "next", "predict", "predict_proba")]
+        return _html(f"Policy {self.name}", {"Settings": settings, "New cases": calls})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -342,6 +440,55 @@ class Answer(_Judged):
             text = re.sub(rf"^{what}: .*$", f"{what}: {call}", text, flags=re.MULTILINE)
         return text
 
+    def __repr__(self) -> str:
+        return f"Answer({self.asked.dataset!r}, policy={self.best!r}, state={self.state!r})"
+
+    def _repr_html_(self) -> str:
+        from frugal.studies.afape.answers import words
+
+        text = words(self._choice, self.outcomes, self.table.unit, self.table.catalogue["classes"])
+        parts = {
+            "What to do": [text.headline, text.saving], "How sure": [text.sure],
+            "What it rests on": [text.rests],
+            "What would change it": [*text.changes, *text.groups],
+        }  # fmt: skip
+        return _html(f"Answer for {self.asked.dataset}", parts)
+
+    @property
+    def table(self) -> Table:
+        """The table that was judged."""
+        return Table(self.asked)
+
+    @property
+    def _choice(self) -> dict[str, Any]:
+        return made(self.asked, "judge_candidates")["choice"]
+
+    def plot(self) -> "Axes":
+        """Bars: cost of every policy, in panels and in errors, with intervals; as on the page.
+
+        The axes' `figure` shows itself in a notebook.
+        """
+        with extras_named("plot"):
+            from frugal.studies.afape.figures.policies import costs_figure
+
+            best, unit = self._choice["policy"], self.table.unit
+            return costs_figure(self.outcomes, best, cost_unit=unit).axes[0]
+
+    def plot_trust(self) -> "Axes":
+        """Bars: how many complete rows the estimate of every policy is as informative as."""
+        with extras_named("plot_trust"):
+            from frugal.studies.afape.figures.policies import rows_figure
+
+            return rows_figure(self.outcomes, self._choice["policy"]).axes[0]
+
+    def plot_prices(self) -> "Axes":
+        """Lines: by which factor each price may change before another policy becomes better."""
+        with extras_named("plot_prices"):
+            from frugal.studies.afape.figures.policies import prices_figure
+
+            choice = self._choice
+            return prices_figure(choice["prices"], choice["unit_costs"], self.table.unit).axes[0]
+
     @property
     def outcomes(self) -> "pd.DataFrame":
         """Cost of every policy with its interval, split into panels and errors; a row each."""
@@ -365,6 +512,10 @@ class Answer(_Judged):
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(_Judged):
     """Policies, judged by every estimator of the study."""
+
+    def _repr_html_(self) -> str:
+        parts = {"Verdict": self.verdict.splitlines(), "Policies": self.policies}
+        return _html(f"Evaluation of {self.asked.dataset}", parts)
 
     @property
     def verdict(self) -> str:

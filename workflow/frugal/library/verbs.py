@@ -8,6 +8,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import ask, only, require
 from frugal.library.chain import made
+from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.objects import Answer, Evaluation, Masks, Policy, Rollouts, StoredPolicy, Table
 from frugal.run.own_table import MECHANISM
 
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
 
 
 def load(
-    path: str | Path,
+    table: Any,
     *,
+    label: str | None = None,
+    prices: Mapping[str, Any] | None = None,
+    errors: Mapping[str, Any] | None = None,
+    panels: Mapping[str, Sequence[str]] | None = None,
+    free: Iterable[str] | None = None,
+    positive: Any = None,
+    unit: str | None = None,
+    name: str | None = None,
     folder: str | Path | None = None,
     config: Mapping[str, Any] | str | Path | None = None,
     sensitive: str | None = None,
@@ -26,8 +35,24 @@ def load(
 ) -> Table:
     """A table of one's own, read and encoded.
 
+    What is described by a YAML takes none of the arguments from `label` to `name`. The columns of a
+    data frame are guessed as by `frugal init`; `remarks` of the table list what was assumed, and
+    `table.description(path)` writes the YAML, which gives the same numbers.
+
     Args:
-        path: its YAML, as `python -m frugal init TABLE --label COLUMN` writes it.
+        table: a data frame (pandas, Polars, Arrow), a row for each case, NaN or None for what was
+            not acquired; or the path of its YAML, as `frugal init TABLE --label COLUMN` writes it.
+        label: name of the column to predict.
+        prices: panel → price; a panel of one column has its name.
+        errors: cost of `missed` and `false alarm`, in the unit of prices; with more than two
+            classes of each `TRUE as PREDICTED`.
+        panels: name → columns that are acquired together; columns that are always missing together
+            are one panel, others are one each.
+        free: columns that are known at the start.
+        positive: value of the label that is the positive class; by default as its name implies
+            (yes, true, 1, …), else the rarer one.
+        unit: of prices; by default EUR.
+        name: of the table, small letters and digits; random streams depend on it. Default: table.
         folder: where the workflow is run by Snakemake, which keeps everything below
             `results/decide/NAME/`, as `snakemake decide` does; None: the same stages run here, and
             everything stays in memory.
@@ -44,7 +69,20 @@ def load(
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
     """
     own_causes = None if causes is None else str(causes)
-    asked = ask(path, folder, config, sensitive=sensitive, causes=own_causes, cores=cores)
+    keys = {"sensitive": sensitive, "causes": own_causes, "cores": cores}
+    stated = {
+        "label": label, "prices": prices, "errors": errors, "panels": panels, "free": free,
+        "positive": positive, "unit": unit, "name": name,
+    }  # fmt: skip
+    if is_frame(table):
+        asked = ask_frame(describe(table, stated), folder, config, **keys)
+    else:
+        if named := [key for key, value in stated.items() if value is not None]:
+            require("the table", table, (str, Path), "a data frame, or the path of a YAML")
+            raise ConfigError(
+                f"{listed(named)}: arguments for a data frame; {table} states them itself"
+            )
+        asked = ask(table, folder, config, **keys)
     made(asked, "prepare_data", again=True)
     return Table(asked)
 
@@ -163,7 +201,7 @@ def verdict(answer: Answer | Evaluation) -> str:
 
 def advise(
     policy: Policy | StoredPolicy | str | Path,
-    cases: "pd.DataFrame | str | Path",
+    cases: Any,
     **options: Any,
 ) -> "pd.DataFrame":
     """What to acquire next for each new case.
@@ -187,7 +225,7 @@ def advise(
 
 
 def decide(
-    table: Table | str | Path,
+    table: Any,
     *,
     agents: Sequence[str] | Mapping[str, Mapping[str, Any] | None] | None = None,
     **options: Any,
@@ -195,10 +233,10 @@ def decide(
     """All that `snakemake decide --config table=my.yaml` makes, bundles and page included.
 
     Args:
-        table: from `load`, or a YAML.
+        table: from `load`, or what `load` takes: a data frame or a YAML.
         agents: names of the policies that are tried, of those of `table.policies`; or settings by
             name, as under `afape.agents`; None: all of config/decide.yaml.
-        options: those of `load`, where a YAML is given.
+        options: those of `load`, such as `label`, `prices` and `errors` of a data frame.
 
     Raises:
         ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.

@@ -1,14 +1,19 @@
 """`python -m frugal init TABLE --label COLUMN`: the YAML of one's own table, guessed and commented.
 
-A guess for a person to correct: every price is left open, and a run without them is refused.
+A guess for a person to correct: a price that is not stated is left open, and a run without it is
+refused. `Terms` are what a person states; `frugal.load` describes a data frame by the same ones.
 """
 
 import argparse
+import csv
+import math
 import os
 import re
 import shlex
+import sys
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +22,7 @@ import yaml
 
 from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import DataError, say
+from frugal.core.errors import DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened, open_table
@@ -25,7 +30,117 @@ from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
 
 _START = "known at the start"
+Amount = int | float
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is stated about a table, beside its cells.
+
+    Attributes:
+        free: columns that are known at the start, without a price.
+        panels: name → columns that are acquired together; others are guessed.
+        prices: panel → price; one of a single column makes it a panel.
+        errors: "missed", "false alarm", or "TRUE as PREDICTED" → cost.
+        unit: of prices and costs of errors.
+        by_prefix: whether a common prefix makes a panel of the other columns.
+        dash: before the name of an argument in a refusal.
+    """
+
+    free: Sequence[str] = ()
+    panels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    prices: Mapping[str, Amount] = field(default_factory=dict)
+    errors: Mapping[str, Amount] = field(default_factory=dict)
+    unit: str = "EUR"
+    by_prefix: bool = False
+    dash: str = ""
+
+    def panels_of(self, guess: TableGuess) -> list[dict[str, Any]]:
+        """Panels as the YAML has them; the cost is None where no price is stated.
+
+        Raises:
+            DataError: a name is none of a feature or of a panel, or a price is no number from 0 on.
+        """
+        features = {one.name: one for one in guess.columns if one.kind != "out"}
+        free = [name for name in features if name in self.free]
+        stated = {**({_START: free} if free else {}), **self.panels}
+        for name in self.free:
+            self._require("free", name, features, "the features are", guess)
+        taken: set[str] = set()
+        for name in (name for columns in stated.values() for name in columns):
+            self._require("panels", name, features, "the features are", guess)
+            if name in taken:
+                raise DataError(f"{self.dash}panels: {name!r} is in two panels; allowed is one")
+            taken.add(name)
+        rest = [one for name, one in features.items() if name not in taken]
+        alone = [(one.name, [one.name]) for one in rest if one.name in self.prices]
+        guessed = _groups([one for one in rest if one.name not in self.prices], self.by_prefix)
+        order = list(features)
+        groups = sorted([*alone, *guessed], key=lambda one: order.index(one[1][0]))
+        panels = []
+        for name, columns in (*stated.items(), *groups):
+            end = {"free": True} if free and not panels else {"cost": None}
+            while name in [panel["name"] for panel in panels]:
+                name += "_"
+            panels.append({"name": name, "columns": [_unreserved(c) for c in columns], **end})
+        priced = {panel["name"]: panel for panel in panels if "cost" in panel}
+        for name, price in self.prices.items():
+            self._require("prices", name, priced, "the panels with a price are")
+            priced[name]["cost"] = self._cost("prices", name, price)
+        return panels
+
+    def errors_of(self, classes: Sequence[str]) -> list[list[Amount | None]]:
+        """Cost of each prediction (column) of each class (row); None where none is stated.
+
+        Raises:
+            DataError: a name is no error of these classes, or a cost is no number from 0 on.
+        """
+        errors, k = errors_between(classes), range(len(classes))
+        rows: list[list[Amount | None]] = [[None if i != j else 0 for j in k] for i in k]
+        for name, cost in self.errors.items():
+            plain = name if name in errors else name.replace("_", " ")
+            self._require("errors", plain, errors, "the errors are")
+            i, j = errors[plain]
+            rows[i][j] = self._cost("errors", name, cost)
+        return rows
+
+    def _cost(self, argument: str, name: str, cost: Any) -> Amount:
+        number = cost.item() if hasattr(cost, "item") else cost  # of NumPy
+        if isinstance(number, int | float) and math.isfinite(number) and number >= 0:
+            return number
+        raise DataError(
+            f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from 0 on"
+        )
+
+    def _require(
+        self,
+        argument: str,
+        name: str,
+        known: Iterable[str],
+        what: str,
+        guess: TableGuess | None = None,
+    ) -> None:
+        known = list(known)
+        if name in known:
+            return
+        why = [one.remarks[0] for one in guess.columns if one.name == name] if guess else []
+        left = f", which is left out ({why[0]})" if why else ""
+        raise DataError(
+            f"{self.dash}{argument} names {name!r}{left}; {what} {listed(known) or 'none'}"
+            f"{did_you_mean(name, known)}"
+        )
+
+
+def errors_between(classes: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Name of each error → row and column of its cost; the second of two classes is positive."""
+    pairs = {
+        f"{true} as {said}": (i, j)
+        for i, true in enumerate(classes)
+        for j, said in enumerate(classes)
+        if i != j
+    }
+    return {"missed": (1, 0), "false alarm": (0, 1)} | pairs if len(classes) == 2 else pairs
 
 
 def init_command(words: Sequence[str]) -> int:
@@ -51,6 +166,7 @@ def init_command(words: Sequence[str]) -> int:
             marks={key: opened.form[key] for key in MARKS if key in opened.form},
             units=opened.units,
             levels=opened.levels,
+            positive=asked.positive,
         )
     except DataError as error:
         said = "" if opened.named else f" ({opened.remarks[-1]})"
@@ -59,14 +175,19 @@ def init_command(words: Sequence[str]) -> int:
     texts = {asked.label, *(one.name for one in guess.columns if one.kind == "categorical")}
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
-    free = _free_columns(asked.free, guess)
-    text = describe_guess(opened, guess, asked.label, out, free=free, by_prefix=asked.by_prefix)
+    terms = Terms(
+        _free_columns(asked.free, guess), _panels(asked.panel), _amounts("--prices", asked.prices),
+        _amounts("--errors", asked.errors), asked.unit, asked.by_prefix, "--",
+    )  # fmt: skip
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        terms = ask_missing(terms, guess, input)
+    text = describe_guess(opened, guess, asked.label, out, terms)
     files = {out: text.encode()}
     if opened.converted:
         _require_new(opened.path)
         files[opened.path] = opened.cells.to_csv(index=False, lineterminator="\n").encode()
     replace_files(files)
-    say(*_lines(opened, guess, out, free))
+    say(*_lines(opened, guess, out, terms))
     return 0
 
 
@@ -82,6 +203,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COLUMN,…",
         help="known at the start and without a price; may be repeated",
     )
+    pairs = "FILE.csv or NAME=NUMBER,…"
+    parser.add_argument("--prices", default="", metavar=pairs, help="of panels, or of columns")
+    parser.add_argument(
+        "--errors", default="", metavar=pairs,
+        help="missed=900,false_alarm=120; of more classes 'TRUE as PREDICTED=900'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--panel", action="append", default=[], metavar="NAME=COLUMN,…",
+        help="columns that are acquired together; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--unit", default="EUR", help="of prices and costs of errors")
+    parser.add_argument("--positive", metavar="CLASS", help="of two classes; guessed without")
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
     parser.add_argument(
         "--cut", type=float, metavar="NUMBER",
@@ -113,40 +246,123 @@ def _plain_path(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def _free_columns(words: Sequence[str], guess: TableGuess) -> set[str]:
+def _free_columns(words: Sequence[str], guess: TableGuess) -> list[str]:
     """Columns that `--free` names: whole words, or parts between commas."""
-    features = [one.name for one in guess.columns if one.kind != "out"]
-    names = [
-        part.strip() for word in words for part in ([word] if word in features else word.split(","))
-    ]
-    for name in names:
-        if name not in features:
+    names = [one.name for one in guess.columns]
+    parts = (part for word in words for part in ([word] if word in names else word.split(",")))
+    return list(dict.fromkeys(part.strip() for part in parts))
+
+
+def _panels(words: Sequence[str]) -> dict[str, list[str]]:
+    """Panel → columns, of NAME=COLUMN,…"""
+    panels: dict[str, list[str]] = {}
+    for word in words:
+        name, _, columns = word.partition("=")
+        panels.setdefault(name.strip(), []).extend(part.strip() for part in columns.split(","))
+    return panels
+
+
+def _amounts(argument: str, text: str) -> dict[str, Amount]:
+    """Name → number, of NAME=NUMBER,… or of the first two columns of a CSV.
+
+    Raises:
+        DataError: there is no such file, a line has no number, or a name has two.
+    """
+    if not text:
+        return {}
+    if is_file := "=" not in text or Path(text).is_file():
+        try:
+            lines = Path(text).read_text("utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError):
             raise DataError(
-                f"--free names {name!r}; the features are {listed(features)}"
-                f"{did_you_mean(name, features)}"
-            )
-    return set(names)
+                f"{argument} is {text!r}; allowed is a CSV of names and numbers, or NAME=NUMBER,…"
+            ) from None
+        mark = next((mark for mark in ";\t" if mark in (lines or [""])[0]), ",")
+        pairs = [row[:2] for row in csv.reader(lines, delimiter=mark) if any(row)]
+        pairs = pairs[1:] if pairs and _number(pairs[0][-1]) is None else pairs  # names of columns
+    else:
+        pairs = [list(part.rpartition("=")[::2]) for part in text.split(",")]
+    amounts: dict[str, Amount] = {}
+    for name, number in (("", *pair)[-2:] for pair in pairs):
+        name, amount = name.strip(), _number(number)
+        if amount is None or not name or name in amounts:
+            why = "has two numbers" if name in amounts else f"has {shown_cell(number.strip())}"
+            where = f" {text}" if is_file else ""
+            raise DataError(f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on")
+        amounts[name] = amount
+    return amounts
+
+
+def _number(text: str) -> Amount | None:
+    """A number from 0 on, with a decimal point or comma; None for other texts."""
+    try:
+        number = float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
+    whole = math.isfinite(number) and number.is_integer()
+    return (int(number) if whole else number) if math.isfinite(number) and number >= 0 else None
+
+
+def ask_missing(terms: Terms, guess: TableGuess, ask: Callable[[str], str]) -> Terms:
+    """The terms with the prices and costs that a person types; an empty line leaves one open."""
+    free, prices, errors = list(terms.free), dict(terms.prices), dict(terms.errors)
+    columns, classes = {_unreserved(one.name): one.name for one in guess.columns}, [*guess.classes]
+    try:
+        for panel in terms.panels_of(guess):
+            if panel.get("cost", 0) is None:
+                price = _typed(ask, f"Price of {panel['name']} in {terms.unit}, or free: ", "free")
+                if price == "free":
+                    free += [columns[name] for name in panel["columns"]]
+                elif price is not None:
+                    prices[panel["name"]] = price
+        costs = terms.errors_of(classes)
+        for i, j in dict.fromkeys(errors_between(classes).values()):
+            name = f"{classes[i]} as {classes[j]}"
+            if costs[i][j] is None:
+                cost = _typed(ask, f"Cost in {terms.unit} of predicting {name}: ")
+                errors |= {} if cost is None else {name: cost}
+    except EOFError:
+        pass
+    panels = {name: own for name, own in terms.panels.items() if not set(own) & set(free)}
+    return replace(terms, free=free, panels=panels, prices=prices, errors=errors)
+
+
+def _typed(ask: Callable[[str], str], question: str, *words: str) -> Any:
+    """A number from 0 on, or one of the words; None for an empty line."""
+    while (text := ask(question).strip()) and text not in words:
+        if (number := _number(text)) is not None:
+            return number
+        say(f"{shown_cell(text)} is no number from 0 on; an empty line leaves it open")
+    return text or None
 
 
 def describe_guess(
-    opened: Opened,
-    guess: TableGuess,
-    label: str,
-    out: Path,
-    *,
-    free: set[str],
-    by_prefix: bool,
+    opened: Opened, guess: TableGuess, label: str, out: Path, terms: Terms, name: str = ""
 ) -> str:
-    """The YAML, with comments."""
+    """The YAML, with comments.
+
+    Args:
+        opened: the table.
+        guess: what its columns are.
+        label: the column to predict.
+        out: path of the YAML.
+        terms: what is stated; what is not is null.
+        name: of the data set; by default that of the file.
+
+    Raises:
+        DataError: the terms do not fit the table.
+    """
     used = [one for one in guess.columns if one.kind != "out"]
+    panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
+    todo = ", and fill in every price (null)" if _is_open(panels, errors) else ""
     lines = [
-        f"# {opened.path.name}, described by a guess: correct it, and fill in every price (null).",
+        f"# {opened.path.name}, described by a guess: correct it{todo}.",
         "# The keys are explained in config/datasets/template.yaml.",
-        f"name: {_short_name(out.stem)}",
+        f"name: {name or short_name(out.stem)}",
         f"title: {_flow(' '.join(out.stem.replace('_', ' ').split()))}",
         "note: >",
         f"  {guess.rows:,} rows, {len(used)} columns; where they come from and who may use them.",
-        "cost_unit: EUR",
+        f"cost_unit: {_flow(terms.unit)}",
         "source:",
         "  kind: path",
         "  files:",
@@ -157,7 +373,7 @@ def describe_guess(
         "columns:",
         *(line for one in guess.columns for line in _column_lines(one)),
         "panels:                   # what is acquired together; a price, or free: true",
-        *_panel_lines(used, free, by_prefix=by_prefix),
+        *_panel_lines(panels, used, terms),
         "cost_draw: null",
         "label:",
         f"  column: {_flow(label)}",
@@ -166,7 +382,7 @@ def describe_guess(
         "sensitive: null",
         *_cluster_lines(guess.clusters),
         "misclassification_cost:   # row: what is true; column: what is predicted; in cost_unit",
-        *(_error_line(k, len(guess.classes)) for k in range(len(guess.classes))),
+        *(f"  - {_flow(row)}" for row in errors),
         f"drop_rows: {_dropped(guess)}",
         "missing_values: own",
         "split:",
@@ -183,7 +399,7 @@ def _place(path: Path, out: Path) -> str:
     return (place.relative_to(folder) if place.is_relative_to(folder) else place).as_posix()
 
 
-def _short_name(stem: str) -> str:
+def short_name(stem: str) -> str:
     """A name for paths: small letters without marks, digits, underscores."""
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_") or "table"
@@ -207,8 +423,11 @@ def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
         yield f"{'# ' if k or gaps else ''}cluster: {_flow(one.name)}   # {_CLUSTER}{gaps}"
 
 
-def _error_line(k: int, classes: int) -> str:
-    return f"  - [{', '.join('0' if j == k else 'null' for j in range(classes))}]"
+def _is_open(
+    panels: Sequence[Mapping[str, Any]], errors: Sequence[Sequence[Amount | None]]
+) -> bool:
+    """Whether a price or a cost of an error is not stated."""
+    return any(one.get("cost", 0) is None for one in panels) or any(None in row for row in errors)
 
 
 def _dropped(guess: TableGuess) -> str:
@@ -237,38 +456,31 @@ def _column_lines(one: Guess) -> list[str]:
     return lines
 
 
-def _panel_lines(used: Sequence[Guess], free: set[str], *, by_prefix: bool) -> list[str]:
-    """Panels without a price: one per column, per columns with the same gaps, or per prefix."""
-    panels: list[dict[str, Any]] = []
-    at_start = [_unreserved(one.name) for one in used if one.name in free]
-    if at_start:
-        panels.append({"name": _START, "columns": at_start, "free": True})
-    priced = [one for one in used if one.name not in free]
-    gaps = {_unreserved(one.name) for one in priced if one.gaps}
-    for panel, columns in _groups(priced, by_prefix=by_prefix).items():
-        panels.append({"name": panel, "columns": columns, "cost": None})
-    names: set[str] = set()
+def _panel_lines(
+    panels: Sequence[Mapping[str, Any]], used: Sequence[Guess], terms: Terms
+) -> list[str]:
+    """A line for each panel, with a comment on one that is guessed or has no price."""
+    gaps = {_unreserved(one.name) for one in used if one.gaps}
     lines = []
     for panel in panels:
-        while panel["name"] in names:
-            panel["name"] += "_"
-        names.add(panel["name"])
-        columns = set(panel["columns"])
-        note = "  # no gap: free: true if it is known at the start" if not columns & gaps else ""
-        if len(columns) > 1 and columns <= gaps and not by_prefix:
+        columns, is_open = set(panel["columns"]), panel.get("cost", 0) is None
+        is_whole = is_open and not columns & gaps
+        note = "  # no gap: free: true if it is known at the start" if is_whole else ""
+        is_guessed = panel["name"] not in terms.panels and not terms.by_prefix
+        if len(columns) > 1 and columns <= gaps and is_guessed:
             note = "  # always missing together"
         lines.append(f"  - {_flow(panel)}{'' if 'free' in panel else note}")
     return lines
 
 
-def _groups(priced: Sequence[Guess], *, by_prefix: bool) -> Mapping[str, list[str]]:
-    """Columns of each panel by the panel's name."""
+def _groups(priced: Sequence[Guess], by_prefix: bool) -> list[tuple[str, list[str]]]:
+    """Name and columns of each panel."""
     if by_prefix:
-        return grouped(_unreserved(one.name) for one in priced)
+        return [*grouped(one.name for one in priced).items()]
     alike: dict[object, list[str]] = {}
     for one in priced:
-        alike.setdefault(one.together or one.name, []).append(_unreserved(one.name))
-    return {_panel_name(columns): columns for columns in alike.values()}
+        alike.setdefault(one.together or one.name, []).append(one.name)
+    return [(_panel_name([*map(_unreserved, own)]), own) for own in alike.values()]
 
 
 def _panel_name(columns: Sequence[str]) -> str:
@@ -299,35 +511,46 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _lines(opened: Opened, guess: TableGuess, out: Path, free: set[str]) -> Iterator[str]:
+def _lines(opened: Opened, guess: TableGuess, out: Path, terms: Terms) -> Iterator[str]:
     """What was found, for a person, and what to do next."""
     used = [one for one in guess.columns if one.kind != "out"]
     yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
-    yield from (f"  {remark}" for remark in (*opened.remarks, *guess.remarks))
+    panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
+    yield from (f"  {remark}" for remark in remarks_on(opened, guess, panels))
+    todo = "Fill in the prices of panels and errors (null), then:"
+    yield todo if _is_open(panels, errors) else "Every price is filled in; next:"
+    yield f"  {_command(out)}"
+
+
+def remarks_on(
+    opened: Opened, guess: TableGuess, panels: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """What was assumed of a table, and what to look at; a sentence each."""
+    yield from (*opened.remarks, *guess.remarks)
     for one in guess.columns:
         for remark in one.remarks:
-            yield f"  {'left out: ' if one.kind == 'out' else 'look: '}{one.name}: {remark}"
+            yield f"{'left out: ' if one.kind == 'out' else 'look: '}{one.name}: {remark}"
         if one.codes:
             codes = ", ".join(f"{code:g} ({share:.0%})" for code, share in one.codes.items())
-            yield f"  look: {one.name}: {codes} may be a code and no quantity"
+            yield f"look: {one.name}: {codes} may be a code and no quantity"
     if guess.clusters:
         first = guess.clusters[0]
         says = "fill the gaps in, then add the line" if first.gaps else "remove the line if not"
-        yield f"  cluster: {first.name}: {_CLUSTER}; {says}"
-    together = {}
-    for one in used:
+        yield f"cluster: {first.name}: {_CLUSTER}; {says}"
+    together: dict[int, list[str]] = {}
+    for one in guess.columns:
         together.setdefault(one.together, []).append(one.name)
     for number, names in together.items():
         if number and len(names) > 1:
-            yield f"  one panel: {', '.join(names)} are always missing together"
-    whole = [one.name for one in used if not one.gaps and one.name not in free]
+            yield f"one panel: {', '.join(names)} are always missing together"
+    priceless = {c for one in panels if one.get("cost", 0) is None for c in one["columns"]}
+    used = (one for one in guess.columns if one.kind != "out")
+    whole = [one.name for one in used if not one.gaps and _unreserved(one.name) in priceless]
     if whole:
         yield (
-            f"  no gap in {listed(map(repr, whole))}: a price for each that is measured; "
+            f"no gap in {listed(map(repr, whole))}: a price for each that is measured; "
             "free: true (or --free NAME,NAME) for what is known at the start"
         )
-    yield "Fill in the prices of panels and errors (null), then:"
-    yield f"  {_command(out)}"
 
 
 def _command(out: Path) -> str:

@@ -3,7 +3,7 @@
 Not in the paper. They show tables of estimates and verdicts and know neither estimators nor files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -133,6 +133,7 @@ def answer_finding(verdict: pd.Series) -> str:
 
 
 BAR = 0.62
+FACTOR = 10.0  # up to which prices are shown to change
 NAMES = {PRACTICE: "today's practice"}
 
 
@@ -179,6 +180,53 @@ def f1_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figure:
     axes.annotate(f"panels ({cost_unit})", (1.02, -0.9), xycoords=("axes fraction", "data"))
     axes.set_xlim(0, 1)
     axes.set_xlabel("F1, with 95 % interval")
+    return figure
+
+
+@style.printed
+def rows_figure(outcomes: pd.DataFrame, policy: str) -> Figure:
+    """Bars of the effective sample size by which every policy is judged.
+
+    Args:
+        outcomes: agent, effective_rows.
+        policy: that is named, in bold.
+    """
+    rows = outcomes.reset_index(drop=True)
+    figure, axes = _outcome_axes(rows["agent"], policy)
+    y, size = np.arange(len(rows)), rows["effective_rows"].to_numpy(dtype=float)
+    draw_bars(axes, y, size, colour=style.SKY, width=BAR, lying=True)
+    axes.set_xlabel("effective rows")
+    return figure
+
+
+@style.printed
+def prices_figure(
+    ranges: Mapping[str, Sequence[float | None]], now: Mapping[str, float], cost_unit: str
+) -> Figure:
+    """Lines of the ranges in which no other policy becomes cheaper by more than the margin.
+
+    Args:
+        ranges: price or error → least and largest unit cost; None: no limit.
+        now: its unit cost today; what costs nothing is left out.
+        cost_unit: the data set's unit of cost.
+    """
+    names = [name for name in ranges if now[name] > 0]
+    figure = style.new_figure(height_in=0.9 + 0.27 * len(names))
+    axes = figure.subplots()
+    for y, name in enumerate(names):
+        low, high = (end if end is None else end / now[name] for end in ranges[name])
+        shown = max(low or 0, 1 / FACTOR), FACTOR if high is None else min(high, FACTOR)
+        axes.plot(shown, (y, y), color=style.SKY, linewidth=5, solid_capstyle="butt")
+        axes.plot(1, y, "o", color=style.BLACK, markersize=4)
+    axes.set_xscale("log")
+    axes.set_xlim(1 / FACTOR, FACTOR)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    labels = [f"{style.quoted(name)} ({now[name]:g} {cost_unit})" for name in names]
+    axes.set_yticks(range(len(names)), labels)
+    axes.set_xlabel("factor of the price today")
     return figure
 
 

@@ -1,0 +1,173 @@
+"""Data frames as tables: described as `frugal init` does, with the numbers of that YAML."""
+
+import re
+
+import frugal
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from frugal.core.errors import ConfigError, DataError
+
+from tests.workflow.runs import ROOT
+
+N = 80
+TERMS = {
+    "label": "ill", "prices": {"crp": 12, "film": 40.5}, "panels": {"film": ["opacity", "fluid"]},
+    "errors": {"missed": 900, "false alarm": np.int64(120)}, "free": ["age", "sex"],
+}  # fmt: skip
+
+
+def visits() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    crp = pd.Series(rng.normal(9, 2, N)).mask(rng.random(N) < 0.3)
+    films = rng.random(N) < 0.4
+    return pd.DataFrame(
+        {
+            "age": rng.integers(20, 90, N), "sex": rng.choice(["f", "m"], N), "crp": crp,
+            "opacity": pd.Series(rng.choice(["no", "some"], N)).mask(films),
+            "fluid": pd.Series(rng.integers(0, 3, N)).mask(films).astype("Int64"),
+            "ill": rng.random(N) < 0.3,
+        }
+    )  # fmt: skip
+
+
+class Polars:
+    """A frame of another library, which converts itself."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.frame
+
+
+class Arrow:
+    """A frame of another library, which hands out Arrow."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.table = pa.Table.from_pandas(frame, preserve_index=False)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+FORMS = {
+    "numpy": lambda frame: frame,
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "arrow": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
+    "category": lambda frame: frame.assign(sex=frame["sex"].astype("category")),
+    "index": lambda frame: frame.set_index(np.arange(N)[::-1] * 7),
+    "polars": Polars,
+    "stream": Arrow,
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> frugal.Table:
+    return frugal.load(visits(), **TERMS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_kind_of_frame_is_the_same_table(table, form):
+    other = frugal.load(FORMS[form](visits()), **TERMS)
+    pd.testing.assert_frame_equal(other.frame, table.frame, check_exact=True)
+    assert other.catalogue == table.catalogue
+    assert table.panels == {"known at the start": 0.0, "film": 40.5, "crp": 12.0}
+    np.testing.assert_array_equal(table.frame["crp"], visits()["crp"])
+
+
+def test_the_yaml_of_a_frame_gives_its_numbers(table, tmp_path):
+    written = frugal.load(table.description(tmp_path / "other.yaml"))
+    pd.testing.assert_frame_equal(written.frame, table.frame, check_exact=True)
+    constant = {"none": {"kind": "fixed", "panels": "none"}}
+    ours, theirs = (frugal.decide(one, agents=constant) for one in (table, written))
+    pd.testing.assert_frame_equal(ours.outcomes, theirs.outcomes, check_exact=True)
+    assert ours.document == theirs.document
+    with pytest.raises(DataError, match=r"other\.yaml is there already"):
+        table.description(tmp_path / "other.yaml")
+    with pytest.raises(DataError, match="was not a data frame"):
+        written.description(tmp_path / "third.yaml")
+    assert any("'True' is the positive class" in remark for remark in table.remarks)
+
+
+def test_categories_are_levels_though_they_are_numbers():
+    frame = visits()
+    frame["site"] = pd.Categorical(np.arange(N) % 3 + 1)
+    table = frugal.load(frame, **{**TERMS, "free": ["age", "sex", "site"]})
+    assert {"site=1", "site=2", "site=3"} <= set(table.frame.columns)
+
+
+def test_the_positive_class_is_stated():
+    table = frugal.load(visits(), **TERMS, positive=False)
+    assert table.catalogue["classes"] == ["True", "False"]
+
+
+REFUSED = {
+    "label is None; with a data frame it is the name": {"label": None},
+    "no column 'il' to predict; .*did you mean 'ill'": {"label": "il"},
+    r"prices has none for 'age', 'sex'; .* or free=\['age', 'sex'\]": {"free": None},
+    "prices names 'crpp'; .*did you mean 'crp'": {"prices": {"crpp": 1}},
+    "prices: 'crp' has -1; allowed are numbers from 0 on": {"prices": {"crp": -1}},
+    r"errors has no cost of 'missed', 'false alarm' \('True' is the": {"errors": None},
+    "errors names 'miss'; .*did you mean 'missed'": {"errors": {"miss": 1}},
+    "panels names 'opacty'; .*did you mean 'opacity'": {"panels": {"film": ["opacty"]}},
+    "free is a str; allowed is a list of names": {"free": "age"},
+    "name is 'A b'; allowed are small letters": {"name": "A b"},
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSED)
+def test_what_cannot_be_guessed_is_refused_by_its_argument(refusal):
+    with pytest.raises((ConfigError, DataError), match=refusal):
+        frugal.load(visits(), **{**TERMS, **REFUSED[refusal]})
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(DataError, match="holds cells that are no value"):
+        frugal.load(visits().assign(crp=pd.Series([[1, 2]] * N)), **TERMS)
+    with pytest.raises(ConfigError, match="label: arguments for a data frame"):
+        frugal.load("docs/examples/clinic.yaml", label="pneumonia")
+
+
+def test_a_folder_keeps_the_description_of_one_table(tmp_path, monkeypatch):
+    from frugal.library import folder, verbs
+
+    monkeypatch.setattr(folder, "run_workflow", lambda *_: None)
+    monkeypatch.setattr(verbs, "made", lambda *_, **__: {})
+    for _ in range(2):
+        frugal.load(visits(), **TERMS, folder=tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("table.*")) == ["table.csv", "table.yaml"]
+    with pytest.raises(ConfigError, match=re.escape("table.yaml is another table; choose another")):
+        frugal.load(visits().head(60), **TERMS, folder=tmp_path)
+
+
+def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
+    """And what they leave behind shows itself, draws itself and is a classifier."""
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs/how-to/library.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict = {}
+    for block in blocks:
+        exec(block, names)
+    answer, policy, frame = names["answer"], names["policy"], names["visits"]
+    assert re.fullmatch(r"Answer\('table', policy='\w+', state='\w+'\)", repr(answer))
+    html = answer._repr_html_()
+    for part in ("What to do", "How sure", "What it rests on", "What would change it"):
+        assert f"<b>{part}</b>" in html
+    assert answer.summary().splitlines()[0] in html.replace("&#x27;", "'")
+    assert "chest film: 45 EUR" in names["table"]._repr_html_()
+    assert "policy.next(cases)" in policy._repr_html_()
+    for axes in (answer.plot(), answer.plot_trust(), answer.plot_prices()):
+        assert axes.figure.get_axes() == [axes]
+        assert axes.get_xlabel()
+    assert len(answer.plot_trust().patches) >= len(answer.outcomes)
+    assert policy.next(frame.iloc[5:9]).to_dict() == dict.fromkeys(range(5, 9), "stop")
+    advice = policy.advise(frame.head(3))
+    assert policy.predict(frame.head(3)).tolist() == advice["predicted"].tolist()
+    shares = policy.predict_proba(frame.head(3))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert policy.classes == ["no", "yes"]
+    with pytest.raises(DataError, match=r"allowed is a new name that ends in \.onnx"):
+        policy.to_onnx("policy.json")
+    assert policy.to_onnx(tmp_path / "policy.onnx").stat().st_size > 0

@@ -1,0 +1,198 @@
+"""A data frame as the table that a YAML describes: the guesses of `frugal init`, with terms.
+
+Nothing is decided here: `data.guessing` guesses the columns, `run.init_command` writes the YAML,
+and the frame becomes the CSV that it names. So a frame gives the numbers of its YAML.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import listed
+from frugal.library.asked import Asked, Scratch, ask, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from frugal.data.guessing import TableGuess
+    from frugal.data.opening import Opened
+    from frugal.run.init_command import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """A data frame with its description.
+
+    Attributes:
+        opened: its cells as texts.
+        guess: what its columns are.
+        label: the column to predict.
+        terms: panels, prices and costs of errors.
+        name: of the data set.
+    """
+
+    opened: "Opened"
+    guess: "TableGuess"
+    label: str
+    terms: "Terms"
+    name: str
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was guessed, and what to look at; a sentence each."""
+        from frugal.run.init_command import remarks_on
+
+        return tuple(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))
+
+    def files(self, path: Path) -> dict[Path, bytes]:
+        """The YAML and the CSV that it names, beside it."""
+        from frugal.run.init_command import describe_guess
+
+        table = path.with_suffix(".csv")
+        opened = replace(self.opened, path=table)
+        text = describe_guess(opened, self.guess, self.label, path, self.terms, self.name)
+        cells = opened.cells.to_csv(index=False, lineterminator="\n")
+        return {path: text.encode(), table: cells.encode()}
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame of pandas, or of a library that converts to one."""
+    kinds = ("to_pandas", "__arrow_c_stream__", "__dataframe__")
+    named = any(type_.__name__ == "DataFrame" for type_ in type(value).__mro__)
+    return named or any(hasattr(value, kind) for kind in kinds)
+
+
+def as_pandas(frame: Any) -> "pd.DataFrame":
+    """The frame in pandas: as it is, or converted from Polars, Arrow or another library.
+
+    Raises:
+        DataError: it cannot be converted.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        if isinstance(frame, pd.DataFrame):
+            return frame
+        if hasattr(frame, "to_pandas"):
+            return frame.to_pandas()
+        return pa.table(frame).to_pandas()
+    except (TypeError, ValueError, AttributeError, ImportError) as error:
+        raise DataError(
+            f"the table is a {type(frame).__name__}, which pandas cannot read ({error}); allowed "
+            "are data frames of pandas, Polars or Arrow"
+        ) from None
+
+
+def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
+    """The description of a data frame.
+
+    Args:
+        frame: of pandas, or of a library that converts to it; its index is not read.
+        stated: arguments of `load` by name, None where left out.
+
+    Raises:
+        ConfigError: an argument is missing that cannot be guessed, or is of another type.
+        DataError: an argument names what the frame does not have, or a column has no cells that
+            can be written as text.
+    """
+    from frugal.data.guessing import guess_table
+    from frugal.data.opening import open_frame
+    from frugal.run.init_command import Terms
+
+    frame = as_pandas(frame)
+    label, name = stated["label"], stated["name"] or "table"
+    if label is None:
+        raise ConfigError(
+            "label is None; with a data frame it is the name of the column to predict"
+        )
+    _require_name(name)
+    pairs = "names with numbers, such as {'crp': 12}"
+    kinds = {
+        "prices": (Mapping, pairs), "errors": (Mapping, pairs),
+        "panels": (Mapping, "names with lists of columns"),
+        "free": ((list, tuple, set), "a list of names of columns"),
+        "unit": (str, "a text, such as 'EUR'"),
+    }  # fmt: skip
+    for key, (kind, allowed) in kinds.items():
+        if stated[key] is not None:
+            require(key, stated[key], kind, allowed)
+    try:
+        opened = open_frame(frame, Path(f"{name}.csv"))
+    except TypeError as error:
+        raise DataError(f"a column of the table holds cells that are no value: {error}") from None
+    positive = stated["positive"]
+    guess = guess_table(
+        opened.cells, str(label), levels=opened.levels,
+        positive=None if positive is None else str(positive),
+    )  # fmt: skip
+    terms = Terms(
+        [str(one) for one in stated["free"] or ()],
+        {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},
+        {str(key): price for key, price in (stated["prices"] or {}).items()},
+        {str(key): cost for key, cost in (stated["errors"] or {}).items()},
+        stated["unit"] or "EUR",
+    )
+    _require_all_stated(terms, guess)
+    return Described(opened, guess, str(label), terms, name)
+
+
+def ask_frame(described: Described, folder: str | Path | None, config: Any, **keys: Any) -> Asked:
+    """The question about a data frame; its files lie in the folder, or in a temporary one.
+
+    Raises:
+        ConfigError, DataError: as `ask`; or the folder holds another table of that name.
+    """
+    from frugal.results.replacing import replace_files
+
+    scratch = Scratch()
+    place = scratch if folder is None else Path(folder)
+    files = described.files(place / f"{described.name}.yaml")
+    for path, content in files.items():
+        if folder is not None and path.exists() and path.read_bytes() != content:
+            raise ConfigError(
+                f"name is {described.name!r}, and {path} is another table; choose another name or "
+                "folder"
+            )
+    path = next(iter(files))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_files(files)
+    asked = ask(path, folder, config, **keys)
+    return replace(asked, scratch=scratch, described=described)
+
+
+def _require_name(name: object) -> None:
+    from frugal.run.init_command import short_name
+
+    if not isinstance(name, str) or short_name(name) != name:
+        raise ConfigError(
+            f"name is {name!r}; allowed are small letters, digits and underscores, a letter first"
+        )
+
+
+def _require_all_stated(terms: "Terms", guess: "TableGuess") -> None:
+    """Refuse a price or cost that is left open."""
+    from frugal.run.init_command import errors_between
+
+    classes = list(guess.classes)
+    open_panels = [one for one in terms.panels_of(guess) if one.get("cost", 0) is None]
+    if open_panels:
+        names = [one["name"] for one in open_panels]
+        columns = [column for one in open_panels for column in one["columns"]]
+        raise ConfigError(
+            f"prices has none for {listed(map(repr, names))}; allowed is a number from 0 on for "
+            f"each panel, or free={columns} for columns that are known at the start"
+        )
+    costs = terms.errors_of(classes)
+    wanted: dict[tuple[int, int], str] = {}
+    for name, (i, j) in errors_between(classes).items():
+        if costs[i][j] is None:
+            wanted.setdefault((i, j), name)
+    if wanted:
+        positive = f" ({classes[-1]!r} is the positive class)" if len(classes) == 2 else ""
+        raise ConfigError(
+            f"errors has no cost of {listed(map(repr, wanted.values()))}{positive}; allowed are "
+            "numbers from 0 on, in the unit of prices"
+        )
