@@ -6,8 +6,8 @@ reached nearly); the gap of an independent attribute against 4.5 standard errors
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 
 from tests.unit.dadi_cases import acquired_by

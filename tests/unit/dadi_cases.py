@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi import fit_dadi
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 from frugal.core.episodes import Episodes
 from frugal.core.world import World

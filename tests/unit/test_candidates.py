@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.acquire.advice import advise_next
-from frugal.acquire.bundles import CaseBundle
+from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import Ground, kind_of
-from frugal.acquire.onnx_export import export_policy
 from frugal.acquire.policies.cascade import LINEAR
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout

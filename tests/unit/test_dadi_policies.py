@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.dadi import DadiPolicies, panel_of_columns
+from frugal.acquire.policies.dadi import panel_of_columns
 from frugal.acquire.rollouts import acquisition_order
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling

@@ -146,7 +146,7 @@ def test_policies_are_asked_in_one_place():
     apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "data.",
              "cover.")  # fmt: skip
     outside = {name for name in among(asks) if not name.startswith(apart)}
-    assert outside == {f"acquire.rollouts._Asked.{w}" for w in ("law", "verdict", "belief")}
+    assert outside == {f"acquire.rollouts.PolicyStates.{w}" for w in ("law", "verdict", "belief")}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward, theorem_reward
 from frugal.acquire.encoders import ValuesEncoder
 from frugal.acquire.gym_adapter import AcquisitionEnv
-from frugal.acquire.policies.sb3 import ACTIVATIONS, Sb3Policy
+from frugal.acquire.policies.sb3 import ACTIVATIONS, Sb3Policy, require_law
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import sb3 as sb3_agents
 from frugal.acquire.train.sb3 import (
@@ -312,7 +312,7 @@ def test_values_are_not_drawn_by_and_weights_too_large_are_told():
 
 
 GOOD: dict[str, Any] = {
-    "algorithm": "PPO", "policy": "MlpPolicy", "steps": 10, "arguments": {}, "greedy": True,
+    "algorithm": "PPO", "policy": "MlpPolicy", "steps": 10, "arguments": {},
 }  # fmt: skip
 
 
@@ -334,7 +334,6 @@ GOOD: dict[str, Any] = {
         ({"arguments": {"policy_kwargs": {"lr": 1}}}, "'lr'; allowed are net_arch, activation_fn"),
         ({"arguments": {"policy_kwargs": 3}}, "policy_kwargs 3; allowed are names with values"),
         ({"arguments": {"policy_kwargs": {"net_arch": [8, -1]}}}, r"net_arch \[8, -1\]; allowed"),
-        ({"algorithm": "DQN", "greedy": False}, "its algorithm learns values"),
     ],
 )  # fmt: skip
 def test_settings_are_refused_before_training(change, sentence):
@@ -342,6 +341,12 @@ def test_settings_are_refused_before_training(change, sentence):
     with pytest.raises(ConfigError, match=sentence) as refusal:
         require_sb3(**(GOOD | change))
     assert "\n" not in str(refusal.value)
+
+
+def test_only_probabilities_are_drawn_from():
+    require_law(stochastic=require_sb3(**GOOD), greedy=False)
+    with pytest.raises(ConfigError, match="its algorithm learns values"):
+        require_law(stochastic=require_sb3(**(GOOD | {"algorithm": "DQN"})), greedy=False)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
 from frugal.acquire.policies.dqn import QPolicy
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.acquire.train.lockstep_dqn import fresh_weights
 from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.core.errors import DataError

@@ -21,7 +21,7 @@ _ALTERNATIVES = 4  # that a reason names
 
 
 @dataclass(frozen=True, eq=False)
-class Advice:
+class CaseAdvice:
     """Decisions about units, in order. Shapes: m decisions, a panels, k classes.
 
     Attributes:
@@ -67,7 +67,7 @@ def advise_next(
     *,
     available: Bool[np.ndarray, "n a"],
     uniforms: Float[np.ndarray, "n a+1"],
-) -> Advice:
+) -> CaseAdvice:
     """One decision for each unit, as it stands.
 
     Args:
@@ -88,7 +88,7 @@ def advise_path(
     *,
     available: Bool[np.ndarray, "n a"],
     uniforms: Float[np.ndarray, "n a+1"],
-) -> Advice:
+) -> CaseAdvice:
     """Every decision from the first to "stop", for units whose values are all at hand.
 
     Args:
@@ -113,14 +113,14 @@ def _advice(
     acquired: np.ndarray,
     action: np.ndarray,
     told: States,
-) -> Advice:
+) -> CaseAdvice:
     """Decisions with what they rest on."""
     belief, label = _belief(bundle, cases, row, acquired, told)
     why = _reasons(bundle, world, row, acquired, told)
-    return Advice(row, acquired, action, told, belief, label, why)
+    return CaseAdvice(row, acquired, action, told, belief, label, why)
 
 
-def advice_frame(bundle: CaseBundle, cases: Cases, advice: Advice) -> pd.DataFrame:
+def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.DataFrame:
     """A row for each decision, in the words of the table; `threshold` is `decision_threshold`."""
     panels = [panel.name for panel in bundle.layout.actions]
     choices = [*panels, STOP]

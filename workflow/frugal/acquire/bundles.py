@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import CLASSIFIER, KINDS, kind_of, load_policy
+from frugal.acquire.onnx_graph import Graph, State
 from frugal.acquire.policies.python import source_of
 from frugal.config.declared import kinds_with
 from frugal.core.episodes import Policy
@@ -255,3 +256,42 @@ def _built(
     if source_of(function) != document["function"]:
         raise DataError(f"--function {function} is not the file that {folder} was made with")
     return kind_of(header["settings"]).build(header["settings"], layout, function), layout
+
+
+def export_policy(bundle: CaseBundle) -> bytes:
+    """The graph of a bundled policy as a file.
+
+    Raises:
+        DataError: its kind, or a part of it, cannot be written as a graph.
+    """
+    layout, graph = bundle.layout, Graph()
+    formula = KINDS[bundle.kind].graph
+    if formula is None:
+        raise DataError(
+            f"an agent of kind {bundle.kind!r} cannot be written as an ONNX graph; those of kind "
+            f"{', '.join(kinds_with('graph'))} can"
+        )
+    d, a = len(layout.columns), len(layout.actions)
+    values, acquired, available = (
+        graph.given(name, kind, width)
+        for name, kind, width in (("values", "d", d), ("acquired", "?", a), ("available", "?", a))
+    )
+    free = np.broadcast_to(layout.free_columns, (1, d))
+    shown = (acquired.of_kind("f") @ layout.provides.astype(np.float32)) > 0
+    visible = (shown | free).where(values, np.nan)
+    state = State(graph, layout, visible, acquired, available & ~acquired)
+    answer = formula(state, bundle.policy, bundle.member)
+    belief = answer.belief
+    if belief is None:
+        assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"
+        belief = graph.trees(bundle.classifier, visible)
+    choice = state.open.of_kind("f").max() > 0
+    law = choice.where(answer.law / answer.law.sum(), np.eye(a + 1)[a:])
+    notes = {
+        "kind": bundle.kind,
+        "columns": "\n".join(layout.columns),
+        "panels": "\n".join(panel.name for panel in layout.actions),
+        "classes": "\n".join(layout.classes),
+    }
+    outputs = {"probabilities": (law, a + 1), "belief": (belief, len(layout.classes))}
+    return graph.written(outputs, notes)

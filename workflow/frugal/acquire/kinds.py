@@ -157,7 +157,8 @@ class AgentKind:
         names: setting → what it names of a data set: `panels`, the `dataset`, `steps` of a rule.
         steps: settings whose products, summed, are the transitions, updates or iterations of
             training: (("outer.loops", "updates"), ("pretraining",)).
-        graph: function of `onnx_policies` that writes its decisions as a graph; "": none does.
+        graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions in ONNX;
+            None for kinds that have none.
         looks: method of `diagnosis` → place in tables and figures, label, colour by its word in
             `draw.style`, marker of matplotlib, and perhaps True for a hollow one.
     """
@@ -176,7 +177,7 @@ class AgentKind:
     acts_on_beliefs: bool = False
     names: Mapping[str, Literal["panels", "dataset", "steps"]] = field(default_factory=dict)
     steps: tuple[tuple[str, ...], ...] = ()
-    graph: str = ""
+    graph: Callable[[Any, Any, int], Any] | None = None
     looks: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
@@ -185,7 +186,7 @@ class AgentKind:
         return tuple(key for key in block_of(self.name).model_fields if key != "kind")
 
 
-class _Kinds(Mapping[str, AgentKind]):
+class _AgentKinds(Mapping[str, AgentKind]):
     """Every kind by its name; a module is imported for the kind that is asked for.
 
     Torch takes seconds to import, and most kinds do without it when they only act.
@@ -201,7 +202,7 @@ class _Kinds(Mapping[str, AgentKind]):
         return len(declared_kinds())
 
 
-KINDS: Mapping[str, AgentKind] = _Kinds()
+KINDS: Mapping[str, AgentKind] = _AgentKinds()
 
 
 def kind_of(settings: Mapping[str, Any]) -> AgentKind:

@@ -61,8 +61,8 @@ def decision_probabilities(
     if not choice.size:
         return probability
     acquired, available = acquired[choice], available[choice]
-    asked = _Asked(policy, world, row[choice], acquired, None if member is None else member[choice],
-                   states)  # fmt: skip
+    whose = None if member is None else member[choice]
+    asked = PolicyStates(policy, world, row[choice], acquired, whose, states)
     answer = asked.law(available).astype(np.float64)
     _check_answer(type(policy).__name__, acquired | ~available, answer)
     probability[choice] = answer / answer.sum(axis=1, keepdims=True)
@@ -70,7 +70,7 @@ def decision_probabilities(
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class PolicyStates:
     """States of K members, in one call of the policy: each member's stand in front of its padding.
 
     Attributes:
@@ -237,7 +237,7 @@ def _roll_out_units(
             member=member, states=states,
         )  # fmt: skip
         if beliefs and len(row):
-            believed = _Asked(policy, world, row, known, member, states).belief()
+            believed = PolicyStates(policy, world, row, known, member, states).belief()
             belief.append((member, unit, np.full(len(row), step), believed))
         chosen = draw_actions(law, uniforms[row, step])
         action[member, unit, step] = chosen
@@ -279,7 +279,7 @@ def verdicts_at(
     if not len(unit):
         return None
     row = unit if units is None else units[unit]
-    said = _Asked(policy, world, row, acquired[member, unit], member, states).verdict()
+    said = PolicyStates(policy, world, row, acquired[member, unit], member, states).verdict()
     return None if said is None else said.reshape(*acquired.shape[:2], -1).astype(np.float64)
 
 
@@ -321,7 +321,7 @@ def states_of(
     law = decision_probabilities(
         policy, world, row=row, acquired=acquired, available=available, member=who
     )
-    asked = _Asked(policy, world, row, acquired, who, None)
+    asked = PolicyStates(policy, world, row, acquired, who, None)
     told = [asked.scores(available), asked.belief(), asked.verdict()]
     return States(law, *(None if one is None else one.astype(np.float64) for one in told))
 

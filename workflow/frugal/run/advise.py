@@ -11,7 +11,7 @@ import numpy as np
 
 from frugal.acquire.advice import (
     STOP,
-    Advice,
+    CaseAdvice,
     advice_frame,
     advise_next,
     advise_path,
@@ -82,7 +82,7 @@ def advise(
     *,
     simulate: bool,
     rollout: int | None,
-) -> Advice:
+) -> CaseAdvice:
     """The next decision for each case, or all of them.
 
     Raises:
@@ -102,7 +102,7 @@ def advise(
     return advise_next(bundle, cases, available=cases.acquired | can, uniforms=uniforms)
 
 
-def next_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
+def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:
     """A table of one decision for each case."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
     price = [f"{panel.cost:.4g}" for panel in bundle.layout.actions] + [""]
@@ -119,7 +119,7 @@ def next_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
     return _table(head, rows)
 
 
-def path_lines(bundle: CaseBundle, cases: Cases, advice: Advice) -> list[str]:
+def path_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:
     """A table of the whole path of each case: panels, what they cost, and the belief at the end."""
     panels = np.array([panel.name for panel in bundle.layout.actions], dtype=object)
     last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
@@ -150,7 +150,7 @@ def last_lines(cases: Cases, out: Path | None) -> list[str]:
     return told
 
 
-def _predictions(bundle: CaseBundle, advice: Advice) -> list[tuple[str, str]]:
+def _predictions(bundle: CaseBundle, advice: CaseAdvice) -> list[tuple[str, str]]:
     """Probability of the second of two classes, or of the likeliest; and how the case is treated.
 
     With two classes, the second is predicted from a threshold on, where there is one.

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from frugal.acquire.bundles import FILES, read_bundle
+from frugal.acquire.bundles import FILES, export_policy, read_bundle
 from frugal.acquire.kinds import KINDS, load_policy
-from frugal.acquire.onnx_export import export_policy
 from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.policies.fixed_set import ClassSet
 from frugal.acquire.policies.lattice import LatticePolicies

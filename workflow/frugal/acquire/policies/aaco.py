@@ -241,7 +241,7 @@ def with_unit(
 
 
 @dataclass(frozen=True, eq=False)
-class OwnUnits:
+class UnitStates:
     """Readings of units some of which are looked up in, so that none is its own neighbour.
 
     Attributes:
@@ -467,7 +467,7 @@ def learn(
     world = rows.world.take(judges)
     run = roll_out(
         tried, world, uniforms=np.zeros((len(world), world.panels + 1)),
-        states=OwnUnits(world, number),
+        states=UnitStates(world, number),
     )  # fmt: skip
     sought = replace(objective, ill=objective.ill[judges])
     informed = sought.knowing(beliefs.at(judges, world.available))

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from scipy.special import expit
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, logistic, two
 from frugal.acquire.reading import ThresholdRules, panel_or_stop
 from frugal.acquire.train.cascade import Cascade, fit_cascades
 from frugal.acquire.train.payoff import Objective, fit_for_cost
@@ -28,8 +29,8 @@ from frugal.acquire.train.tree_sets import (
 from frugal.core.episodes import Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, part_of, under
-from frugal.learn.cross_fitted_trees import log_odds_of
-from frugal.learn.linear_parts import LinearPart
+from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, log_odds_of
+from frugal.learn.linear_parts import FURTHEST, LinearPart
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
 
@@ -349,6 +350,45 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Cascade
     return CascadePolicies.from_arrays(trained(stored, "cascade"), layout)
 
 
+def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
+    """As `CascadePolicies.decide` and `believe`, of one cascade."""
+    sets, model = policy.sets[member], policy.model[member]
+    beyond = (sets[-1] & ~sets).T.astype(np.float32)
+    outside = ((state.acquired.of_kind("f") @ beyond) > 0).of_kind("f")
+    stage = (outside * -1.0).argmax()  # the first set that contains what was acquired
+    of_model = {k: log_odds_node(state, policy, k) for k in np.unique(model).tolist()}
+    odds = of_model[model[0]]
+    for t, k in enumerate(model.tolist()):
+        odds = stage.equals(t).where(of_model[k], odds)
+    belief = logistic(odds)
+    going, wanted = ~(stage < 0), state.open & np.zeros((1, state.panels), dtype=bool)
+    for t, panels in enumerate(sets):
+        offered, comes = state.open & panels[None], ~(stage > t)
+        buys = going & comes & (offered.of_kind("f").max() > 0)
+        wanted = wanted | (offered & buys)
+        low, high = float(policy.low[member, t]), float(policy.high[member, t])
+        within = (belief >= low) & (belief < high)
+        going = going & (~comes | (~buys & within))
+    cheapest = wanted.where(state.graph.constant(-policy.cost[None]), NO_PANEL)
+    return GraphOutputs(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), two(belief))
+
+
+def log_odds_node(state: State, policy: Any, k: int) -> GraphNode:
+    """Of class 1 by a model of sets, and by the regression beside it. (m, 1)"""
+    sums = state.graph.leaf_sums(policy.ensembles[k], state.values).of_kind("d")
+    odds = (sums.columns(1, 2) - sums.columns(0, 1)).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+    if not policy.linear:
+        return odds
+    part: LinearPart = policy.linear[k]
+    seen = state.values.of_kind("f").of_kind("d")
+    known, d = seen.known(), len(part.centre)
+    z = ((seen - part.centre) / part.scale).clipped(-FURTHEST, FURTHEST)
+    intercept, slope, unknown = np.split(part.slope[:, None], [1, d + 1])
+    linear = known.where(z, 0) @ slope + (~known).of_kind("d") @ unknown + intercept
+    total = odds * float(part.weights[1]) + linear * float(part.weights[2])
+    return (total + float(part.weights[0])).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+
 CASCADE = AgentKind(
     name="cascade",
     build=build,
@@ -368,6 +408,6 @@ CASCADE = AgentKind(
     doc="boosted trees per set of panels; the next set is bought if the belief is in a window",
     two_classes=True,
     acts_on_beliefs=True,
-    graph="belief_windows",
+    graph=graph_of_windows,
     looks={"cascade": (60, "cascade of trees", "vermillion", "D")},
 )

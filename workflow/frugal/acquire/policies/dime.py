@@ -14,6 +14,7 @@ from frugal.acquire.policies.panel_networks import (
     ChooserWalk,
     NetworkPolicies,
     fit_rules,
+    graph_of_networks,
     learned_networks,
     walks,
 )
@@ -96,6 +97,6 @@ DIME = AgentKind(
     },
     doc="a network learnt what each panel tells, in nats; bought while it tells enough per price",
     two_classes=True,
-    graph="panel_networks",
+    graph=graph_of_networks,
     looks={"dime": (120, "DIME", "sky", ">")},
 )

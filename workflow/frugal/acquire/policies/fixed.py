@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
+from frugal.acquire.onnx_graph import GraphOutputs, State
 from frugal.acquire.reading import SingleWithoutVerdict, panel_or_stop
 from frugal.core.episodes import Traits
 from frugal.core.errors import ConfigError
@@ -78,6 +79,13 @@ def _chosen_panels(panels: Any, actions: Sequence[str]) -> Bool[np.ndarray, " a"
     return np.array([name in panels for name in actions], dtype=bool)
 
 
+def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
+    """A fixed set of panels, in their order."""
+    del member
+    wanted = (state.open & policy.panels[None]).of_kind("d")
+    return GraphOutputs(state.panel_or_stop(wanted, wanted.max() > 0), None)
+
+
 FIXED = AgentKind(
     name="fixed",
     build=build,
@@ -85,7 +93,7 @@ FIXED = AgentKind(
     settings={"panels": ("Panels", "all, none, or a list of panel names")},
     doc="the same panels for everyone",
     names={"panels": "panels"},
-    graph="fixed",
+    graph=_graph,
     looks={"fixed": (160, "fixed selection", "purple", "P")},
 )
 

@@ -16,7 +16,13 @@ import pandas as pd
 from jaxtyping import Bool, Float, Float32
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
+from frugal.acquire.onnx_graph import GraphOutputs, State, logistic
+from frugal.acquire.policies.cascade import (
+    CascadePolicies,
+    graph_of_windows,
+    learned_cascades,
+    log_odds_node,
+)
 from frugal.acquire.reading import Reading
 from frugal.acquire.train.cascade import LEAST_ROWS, fit_fixed_sets
 from frugal.acquire.train.payoff import Objective, fit_for_cost
@@ -237,6 +243,16 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Cascade
     return policy.from_arrays(trained(stored, "fixed_set"), layout)
 
 
+def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
+    """A cascade of one set; of more classes, the models of each against all others."""
+    if not isinstance(policy, ClassSet):
+        return graph_of_windows(state, policy, member)
+    of_class = policy.of_class
+    each = [logistic(log_odds_node(state, of_class, k)) for k in range(len(policy.errors))]
+    together = each[0].beside(*each[1:])
+    return GraphOutputs(graph_of_windows(state, of_class, member).law, together / together.sum())
+
+
 FIXED_SET = AgentKind(
     name="fixed_set",
     build=build,
@@ -251,6 +267,6 @@ FIXED_SET = AgentKind(
         "sets": ("Count", "of panels that are tried, at most; two at least", 16),
     },
     doc="the same panels for everyone: all, none, or those of least cost; trees of what they show",
-    graph="fixed_set",
+    graph=_graph,
     looks={"fixed_set": (93, "fixed set of panels", "black", "8")},
 )

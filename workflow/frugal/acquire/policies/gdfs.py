@@ -14,6 +14,7 @@ from frugal.acquire.policies.panel_networks import (
     Believers,
     NetworkPolicies,
     fit_rules,
+    graph_of_networks,
     learned_networks,
     walks,
 )
@@ -93,6 +94,6 @@ GDFS = AgentKind(
     },
     doc="a selector learnt one step ahead by a falling relaxation; prices are a penalty",
     two_classes=True,
-    graph="panel_networks",
+    graph=graph_of_networks,
     looks={"gdfs": (110, "GDFS", "sky", "<")},
 )

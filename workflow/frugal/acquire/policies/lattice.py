@@ -89,7 +89,7 @@ def with_belief(
 
 
 @dataclass(frozen=True, eq=False)
-class Gains:
+class LatticeGains:
     """What each further panel gains at each set, learnt for one worth of money.
 
     Attributes:
@@ -129,7 +129,7 @@ def fit_lattice(
     settings: Mapping[str, Any],
     budgets: Float[np.ndarray, " b"],
     network: FoldedNetwork | None = None,
-) -> tuple[list[LatticeRule], Lattice, MaskedBeliefs | StackedBeliefs, list[Gains]]:
+) -> tuple[list[LatticeRule], Lattice, MaskedBeliefs | StackedBeliefs, list[LatticeGains]]:
     """The best rule within each budget, or the cheapest of all, and what they act by.
 
     Args:
@@ -168,7 +168,7 @@ def learnt_gains(
     weight: float,
     half: Int[np.ndarray, " n"],
     settings: Mapping[str, Any],
-) -> Gains:
+) -> LatticeGains:
     """From the largest set down: regress what each panel gains over saying a class now."""
     world, units = lattice.rows.world, np.arange(len(lattice.rows.world))
     stop = payoff.of_verdicts(ill, lattice.belief)
@@ -188,11 +188,11 @@ def learnt_gains(
         goes = net[units, best] > 0
         after = worth[larger[best], units] - weight * world.action_cost[best]
         worth[k] = np.where(goes, after, stop[k])
-    return Gains(weight, fitted[::-1], told)
+    return LatticeGains(weight, fitted[::-1], told)
 
 
 def ends(
-    lattice: Lattice, gains: Gains, weight: float
+    lattice: Lattice, gains: LatticeGains, weight: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Belief and price at which each unit's episode ends."""
     world = lattice.rows.world
@@ -209,7 +209,7 @@ def ends(
 
 
 def judged(
-    lattice: Lattice, gains: Gains, objective: Objective, weight: float, number: int
+    lattice: Lattice, gains: LatticeGains, objective: Objective, weight: float, number: int
 ) -> LatticeRule:
     """The rule that acts for a worth of money by some gains."""
     belief, price = ends(lattice, gains, weight)
@@ -537,7 +537,7 @@ def _learned(
     rules: Sequence[LatticeRule],
     lattice: Lattice,
     beliefs: MaskedBeliefs | StackedBeliefs,
-    every: Sequence[Gains],
+    every: Sequence[LatticeGains],
 ) -> Learned:
     """What rules leave: the trees of the gains that they act by, and what believes."""
     used = sorted({rule.gains for rule in rules})

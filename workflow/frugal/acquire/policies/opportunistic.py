@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.acquisition import BatchedAcquisition, Reward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, q_values, two
 from frugal.acquire.policies.dqn import QPolicy
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.rollouts import roll_out
@@ -329,6 +330,27 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Opportu
     return OpportunisticPolicies.from_arrays(trained(stored, "opportunistic"), layout)
 
 
+def _trees_with_bits(state: State, believer: TreeEnsemble) -> GraphNode:
+    """As `told`: values, then 1 for each panel acquired and NaN for each other; rounded. (m, 1)"""
+    ones = state.acquired.of_kind("d")
+    seen = state.values.of_kind("f").of_kind("d").beside(state.acquired.where(ones, np.nan))
+    return state.graph.trees(believer, seen).columns(1, 2)
+
+
+def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
+    """The panel of the highest value that reaches the least; those of the first set at once."""
+    network = policy.network
+    scaling = Scaling(network.centre, network.scale)
+    rounded = replace(state, values=state.values.of_kind("f").of_kind("d"))
+    seen = rounded.observed(scaling, column_bits=network.column_bits).of_kind("d")
+    value = q_values(state, network.weights, seen).columns(0, state.panels)
+    value = state.adding().where(value, NO_PANEL)
+    first = state.open & policy.base[None]
+    value = state.at_once(first, value)
+    law = state.panel_or_stop(value, value.max() >= float(policy.least[member]))
+    return GraphOutputs(law, two(_trees_with_bits(state, policy.believer)))
+
+
 OPPORTUNISTIC = AgentKind(
     name="opportunistic",
     build=build,
@@ -346,6 +368,6 @@ OPPORTUNISTIC = AgentKind(
     },
     doc="orders the panel that changes the predicted probabilities most per price, by Q-learning",
     two_classes=True,
-    graph="opportunistic",
+    graph=_graph,
     looks={"opportunistic": (100, "opportunistic learning", "grey", "h")},
 )

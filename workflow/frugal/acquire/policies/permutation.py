@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
+from frugal.acquire.policies.cascade import CascadePolicies, graph_of_windows, learned_cascades
 from frugal.acquire.train.cascade import Cascade, Sets, Walk, within_budgets
 from frugal.acquire.train.payoff import Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import PanelSet, SetBeliefs, TreeRows, log_loss
@@ -127,6 +127,6 @@ PERMUTATION = AgentKind(
     },
     doc="one order of panels by permutation importance for the price; it stops by belief",
     two_classes=True,
-    graph="belief_windows",
+    graph=graph_of_windows,
     looks={"permutation": (80, "permutation importance", "purple", "<")},
 )

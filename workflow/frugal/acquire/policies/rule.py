@@ -19,7 +19,7 @@ from frugal.core.layout import Layout
 
 
 @dataclass(frozen=True)
-class Range:
+class RangeCondition:
     """A number lies above one bound and below another; false where it is unknown or a code.
 
     Attributes:
@@ -53,7 +53,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Levels:
+class LevelCondition:
     """A categorical column has one of some levels; false where it is unknown.
 
     Attributes:
@@ -86,7 +86,7 @@ class Step:
     """Acquire a panel, if all conditions hold."""
 
     panel: int
-    conditions: tuple[Range | Levels, ...]
+    conditions: tuple[RangeCondition | LevelCondition, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy
     return RulePolicy(tuple(built), table.free_columns, table.provides)
 
 
-def _condition(written: Mapping[str, Any], table: Layout) -> Range | Levels:
+def _condition(written: Mapping[str, Any], table: Layout) -> RangeCondition | LevelCondition:
     """One condition, with the name of its column before encoding turned into encoded columns."""
     name = written["column"]
     prefix = f"{name}="  # of its levels, or of its special codes
@@ -232,13 +232,13 @@ def _condition(written: Mapping[str, Any], table: Layout) -> Range | Levels:
                     f"a rule asks whether {name!r} is {level!r}; the table's levels of it are "
                     f"{', '.join(coded) or 'none'}"
                 )
-        return Levels(tuple(coded[level] for level in written["is"]))
+        return LevelCondition(tuple(coded[level] for level in written["is"]))
     if name not in table.columns:
         raise ConfigError(
             f"a rule asks whether {name!r} is above or below a number; numeric columns are "
             f"{', '.join(_numeric(table)) or 'none'}"
         )
-    return Range(
+    return RangeCondition(
         table.columns.index(name),
         tuple(coded.values()),
         float(written.get("above", -np.inf)),

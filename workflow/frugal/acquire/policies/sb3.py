@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Float32
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, numbered, perceptron
 from frugal.acquire.policies.dqn import scaled_loss
 from frugal.acquire.reading import with_stop
 from frugal.core.episodes import Traits
@@ -254,7 +255,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     from frugal.acquire.train.sb3 import fit_sb3, require_sb3  # stable-baselines3 is slow to import
 
     how = {name: settings[name] for name in TRAINED_BY}
-    require_sb3(**how, greedy=settings["greedy"])
+    require_law(stochastic=require_sb3(**how), greedy=settings["greedy"])
     world, scaling, unit = ground.world(terminals=1), ground.scaling, ground.unit
     encoder = ValuesEncoder.of(replace(world, values=scaling.standardise(world.values)))
     environment = BatchedAcquisition(
@@ -289,6 +290,20 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Sb3Poli
     return policy
 
 
+def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
+    """The best action of a network, or the law that it draws from."""
+    del member
+    if policy.terminals > 1:
+        raise DataError("an sb3 agent that gives verdicts cannot be written as an ONNX graph")
+    seen = state.observed(Scaling(policy.centre, policy.scale), column_bits=policy.column_bits)
+    score = perceptron(seen.of_kind("d"), *numbered(policy.weights), policy.activation)
+    of_panel = state.open.where(score.columns(0, state.panels), NO_PANEL)
+    stop = score.columns(state.panels, state.panels + 1)
+    if policy.greedy:
+        return GraphOutputs(state.panel_or_stop(of_panel, ~(of_panel.max() < stop)), None)
+    return GraphOutputs(of_panel.beside(stop).apply("Softmax", axis=-1), None)
+
+
 SB3 = AgentKind(
     name="sb3",
     build=build,
@@ -306,6 +321,6 @@ SB3 = AgentKind(
     },
     doc="an algorithm of stable-baselines3 or sb3-contrib, by name",
     steps=(("steps",),),
-    graph="sb3",
+    graph=_graph,
     looks={"sb3": (92, "stable-baselines3", "purple", "H")},
 )

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.onnx_graph import GraphOutputs, State, numbered, perceptron
 from frugal.acquire.policies.diagnosis import (
     CLASSIFIER,
     MODEL,
@@ -537,6 +538,33 @@ def front_settings(training: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
+    """The actor's law, or its likeliest action; of a classifier that is a network."""
+    from frugal.learn.imputers.mean import MeanImputer
+
+    if not isinstance(policy.imputer, MeanImputer) or policy.models:
+        raise DataError(
+            "an sm_ddpo agent is written as an ONNX graph if its encoder is of kind 'mean' and "
+            "its classifier a network; this one is not"
+        )
+    row = state.completed(policy.imputer.scaling).clipped(-policy.input_bound, policy.input_bound)
+    own = {name: array[member] for name, array in policy.classifiers.export().items()}
+    activation = policy.classifiers.activation
+    belief = perceptron(row, *numbered(own), activation).apply("Softmax", axis=-1)
+    actor = {name: array[member] for name, array in policy.learners.export().items()}
+    seen = belief.beside(row, state.acquired.of_kind("f"))
+    logits = perceptron(seen, *numbered(actor, "policy."), policy.learners.activation)
+    a, ends = state.panels, policy.terminals
+    masked = state.adding().where(logits.columns(0, a), -1e8)
+    law = masked.beside(logits.columns(a, a + ends)).apply("Softmax", axis=-1).of_kind("d")
+    if policy.greedy:
+        of_panel, end = law.columns(0, a), law.columns(a, a + ends).max()
+        chosen = state.panel_or_stop(of_panel, ~(of_panel.max() < end))
+        return GraphOutputs(chosen, belief.of_kind("d"))
+    law = law.columns(0, a).beside(law.columns(a, a + ends).sum())
+    return GraphOutputs(law, belief.of_kind("d"))
+
+
 SM_DDPO = AgentKind(
     name="sm_ddpo",
     build=build,
@@ -555,7 +583,7 @@ SM_DDPO = AgentKind(
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
     two_classes=True,
     steps=(("training.outer_loops", "training.policy_updates", "training.ppo.steps"),),
-    graph="actor",
+    graph=_graph,
     looks={
         "sm_ddpo_end2end": (10, "SM-DDPO, end to end", "blue", "o"),
         "sm_ddpo_pretrain": (20, "SM-DDPO, pretrained", "sky", "s"),

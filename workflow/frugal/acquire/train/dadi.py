@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.acquire.policies.dadi import DadiPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi_networks import (
+    DadiPolicies,
     NetworkSizes,
     Weights,
     first_parameters,

@@ -1,8 +1,8 @@
-"""The networks of DADI for K learners in lock-step: two set encoders and three heads each.
+"""The networks of DADI for K learners in lock-step, and the policies that act by them.
 
-Classifier and policy share one encoder, the adversary has its own [dadi, fig. 1, app. C]. Encoders
-and class heads 0 … K − 1 are the classifiers', K … 2K − 1 the adversaries'. Must not know rewards,
-schedules or data.
+A learner has two set encoders and three heads. Classifier and policy share one encoder, the
+adversary has its own [dadi, fig. 1, app. C]. Encoders and class heads 0 … K − 1 are the
+classifiers', K … 2K − 1 the adversaries'. Must not know rewards, schedules or data.
 """
 
 from collections.abc import Mapping
@@ -10,18 +10,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
+from frugal.acquire.reading import tilted_belief
 from frugal.config.learners import DadiSettings
+from frugal.core.episodes import Traits
+from frugal.core.errors import DataError
+from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, Stored
 from frugal.learn.lockstep import FlatParameters, perceptron, perceptron_shapes
 from frugal.learn.set_encoder import Steps, read_sets
-from frugal.learn.token_memory import Memory, UnitTable, encoder_shapes, remember
+from frugal.learn.token_memory import Memory, UnitTable, encoder_shapes, lay_out_tokens, remember
 
 Named = Mapping[str, Tensor]
 Weights = dict[str, Float32[np.ndarray, "..."]]
 ENCODER, CLASS_HEAD, POLICY_HEAD = "encoder.", "class_head.", "policy_head."
+_DIVERGED = (
+    "a stored DADI agent gives values that are not numbers: its weights are too large; train it "
+    "again"
+)
+SETS_AT_A_TIME = 4096  # of all learners together, so that activations stay in cache
 _PAIRS = {ENCODER: ("label_encoder.", "adversary_encoder."),
           CLASS_HEAD: ("label_head.", "adversary_head.")}  # fmt: skip
 
@@ -217,3 +226,177 @@ def logits_at_sets(
         )
         logits = class_logits(named, reading.encoding, label)
     return logits[: len(row)], logits[len(row) :]
+
+
+class DadiPolicies:
+    """K trained learners: each takes the decision of its largest Q.
+
+    Args:
+        weights: of `fit_dadi`; learners on the leading axis.
+        settings: that they were trained with.
+        panel_of_column: action that reveals each column, or −1 if it is known from the start. (d,)
+        scaling: of values before the networks read them; None: they come in that scale.
+        exploration: probability of a decision drawn evenly from all that are allowed.
+        threshold: of each learner, least probability of class 1 that it decides as 1; None: the
+            likelier class. (K,)
+
+    Raises:
+        DataError: the weights are not those of such learners; the sentence says where.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, np.ndarray],
+        settings: DadiSettings,
+        panel_of_column: np.ndarray,
+        *,
+        scaling: Scaling | None,
+        exploration: float = 0.0,
+        threshold: Float[np.ndarray, " K"] | None = None,
+    ) -> None:
+        torch.set_num_threads(1)  # the same sums whatever the number of cores
+        self.panels = int(panel_of_column.max()) + 1
+        sizes = NetworkSizes(len(panel_of_column), self.panels, settings)
+        self.members = require_weights(weights, sizes, "DADI agent")
+        self.named = stacked_weights(weights)
+        self._settings, self.processing_steps = settings, settings.processing_steps
+        self._panel, self.scaling, self.exploration = panel_of_column, scaling, exploration
+        self._threshold = threshold
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(
+            consistent=self.exploration == 0,
+            compares="value (nats)",
+            weigh=self.weigh,
+            believe=self.believe,
+        )
+
+    def action_probabilities(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float[np.ndarray, "K m a+1"]:
+        """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)
+
+        Raises:
+            DataError: a stored agent's values are not numbers.
+        """
+        value = self.weigh(values, acquired, available)
+        allowed, best = value > -np.inf, value.argmax(axis=2)
+        explored = self.exploration * allowed / allowed.sum(axis=2, keepdims=True)
+        return explored + (1 - self.exploration) * np.eye(self.panels + 1)[best]
+
+    def weigh(
+        self,
+        values: Float[np.ndarray, "K m d"],
+        acquired: Bool[np.ndarray, "K m a"],
+        available: Bool[np.ndarray, "K m a"],
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Q of every allowed decision, −∞ for the others. (K, m, a + 1)
+
+        Raises:
+            DataError: a stored agent's values are not numbers.
+        """
+        allowed = np.pad(available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True)
+        value = self.state_values(values, acquired)
+        if not np.isfinite(value).all():
+            raise DataError(_DIVERGED)
+        return np.where(allowed, value, np.float32(-np.inf))
+
+    def predict(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        belief = self.believe(values, acquired)
+        if self._threshold is None:
+            return belief
+        return tilted_belief(belief, self._threshold[:, None])
+
+    def believe(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float[np.ndarray, "K m 2"]:
+        """Class probabilities by the classifier of each learner. (K, m, 2)"""
+        untold = np.zeros(values.shape[:2], dtype=np.int64)  # only the adversary would read it
+        told, _ = self._predictions(values, acquired, untold)
+        return np.stack([1.0 - told, told], axis=2).astype(np.float64)
+
+    def state_values(
+        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
+    ) -> Float32[np.ndarray, "K m b"]:
+        """Q of every decision of each learner in its states; "stop" last. (K, m, a + 1)"""
+        units, row, sets = self._states(values, acquired)
+        parts = [
+            values_at_sets(
+                self.named, units, row[:, at], sets[:, at], processing_steps=self.processing_steps
+            )
+            for at in self._parts(values.shape[1])
+        ]
+        return torch.cat(parts, dim=1).numpy()
+
+    def predict_from_sets(
+        self,
+        values: Float[np.ndarray, "n d"],
+        acquired: Bool[np.ndarray, "*k n a"],
+        *,
+        label: Int[np.ndarray, " n"] | None,
+    ) -> tuple[Float32[np.ndarray, "k n"], Float32[np.ndarray, "k n"]]:
+        """P(y = 1) by the classifiers and P(b = 1) by the adversaries, at given sets.
+
+        Args:
+            values: encoded features. (n, d)
+            acquired: panels of each unit's set, the same for all learners or one for each.
+                (n, a) or (k, n, a)
+            label: y, which only the adversary of equalised odds reads; else it may be None. (n,)
+
+        Returns:
+            Probabilities of all learners.
+
+        Raises:
+            DataError: the label is needed and not given.
+        """
+        if self._settings.adversary_reads_label and label is None:
+            raise DataError("the adversary of equalised odds reads the label; it is not given")
+        told = np.zeros(len(values), dtype=np.int64) if label is None else label
+        every = (self.members, *values.shape)
+        sets = np.broadcast_to(acquired, (self.members, *acquired.shape[-2:]))
+        return self._predictions(
+            np.broadcast_to(values, every), sets, np.broadcast_to(told, every[:2])
+        )
+
+    def _predictions(
+        self, values: np.ndarray, acquired: np.ndarray, label: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of label and sensitive attribute. (K, m) each"""
+        units, row, sets = self._states(values, acquired)
+        told = torch.from_numpy(label.astype(np.float32))
+        parts = []
+        for at in self._parts(values.shape[1]):
+            own = told[:, at] if self._settings.adversary_reads_label else None
+            logits = logits_at_sets(
+                self.named,
+                units,
+                row[:, at],
+                sets[:, at],
+                own,
+                processing_steps=self.processing_steps,
+            )
+            if bool(logits[0].isnan().any() | logits[1].isnan().any()):
+                raise DataError(_DIVERGED)
+            parts.append((torch.sigmoid(logits[0]), torch.sigmoid(logits[1])))
+        of_label, of_sensitive = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
+        return of_label.numpy(), of_sensitive.numpy()
+
+    def _states(self, values: np.ndarray, acquired: np.ndarray) -> tuple[UnitTable, Tensor, Tensor]:
+        """Tokens of all states, which of them are each learner's (K, m), and its sets."""
+        seen = values if self.scaling is None else self.scaling.standardise(values)
+        flat = seen.reshape(-1, values.shape[2]).astype(np.float32)
+        units = UnitTable(lay_out_tokens(flat, self._panel), self.panels)
+        row = torch.arange(len(flat)).view(values.shape[:2])
+        sets = torch.from_numpy(acquired.astype(np.float32))
+        return units, row, torch.nn.functional.pad(sets, (0, 1), value=1.0)
+
+    def _parts(self, n: int) -> tuple[Tensor, ...]:
+        return torch.arange(n).split(max(1, SETS_AT_A_TIME // self.members))

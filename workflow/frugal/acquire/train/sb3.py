@@ -34,7 +34,6 @@ from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
 from frugal.acquire.acquisition import BatchedAcquisition
-from frugal.acquire.policies.sb3 import require_law
 from frugal.core.errors import ConfigError, FrugalError
 
 ACTIVATION_TYPES: Mapping[str, type[nn.Module]] = {
@@ -236,10 +235,10 @@ def algorithms() -> Mapping[str, type[BaseAlgorithm]]:
     return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
 
 
-def require_sb3(
-    *, algorithm: str, policy: str, steps: int, arguments: Mapping[str, Any], greedy: bool
-) -> None:
-    """Refuse settings that no training could follow, before anything is trained.
+def require_sb3(*, algorithm: str, policy: str, steps: int, arguments: Mapping[str, Any]) -> bool:
+    """Whether the algorithm learns probabilities of actions, and not their values alone.
+
+    Refuses settings that no training could follow, before anything is trained.
 
     Raises:
         ConfigError: names the setting, what it is, and what is allowed.
@@ -249,7 +248,7 @@ def require_sb3(
     _arguments(algorithm, kind, policy, arguments)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise ConfigError(f"an agent of kind 'sb3' has {steps!r} steps; allowed are 1, 2, 3, …")
-    require_law(stochastic=_family(kind) in ACTORS, greedy=greedy)
+    return _family(kind) in ACTORS
 
 
 def fit_sb3(

@@ -9,7 +9,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from frugal.acquire.kinds import load_policy
-from frugal.acquire.policies.dadi import DadiPolicies, panel_of_columns
+from frugal.acquire.policies.dadi import panel_of_columns
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling, fit_scaling

@@ -11,9 +11,10 @@ import pandas as pd
 from frugal.acquire.bundles import bundle_payloads
 from frugal.acquire.kinds import Ground, build_policy, end_shares, train_bundle
 from frugal.acquire.logs import Member, Scene
-from frugal.acquire.policies.dadi import NETWORKS, THRESHOLD, DadiPolicies, agent_settings
+from frugal.acquire.policies.dadi import NETWORKS, THRESHOLD, agent_settings
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.dadi import fit_dadi, iterations_done
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.policies.dadi import DadiPolicies
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
