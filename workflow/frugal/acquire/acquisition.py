@@ -15,12 +15,13 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from frugal.core.episodes import RowPanels
 from frugal.core.errors import DataError
 from frugal.core.world import StateEncoder, World, adds_column, set_codes
 
 RATIOS = tuple(range(1, 11))  # of the penalties: a missed ill unit over a false alarm
 PENALTIES = (*range(1, 11), *range(20, 101, 10))  # W, in the unit of the panels' costs
-Loss = Callable[[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]], Float[np.ndarray, " m"]]
+Loss = Callable[[Int[np.ndarray, " m"], RowPanels], Float[np.ndarray, " m"]]
 Start = Literal["free", "random", "mixed"]
 FREE_SHARE = 0.5  # of the episodes of a mixed start that begin with the free block alone
 
@@ -39,7 +40,7 @@ class Reward(Protocol):
         learner: Int[np.ndarray, " m"],
         row: Int[np.ndarray, " m"],
         label: Int[np.ndarray, " m"],
-        acquired: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
         terminal: Int[np.ndarray, " m"],
     ) -> Float32[np.ndarray, " m"]:
         """Reward of m ends: learner, unit, its class, its panels, terminal action from 0. (m,)"""
@@ -63,7 +64,7 @@ class DiagnosisReward:
         learner: Int[np.ndarray, " m"],
         row: Int[np.ndarray, " m"],
         label: Int[np.ndarray, " m"],
-        acquired: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
         terminal: Int[np.ndarray, " m"],
     ) -> Float32[np.ndarray, " m"]:
         """Entry of the matrix. (m,)"""
@@ -87,7 +88,7 @@ class StopReward:
         learner: Int[np.ndarray, " m"],
         row: Int[np.ndarray, " m"],
         label: Int[np.ndarray, " m"],
-        acquired: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
         terminal: Int[np.ndarray, " m"],
     ) -> Float32[np.ndarray, " m"]:
         """−loss(unit, set), the same for every learner. (m,)"""

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.rollouts import States, draw_actions, roll_out, states_of, visited_sets
+from frugal.core.episodes import RowPanels
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
@@ -35,7 +36,7 @@ class CaseAdvice:
     """
 
     row: Int[np.ndarray, " m"]
-    acquired: Bool[np.ndarray, "m a"]
+    acquired: RowPanels
     action: Int[np.ndarray, " m"]
     told: States
     belief: Float[np.ndarray, "m k"]

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float32, Int
 
+from frugal.core.episodes import RowPanels, RowReadings, RowValues
 from frugal.core.errors import DataError
 from frugal.core.world import MOST_ENUMERATED, StateEncoder, World, all_sets, set_codes
 
 STATES_AT_ONCE = 1 << 15  # states that are encoded at a time for a table: bounds memory
 GIB = 1 << 30
 
-VisibleFunction = Callable[
-    [Float[np.ndarray, "m d"], Bool[np.ndarray, "m a"]], Float32[np.ndarray, "m w"]
-]
+VisibleFunction = Callable[[RowValues, RowPanels], RowReadings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +36,11 @@ class TabulatedEncoder:
         """Entries of an observation, w."""
         return self.table.shape[2]
 
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Observations of m states, looked up. (m, w)"""
         return self.encode_codes(row, set_codes(acquired))
 
-    def encode_codes(
-        self, row: Int[np.ndarray, " m"], code: Int[np.ndarray, " m"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode_codes(self, row: Int[np.ndarray, " m"], code: Int[np.ndarray, " m"]) -> RowReadings:
         """The same for sets given by code. (m, w)"""
         return self._flat.take(row * self.table.shape[1] + code, axis=0)
 
@@ -113,9 +108,7 @@ class ValuesEncoder:
         a, d = self.world.provides.shape
         return d * (1 + self.column_bits) + a
 
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Observations of m states. (m, w)"""
         known = self.world.known(acquired)
         d = known.shape[1]
@@ -135,9 +128,7 @@ class ValuesEncoder:
         return ~np.isnan(self.world.values)
 
 
-def observe_values(
-    visible: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"], *, column_bits: bool
-) -> Float32[np.ndarray, "m w"]:
+def observe_values(visible: RowValues, acquired: RowPanels, *, column_bits: bool) -> RowReadings:
     """What `ValuesEncoder` makes of visible values, NaN where unknown; bit for bit. (m, w)"""
     parts = [np.nan_to_num(visible, nan=0.0), acquired]
     if column_bits:
@@ -159,8 +150,6 @@ class CallableEncoder:
     function: VisibleFunction
     width: int
 
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Observations of m states. (m, w)"""
         return self.function(self.world.visible(row, acquired), acquired)

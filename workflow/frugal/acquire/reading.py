@@ -11,7 +11,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.encoders import CallableEncoder
-from frugal.core.episodes import Traits
+from frugal.core.episodes import (
+    Belief,
+    Law,
+    Panels,
+    Readings,
+    RowPanels,
+    RowReadings,
+    RowValues,
+    Traits,
+    Values,
+)
 from frugal.core.errors import DataError
 from frugal.core.world import World
 from frugal.learn.imputer_kinds import Imputer
@@ -32,9 +42,7 @@ class SingleWithoutVerdict:
         """It promises nothing."""
         return Traits()
 
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> None:
+    def predict(self, values: Values, acquired: Panels) -> None:
         """None: it has no verdict of its own."""
         del values, acquired
 
@@ -48,44 +56,26 @@ class Reading(ABC):
         return Traits()
 
     @abstractmethod
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """What all members read of m states. (m, w)"""
 
     @abstractmethod
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)"""
 
     @abstractmethod
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities if the episode ended here. (K, m, k)"""
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities where it may go on: those of an end. (K, m, k)"""
         return self.conclude(reading, acquired)
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)"""
         return self.decide(self._read_all(values, acquired), acquired, available)
 
-    def predict(
-        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"]:
+    def predict(self, values: Values, acquired: Panels) -> Belief:
         """Class probabilities if the episode ended here. (K, m, k)"""
         return self.conclude(self._read_all(values, acquired), acquired)
 
@@ -110,23 +100,17 @@ class ThresholdRules(Reading):
         """K."""
         return len(self.threshold)
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """What the state shows, as trees read it. (m, d)"""
         del acquired
         return values.astype(np.float32)
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
 
 
-def completed_rows(
-    imputer: Imputer, values: Float[np.ndarray, "m d"]
-) -> Float32[np.ndarray, "m d"]:
+def completed_rows(imputer: Imputer, values: RowValues) -> Float32[np.ndarray, "m d"]:
     """Rows as an imputer completes them, standardised. (m, d)"""
     return imputer.scaling.standardise(imputer.impute(values)).astype(np.float32)
 
@@ -140,9 +124,7 @@ class CompletesRows(Reading):
 
     imputer: Imputer | None
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> Float32[np.ndarray, "m d"]:
         """Completed rows, standardised. (m, d)
 
         Raises:

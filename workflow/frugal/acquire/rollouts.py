@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.core.episodes import Episodes, Policy, ReadingPolicy, RowPolicy
+from frugal.core.episodes import Episodes, Policy, ReadingPolicy, RowPanels, RowPolicy
 from frugal.core.world import StateEncoder, World
 
 SUM_TOLERANCE = 1e-5  # of a row of action probabilities in float32
@@ -30,8 +30,8 @@ def decision_probabilities(
     world: World,
     *,
     row: Int[np.ndarray, " m"],
-    acquired: Bool[np.ndarray, "m a"],
-    available: Bool[np.ndarray, "m a"],
+    acquired: RowPanels,
+    available: RowPanels,
     member: Int[np.ndarray, " m"] | None = None,
     states: StateEncoder | None = None,
 ) -> Float[np.ndarray, "m a+1"]:
@@ -144,9 +144,7 @@ class PolicyStates:
         return None if answer is None else answer[self.member, place]
 
 
-def _check_answer(
-    name: str, forbidden: Bool[np.ndarray, "m a"], answer: Float[np.ndarray, "m a+1"]
-) -> None:
+def _check_answer(name: str, forbidden: RowPanels, answer: Float[np.ndarray, "m a+1"]) -> None:
     """Assert that rows are probabilities and that no panel is acquired twice or against a block."""
     assert answer.min() >= 0, f"bug: {name} gives a negative probability or NaN"
     gap = np.abs(answer.sum(axis=1) - 1).max()
@@ -305,7 +303,7 @@ def states_of(
     world: World,
     *,
     row: Int[np.ndarray, " m"],
-    acquired: Bool[np.ndarray, "m a"],
+    acquired: RowPanels,
     member: int = 0,
 ) -> States:
     """Decision, scores, belief and verdict in m states, by one member of a policy.
@@ -356,7 +354,7 @@ def acquisition_order(episodes: Episodes) -> Int[np.ndarray, "K n a"]:
     return order
 
 
-def visited_sets(episodes: Episodes) -> Bool[np.ndarray, "m a"]:
+def visited_sets(episodes: Episodes) -> RowPanels:
     """Panels known at each logged decision. (m, a)"""
     a = episodes.acquired.shape[2]
     bought = np.eye(a + 1, dtype=np.int16)[episodes.action][:, :a]

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.rollouts import decision_probabilities
-from frugal.core.episodes import Policy
+from frugal.core.episodes import Policy, RowPanels
 from frugal.core.world import World, distinct_sets
 from frugal.missing.chain import IndicatorChain
 
@@ -225,7 +225,7 @@ def _likelihood(
     policy: Policy,
     world: World,
     row: Int[np.ndarray, " m"],
-    target: Bool[np.ndarray, "m a"],
+    target: RowPanels,
     patterns: Bool[np.ndarray, "q a"],
 ) -> Float[np.ndarray, "m q"]:
     """p(R̂ = target | x_target, R = pattern) of each unit and pattern, 0 unless pattern ⊇ target."""
@@ -250,8 +250,8 @@ def _likelihood(
 
 
 def _walk(
-    policy: Policy, world: World, row: Int[np.ndarray, " m"], target: Bool[np.ndarray, "m a"]
-) -> tuple[Bool[np.ndarray, " m"], Bool[np.ndarray, " m"], Bool[np.ndarray, "m a"]]:
+    policy: Policy, world: World, row: Int[np.ndarray, " m"], target: RowPanels
+) -> tuple[Bool[np.ndarray, " m"], Bool[np.ndarray, " m"], RowPanels]:
     """What a consistent policy needs to lack so that it ends with the target: all patterns at once.
 
     It is offered every panel, and whatever it picks outside the target is taken away from it. If
@@ -283,8 +283,8 @@ def _set_probability(
     policy: Policy,
     world: World,
     row: Int[np.ndarray, " m"],
-    available: Bool[np.ndarray, "m a"],
-    target: Bool[np.ndarray, "m a"],
+    available: RowPanels,
+    target: RowPanels,
 ) -> Float[np.ndarray, " m"]:
     """Answers to m questions of `blocked_set_probability`: closed form, or sums over subsets."""
     closed = policy.traits.terminal_probability
@@ -313,8 +313,8 @@ def _sweep_subsets(
     policy: Policy,
     world: World,
     row: Int[np.ndarray, " m"],
-    available: Bool[np.ndarray, "m a"],
-    target: Bool[np.ndarray, "m a"],
+    available: RowPanels,
+    target: RowPanels,
     allowed: int,
 ) -> tuple[Float[np.ndarray, " m"] | None, int]:
     """The recursion for m targets of one size k: from each level of subsets to the next larger.
@@ -350,7 +350,7 @@ def _decisions(
     row: Int[np.ndarray, " m"],
     item: Int[np.ndarray, " states"],
     acquired: Bool[np.ndarray, "states a"],
-    available: Bool[np.ndarray, "m a"],
+    available: RowPanels,
 ) -> Float[np.ndarray, "states a+1"]:
     """Law of the next decision in states of some of m questions."""
     return decision_probabilities(

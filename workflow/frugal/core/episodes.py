@@ -7,6 +7,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+# K members, m states of each, d columns, a panels, k classes; a reading has w entries
+Values = Float[np.ndarray, "K m d"]
+Panels = Bool[np.ndarray, "K m a"]
+Readings = Float32[np.ndarray, "K m w"]
+Law = Float[np.ndarray, "K m a+1"]
+Belief = Float[np.ndarray, "K m k"]
+RowValues = Float[np.ndarray, "m d"]
+RowPanels = Bool[np.ndarray, "m a"]
+RowReadings = Float32[np.ndarray, "m w"]
+
 
 @dataclass(frozen=True, eq=False)
 class Traits:
@@ -64,12 +74,7 @@ class Policy(Protocol):
         """Guarantees of the policy and its optional methods."""
         ...
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Probability of acquiring each panel next; the last column is "stop".
 
         Args:
@@ -83,9 +88,7 @@ class Policy(Protocol):
         """
         ...
 
-    def predict(
-        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"] | None:
+    def predict(self, values: Values, acquired: Panels) -> Belief | None:
         """Class probabilities if the episode ended here; None: it has no verdict. (K, m, k)"""
         ...
 
@@ -98,10 +101,7 @@ class RowPolicy(Protocol):
     """
 
     def law_of_rows(
-        self,
-        row_id: Int[np.ndarray, " m"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        self, row_id: Int[np.ndarray, " m"], acquired: RowPanels, available: RowPanels
     ) -> Float[np.ndarray, "m A"]:
         """As `Policy.action_probabilities`, of m states. (m, a + 1)"""
         ...
@@ -115,30 +115,19 @@ class ReadingPolicy(Policy, Protocol):
     values.
     """
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """Inputs of its members at m states. (m, w)"""
         ...
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """As `Policy.action_probabilities`."""
         ...
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"] | None:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief | None:
         """As `Policy.predict`."""
         ...
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"] | None:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief | None:
         """Class probabilities at states in which it may still go on. (K, m, k)"""
         ...
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.reading import ThresholdRules, panel_or_stop
@@ -32,7 +32,16 @@ from frugal.acquire.train.tree_sets import (
     told,
     with_bits,
 )
-from frugal.core.episodes import Traits
+from frugal.core.episodes import (
+    Belief,
+    Law,
+    Panels,
+    Readings,
+    RowPanels,
+    RowReadings,
+    RowValues,
+    Traits,
+)
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored, part_of, under
@@ -87,9 +96,7 @@ class Neighbours:
         p = np.clip(belief, SMALLEST, 1 - SMALLEST)
         return -np.where(ill == 1, np.log(p), np.log1p(-p))
 
-    def nearest(
-        self, visible: Float[np.ndarray, "m d"], own: Int[np.ndarray, " m"]
-    ) -> Int[np.ndarray, "m k"]:
+    def nearest(self, visible: RowValues, own: Int[np.ndarray, " m"]) -> Int[np.ndarray, "m k"]:
         """The nearest units by what states show, a state's own unit aside. (m, k)
 
         Standardised, Euclidean. Where a unit has a gap, the distance is that expected of a unit
@@ -135,9 +142,9 @@ class Neighbours:
 
 def next_panels(
     oracle: Neighbours,
-    visible: Float[np.ndarray, "m d"],
-    acquired: Bool[np.ndarray, "m a"],
-    available: Bool[np.ndarray, "m a"],
+    visible: RowValues,
+    acquired: RowPanels,
+    available: RowPanels,
     weight: Float[np.ndarray, " m"],
     own: Int[np.ndarray, " m"],
 ) -> Int[np.ndarray, " m"]:
@@ -233,9 +240,7 @@ def price_weights(oracle: Neighbours, rows: TreeRows, count: int) -> Float[np.nd
     return shares * max(float(fall.mean()), SMALLEST) / max(full, SMALLEST)
 
 
-def with_unit(
-    values: Float[np.ndarray, "m d"], unit: Int[np.ndarray, " m"]
-) -> Float32[np.ndarray, "m w"]:
+def with_unit(values: RowValues, unit: Int[np.ndarray, " m"]) -> RowReadings:
     """Readings: values, then the number of the unit among those looked up in. (m, d + 1)"""
     return np.column_stack([values, unit]).astype(np.float32)
 
@@ -257,9 +262,7 @@ class UnitStates:
         """Entries of a reading, d + 1."""
         return self.world.values.shape[1] + 1
 
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Readings of m states. (m, d + 1)"""
         return with_unit(self.world.visible(row, acquired), self.number[row])
 
@@ -289,18 +292,11 @@ class AacoPolicies(ThresholdRules):
     def _believer(self) -> TreeEnsemble:
         return self.oracle.trees.ensemble
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """What the state shows, and that its unit is not looked up in. (m, d + 1)"""
         return with_unit(values, np.full(len(acquired), STRANGER))
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         shape, a = acquired.shape[:2], acquired.shape[2]
         flat, own, can = (
@@ -317,9 +313,7 @@ class AacoPolicies(ThresholdRules):
         panel = panel.reshape(shape)
         return panel_or_stop(panel, panel >= 0, a)
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities as the trees have them. (K, m, 2)"""
         a = acquired.shape[2]
         values = reading[..., :-1].reshape(-1, reading.shape[2] - 1)
@@ -340,10 +334,10 @@ class AacoPolicies(ThresholdRules):
     def why(
         self,
         member: int,
-        values: Float[np.ndarray, "m d"],
+        values: RowValues,
         belief: Float[np.ndarray, "m 2"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
+        available: RowPanels,
         law: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
@@ -26,7 +26,7 @@ from frugal.acquire.train.tree_sets import (
     StackedBeliefs,
     TreeRows,
 )
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, RowValues, Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, part_of, under
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, log_odds_of
@@ -81,12 +81,7 @@ class CascadePolicies(ThresholdRules):
         own = {name: getattr(self, name)[[k]] for name in MEMBERS}
         return replace(self, **own)
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         stage = self._stage(acquired)
         belief, left = self._belief(reading, stage), available & ~acquired
@@ -102,14 +97,12 @@ class CascadePolicies(ThresholdRules):
         panel = np.where(wanted, self.cost, np.inf).argmin(axis=2)
         return panel_or_stop(panel, np.any(wanted, axis=2), acquired.shape[2])
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities as the trees have them. (K, m, 2)"""
         ill = self._belief(reading, self._stage(acquired))
         return np.stack([1 - ill, ill], axis=-1)
 
-    def _stage(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
+    def _stage(self, acquired: Panels) -> Int[np.ndarray, "K m"]:
         """Number of the first set that contains what was acquired of the last."""
         own = acquired & self.sets[:, None, -1]
         return np.stack(
@@ -140,10 +133,10 @@ class CascadePolicies(ThresholdRules):
     def why(
         self,
         member: int,
-        values: Float[np.ndarray, "m d"],
+        values: RowValues,
         belief: Float[np.ndarray, "m 2"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
+        available: RowPanels,
         law: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
@@ -261,7 +254,7 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
 def told_by_models(
     ensembles: Sequence[TreeEnsemble],
     model: Int[np.ndarray, "K m"],
-    reading: Float32[np.ndarray, "K m d"],
+    reading: Readings,
     stack: Stack | None,
     linear: Sequence[LinearPart] = (),
 ) -> Float[np.ndarray, "K m"]:

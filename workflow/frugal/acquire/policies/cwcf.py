@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Float, Float32
 
 from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
@@ -32,7 +32,16 @@ from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values, t
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.lockstep_dqn import QNetworks, fit_dqn
 from frugal.config.learners import DqnSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import (
+    Belief,
+    Law,
+    Panels,
+    Readings,
+    RowPanels,
+    RowReadings,
+    RowValues,
+    Traits,
+)
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
@@ -129,39 +138,25 @@ class CwcfPolicies(Reading):
         """K."""
         return len(self.weights["0.weight"])
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """Masked values, standardised, with the bits of what is known. (m, w)"""
         shown = self.scaling.standardise(values)
         return observe_values(shown, acquired, column_bits=self.column_bits)
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         weight = self.weigh(reading, acquired, available)
         of_panel = weight[..., :-1]
         goes_on = of_panel.max(axis=2, initial=-np.inf) > weight[..., -1]
         return panel_or_stop(of_panel.argmax(axis=2), goes_on, self.panels)
 
-    def weigh(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Value of each open panel, then of the better diagnosis. (K, m, a + 1)"""
         value = self._values(reading)
         of_panel = np.where(available & ~acquired, value[..., : self.panels], -np.inf)
         return with_stop(of_panel, value[..., self.panels :].max(axis=2))
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         del acquired
         of_end = self._values(reading)[..., self.panels :]

@@ -21,7 +21,16 @@ from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.acquire.train.state_classifier import Classifiers
 from frugal.acquire.train.tree_sets import TreeRows, fit_masked, told
 from frugal.config.learners import BoostedSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import (
+    Belief,
+    Law,
+    Panels,
+    Readings,
+    RowPanels,
+    RowReadings,
+    RowValues,
+    Traits,
+)
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.world import StateEncoder, World, adds_column
@@ -72,9 +81,7 @@ class BelievedStates:
         """Entries of a reading, d + M."""
         return self.completed.width + len(self.believers)
 
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Readings of m states. (m, d + M)"""
         beliefs = [believe(row, acquired) for believe in self.believers]
         parts = [self.completed.encode(row, acquired), *(p[:, None] for p in beliefs)]
@@ -101,11 +108,7 @@ class BoostedBelief:
     """
 
     def __init__(
-        self,
-        train: World,
-        also: World | None,
-        settings: BoostedSettings,
-        rng: np.random.Generator,
+        self, train: World, also: World | None, settings: BoostedSettings, rng: np.random.Generator
     ) -> None:
         """Fit it to rows with panels hidden at random.
 
@@ -121,7 +124,7 @@ class BoostedBelief:
         self.models: list[TreeEnsemble] = []
         self._fit(None)
 
-    def refit(self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]) -> None:
+    def refit(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> None:
         """Fit it anew, to states that were visited, too."""
         self._fit((row, acquired))
 
@@ -183,9 +186,7 @@ class ImputedStates:
         """Entries of an observation, d + M + a."""
         return self.completed.width + self.panels
 
-    def encode(
-        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Observations of m states. (m, d + M + a)"""
         seen = self.completed.encode(row, acquired)
         return np.concatenate([seen, acquired.astype(np.float32)], axis=1)
@@ -307,9 +308,7 @@ class DiagnosisPolicies(CompletesRows):
                 f"{', '.join(map(str, wanted))}"
             )
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """Completed rows, standardised, and what each boosted model believes. (m, d + M)"""
         row = super().read(values, acquired)
         beliefs = [told(model, values, acquired)[:, None] for model in self.models]
@@ -319,12 +318,7 @@ class DiagnosisPolicies(CompletesRows):
         """Readings of a world's states, of which completed rows were kept."""
         return believed_states(completed, world, self.models) if self.models else completed
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
         if self.greedy:
             best = self._likeliest(reading, acquired, self._open(acquired, available))
@@ -334,16 +328,13 @@ class DiagnosisPolicies(CompletesRows):
         return np.concatenate([law[..., : self.panels], ends], axis=2)
 
     def weigh(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
+        self, reading: Readings, acquired: Panels, available: Panels
     ) -> Float32[np.ndarray, "K m b"]:
         """Probability of each panel, then of the likeliest end. (K, m, a + 1)"""
         law = self.actor_law(reading, acquired, self._open(acquired, available))
         return with_stop(law[..., : self.panels], law[..., self.panels :].max(axis=2))
 
-    def _open(self, acquired: np.ndarray, available: np.ndarray) -> Bool[np.ndarray, "K m a"]:
+    def _open(self, acquired: np.ndarray, available: np.ndarray) -> Panels:
         return available & ~acquired & adds_column(self.adds, acquired)
 
     def _likeliest(
@@ -367,9 +358,7 @@ class DiagnosisPolicies(CompletesRows):
         ends = np.ones((*open_panels.shape[:2], self.terminals), dtype=bool)
         return np.concatenate([open_panels, ends], axis=2)
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)
 
         Where the belief decides, it is tilted, so that one half is the threshold.
@@ -382,18 +371,13 @@ class DiagnosisPolicies(CompletesRows):
         ends = law[..., self.panels :].astype(np.float64)  # the smaller keeps the larger from 1
         return ends / ends.sum(axis=2, keepdims=True)
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m k"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Of completed rows: class probabilities by each member's classifier. (K, m, k)"""
         del acquired
         return self.beliefs(reading).astype(np.float64)
 
     def actor_law(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        open_panels: Bool[np.ndarray, "K m a"],
+        self, reading: Readings, acquired: Panels, open_panels: Panels
     ) -> Float32[np.ndarray, "K m actions"]:
         """Probability of each panel that is open, and of each end. (K, m, a + terminals)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Float, Float32
 
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
@@ -22,7 +22,7 @@ from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values
 from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.config.learners import DqnSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Law, Panels, Traits, Values
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
@@ -66,22 +66,12 @@ class QPolicy(SingleWithoutVerdict):
         """See `Traits`."""
         return Traits(consistent=True, compares="value (1: the dearest error)", weigh=self.weigh)
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the allowed action of the largest value, the lowest of equals. (1, m, a + 1)"""
         score = self.weigh(values, acquired, available)
         return np.eye(score.shape[2])[score.argmax(axis=2)]
 
-    def weigh(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def weigh(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Value of each allowed action, −∞ for the others. (1, m, a + 1)"""
         visible = Scaling(self.centre, self.scale).standardise(values[0])
         observation = observe_values(visible, acquired[0], column_bits=self.column_bits)

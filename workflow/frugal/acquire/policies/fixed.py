@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
 from frugal.acquire.onnx_graph import GraphOutputs, State
 from frugal.acquire.reading import SingleWithoutVerdict, panel_or_stop
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Traits, Values
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -35,12 +35,7 @@ class FixedPolicy(SingleWithoutVerdict):
         """See `Traits`."""
         return Traits(reads_values=False, consistent=True)
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the first panel that is wanted and left, else for "stop". (1, m, a + 1)"""
         wanted = np.pad(
             self.panels & available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True
@@ -122,19 +117,12 @@ class FixedClassifiers:
         """K."""
         return len(self.classifiers)
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the first panel that is wanted and left, else for "stop". (K, m, a + 1)"""
         wanted = self.panels[:, None] & available & ~acquired
         return panel_or_stop(wanted.argmax(axis=2), np.asarray(wanted.any(axis=2)), wanted.shape[2])
 
-    def predict(
-        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def predict(self, values: Values, acquired: Panels) -> Belief:
         """Probabilities of the two classes. (K, m, 2)"""
         del acquired
         risk = np.stack([one(seen) for one, seen in zip(self.classifiers, values, strict=True)])

@@ -33,7 +33,7 @@ from frugal.acquire.train.tree_sets import (
     TreeRows,
     boosting_of,
 )
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, RowValues, Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, part_of
 
@@ -62,31 +62,20 @@ class ClassSet(Reading):
         """1."""
         return 1
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m d"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> Float32[np.ndarray, "m d"]:
         """What the state shows, as trees read it. (m, d)"""
         return self.of_class.read(values, acquired)
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (1, m, a + 1)"""
         return self.of_class.member(0).decide(reading, acquired, available)
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> Float[np.ndarray, "1 m k"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """1 for the class of least expected cost. (1, m, k)"""
         cost = self.believe(reading, acquired) @ self.errors
         return np.eye(len(self.errors))[cost.argmin(axis=2)]
 
-    def believe(
-        self, reading: Float32[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> Float[np.ndarray, "1 m k"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities. (1, m, k)"""
         k = len(self.errors)
         each = self.of_class.believe(np.repeat(reading, k, axis=0), np.repeat(acquired, k, axis=0))
@@ -100,10 +89,10 @@ class ClassSet(Reading):
     def why(
         self,
         member: int,
-        values: Float[np.ndarray, "m d"],
+        values: RowValues,
         belief: Float[np.ndarray, "m k"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
+        available: RowPanels,
         law: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:

@@ -36,7 +36,7 @@ from frugal.acquire.reading import (
 )
 from frugal.acquire.train.state_classifier import Classifiers, StateClassifier, fit_state_classifier
 from frugal.config.learners import ClassifierSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, Traits
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, under
@@ -148,7 +148,7 @@ class WideReferenceUnits:
 def information_gains(
     reference: ReferenceUnits | WideReferenceUnits,
     completed: Float32[np.ndarray, "m d"],
-    acquired: Bool[np.ndarray, "m a"],
+    acquired: RowPanels,
     *,
     neighbours: int,
 ) -> Float[np.ndarray, "m a"]:
@@ -224,24 +224,14 @@ class GreedyPolicies(CompletesRows):
         """K."""
         return len(self.least_gain)
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         weight = self.weigh(reading, acquired, available)
         per_cost = weight[..., :-1]
         goes_on = per_cost.max(axis=2) >= weight[..., -1]
         return panel_or_stop(per_cost.argmax(axis=2), goes_on, len(self.action_cost))
 
-    def weigh(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Gain per cost of each open panel, then the least one that is ordered. (K, m, a + 1)"""
         a, shape = len(self.action_cost), acquired.shape[:2]
         gain = information_gains(
@@ -252,9 +242,7 @@ class GreedyPolicies(CompletesRows):
         per_cost = np.where(available & ~acquired, per_cost, -np.inf)
         return with_stop(per_cost, self.least_gain[:, None])
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         belief = self.classifier.belief(self._clipped(reading)).reshape(*acquired.shape[:2], 2)
         return tilted_belief(belief, self.threshold[:, None])

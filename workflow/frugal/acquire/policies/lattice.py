@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.policies.cascade import TREES, stored_ensembles, told_by_models
@@ -33,7 +33,7 @@ from frugal.acquire.train.tree_sets import (
     log_loss,
     told,
 )
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Readings, RowValues, Traits
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, part_of, under
 from frugal.core.world import distinct_sets
@@ -80,9 +80,7 @@ class Lattice:
         return with_belief(self.rows.visible(self.sets[k]), self.belief[k])
 
 
-def with_belief(
-    values: Float[np.ndarray, "m d"], belief: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, "m w"]:
+def with_belief(values: RowValues, belief: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m w"]:
     """Values, then the log-odds of a belief. (m, d + 1)"""
     p = np.clip(belief, SMALLEST, 1 - SMALLEST)
     return np.column_stack([values, np.log(p) - np.log1p(-p)])
@@ -286,10 +284,7 @@ class OneModel:
     trees: TreeEnsemble
 
     def tell(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        at: Int[np.ndarray, "K m"],
+        self, reading: Readings, acquired: Panels, at: Int[np.ndarray, "K m"]
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count, too. (K, m)"""
         values, sets = (x.reshape(-1, x.shape[2]) for x in (reading, acquired))
@@ -313,10 +308,7 @@ class ModelPerSet:
     stack: Stack
 
     def tell(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        at: Int[np.ndarray, "K m"],
+        self, reading: Readings, acquired: Panels, at: Int[np.ndarray, "K m"]
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count with the network. (K, m)"""
         del acquired
@@ -401,23 +393,13 @@ class LatticePolicies(ThresholdRules):
                 for one in self.sets]  # fmt: skip
         return np.array([[code in known for code in row] for row in more]) & ~self.sets
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         weight = self.weigh(reading, acquired, available)
         net, goes_on = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
         return panel_or_stop(net.argmax(axis=2), goes_on, acquired.shape[2])
 
-    def weigh(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """What each open panel gains beyond its price, then 0. (K, m, a + 1)"""
         left, at = available & ~acquired, self._set_of(acquired | self.sets[0])
         belief = self._belief(reading, acquired, at)
@@ -434,9 +416,7 @@ class LatticePolicies(ThresholdRules):
         net = np.where(first.any(axis=2, keepdims=True), np.where(first, np.inf, -np.inf), net)
         return with_stop(net, np.zeros(net.shape[:2]))
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities as the trees have them. (K, m, 2)"""
         ill = self._belief(reading, acquired, self._set_of(acquired | self.sets[0]))
         return np.stack([1 - ill, ill], axis=-1)
@@ -446,7 +426,7 @@ class LatticePolicies(ThresholdRules):
     ) -> Float[np.ndarray, "K m"]:
         return self.believer.tell(reading, acquired, at).round(DIGITS)
 
-    def _set_of(self, acquired: Bool[np.ndarray, "K m a"]) -> Int[np.ndarray, "K m"]:
+    def _set_of(self, acquired: Panels) -> Int[np.ndarray, "K m"]:
         """Number of the lattice's largest set inside each, the first of equals."""
         each = distinct_sets(acquired.reshape(-1, acquired.shape[2]))
         size = self.sets.sum(axis=1)

@@ -26,7 +26,7 @@ from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, best_within, fit_for_cost
 from frugal.acquire.train.tree_sets import DIGITS, MaskedBeliefs, TreeRows, fit_masked, told
 from frugal.config.learners import DqnSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, Traits
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored, part_of, under
@@ -49,7 +49,7 @@ class NoReward:
         learner: Int[np.ndarray, " m"],
         row: Int[np.ndarray, " m"],
         label: Int[np.ndarray, " m"],
-        acquired: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
         terminal: Int[np.ndarray, " m"],
     ) -> Float32[np.ndarray, " m"]:
         """Zeros. (m,)"""
@@ -188,23 +188,13 @@ class OpportunisticPolicies(ThresholdRules):
             threshold=self.threshold,
         )
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         weight = self.weigh(reading, acquired, available)
         value, goes_on = weight[..., :-1], weight[..., :-1].max(axis=2) >= weight[..., -1]
         return panel_or_stop(value.argmax(axis=2), goes_on, acquired.shape[2])
 
-    def weigh(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Value of each open panel, then the least one that is bought. (K, m, a + 1)"""
         a = acquired.shape[2]
         left = available & ~acquired
@@ -215,7 +205,7 @@ class OpportunisticPolicies(ThresholdRules):
         return with_stop(np.where(first, np.inf, value), self.least[:, None])
 
     def values(
-        self, values: Float32[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
+        self, values: Float32[np.ndarray, "m d"], acquired: RowPanels
     ) -> Float[np.ndarray, "m a"]:
         """Value of each panel, whether it can be had or not. (m, a)"""
         scaling = Scaling(self.network.centre, self.network.scale)
@@ -223,9 +213,7 @@ class OpportunisticPolicies(ThresholdRules):
         observation = observe_values(shown, acquired, column_bits=self.network.column_bits)
         return self.network.action_values(observation)[:, : acquired.shape[1]]
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities as the trees have them. (K, m, 2)"""
         a = acquired.shape[2]
         ill = told(self.believer, reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))

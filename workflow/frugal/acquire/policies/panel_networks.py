@@ -33,7 +33,16 @@ from frugal.acquire.onnx_graph import (
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.train.payoff import Objective, best_within
 from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, networks_of_sets
-from frugal.core.episodes import Traits
+from frugal.core.episodes import (
+    Belief,
+    Law,
+    Panels,
+    Readings,
+    RowPanels,
+    RowReadings,
+    RowValues,
+    Traits,
+)
 from frugal.core.layout import Layout
 from frugal.core.stored import LARGEST, Array, Stored, part_of, under
 from frugal.core.world import adds_column
@@ -114,16 +123,12 @@ class PanelNetworks:
         """Panels that can be had and that show a column which nothing else does. (…, a)"""
         return available & ~acquired & adds_column(self.adds, acquired)
 
-    def log_odds(self, chooser: int, read: Float32[np.ndarray, "m w"]) -> Float[np.ndarray, " m"]:
+    def log_odds(self, chooser: int, read: RowReadings) -> Float[np.ndarray, " m"]:
         """Of class 1, by the believers beside a chooser, averaged. (m,)"""
         return self._each_log_odds(chooser, read.astype(np.float64)).mean(axis=0)
 
     def margins(
-        self,
-        chooser: int,
-        read: Float32[np.ndarray, "m w"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        self, chooser: int, read: RowReadings, acquired: RowPanels, available: RowPanels
     ) -> Float[np.ndarray, "m a"]:
         """Of each panel; −∞ where it cannot be had or shows nothing new. (m, a)"""
         exact = read.astype(np.float64)
@@ -405,38 +410,24 @@ class NetworkPolicies(ThresholdRules):
             threshold=self.threshold,
         )
 
-    def read(
-        self, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float32[np.ndarray, "m w"]:
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """Normal scores of what the state shows, and flags that say what it shows. (m, 2 d)"""
         del acquired
         return self.networks.believer.reads.read(values).astype(np.float32)
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         weight = self.weigh(reading, acquired, available)
         margin, goes = weight[..., :-1], weight[..., :-1].max(axis=2) > weight[..., -1]
         return panel_or_stop(margin.argmax(axis=2), goes, acquired.shape[2])
 
-    def weigh(
-        self,
-        reading: Float32[np.ndarray, "K m w"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Margin of each panel, then the least one that is bought. (K, m, a + 1)"""
         states = zip(self.chooser.tolist(), reading, acquired, available, strict=True)
         margin = np.stack([self.networks.margins(*one) for one in states])
         return with_stop(margin, self.least[:, None])
 
-    def believe(
-        self, reading: Float32[np.ndarray, "K m w"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities by the believers, calibrated. (K, m, 2)"""
         del acquired
         pairs = zip(self.chooser.tolist(), reading, strict=True)

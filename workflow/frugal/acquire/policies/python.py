@@ -18,10 +18,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from frugal.acquire.kinds import AgentKind, Saved
 from frugal.acquire.reading import SingleWithoutVerdict
+from frugal.core.episodes import Law, Panels, RowPanels, RowValues, Values
 from frugal.core.errors import ConfigError, DataError, printable
 from frugal.core.layout import Layout
 from frugal.core.table import Table
@@ -128,8 +129,8 @@ def _law_of_names(
 def require_law(
     origin: Origin,
     law: Float[np.ndarray, "m A"],
-    acquired: Bool[np.ndarray, "m a"],
-    available: Bool[np.ndarray, "m a"],
+    acquired: RowPanels,
+    available: RowPanels,
     panels: Sequence[str],
 ) -> None:
     """Rows are probabilities, of panels that are available and not acquired, and of "stop"."""
@@ -207,12 +208,7 @@ class PythonPolicy(SingleWithoutVerdict):
     source: str
     kept: dict[bytes, Float[np.ndarray, " A"]] = field(default_factory=dict)
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """What the function answers, rows divided by their sums. (1, m, a + 1)
 
         Raises:
@@ -257,9 +253,9 @@ class PythonPolicy(SingleWithoutVerdict):
     def _ask(
         self,
         function: Callable[..., Any],
-        values: Float[np.ndarray, "m d"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        values: RowValues,
+        acquired: RowPanels,
+        available: RowPanels,
     ) -> Float[np.ndarray, "m a+1"]:
         """One call of a function, with frames of its own to write in; its checked answer."""
         frames = (

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 
 from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
 from frugal.acquire.reading import SingleWithoutVerdict
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Law, Panels, Traits, Values
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -52,12 +52,7 @@ class RandomPolicy(SingleWithoutVerdict):
             mean_terminal_probability=self.mean_terminal_probability,
         )
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Probability of each panel next, and of "stop" in the last column. (1, m, a + 1)"""
         a = acquired.shape[2]
         remaining = available & ~acquired

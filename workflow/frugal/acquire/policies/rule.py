@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Saved
 from frugal.acquire.reading import SingleWithoutVerdict
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Law, Panels, RowPanels, RowValues, Traits, Values
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
@@ -128,12 +128,7 @@ class RulePolicy(SingleWithoutVerdict):
                 result[list(condition.reads)] = True
         return result
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the panel of the first step that applies and is still to do, else for "stop"."""
         (seen,), (taken,), (possible,) = values, acquired, available
         panel = np.array([*(step.panel for step in self.steps), taken.shape[1]])
@@ -142,10 +137,10 @@ class RulePolicy(SingleWithoutVerdict):
     def why(
         self,
         member: int,
-        values: Float[np.ndarray, "m d"],
+        values: RowValues,
         belief: Float[np.ndarray, "m k"] | None,
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        acquired: RowPanels,
+        available: RowPanels,
         law: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
@@ -165,10 +160,7 @@ class RulePolicy(SingleWithoutVerdict):
         ]
 
     def _steps(
-        self,
-        seen: Float[np.ndarray, "m d"],
-        taken: Bool[np.ndarray, "m a"],
-        possible: Bool[np.ndarray, "m a"],
+        self, seen: RowValues, taken: RowPanels, possible: RowPanels
     ) -> Int[np.ndarray, " m"]:
         """Number of the first step that applies and is still to do, −1 for "stop". (m,)"""
         n, a = taken.shape

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Float, Float32
 
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
@@ -19,7 +19,7 @@ from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, numbered, perceptron
 from frugal.acquire.policies.dqn import scaled_loss
 from frugal.acquire.reading import with_stop
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, RowPanels, RowValues, Traits, Values
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
@@ -86,12 +86,7 @@ class Sb3Policy:
         """Ways to end: 1, or one for each class."""
         return len(self._layers[-1][1]) - self.panels
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Probability of each panel next; "stop" has the sum of the ways to end. (1, m, a + 1)"""
         a = self.panels
         score = self._open_scores(values[0], acquired[0], available[0] & ~acquired[0])
@@ -100,19 +95,12 @@ class Sb3Policy:
         law = _softmax(score)
         return np.hstack([law[:, :a], law[:, a:].sum(axis=1, keepdims=True)])[None]
 
-    def weigh(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def weigh(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Score of each open panel, then of the better way to end. (1, m, a + 1)"""
         score = self._open_scores(values[0], acquired[0], available[0] & ~acquired[0])
         return with_stop(score[:, : self.panels], score[:, self.panels :].max(axis=1))[None]
 
-    def predict(
-        self, values: Float[np.ndarray, "1 m d"], acquired: Bool[np.ndarray, "1 m a"]
-    ) -> Float[np.ndarray, "1 m k"] | None:
+    def predict(self, values: Values, acquired: Panels) -> Belief | None:
         """Law of its verdicts if no panel were open; None if it only stops. (1, m, k)"""
         if self.terminals == 1:
             return None
@@ -172,10 +160,7 @@ class Sb3Policy:
         )
 
     def _open_scores(
-        self,
-        values: Float[np.ndarray, "m d"],
-        acquired: Bool[np.ndarray, "m a"],
-        open_panels: Bool[np.ndarray, "m a"],
+        self, values: RowValues, acquired: RowPanels, open_panels: RowPanels
     ) -> Float[np.ndarray, "m A"]:
         """Scores, −∞ for panels that are not open. (m, a + terminals)"""
         visible = Scaling(self.centre, self.scale).standardise(values)

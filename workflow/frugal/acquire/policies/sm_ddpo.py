@@ -43,7 +43,7 @@ from frugal.acquire.train.state_classifier import (
     tuned_threshold,
 )
 from frugal.config.learners import BoostedSettings, ClassifierSettings, SmDdpoSettings
-from frugal.core.episodes import Episodes
+from frugal.core.episodes import Episodes, RowPanels
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import average_ranks
@@ -78,7 +78,7 @@ class WatchedUnits:
     task: World
     states: ImputedStates
     row: Int[np.ndarray, " m"]
-    acquired: Bool[np.ndarray, "m a"]
+    acquired: RowPanels
 
     @classmethod
     def drawn(cls, task: World, states: ImputedStates, rng: np.random.Generator) -> "WatchedUnits":

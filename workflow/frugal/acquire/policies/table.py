@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Saved
 from frugal.acquire.reading import SingleWithoutVerdict
+from frugal.core.episodes import Law, Panels, RowPanels, Values
 from frugal.core.errors import ConfigError, DataError, MissingStateError, printable
 from frugal.core.layout import Layout
 from frugal.core.schema_check import did_you_mean, listed
@@ -43,10 +44,7 @@ class StateTable(SingleWithoutVerdict):
     file: str
 
     def law_of_rows(
-        self,
-        row_id: Int[np.ndarray, " m"],
-        acquired: Bool[np.ndarray, "m a"],
-        available: Bool[np.ndarray, "m a"],
+        self, row_id: Int[np.ndarray, " m"], acquired: RowPanels, available: RowPanels
     ) -> Float[np.ndarray, "m A"]:
         """What the table says of m states, given what can be had. (m, a + 1)
 
@@ -63,12 +61,7 @@ class StateTable(SingleWithoutVerdict):
         law[total[:, 0] == 0, -1] = 1.0
         return law / np.where(total == 0, 1.0, total)
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "1 m d"],
-        acquired: Bool[np.ndarray, "1 m a"],
-        available: Bool[np.ndarray, "1 m a"],
-    ) -> Float[np.ndarray, "1 m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """It has no answer to values: it is asked by rows (`law_of_rows`)."""
         raise AssertionError("bug: a table of states was asked by values")
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from frugal.acquire.reading import tilted_belief
 from frugal.config.learners import DadiSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Traits, Values
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, Stored
@@ -273,12 +273,7 @@ class DadiPolicies:
             believe=self.believe,
         )
 
-    def action_probabilities(
-        self,
-        values: Float[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Probability of each panel next, and of "stop" in the last column. (K, m, a + 1)
 
         Raises:
@@ -290,10 +285,7 @@ class DadiPolicies:
         return explored + (1 - self.exploration) * np.eye(self.panels + 1)[best]
 
     def weigh(
-        self,
-        values: Float[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
+        self, values: Values, acquired: Panels, available: Panels
     ) -> Float32[np.ndarray, "K m b"]:
         """Q of every allowed decision, −∞ for the others. (K, m, a + 1)
 
@@ -306,26 +298,20 @@ class DadiPolicies:
             raise DataError(_DIVERGED)
         return np.where(allowed, value, np.float32(-np.inf))
 
-    def predict(
-        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def predict(self, values: Values, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         belief = self.believe(values, acquired)
         if self._threshold is None:
             return belief
         return tilted_belief(belief, self._threshold[:, None])
 
-    def believe(
-        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def believe(self, values: Values, acquired: Panels) -> Belief:
         """Class probabilities by the classifier of each learner. (K, m, 2)"""
         untold = np.zeros(values.shape[:2], dtype=np.int64)  # only the adversary would read it
         told, _ = self._predictions(values, acquired, untold)
         return np.stack([1.0 - told, told], axis=2).astype(np.float64)
 
-    def state_values(
-        self, values: Float[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float32[np.ndarray, "K m b"]:
+    def state_values(self, values: Values, acquired: Panels) -> Float32[np.ndarray, "K m b"]:
         """Q of every decision of each learner in its states; "stop" last. (K, m, a + 1)"""
         units, row, sets = self._states(values, acquired)
         parts = [

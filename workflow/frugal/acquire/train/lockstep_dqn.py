@@ -17,6 +17,7 @@ from torch import Tensor
 
 from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.config.learners import DqnSettings
+from frugal.core.episodes import Panels
 from frugal.core.world import World, packed_sets, unpacked_sets
 from frugal.learn.lockstep import (
     LIBRARY,
@@ -48,10 +49,10 @@ class Transitions:
     """
 
     row: Int[np.ndarray, "K m"]
-    acquired: Bool[np.ndarray, "K m a"]
+    acquired: Panels
     action: Int[np.ndarray, "K m"]
     reward: Float32[np.ndarray, "K m"]
-    next_acquired: Bool[np.ndarray, "K m a"]
+    next_acquired: Panels
     done: Bool[np.ndarray, "K m"]
 
     def next_mask(self, task: World) -> Bool[np.ndarray, "K m actions"]:

@@ -22,7 +22,7 @@ from frugal.acquire.reading import (
     tilted_belief,
 )
 from frugal.config.learners import ClassifierSettings
-from frugal.core.episodes import Traits
+from frugal.core.episodes import Belief, Law, Panels, Readings, Traits
 from frugal.core.world import StateEncoder, World
 from frugal.learn.imputer_kinds import Imputer
 from frugal.learn.lockstep import (
@@ -321,19 +321,12 @@ class SelectionPolicies(CompletesRows):
         """K."""
         return len(self.length)
 
-    def decide(
-        self,
-        reading: Float32[np.ndarray, "K m d"],
-        acquired: Bool[np.ndarray, "K m a"],
-        available: Bool[np.ndarray, "K m a"],
-    ) -> Float[np.ndarray, "K m a+1"]:
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         del reading
         return self._next(acquired, available)
 
-    def conclude(
-        self, reading: Float32[np.ndarray, "K m d"], acquired: Bool[np.ndarray, "K m a"]
-    ) -> Float[np.ndarray, "K m 2"]:
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         flat = self.classifier.belief(reading.reshape(-1, reading.shape[2]))
         return tilted_belief(flat.reshape(*acquired.shape[:2], 2), self.threshold[:, None])

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.config.learners import BoostingSettings, MaskedNetworkSettings
+from frugal.core.episodes import RowPanels, RowValues
 from frugal.core.stored import LARGEST, Array, Stored, part_of, under
 from frugal.core.world import World
 from frugal.learn.cross_fitted_trees import (
@@ -265,9 +266,7 @@ def _above(
     return (loss[b] - loss[a]) * (price[c] - price[a]) >= slope
 
 
-def with_bits(
-    values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-) -> Float[np.ndarray, "m w"]:
+def with_bits(values: RowValues, acquired: RowPanels) -> Float[np.ndarray, "m w"]:
     """Values, then 1 for each panel that was bought, NaN for each other. (m, d + a)"""
     bits = np.full(acquired.shape, np.nan)
     bits[acquired] = 1.0
@@ -301,18 +300,14 @@ class MaskedBeliefs:
         units = np.arange(len(self.rows.world))[:first]
         return self.at(units, self.rows.world.available[units] & self.rows.bits(panels))
 
-    def at(
-        self, unit: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
-    ) -> Float[np.ndarray, " m"]:
+    def at(self, unit: Int[np.ndarray, " m"], acquired: RowPanels) -> Float[np.ndarray, " m"]:
         """Probability of illness at some states, by trees that did not see the unit. (m,)"""
         seen = with_bits(self.rows.world.visible(unit, acquired), acquired)
         trees = replace(self.trees, fold=self.trees.fold[:, unit])
         return np.round(1 / (1 + np.exp(-trees.log_odds(seen))), DIGITS)
 
 
-def masked_copies(
-    rows: FoldedRows, copies: int
-) -> tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]]:
+def masked_copies(rows: FoldedRows, copies: int) -> tuple[Int[np.ndarray, " m"], RowPanels]:
     """Several copies of each row that is learnt from: its number, and the panels that it shows.
 
     How many panels a copy shows is drawn first, then which.
@@ -330,7 +325,7 @@ def fit_masked(
     rows: TreeRows,
     *,
     copies: int,
-    visited: tuple[Int[np.ndarray, " m"], Bool[np.ndarray, "m a"]] | None = None,
+    visited: tuple[Int[np.ndarray, " m"], RowPanels] | None = None,
 ) -> MaskedBeliefs:
     """Fit the model to several copies of each row, in each of which other panels are hidden.
 
@@ -353,9 +348,7 @@ def fit_masked(
     return MaskedBeliefs(rows, replace(trees, fold=rows.fold))
 
 
-def told(
-    ensemble: TreeEnsemble, values: Float[np.ndarray, "m d"], acquired: Bool[np.ndarray, "m a"]
-) -> Float[np.ndarray, " m"]:
+def told(ensemble: TreeEnsemble, values: RowValues, acquired: RowPanels) -> Float[np.ndarray, " m"]:
     """Probability of illness of new states, by all trees. (m,)"""
     seen = with_bits(values, acquired)
     return predict_proba(ensemble, seen, np.ones_like(seen, dtype=bool))[:, 1]
