@@ -108,7 +108,7 @@ def of_gdfs(settings: dict[str, Any], share: float) -> tuple[Callable, Callable]
     def alone() -> None:
         start = training()
         for k, one in enumerate(fold):
-            pair = modules(start.predictor, k), modules(start.selector, k)
+            pair = modules(start.predictor, k), modules(start.chooser, k)
             plain.train_gdfs(units, *pair, penalty[k], one, how, rngs())
 
     return lambda: training().run(), alone

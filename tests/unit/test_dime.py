@@ -36,7 +36,7 @@ def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
     rngs = np.random.default_rng(0).spawn(3)
     training = DimeTraining(units, believers.parameters(1), [0, 1], how, rngs)
     training.run()
-    learnt = believers.beside("values", training.predictor, training.values)
+    learnt = believers.beside("values", training.predictor, training.chooser)
     acquired, values = networks.states()
     read = learnt.believer.reads.read(values).astype(np.float32)
     told = learnt.margins(0, read, acquired, np.ones_like(acquired)) * np.array(cases.CELL_PRICE)
@@ -51,14 +51,14 @@ def test_gradients_written_out_are_those_of_autograd():
         units = networks.random_units()
         training = training_of(units)
         episodes = training.episodes
-        training.values.flat.mul_(3)
+        training.chooser.flat.mul_(3)
         alone = [training_of(units).episodes for _ in range(2)]
         for k, one in enumerate(alone):
             one.row, one.acquired = episodes.row[[k]].clone(), episodes.acquired[[k]].clone()
         explores, order = torch.rand(2, 20) < 0.5, torch.rand(2, 20, 4)
         training.step(explores, order)
         for k in range(2):
-            own_of = (training.values, training.predictor)
+            own_of = (training.chooser, training.predictor)
             modules = [plain.module_of(one.views, k) for one in own_of]
             losses = plain.dime_losses(
                 modules[0], modules[1], units, alone[k], explores[[k]], order[[k]]

@@ -39,7 +39,7 @@ def test_it_picks_the_most_informative_panel_less_its_price_in_every_state():
     rngs = np.random.default_rng(0).spawn(3)
     training = GdfsTraining(units, believers.parameters(1), [NATS_PER_PRICE] * 2, [0, 1], how, rngs)
     training.run()
-    learnt = believers.beside("logits", training.predictor, training.selector)
+    learnt = believers.beside("logits", training.predictor, training.chooser)
     acquired, values = networks.states()
     read = learnt.believer.reads.read(values).astype(np.float32)
     margin = learnt.margins(0, read, acquired, np.ones_like(acquired))
@@ -59,11 +59,11 @@ def test_gradients_written_out_are_those_of_autograd():
     with double_precision():
         training = training_of(networks.random_units())
         units, episodes = training.episodes.units, training.episodes
-        training.selector.flat.mul_(3)  # the last layer is nearly 0 at first
+        training.chooser.flat.mul_(3)  # the last layer is nearly 0 at first
         gumbel = torch.randn(3, 20, 5)
         noisy = training.write_gradient(episodes.look(), gumbel, 0.4)
         for k, (penalty, fold) in enumerate(zip(PENALTY, FOLDS, strict=True)):
-            own_of = (training.selector, training.predictor)
+            own_of = (training.chooser, training.predictor)
             modules = [plain.module_of(one.views, k) for one in own_of]
             alone = training_of(units, [0.0] * 2, [0, 1]).episodes
             alone.row, alone.acquired = episodes.row[[k]], episodes.acquired[[k]]
@@ -85,12 +85,12 @@ def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
         units = networks.random_units()
         together = training_of(units)
         first = [[plain.module_of(one.views, k) for k in range(3)]
-                 for one in (together.predictor, together.selector)]  # fmt: skip
+                 for one in (together.predictor, together.chooser)]  # fmt: skip
         together.run()
         for k, (penalty, fold) in enumerate(zip(PENALTY, FOLDS, strict=True)):
             rngs = np.random.default_rng(2).spawn(3)
             plain.train_gdfs(units, first[0][k], first[1][k], penalty, fold, HOW, rngs)
-            for modules, own in zip(first, (together.predictor, together.selector), strict=True):
+            for modules, own in zip(first, (together.predictor, together.chooser), strict=True):
                 for name, value in plain.parameters_of(modules[k]).items():
                     torch.testing.assert_close(own.views[name][k], value, rtol=1e-6, atol=1e-7)
 

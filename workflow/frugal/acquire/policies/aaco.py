@@ -13,14 +13,14 @@ averaged over neighbours that have all of u.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.reading import ThresholdRules, panel_or_stop
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, Payoff, best_within, fit_for_cost
@@ -436,11 +436,6 @@ def _trees(
     return FoldedTrees(split_ensemble(ensemble, counts), fold)
 
 
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("aaco", learn, ground, settings)
-
-
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
@@ -492,7 +487,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> AacoPol
 AACO = AgentKind(
     name="aaco",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "aaco", learn),
     front=learn,
     settings={
         "boosting": (

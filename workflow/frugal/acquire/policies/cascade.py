@@ -6,6 +6,7 @@ records for the table's own costs, and in `diagnosis` for a score within budgets
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, logistic, two
 from frugal.acquire.reading import ThresholdRules, panel_or_stop
 from frugal.acquire.train.cascade import Cascade, fit_cascades
@@ -319,11 +320,6 @@ def stored_ensembles(arrays: Mapping[str, np.ndarray], layout: Layout) -> tuple[
     return tuple(found)
 
 
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("cascade", learn, ground, settings)
-
-
 def learn(
     rows: TreeRows,
     objective: Objective,
@@ -385,7 +381,7 @@ def log_odds_node(state: State, policy: Any, k: int) -> GraphNode:
 CASCADE = AgentKind(
     name="cascade",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "cascade", learn),
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {"repeats": 3}),

@@ -4,11 +4,12 @@ Learns on blocked records for the table's own costs, and in `diagnosis` for a sc
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.policies.panel_networks import (
     Believers,
     ChooserWalk,
@@ -23,11 +24,6 @@ from frugal.acquire.train.tree_sets import FoldedRows
 from frugal.core.layout import Layout
 
 ALL = 0.0  # nats per price above which all is bought
-
-
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("dime", learn, ground, settings)
 
 
 def learn(
@@ -50,7 +46,7 @@ def learn(
         how, rows.rng.spawn(folds + 1),
     )  # fmt: skip
     training.run()
-    networks = believers.beside("values", training.predictor, training.values)
+    networks = believers.beside("values", training.predictor, training.chooser)
     ways, tried = walks(rows, networks, floor=ALL), settings["levels"]
     rules = fit_rules(
         rows, ways, lambda way: levels(way, tried), objective, believers.whole(), budgets
@@ -76,7 +72,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Network
 DIME = AgentKind(
     name="dime",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "dime", learn),
     front=learn,
     settings={
         "folds": ("Two", "of cross-fitting", 3),

@@ -5,11 +5,12 @@ Learns on blocked records for the table's own costs, and in `diagnosis` for a sc
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.policies.panel_networks import (
     Believers,
     NetworkPolicies,
@@ -24,11 +25,6 @@ from frugal.core.layout import Layout
 
 SHARES = (0.02, 3.0)  # penalties at which all panels cost so many entropies of the label
 LEASTS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # above the logit of "stop"; 0 as in training
-
-
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("gdfs", learn, ground, settings)
 
 
 def learn(
@@ -53,7 +49,7 @@ def learn(
         rows.rng.spawn(folds + 1),
     )  # fmt: skip
     training.run()
-    networks = believers.beside("logits", training.predictor, training.selector)
+    networks = believers.beside("logits", training.predictor, training.chooser)
     ways = walks(rows, networks, floor=min(LEASTS))
     rules = fit_rules(rows, ways, lambda way: LEASTS, objective, believers.whole(), budgets)
     steps = settings["updates"] * settings["batch"]
@@ -77,7 +73,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Network
 GDFS = AgentKind(
     name="gdfs",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "gdfs", learn),
     front=learn,
     settings={
         "folds": ("Two", "of cross-fitting", 3),

@@ -8,14 +8,14 @@ or the best that single steps reach. Learns on blocked records for the table's o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.policies.cascade import TREES, stored_ensembles, told_by_models
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.train.payoff import Objective, Payoff, fit_for_cost
@@ -495,11 +495,6 @@ def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, told: int) -> T
     return ensemble
 
 
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("lattice", learn, ground, settings)
-
-
 def learn(
     rows: TreeRows,
     objective: Objective,
@@ -551,7 +546,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Lattice
 LATTICE = AgentKind(
     name="lattice",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "lattice", learn),
     front=learn,
     settings={
         "boosting": (

@@ -10,6 +10,7 @@ learnt from, by trees that did not see them; no dropout tells how certain they a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.acquisition import BatchedAcquisition, Reward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, q_values, two
 from frugal.acquire.policies.dqn import QPolicy
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
@@ -266,11 +267,6 @@ class OpportunisticPolicies(ThresholdRules):
         )  # fmt: skip
 
 
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("opportunistic", learn, ground, settings)
-
-
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
@@ -342,7 +338,7 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
 OPPORTUNISTIC = AgentKind(
     name="opportunistic",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "opportunistic", learn),
     front=learn,
     settings={
         "boosting": (

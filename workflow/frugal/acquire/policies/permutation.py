@@ -7,12 +7,13 @@ records for the table's own costs, and in `diagnosis` for a score within budgets
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.policies.cascade import CascadePolicies, graph_of_windows, learned_cascades
 from frugal.acquire.train.cascade import Cascade, Sets, Walk, within_budgets
 from frugal.acquire.train.payoff import Objective, fit_for_cost
@@ -96,11 +97,6 @@ def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
     return rise
 
 
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("permutation", learn, ground, settings)
-
-
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
@@ -118,7 +114,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Cascade
 PERMUTATION = AgentKind(
     name="permutation",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "permutation", learn),
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),

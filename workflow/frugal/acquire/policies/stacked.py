@@ -5,20 +5,16 @@ on blocked records for the table's own costs, and in `diagnosis` for a score wit
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from frugal.acquire.kinds import KINDS, AgentKind, Ground, Learned, Saved, trained
+from frugal.acquire.kinds import KINDS, AgentKind, Learned, Saved, trained
 from frugal.acquire.train.payoff import Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import TreeRows, fit_network
 from frugal.core.episodes import Policy
 from frugal.core.layout import Layout
-
-
-def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """Learn on the records, blocked; see `fit_for_cost`."""
-    return fit_for_cost("stacked", learn, ground, settings)
 
 
 def learn(
@@ -40,7 +36,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Policy:
 STACKED = AgentKind(
     name="stacked",
     build=build,
-    fit=fit,
+    fit=partial(fit_for_cost, "stacked", learn),
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),

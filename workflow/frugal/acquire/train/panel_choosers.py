@@ -227,37 +227,90 @@ def in_one_thread() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class DimeSettings:
-    """How value networks learn.
+class ChooserSettings:
+    """How choosers and their predictors learn.
 
     Attributes:
         updates: steps of Adam.
         batch: episodes of each network side by side.
         learning_rate: at first; it falls to 0.
-        exploration: probability of any open panel, at first and at last; it falls linearly.
+        ends: what makes choices random, at first and at last.
         weight_decay: penalty of the predictor's squared weights.
     """
 
     updates: int
     batch: int
     learning_rate: float
-    exploration: tuple[float, ...]
+    ends: tuple[float, ...]
     weight_decay: float
+
+
+class ChooserTraining:
+    """K predictors and choosers.
+
+    Attributes:
+        predictor: layers of f. (K, in, out)
+        chooser: layers, with an output for each choice. (K, in, out)
+        episodes: of the moment.
+    """
+
+    choices = 0  # beside the panels
+
+    def __init__(
+        self,
+        units: Units,
+        predictor: FlatParameters,
+        folds: Sequence[int],
+        settings: ChooserSettings,
+        rngs: Sequence[np.random.Generator],
+    ) -> None:
+        """Before the first step.
+
+        Args:
+            units: to learn from.
+            predictor: fitted to random panels; changed in place.
+            folds: of each network; it learns from the units of `units.groups` there. (K)
+            settings: how.
+            rngs: one of each fold, and one for the first weights.
+        """
+        sizes = [weight.shape[2] for weight in layer_list(predictor)[0][:-1]]
+        sizes = [units.read.shape[1], *sizes, len(units.cost) + self.choices]
+        self.predictor, self._how = predictor, settings
+        self.chooser = first_chooser(len(folds), sizes, rngs[-1])
+        self.episodes = LockstepEpisodes(units, folds, settings.batch, rngs)
+        self._adam = [
+            Adam(one, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
+            for one in (predictor, self.chooser)
+        ]
+
+    @in_one_thread()
+    def run(self) -> None:
+        """All steps."""
+        for step in range(self._how.updates):
+            self.advance(step)
+            self.predictor.gradient.add_(self.predictor.flat, alpha=self._how.weight_decay)
+            for adam in self._adam:
+                adam.learning_rate = self._how.learning_rate * falling(step, self._how.updates)
+                adam.step()
+
+    def advance(self, step: int) -> None:
+        """Fill both gradients, and choose in each episode."""
+        raise NotImplementedError
+
+
+class DimeSettings(ChooserSettings):
+    """Probability of any open panel as `ends`; it falls linearly."""
 
     def epsilon(self, step: int) -> float:
         """Probability of any open panel."""
-        first, last = self.exploration
+        first, last = self.ends
         return first + (last - first) * step / max(self.updates - 1, 1)
 
 
-class DimeTraining:
-    """F predictors and value networks.
+class DimeTraining(ChooserTraining):
+    """Choosers are value networks: outputs are log-odds of shares of the entropy."""
 
-    Attributes:
-        predictor: layers of f. (F, in, out)
-        values: layers; the outputs are log-odds of shares of the entropy. (F, in, out)
-        episodes: of the moment.
-    """
+    _how: DimeSettings
 
     def __init__(
         self,
@@ -267,39 +320,16 @@ class DimeTraining:
         settings: DimeSettings,
         rngs: Sequence[np.random.Generator],
     ) -> None:
-        """Before the first step.
-
-        Args:
-            units: to learn from.
-            predictor: fitted to random panels; changed in place.
-            folds: of each network; it learns from the units of `units.groups` there. (F)
-            settings: how.
-            rngs: one of each fold, and one for the first weights.
-        """
-        sizes = [weight.shape[2] for weight in layer_list(predictor)[0][:-1]]
-        sizes = [units.read.shape[1], *sizes, len(units.cost)]
-        self.predictor, self._how = predictor, settings
-        self.values = first_chooser(len(folds), sizes, rngs[-1])
-        self.values.views[f"{len(sizes) - 2}.bias"].fill_(FIRST_SHARE)
-        self.episodes = LockstepEpisodes(units, folds, settings.batch, rngs)
-        rate = units.label.mean()
-        self._scale = float(entropy_of(torch.logit(rate)))
+        """See `ChooserTraining`."""
+        super().__init__(units, predictor, folds, settings, rngs)
+        layer_list(self.chooser)[1][-1].fill_(FIRST_SHARE)
+        self._scale = float(entropy_of(torch.logit(units.label.mean())))
         self._price = torch.where(units.cost > 0, units.cost, torch.ones(()))
-        self._adam = [
-            Adam(one, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
-            for one in (predictor, self.values)
-        ]
 
-    @in_one_thread()
-    def run(self) -> None:
-        """All steps."""
-        for step in range(self._how.updates):
-            drawn = self.episodes.uniforms(len(self._price) + 1)
-            self.step(drawn[..., 0] < self._how.epsilon(step), drawn[..., 1:])
-            self.predictor.gradient.add_(self.predictor.flat, alpha=self._how.weight_decay)
-            for adam in self._adam:
-                adam.learning_rate = self._how.learning_rate * falling(step, self._how.updates)
-                adam.step()
+    def advance(self, step: int) -> None:
+        """Along the panel of the largest value, or any."""
+        drawn = self.episodes.uniforms(len(self._price) + 1)
+        self.step(drawn[..., 0] < self._how.epsilon(step), drawn[..., 1:])
 
     def step(self, explores: Bool[Tensor, "K E"], order: Float[Tensor, "K E a"]) -> None:
         """Fill both gradients, and take a panel in each episode or begin it anew."""
@@ -310,7 +340,7 @@ class DimeTraining:
         entering, before, odds = forward(*believes, shown, "relu")
         slope = (torch.sigmoid(odds) - label) / label.shape[1]
         backward(believes[0], entering, before, slope, "relu", slope_list(self.predictor))
-        *valued, share = forward(*layer_list(self.values), shown, "relu")
+        *valued, share = forward(*layer_list(self.chooser), shown, "relu")
         bound = entropy_of(odds)
         value = bound * torch.sigmoid(share)
         liked = torch.where(explores[..., None], order, value / self._price)
@@ -321,8 +351,8 @@ class DimeTraining:
         saved = _loss(odds, label) - _loss(after, label)
         slope = self._slope(value, bound, saved, panel) * goes[..., None]
         entering, before = valued
-        weights, _ = layer_list(self.values)
-        backward(weights, entering, before, slope, "relu", slope_list(self.values))
+        weights, _ = layer_list(self.chooser)
+        backward(weights, entering, before, slope, "relu", slope_list(self.chooser))
         episodes.restart(~goes)
 
     def _slope(
@@ -351,38 +381,20 @@ def _loss(odds: Tensor, label: Tensor) -> Tensor:
     return softplus(odds) - label * odds
 
 
-@dataclass(frozen=True)
-class GdfsSettings:
-    """How selectors learn.
-
-    Attributes:
-        updates: steps of Adam.
-        batch: episodes of each network side by side.
-        learning_rate: at first; it falls to 0.
-        temperatures: of the relaxation, at first and at last.
-        weight_decay: penalty of the predictor's squared weights.
-    """
-
-    updates: int
-    batch: int
-    learning_rate: float
-    temperatures: tuple[float, ...]
-    weight_decay: float
+class GdfsSettings(ChooserSettings):
+    """Temperatures of the relaxation as `ends`."""
 
     def temperature(self, step: int) -> float:
         """It falls by a constant factor."""
-        first, last = self.temperatures
+        first, last = self.ends
         return first * (last / first) ** (step / max(self.updates - 1, 1))
 
 
-class GdfsTraining:
-    """K predictors and selectors.
+class GdfsTraining(ChooserTraining):
+    """Choosers are selectors: outputs are logits of panels, then of "stop"."""
 
-    Attributes:
-        predictor: layers of f. (K, in, out)
-        selector: layers; the outputs are logits of panels, then of "stop". (K, in, out)
-        episodes: of the moment.
-    """
+    choices = 1
+    _how: GdfsSettings
 
     def __init__(
         self,
@@ -393,43 +405,19 @@ class GdfsTraining:
         settings: GdfsSettings,
         rngs: Sequence[np.random.Generator],
     ) -> None:
-        """Before the first step.
-
-        Args:
-            units: to learn from.
-            predictor: fitted to random panels; changed in place.
-            penalty: w of each network, nats per unit of price. (K)
-            folds: of each network; it learns from the units of `units.groups` there. (K)
-            settings: how.
-            rngs: one of each fold, and one for the first weights.
-        """
-        sizes = [weight.shape[2] for weight in layer_list(predictor)[0][:-1]]
-        sizes = [units.read.shape[1], *sizes, len(units.cost) + 1]
-        self.predictor, self._how = predictor, settings
-        self.selector = first_chooser(len(penalty), sizes, rngs[-1])
-        self.episodes = LockstepEpisodes(units, folds, settings.batch, rngs)
+        """See `ChooserTraining`; the penalty is w of each network, nats per unit of price. (K)"""
+        super().__init__(units, predictor, folds, settings, rngs)
         self._price = torch.tensor(penalty, dtype=torch.float32)[:, None] * units.cost
-        self._adam = [
-            Adam(one, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
-            for one in (predictor, self.selector)
-        ]
 
-    @in_one_thread()
-    def run(self) -> None:
-        """All steps."""
+    def advance(self, step: int) -> None:
+        """Along the largest logit with noise."""
         stop = self._price.shape[1]
-        for step in range(self._how.updates):
-            uniform = self.episodes.uniforms(stop + 1)
-            gumbel = -torch.log(SMALLEST - torch.log(uniform + SMALLEST))
-            temperature = self._how.temperature(step)
-            noisy = self.write_gradient(self.episodes.look(), gumbel, temperature)
-            self.predictor.gradient.add_(self.predictor.flat, alpha=self._how.weight_decay)
-            for adam in self._adam:
-                adam.learning_rate = self._how.learning_rate * falling(step, self._how.updates)
-                adam.step()
-            choice = noisy.argmax(dim=2)
-            self.episodes.buy(choice, choice != stop)
-            self.episodes.restart(choice == stop)
+        uniform = self.episodes.uniforms(stop + 1)
+        gumbel = -torch.log(SMALLEST - torch.log(uniform + SMALLEST))
+        noisy = self.write_gradient(self.episodes.look(), gumbel, self._how.temperature(step))
+        choice = noisy.argmax(dim=2)
+        self.episodes.buy(choice, choice != stop)
+        self.episodes.restart(choice == stop)
 
     def write_gradient(
         self, seen: ShownStates, gumbel: Float[Tensor, "K E c"], temperature: float
@@ -438,7 +426,7 @@ class GdfsTraining:
         units = self.episodes.units
         label = units.label[self.episodes.row]
         shown, fresh = seen.shown(), seen.fresh()
-        chooses, believes = layer_list(self.selector), layer_list(self.predictor)
+        chooses, believes = layer_list(self.chooser), layer_list(self.predictor)
         *chose, logits = forward(*chooses, shown, "relu")
         stop = torch.ones_like(seen.open[..., :1])
         noisy = torch.where(torch.cat([seen.open, stop], dim=2), logits + gumbel, NEVER)
@@ -454,5 +442,5 @@ class GdfsTraining:
         mean = (soft * by_soft).sum(dim=2, keepdim=True)
         by_logit = soft * (by_soft - mean) / temperature
         entering, before = chose
-        backward(chooses[0], entering, before, by_logit, "relu", slope_list(self.selector))
+        backward(chooses[0], entering, before, by_logit, "relu", slope_list(self.chooser))
         return noisy
