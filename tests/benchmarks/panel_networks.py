@@ -132,7 +132,7 @@ def of_dime(settings: dict[str, Any], share: float) -> tuple[Callable, Callable]
     def alone() -> None:
         start = training()
         for k in fold:
-            pair = modules(start.predictor, k), modules(start.values, k)
+            pair = modules(start.predictor, k), modules(start.chooser, k)
             plain.train_dime(units, *pair, k, how, rngs())
 
     return lambda: training().run(), alone

@@ -78,12 +78,12 @@ def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
         units = networks.random_units()
         together = training_of(units)
         first = [[plain.module_of(one.views, k) for k in range(2)]
-                 for one in (together.predictor, together.values)]  # fmt: skip
+                 for one in (together.predictor, together.chooser)]  # fmt: skip
         together.run()
         for k in range(2):
             rngs = np.random.default_rng(2).spawn(3)
             plain.train_dime(units, first[0][k], first[1][k], k, HOW, rngs)
-            for modules, own in zip(first, (together.predictor, together.values), strict=True):
+            for modules, own in zip(first, (together.predictor, together.chooser), strict=True):
                 for name, value in plain.parameters_of(modules[k]).items():
                     torch.testing.assert_close(own.views[name][k], value, rtol=1e-6, atol=1e-7)
 
