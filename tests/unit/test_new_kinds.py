@@ -43,7 +43,7 @@ FOLDER, KIND = "frugal.acquire.policies", "newcomer"
 FILE = '''
 """The kind `newcomer`: a cascade by another name."""
 from frugal.acquire.kinds import AgentKind
-from frugal.acquire.policies.cascade import build, learn
+from frugal.acquire.policies.cascade import build, graph_of_windows, learn
 from frugal.acquire.train.payoff import fit_for_cost
 
 
@@ -67,7 +67,7 @@ NEWCOMER = AgentKind(
     two_classes=True,
     acts_on_beliefs=True,
     steps=(("gates", "sets"), ("boosting.trees",)),
-    graph="belief_windows",
+    graph=graph_of_windows,
     looks={"newcomer": (65, "the newcomer", "sky", "8")},
 )
 '''

@@ -252,7 +252,7 @@ class _Advises:
         if place.suffix != ".onnx" or place.exists():
             raise DataError(f"path is {str(place)!r}; allowed is a new name that ends in .onnx")
         with extras_named("to_onnx"):
-            from frugal.acquire.onnx_export import export_policy
+            from frugal.acquire.bundles import export_policy
 
             content = export_policy(self._read)
         place.write_bytes(content)
