@@ -65,9 +65,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def short(value: float, digits: int = 2) -> str:
-    """A share without its leading zero."""
-    text = f"{value:.{digits}f}".replace("-", "−")
-    return text.replace("0.", ".", 1) if text.lstrip("−").startswith("0.") else text
+    """A share."""
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def afape_verdict(run: Run) -> str:
