@@ -172,7 +172,7 @@ class Evaluation(Block):
 
 
 class AfapeFigures(Block):
-    """What is drawn."""
+    """Contents of the figures."""
 
     frequency_agent: str = setting("dqn", "agent whose acquisition frequencies are drawn")
     convergence_agents: Annotated[list[str], Len(1)] = setting(["random_10", "random_90"], "Fig. 5")

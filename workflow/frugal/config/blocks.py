@@ -1,4 +1,4 @@
-"""What every block of a config is: typed keys with ranges, defaults and meanings, each once.
+"""Base of all blocks of a config: typed keys with ranges, defaults and meanings, each once.
 
 A block is a pydantic model. Its JSON Schema, its reference page and the sentence of a refusal are
 derived from it. Read by the Snakefile, so it imports nothing heavy. Knows no key.

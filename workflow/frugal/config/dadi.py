@@ -69,7 +69,7 @@ class DadiAudit(Block):
 
 
 class BaselineOptions(Block):
-    """What baselines share."""
+    """Settings shared by baselines."""
 
     ridge: Positive = setting(0.0001, "of logistic regressions")
     selection_rows: Count = setting(

@@ -1,4 +1,4 @@
-"""What the YAML of a data set may hold, and how its keys must fit together.
+"""Keys of the YAML of a data set, and how they must fit together.
 
 Reads no file; what needs the records themselves is checked where they are read.
 """
@@ -427,7 +427,7 @@ class LabelClass(Group):
 
 
 class Label(Block):
-    """What is predicted."""
+    """The label to predict."""
 
     column: str = required("in the raw file, or of the label that the rule makes")
     rule: Maybe[Annotated[LabelRule, KIND]] = maybe(
@@ -634,7 +634,7 @@ class Dataset(Block):
 
 
 def _not_apart(classes: Sequence[Group], at: str) -> Iterator[str]:
-    """Classes must be told apart either all by values or all by ranges that do not overlap."""
+    """Classes must be defined either all by values or all by ranges that do not overlap."""
     yield from _repeated((c.name for c in classes), at, "class name")
     yield from _repeated((str(v) for c in classes for v in c.values or ()), at, "raw value")
     ranged = [c for c in classes if c.low is not None or c.below is not None]

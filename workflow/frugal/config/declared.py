@@ -1,4 +1,4 @@
-"""What kinds of agents declare, read without importing one of them.
+"""Declarations of kinds of agents, read without importing any.
 
 Every list of kinds is one of the folder `acquire.policies` by what the declarations have, see
 `kinds.AgentKind`: no other file names a kind. Read by the Snakefile, so it imports nothing heavy.
@@ -39,7 +39,7 @@ def is_filed(kind: str) -> bool:
 
 
 def placed(package: str, of: str) -> dict[str, Declared]:
-    """What a folder or a module declares, in the order in which tables and figures list it."""
+    """Declarations of a folder or a module, in the order in which tables and figures list it."""
     found = declared(package, of)
     order = sorted(found, key=lambda name: (found[name].says.get("place", 0), name))
     return {name: found[name] for name in order}

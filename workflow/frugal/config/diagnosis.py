@@ -73,7 +73,7 @@ class ImputerComparison(Block):
 
 
 class DiagnosisFigures(Block):
-    """What is drawn."""
+    """Contents of the figures."""
 
     dataset: str = setting("clinical_simulator")
     method: str = setting("sm_ddpo_end2end")
@@ -190,7 +190,7 @@ class Diagnosis(Block):
         yield from self._shown("choose", self.choose, [EVERY])
 
     def _shown(self, key: str, shown: Any, also: list[str]) -> Iterator[str]:
-        """What is drawn or chosen is among what is trained."""
+        """Check that everything drawn or chosen is trained."""
         scenarios = {entry.dataset: entry for entry in self.scenarios}
         yield from not_among(shown.dataset, scenarios, f"{key}.dataset", "the scenarios' data sets")
         entry = scenarios[shown.dataset]

@@ -54,7 +54,7 @@ class BoostingSettings(Block):
 
 
 class Gains(Block):
-    """Trees that tell what a panel gains, on either half of the rows."""
+    """Trees that predict the gain of a panel, on either half of the rows."""
 
     trees: Count = setting(20)
     leaves: Two = setting(8)

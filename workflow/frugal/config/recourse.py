@@ -98,7 +98,7 @@ class Augmentation(Block):
 
 
 class RecourseFigures(Block):
-    """What is drawn."""
+    """Contents of the figures."""
 
     dataset: str = setting("simulated")
     variant: str = setting("dim_20")
@@ -244,7 +244,7 @@ def _misnamed(name: str, kind: str) -> Iterator[str]:
 
 
 class LabelSettings(Block):
-    """What decides the labels of units, where that step is run by hand."""
+    """Settings that decide the labels of units, where that step is run by hand."""
 
     source: Source
     most_actions: Count

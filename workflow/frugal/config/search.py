@@ -1,4 +1,4 @@
-"""What the YAML of a data set of the treatment search may hold, and that of one's own records."""
+"""Keys of the YAML of a data set of the treatment search, and of that of a user's records."""
 
 from collections.abc import Iterator
 from itertools import pairwise

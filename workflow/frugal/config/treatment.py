@@ -60,7 +60,7 @@ class DrawnTree(Block):
 
 
 class TreatmentFigures(Block):
-    """What is drawn."""
+    """Contents of the figures."""
 
     delta: NonNegative = setting(0.0, "δ of the search curves; one of the sweep")
     trial_price: NonNegative = setting(0.35, "λ of the search curves; one of the sweep")

@@ -24,7 +24,7 @@ class Repaired:
 
     Attributes:
         chosen: the repaired answer; the given one where that works already. (n, a)
-        was_feasible: True where the given answer works as it stands. (n,)
+        was_feasible: True where the given answer works unchanged. (n,)
         coverable: False where nothing the unit may do is enough; `chosen` is empty there. (n,)
         added: actions that the repair put in. (n, a)
         removed: actions that it took out: not open to the unit, or idle after the repair. (n, a)
@@ -42,7 +42,7 @@ class Repaired:
 
     @property
     def extra_cost(self) -> Float[np.ndarray, " n"]:
-        """What the repaired answer costs more than the given one. (n,)"""
+        """Cost of the repaired answer minus that of the given one. (n,)"""
         return self.cost_after - self.cost_before
 
 
@@ -70,7 +70,7 @@ def repair_answers(
         chosen* = chosen ∪ argmin {Σᵢ cᵢ : xⱼ + Σ_{i ∈ chosen ∪ extra} dᵢⱼ ≥ tⱼ for all j}
 
     Actions that a unit may not take are removed first, and actions that are idle in the end last,
-    dearest first. Answers that work are left alone, even if they are dearer than need be.
+    most expensive first. Answers that work are left alone, even if more expensive than needed.
 
     Args:
         features: the units' states x. (n, d)
@@ -104,7 +104,7 @@ def repair_answers(
 def _shortfall(
     features: np.ndarray, chosen: Bool[np.ndarray, "n a"], instance: CoverInstance
 ) -> Int[np.ndarray, "n d"]:
-    """What each feature still lacks after the chosen actions. (n, d)"""
+    """Remaining need of each feature after the chosen actions. (n, d)"""
     return np.maximum(instance.deficit(features) - chosen.astype(np.int64) @ instance.gain, 0)
 
 
@@ -116,7 +116,7 @@ def _cheapest_extra(
     *,
     max_nodes: int,
 ) -> tuple[Bool[np.ndarray, "n a"], Bool[np.ndarray, " n"]]:
-    """Cheapest actions beside the kept ones, and whether the unit can be covered at all."""
+    """Cheapest actions in addition to the kept ones, and whether the unit can be covered at all."""
     reached = features.astype(np.int64) + kept.astype(np.int64) @ instance.gain
     remaining = instance
     if (instance.gain < instance.thresholds)[instance.gain > 0].any():
@@ -133,7 +133,7 @@ def _cheapest_extra(
 def _without_idle(
     features: np.ndarray, chosen: Bool[np.ndarray, "n a"], instance: CoverInstance
 ) -> Bool[np.ndarray, "n a"]:
-    """Sets that work, without the actions they do not need; the dearest are tried first."""
+    """Sets that work, without the actions they do not need; the most expensive are tried first."""
     kept = chosen.copy()
     works = (_shortfall(features, kept, instance) == 0).all(axis=1)
     for i in np.argsort(-instance.cost_units, kind="stable"):
@@ -153,7 +153,7 @@ ALL = "all"
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What became of each answer. Shapes: n units, m actions at most.
+    """Outcome of each answer. Shapes: n units, m actions at most.
 
     Attributes:
         correct: the answer is the unit's one cheapest set. (n,)

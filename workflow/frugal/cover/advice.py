@@ -88,7 +88,7 @@ def _without(kind: str, catalogue: Catalogue, some: UnitRules) -> tuple[Catalogu
 def _told(
     kind: str, u: int, found: Choices, place: int, catalogue: Catalogue, rules: UnitRules, unit: str
 ) -> str:
-    """What stands in the way, and what would be enough without it."""
+    """The obstacles, and what would be enough without them."""
     chosen = found.chosen[place, 0]
     names = _set(found, place, catalogue, unit)
     match kind:
@@ -197,7 +197,7 @@ def mending(advice: Advice, u: int, rank: int) -> str:
 
 
 def forbidding(advice: Advice, u: int) -> str:
-    """What the unit would pay more if an action of its cheapest set were closed to it."""
+    """Extra cost to the unit if an action of its cheapest set were excluded."""
     told = []
     for i in np.flatnonzero(~np.isnan(advice.without[u])):
         more = advice.without[u, i]

@@ -16,7 +16,7 @@ from frugal.cover.worlds import explanation_index
 
 @dataclass(frozen=True)
 class AugmentationCounts:
-    """What an augmentation made.
+    """Result of an augmentation.
 
     Attributes:
         candidates: distinct worse-off (state, group) pairs that are no training units.
@@ -56,8 +56,8 @@ def derive_units(
     """Worse-off copies of training units, more for rarer explanations.
 
     A copy loses each spare feature with probability ½. Its unique cheapest set is its source's:
-    whatever covers the copy covers the source, so nothing cheaper or equally cheap can exist for
-    it, and the source's set covers it.                                  [recourse, alg. 1]
+    every set that covers the copy covers the source, so nothing cheaper or equally cheap can exist
+    for it, and the source's set covers it.                                  [recourse, alg. 1]
 
     Differs from the paper: all 2^num copies are out of reach for 50 features and put most test
     units of 20 features into training. Here each unit gives at most `per_unit` copies, an

@@ -1,7 +1,7 @@
 """A recourse catalogue on a real table: bins of columns are capabilities, actions give them.
 
-Serves the recourse study. What a catalogue's YAML says, and which capabilities each raw record has.
-Costs in such a file are assumptions and stand beside the reason for them; knows no solver.
+Serves the recourse study. Reads a catalogue's YAML, and which capabilities each raw record has.
+Costs in such a file are assumptions and are listed with their reasons; knows no solver.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from frugal.data.parsing import RawTable, numeric_column, text_column
 
 @dataclass(frozen=True, eq=False)
 class CapabilityRules:
-    """What the YAML of a real catalogue says.
+    """Content of the YAML of a real catalogue.
 
     Attributes:
         dataset: name of the data set whose raw records it reads.

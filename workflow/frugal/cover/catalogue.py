@@ -1,6 +1,6 @@
 """A user's own recourse catalogue: actions × features with costs and thresholds, and their units.
 
-Serves the recourse study. Parses text and says in one sentence what is wrong with it, or why a unit
+Serves the recourse study. Parses text; errors state in one sentence what is wrong, or why a unit
 cannot be covered; knows no solver.
 """
 
@@ -29,11 +29,11 @@ Lists = tuple[tuple[int, ...], ...]  # of each action, others by number
 
 @dataclass(frozen=True)
 class ActionRules:
-    """What holds between actions, whoever takes them.
+    """Rules between actions, for all units.
 
     Attributes:
         requires: of each action all that it requires, with what these require.
-        excludes: of each action those that may not be taken beside it; said of both.
+        excludes: of each action those that may not be combined with it; symmetric.
     """
 
     requires: Lists
@@ -44,7 +44,7 @@ class ActionRules:
 
 
 def no_rules(actions: int) -> ActionRules:
-    """Every action stands for itself."""
+    """Every action is independent of the others."""
     return ActionRules(((),) * actions, ((),) * actions)
 
 
@@ -242,7 +242,7 @@ def units_of(
 def group_warnings(
     units: Sheet, group: Int[np.ndarray, " n"], catalogue: Catalogue, *, source: str, of_units: str
 ) -> list[str]:
-    """Groups that stand on one side only: allowed, but likely misspelt; a sentence each.
+    """Groups that occur on one side only: allowed, but likely misspelt; a sentence each.
 
     A unit's group that no action names is refused by `parse_units`, unless no action names any.
 

@@ -42,7 +42,7 @@ class UnitRules:
     at_most: Int[np.ndarray, " n"]
 
     def take(self, rows: Int[np.ndarray, " m"]) -> "UnitRules":
-        """The same rules restricted to units; a unit may stand there more than once."""
+        """The same rules restricted to units; a unit may occur more than once."""
         return UnitRules(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
@@ -139,18 +139,18 @@ class Choices:
     """Lean sets, cheapest first. Shapes: n units, k sets at most, a actions.
 
     A set is lean if no action can be left out: each is required, required by another, or needed by
-    a feature. Actions that cost nothing and stand under no rule are taken for granted: sets that
+    a feature. Actions that cost nothing and are under no rule are taken for granted: sets that
     differ in these alone are one set, which holds those of them that it needs. Of sets of equal
     cost, those of fewer actions come first, then those whose actions are cheaper, then those whose
-    actions stand further up in the catalogue.
+    actions are listed further up in the catalogue.
 
     Attributes:
         chosen: True where an action is in the set. (n, k, a)
         cost: of each set, unit of the catalogue; ∞ where there is no further set. (n, k)
-        optima: number of lean sets as cheap as the first; `MOST_TIES` stands for that many or more.
+        optima: number of lean sets as cheap as the first; `MOST_TIES` means that many or more.
             (n,)
         lower_bound: no set is cheaper than this. (n,)
-        complete: True where all sets that could stand among these were looked at. (n,)
+        complete: True where all sets that could be among these were examined. (n,)
     """
 
     chosen: Bool[np.ndarray, "n k a"]
@@ -187,8 +187,8 @@ def cheapest_choices(
         catalogue: actions, thresholds, and rules between actions.
         rules: of each unit.
         keep: sets at most, from 1.
-        max_nodes: branches after which sets of equal cost are no longer told apart; after twice as
-            many the search of a unit stops, and `lower_bound` says what any set costs at least.
+        max_nodes: branches after which sets of equal cost are no longer distinguished; after twice
+            as many the search of a unit stops, and `lower_bound` bounds the cost of any set.
 
     Raises:
         DataError: prices of a unit cannot be compared exactly.
@@ -283,7 +283,7 @@ def _joined(cheapest: Sets, several: Sets) -> Sets:
 def _granted(
     cost: Int[np.ndarray, " a"], catalogue: Catalogue, rules: UnitRules
 ) -> Bool[np.ndarray, "m a"]:
-    """Actions that a unit may have for nothing, whatever else it takes. (m, a)"""
+    """Actions that a unit may take at no cost with any others. (m, a)"""
     free = cost == 0
     if catalogue.rules:
         ruled = np.zeros(len(cost), dtype=bool)
@@ -330,7 +330,7 @@ def prices_of_forbidding(
     *,
     max_nodes: int,
 ) -> Float[np.ndarray, "n a"]:
-    """What each action of the cheapest set saves: how much dearer the unit's best is without it.
+    """What each action of the cheapest set saves: the extra cost of the unit's best set without it.
 
     NaN where the action is required or not in the set (then it is 0), ∞ where nothing else is
     enough, and −∞ where the search stopped before it was known. (n, a)

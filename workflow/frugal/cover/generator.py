@@ -1,4 +1,4 @@
-"""What a kind of generator is, and how one is fitted, stored and asked.
+"""Interface of a kind of generator, and how one is fitted, stored and applied.
 
 A generator answers each unit with a set of actions. What is fitted answers from its arrays, and so
 does what was read back: there is no second path. Knows no kind; a file of `cover.generators`
@@ -76,7 +76,7 @@ class Fitted:
 
     Attributes:
         kind: of the generator.
-        arrays: all that it answers from, beside the catalogue (see `answerer`).
+        arrays: all that it answers from, apart from the catalogue (see `answerer`).
         history: held-out accuracy after each epoch; empty where nothing is trained.
         instance: the catalogue.
     """
@@ -119,7 +119,7 @@ def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         instance: the catalogue that it was fitted on.
 
     Raises:
-        DataError: the arrays are no such generator for this catalogue; the sentence says where.
+        DataError: the arrays are no such generator for this catalogue; the message says which.
     """
     if kind not in KINDS:
         raise Stored("generator", arrays).refusal(

@@ -90,7 +90,7 @@ class CoverInstance:
 
     @cached_property
     def gain(self) -> Int[np.ndarray, "a d"]:
-        """What an action adds to a feature, as whole numbers. (a, d)"""
+        """Amount that an action adds to a feature, as whole numbers. (a, d)"""
         return self.provides.astype(np.int64)
 
     @cached_property

@@ -1,6 +1,6 @@
 """Cells of the recourse study's own tables: text of CSV or Parquet files, names, numbers, prices.
 
-Says in one sentence what is wrong with a cell and where. Knows neither actions nor units.
+Errors name a wrong cell and its place. Knows neither actions nor units.
 """
 
 import re
@@ -20,7 +20,7 @@ from frugal.data.opening import parquet_texts
 from frugal.data.packed import unpacked_bytes
 from frugal.data.records import lines_of, parse_text
 
-Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line in which each row stands
+Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line of each row
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
 _COMMENT = "#"
 _NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -64,7 +64,7 @@ def table_of(text: str, source: str) -> Sheet:
     """Cells as text and their lines; a line that begins with `#` is no row and no silent loss.
 
     Raises:
-        DataError: such a line stands below the column names, where it could be either.
+        DataError: such a line is below the column names, where it could be either.
     """
     rows = lines_of(text)
     header = next(

@@ -1,7 +1,7 @@
 """Simulated worlds of the recourse study: units, actions, costs, thresholds and groups.
 
 Also the parts of labelled data that the study compares: explanations by frequency, and the split.
-Knows no solver and no generator; a world says nothing about which actions are cheapest.
+Knows no solver and no generator; a world has no information on which actions are cheapest.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from frugal.cover.solvers.branch_and_bound import cheapest_covers
 
 @dataclass(frozen=True)
 class WorldDesign:
-    """What a world is drawn from.
+    """Parameters from which a world is drawn.
 
     Attributes:
         features: d, coordinates of a unit and of an action.

@@ -234,7 +234,7 @@ def _typed(
             typed[column.name][blank] = None
             empty[column.name] = blank
     for column in columns:
-        if column.name in empty:  # a panel with another value was requested for this, too
+        if column.name in empty:  # acquired, as its panel has another value
             asked = empty[column.name] & _opened(column.name, document, typed)
             typed[column.name][asked] = column.missing_level
     if document["missing_values"] != "partial":

@@ -14,7 +14,7 @@ from frugal.cover.learned.cover_scores import (
 
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
-    """What an action provides is given."""
+    """The effects of actions are given."""
     return fit_action_scores(settings, units, rng, units.instance.gain > 0)
 
 

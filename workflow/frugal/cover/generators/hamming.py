@@ -39,7 +39,7 @@ def commonest_of_nearest(
     Of equally common ones, that of the nearest unit wins.
 
     Args:
-        train: states of training units; groups may stand among the bits. (m, d)
+        train: states of training units; groups may be among the bits. (m, d)
         explanation: number of each training unit's explanation. (m,)
         test: states to be answered. (n, d)
         neighbours: k; the paper's are 5, 10 and 15 for 20, 50 and 100 features.

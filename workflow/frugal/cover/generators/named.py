@@ -31,7 +31,7 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
 
 
 def check(stored: StoredGenerator) -> None:
-    """What is seen to be covered, costs, and what was learned."""
+    """Observed covers, costs, and learned effects."""
     stored.require_scores(
         covered=Array("bool", ("k", stored.features)),
         cost=Array("float32", ("k",)),

@@ -25,7 +25,7 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
 
 
 def check(stored: StoredGenerator) -> None:
-    """A dense network with a block of features for each slot, and the names it may say."""
+    """A dense network with a block of features for each slot, and the names it may output."""
     size = stored.require_dense("outputs", {"names": stored.names})
     if size["outputs"] % stored.features:
         raise stored.stored.refusal(

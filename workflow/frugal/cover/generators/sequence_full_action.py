@@ -41,7 +41,7 @@ class EncoderDecoder(nn.Module):
 
     Args:
         inputs: width of a unit's inputs.
-        effects: of the actions that may be said; a last row of zeros is appended, for stop. (k, d)
+        effects: of the actions that may be output; a row of zeros is appended, for stop. (k, d)
         hidden: width of the internal state.
     """
 
@@ -88,7 +88,7 @@ class SequenceGenerator:
 
     Attributes:
         network: the encoder and the decoder.
-        names: index of each action that may be said; −1 for stop, last. (k + 1,)
+        names: index of each action that may be output; −1 for stop, last. (k + 1,)
         longest: actions in an answer, at most.
         history: held-out accuracy after each epoch.
     """
@@ -99,7 +99,7 @@ class SequenceGenerator:
     history: tuple[float, ...]
 
     def answer(self, inputs: Float[np.ndarray, "n i"]) -> Answers:
-        """The actions said one after the other, the likeliest at each step."""
+        """The actions output one after the other, the likeliest at each step."""
         torch.set_num_threads(1)
         said = scored(lambda part: _say(self.network, part, self.longest), torch.from_numpy(inputs))
         words = said[:, :-1].long().numpy()
@@ -193,7 +193,7 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
 
 
 def check(stored: StoredGenerator) -> None:
-    """An encoder and a decoder, the effects of the actions it may say, and their names."""
+    """An encoder and a decoder, the effects of the actions it may output, and their names."""
     d, h, i = stored.features, "hidden", stored.inputs
     expected = (
         linear("encoder.0", i, h)
@@ -220,7 +220,7 @@ def check(stored: StoredGenerator) -> None:
 
 
 def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
-    """Say actions until stop."""
+    """Output actions until stop."""
     groups, names = len(instance.access), arrays["names"]
     first = arrays[f"{NETWORK}encoder.0.weight"]
     network = EncoderDecoder(first.shape[1], (instance.gain > 0)[names[:-1]], hidden=first.shape[0])

@@ -1,4 +1,4 @@
-"""What a recourse generator hands back, and the names it may learn from.
+"""Answers of a recourse generator, and the names it may learn from.
 
 An answer is a set of actions for each unit with the generator's confidence in it. Also the coding
 of action sets as yes/no vectors. Knows no learner and no solver.
@@ -184,7 +184,7 @@ def sorted_sets(action_set: Int[np.ndarray, "n m"]) -> Int[np.ndarray, "n m"]:
 def state_inputs(
     features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"], *, groups: int
 ) -> Float[np.ndarray, "n i"]:
-    """What a generator sees of a unit: 1 where it lacks a feature, and its group if there are any.
+    """Inputs of a generator for a unit: 1 where it lacks a feature, and its group if there are any.
 
     The paper hands groups to nobody, yet units of its groups differ in nothing else, so that no
     generator could know which actions are open to them; here the group is one of the inputs.

@@ -213,7 +213,7 @@ class NamedSets:
         return NamedSets(index, explanations, cost)
 
     def seen_in(self, features: np.ndarray, rows: np.ndarray) -> Bool[np.ndarray, "k d"]:
-        """What some of the rows show to be covered; see `seen_cover`."""
+        """Features observed to be covered in some of the rows; see `seen_cover`."""
         return seen_cover(features[rows], self.index[rows], explanations=len(self.explanations))
 
 

@@ -42,7 +42,7 @@ class DenseGenerator:
 
     Attributes:
         network: outputs from a unit's inputs.
-        names: of padded FA, index of each action that may be said; −1 for none, last. (k + 1,)
+        names: of padded FA, index of each action that may be output; −1 for none, last. (k + 1,)
         history: held-out accuracy after each epoch.
     """
 
@@ -188,7 +188,7 @@ def slot_order(
 ) -> Int[np.ndarray, "n m"]:
     """Each set's actions, those that do most first, padding last (−1). (n, m)
 
-    Ties are broken by the effects themselves, so that the order says nothing beyond them.
+    Ties are broken by the effects themselves, so that the order adds no information.
     """
     doing = np.lexsort((*effects.T[::-1], -effects.sum(axis=1)))
     rank = np.empty(len(effects) + 1, dtype=np.int64)

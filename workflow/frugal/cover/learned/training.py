@@ -64,7 +64,7 @@ def train_network(
     Args:
         network: whose parameters move.
         batch_loss: mean loss of the given rows, in training mode.
-        held_out_accuracy: of the network as it stands, in evaluation mode; higher is better.
+        held_out_accuracy: of the current network, in evaluation mode; higher is better.
         rows: numbers of the training rows, as `batch_loss` takes them.
         settings: steps and stopping.
         generator: order of the rows.

@@ -275,7 +275,7 @@ def _solve_bounded(
     gain: Int[np.ndarray, "a d"],
     max_nodes: int,
 ) -> tuple[np.ndarray, ...]:
-    """What the tree with a Lagrangian bound finds: sparse catalogues, and large ones.
+    """Result of the tree with a Lagrangian bound: sparse catalogues, and large ones.
 
     Actions that cost nothing are taken for granted, and the idle ones left out again; sets that
     differ in them alone are not counted, so that another set may cost the same.
@@ -328,7 +328,7 @@ def _solve_bits(
 ) -> tuple[np.ndarray, ...]:
     """Plain set covers: the cheapest sets in order of cost first, the search for what they leave.
 
-    A table is worth its making for many units only, and an action that costs nothing would double
+    A table pays off for many units only, and an action that costs nothing would double
     the sets of each cost; both cases are searched at once.
     """
     bits, action_bits = pack_bits(need), pack_bits(covers)

@@ -1,4 +1,4 @@
-"""Compiled lower bound on what covering costs: prices of features, and what actions cost beside.
+"""Compiled lower bound on the cost of covering: prices of features, and remaining costs of actions.
 
     L(u) = Σⱼ uⱼ bⱼ + Σᵢ min(0, cᵢ − Σⱼ uⱼ min(dᵢⱼ, bⱼ)),    u ≥ 0
 

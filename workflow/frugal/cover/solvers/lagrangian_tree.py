@@ -26,8 +26,8 @@ from frugal.cover.solvers.lagrangian_bound import (
     rounding_error,
 )
 
-FREE, TAKEN, SHUT = 0, 1, -1  # what became of an action
-MOST_TIES = 1000  # sets of one cost that are told apart; from there on only cheaper ones are sought
+FREE, TAKEN, SHUT = 0, 1, -1  # state of an action
+MOST_TIES = 1000  # sets of one cost that are distinguished; beyond, only cheaper ones are sought
 _ROOT_STEPS, _NODE_STEPS, _ROOT_LENGTH, _NODE_LENGTH = 300, 10, 1.0, 0.3
 _PROOF_STEPS = 40  # at a node where no tie is counted: these searches are long
 
@@ -292,7 +292,7 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
 @numba.njit(cache=True)
 @no_type_check
 def _greedy(need, shut, cost, links, state):
-    """Actions by price for what is still lacking, without the dear ones that became idle.
+    """Actions by price for what is still lacking, without expensive ones that became idle.
 
     Marks them in `state` and returns their cost; −1 if no set is enough.
     """
@@ -342,8 +342,8 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, sta
             that require it (both with all that follows), and those that it excludes.
         own: of each unit: required and shut actions (n, a), most actions, and most cost (n,).
         keep: k.
-        max_nodes: branches after which sets of equal cost are no longer told apart; after twice as
-            many the search of one unit stops.
+        max_nodes: branches after which sets of equal cost are no longer distinguished; after twice
+            as many the search of one unit stops.
         start: prices of features that a proof begins with, for one cheapest set of each unit
             without a count of ties; no rules then. Else no rows. (n, d) or (0, d)
 

@@ -1,10 +1,10 @@
 """Cheapest sets with their proof: the tree first, and what it leaves open by other means.
 
 A search that counts sets of equal cost ends soon in most catalogues. What it leaves open has a
-second search that asks for cheaper sets only, from a set that exchanges made cheap; then HiGHS.
+second search for cheaper sets only, from a set that exchanges made cheap; then HiGHS.
 Where the least cost is proven, sets of that cost are counted. Every step is limited by branches,
 never by time, and takes one unit after the other, so that an answer is the same on every run,
-whatever units stand beside. Knows no catalogue and no sentence.
+whichever other units are solved. Knows no catalogue and no sentence.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from frugal.cover.solvers.lagrangian_bound import too_dear
 from frugal.cover.solvers.lagrangian_tree import MOST_TIES, solve_choices
 
 _SLACK, _RELATIVE = 1e-6, 1e-9  # of a bound, in steps of cost
-TELLS_STEPS = 1e9  # sum of costs in steps up to which a row of costs tells one step from none
+TELLS_STEPS = 1e9  # sum of costs in steps up to which a row of costs resolves one step
 Program = tuple[Any, np.ndarray, np.ndarray]  # sparse rows; the least and the most that each may be
 _OPTIMAL, _INFEASIBLE = 0, 2  # status of scipy.optimize.milp
 
 
 @dataclass(frozen=True)
 class OwnRules:
-    """What holds for one unit: see `lagrangian_tree.solve_choices`."""
+    """Constraints of one unit: see `lagrangian_tree.solve_choices`."""
 
     required: Bool[np.ndarray, " a"]
     shut: Bool[np.ndarray, " a"]
@@ -35,7 +35,7 @@ class OwnRules:
 
 @dataclass(frozen=True, eq=False)
 class ProgramAnswer:
-    """What the programs say of a unit.
+    """Results of the programs for a unit.
 
     Attributes:
         sets: cheapest first; each as its actions in ascending order.
@@ -170,7 +170,7 @@ def _at_most(program: Program, row: np.ndarray, most: float) -> Program:
 
 
 def _solved(known: ActionLinks, own: OwnRules, program: Program, most_nodes: int) -> Any:
-    """What HiGHS answers."""
+    """Answer of HiGHS."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     constraint: Any = LinearConstraint  # SciPy's stubs know scalar sides only

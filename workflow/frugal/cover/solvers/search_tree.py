@@ -149,7 +149,7 @@ def solve_amounts(need, cost, gain, max_nodes):
 @numba.njit(cache=True)
 @no_type_check
 def _greedy(cost, covers, need, chosen):
-    """Actions by cost per newly covered feature, then without the dear ones that became idle.
+    """Actions by cost per newly covered feature, then without expensive ones that became idle.
 
     Writes them to `chosen` and returns how many; `need` must be coverable.
     """
@@ -173,7 +173,7 @@ def _greedy(cost, covers, need, chosen):
 @numba.njit(cache=True)
 @no_type_check
 def _without_idle(covers, need, chosen, count):
-    """Drop actions, dearest (last) index first, whose features the others cover as well."""
+    """Drop actions, most expensive (last) index first, whose features the others cover as well."""
     kept = np.sort(chosen[:count])
     alive = np.ones(count, dtype=np.bool_)
     for drop in range(count - 1, -1, -1):

@@ -1,1 +1,1 @@
-"""What a policy would cost at run time, judged from records with missing features."""
+"""Cost of a policy at run time, estimated from records with missing features."""

@@ -46,7 +46,7 @@ class AnswerParts:
 
 
 def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
-    """What `answer.json` holds."""
+    """Content of `answer.json`."""
     return {name: choice[name] for name in STABLE} | {
         "policy": candidate(choice["policy"]),
         "short_list": [candidate(name) for name in choice["short_list"]],
@@ -126,7 +126,7 @@ def _words_of_f1(
 
 
 def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
-    """What F1 other budgets reach."""
+    """F1 reached at other budgets."""
     first, *others = choice["within_budgets"]
     shown = [
         f"{number(one['budget'])} {unit}: {1 - one['cost']:.2f} ({plain(one['policy'])})"
@@ -138,7 +138,7 @@ def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
 
 
 def _groups(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
-    """What the named policy costs in each group, or its F1 there."""
+    """Cost of the named policy in each group, or its F1 there."""
     f1, each = choice["objective"] == "f1", []
     for name, one in choice["groups"].items():
         new, old = one["policy"], one["practice"]

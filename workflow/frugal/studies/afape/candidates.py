@@ -88,7 +88,7 @@ def follow(
     uniforms: np.ndarray,
     classifier: TreeEnsemble,
 ) -> Paths:
-    """A policy along records, each until it asks for a panel that is not recorded.
+    """A policy along records, each until it requests a panel that is not recorded.
 
     Args:
         policy: a single one.
@@ -135,7 +135,7 @@ def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
 def as_practised(
     policy: Policy, table: Table, recorded: Bool[np.ndarray, "n a"], classifier: TreeEnsemble
 ) -> Paths:
-    """What records show was acquired, with the verdicts of a policy's models at these sets.
+    """Panels acquired in the records, with the verdicts of a policy's models at these sets.
 
     The classifier decides where the policy only stops.
     """

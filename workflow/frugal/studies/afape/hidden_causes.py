@@ -1,4 +1,4 @@
-"""What hidden causes could make of the estimates that verdicts read: ranges, and the tipping Γ."""
+"""Effects of hidden causes on the estimates that verdicts read: ranges, and the tipping Γ."""
 
 from collections.abc import Hashable, Mapping
 from itertools import count, takewhile
@@ -30,7 +30,7 @@ _PARTS = ("cost", "sure", "doubtful")
 
 
 class Shifted:
-    """One policy and seed: its estimates that verdicts may read, with what their weights stand on.
+    """One policy and seed: its estimates that verdicts may read, with the basis of their weights.
 
     Rows are set aside block by block; what is asked of them is asked of one estimate at a time.
 
@@ -77,7 +77,7 @@ class Shifted:
 
         Args:
             data: its costs and panels count.
-            known: what every row tells.
+            known: fully observed variables.
             terms: of every estimator.
             settings: `gammas`, `folds`, `leaves`, `leaf_rows`, `rows`.
             rng: of the folds.
@@ -116,7 +116,7 @@ def _interval(
 ) -> dict[str, list[float]]:
     """Interval of the range of each Γ, with room for unseen errors, where a cost can be.
 
-    It holds those of smaller Γ, whatever their standard errors.
+    It holds those of smaller Γ, for any standard errors.
     """
     gammas, found = given
     within, units = cost_range(data), terms.units(name)
@@ -167,7 +167,7 @@ def tipped(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _same(first: Weighted, second: Weighted) -> np.ndarray:
-    """Rows in which neither policy draws lots: what lets it do as it does is then the set alone."""
+    """Rows in which both policies are deterministic: their support is then the set alone."""
     return (np.abs(first.sure - 1) < ROUNDING) & (np.abs(second.sure - 1) < ROUNDING)
 
 

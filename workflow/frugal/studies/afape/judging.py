@@ -1,7 +1,7 @@
-"""One policy in one seed by every estimator: its rows of all tables, from what blocks tell.
+"""One policy in one seed by every estimator: its rows of all tables, from statistics of blocks.
 
-Blocks are gone through for what stands in the way of estimators, then for terms; from there on sums
-and columns that were set aside say the rest.
+Blocks are read for obstacles to estimators, then for terms; all else comes from sums and
+columns that were set aside.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class Fits:
 
 @dataclass(eq=False)
 class JudgedPolicy:
-    """What blocks told of one policy and seed.
+    """Statistics of blocks for one policy and seed.
 
     Attributes:
         agent, seed: whose.
@@ -192,10 +192,10 @@ def divides(name: str, found: JudgedPolicy) -> bool:
 def summary_rows(
     found: JudgedPolicy, fit: NuisanceFit, shared: Scratch
 ) -> dict[str, dict[str, Any]]:
-    """One row per estimator, whatever became of it, without what resamples say.
+    """One row per estimator, computed or not, without the results of resampling.
 
     Args:
-        found: what blocks told.
+        found: statistics of blocks.
         fit: of the probabilities of gaps.
         shared: where influence terms go, for what pairs policies.
     """
@@ -280,7 +280,7 @@ def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
 
 
 def _warnings(estimator: Estimator, found: JudgedPolicy) -> tuple[Finding, ...]:
-    """What about the records makes a weighted estimate less than it seems."""
+    """Properties of the records that weaken a weighted estimate."""
     propensity, evidence = estimator.propensity, found.evidence_of(estimator)
     if propensity is None:
         return ()

@@ -1,4 +1,4 @@
-"""Nuisances of one seed: fitted to some records, and told for any others, block by block.
+"""Nuisances of one seed: fitted to some records, and predicted for any others, block by block.
 
 What is kept between the two are the models, so that memory follows from the records that are
 learned from and from a block. Knows no file.
@@ -21,7 +21,7 @@ from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.learn.calibration import FitSums
 from frugal.learn.nuisance_choice import Fitted, fit_means, fit_probabilities
 
-OWN = ("means", "law", "patterns")  # streams of their own beside that of the propensities
+OWN = ("means", "law", "patterns")  # streams of their own apart from that of the propensities
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def fit_nuisances_of(
 
 @dataclass(frozen=True, eq=False)
 class NuisanceTables:
-    """What is fitted for some records: their tables, and the curves that judge the fit."""
+    """Results of fitting for some records: their tables, and the curves that judge the fit."""
 
     propensities: pd.DataFrame
     agents: pd.DataFrame
@@ -187,7 +187,7 @@ def _reading(policy: Policy, records: Records, played: np.ndarray) -> dict[str, 
 
 
 def _gaps_matter(policy: Policy, records: Records, played: np.ndarray) -> bool:
-    """Whether a policy asks for a panel that can be missing, in any of these rows.
+    """Whether a policy requests a panel that can be missing, in any of these rows.
 
     It does not where it acquires none, and what it did would be as likely if nothing were missing.
     """
@@ -298,7 +298,7 @@ class Quality:
             self._sums[name] = self._sums[name] + found if name in self._sums else found
 
     def tables(self, methods: Mapping[str, str]) -> dict[str, pd.DataFrame]:
-        """Two tables; a probability that serves no row is left out, and the summary says why.
+        """Two tables; a probability that serves no row is left out, and the summary states why.
 
         Args:
             methods: of the regressions; what follows from others has none.

@@ -1,4 +1,4 @@
-"""What a config says of afape, held against its data sets: agents, panels, costs, the grid.
+"""Checks of an afape config against its data sets: agents, panels, costs, the grid.
 
 Names only, and nothing heavy, for the Snakefile reads it: a misspelt name is refused before any job
 starts. Whether a graph is acyclic or identifies anything is for `missing`. Only afape adds up costs
@@ -58,7 +58,7 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
     """Refuse an agent that speaks of what a data set does not have.
 
     Args:
-        at: where the agent stands, as the sentence begins.
+        at: key of the agent, as the message begins.
         agent: its settings, valid by the schema.
         description: of the data set.
 
@@ -70,7 +70,7 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
 
 
 def _require_panels(at: str, panels: str | list[str], description: Description) -> None:
-    """Refuse unknown panels of a list; a word that stands for some of them names none."""
+    """Refuse unknown panels of a list; a word that denotes some of them names none."""
     for panel in [] if isinstance(panels, str) else panels:
         _require_panel(at, panel, description)
 
@@ -170,7 +170,7 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
     """Refuse a scenario that names panels or columns which its data set does not have.
 
     Args:
-        at: where the scenario stands, as the sentence begins.
+        at: key of the scenario, as the message begins.
         entry: the scenario, valid by the schema.
         description: of its data set.
 
@@ -210,10 +210,10 @@ def _names(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def require_error_costs(at: str, description: Description) -> None:
-    """Refuse costs by which no decision is wrong, or a right one dearer than a wrong one.
+    """Refuse costs by which no decision is wrong, or a right one more expensive than a wrong one.
 
     Raises:
-        ConfigError: all decisions cost the same, whatever is true, so that no acquisition could
+        ConfigError: all decisions cost the same, for every true class, so that no acquisition could
             pay; or a class for which another decision than the right one is cheaper, as where rows
             and columns are confused.
     """
@@ -240,7 +240,7 @@ def require_error_costs(at: str, description: Description) -> None:
 
 
 def remark_on_error_costs(at: str, description: Description) -> str | None:
-    """What to tell of costs by which one decision is never wrong; None where there is no such one.
+    """Notice of costs by which one decision is never wrong; None where there is no such decision.
 
     That is allowed, for somebody may want to see it, and its answer is known: never acquire.
     """
@@ -261,7 +261,7 @@ DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of t
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The block `afape.grid` beside what it refers to.
+    """The block `afape.grid` with what it refers to.
 
     Attributes:
         block: `afape`.

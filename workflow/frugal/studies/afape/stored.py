@@ -151,7 +151,7 @@ class JudgedRows:
         return block.table.take(block.of(TEST))
 
     def group(self, at: int) -> np.ndarray | None:
-        """Group of each row of a block; None where the data set tells no groups apart. (n,)"""
+        """Group of each row of a block; None where the data set defines no groups. (n,)"""
         block = self.records.table.block(self.numbers[at])
         return block.belonging.take(block.of(TEST)).group
 
@@ -160,7 +160,7 @@ class JudgedRows:
         return self.records.of_seed(self.numbers[at], seed, TEST)
 
     def observed(self, seed: int, at: int) -> np.ndarray:
-        """What is recorded of them. (n, a)"""
+        """Recorded panels of these rows. (n, a)"""
         return panel_matrix(self.masks(seed, at), "observed", self.records.table.layout)
 
     def always_known(self, seed: int) -> list[str]:
@@ -175,21 +175,21 @@ class JudgedRows:
         return [name for name, a, b in zip(names, low, high, strict=True) if b > a]
 
     def known(self, names: list[str], at: int) -> tuple[Mapping[str, np.ndarray], ...]:
-        """What every row of a block tells: these columns, and classes but the first."""
+        """Fully observed variables of a block: these columns, and classes but the first."""
         data = self.data(at)
         columns = {name: data.values[:, data.columns.index(name)] for name in names}
         label = {n: (data.label == k).astype(np.float64) for k, n in enumerate(data.classes) if k}
         return columns, label
 
     def once(self, kind: str, key: tuple[Any, ...], make: Any) -> Any:
-        """What was made last of a kind, if it is for the same key; else it is made now."""
+        """The last object of a kind, if it has the same key; else a new one."""
         if kind not in self._kept or self._kept[kind][0] != key:
             self._kept[kind] = key, make()
         return self._kept[kind][1]
 
 
 class StoredEpisodes:
-    """What `roll_out` stored as `blocked`, of several agents.
+    """The `blocked` output of `roll_out`, of several agents.
 
     Args:
         blocked: by agent.
@@ -255,7 +255,7 @@ _SOURCES = ("induced", "own")
 def require_law(
     graph: Mapping[str, Any], identification: Mapping[str, Any], masks: pd.DataFrame, data: Table
 ) -> None:
-    """What `draw_missingness` stored is whole, and is of this table.
+    """Check that the output of `draw_missingness` is complete and of this table.
 
     Args:
         graph: law of the masks.
@@ -414,7 +414,7 @@ class StoredCases(JudgedRows):
         return rows.read(places[self.numbers[at]])
 
     def _fits_of(self, agent: str, seed: int, at: int) -> pd.DataFrame:
-        """Rows of a block stand seed after seed, and agent after agent."""
+        """Rows of a block are ordered by seed, and by agent."""
         place = self._fits_at[self.numbers[at]]
         order = self.seeds().index(seed) * len(self.agents) + self.agents.index(agent)
         start = place.start + order * self.sizes[at]
@@ -423,7 +423,7 @@ class StoredCases(JudgedRows):
         return found
 
     def propensities(self, seed: int, at: int) -> pd.DataFrame:
-        """What was fitted of the records of one seed."""
+        """Fitted results of the records of one seed."""
         place = self._fitted_at[self.numbers[at]]
         found = self.once("fitted", (at,), lambda: self._propensities.read(place))
         return found[found["seed"] == seed]
@@ -439,7 +439,7 @@ class StoredCases(JudgedRows):
             yield ViewRows(block.table, block.of(TEST), np.concatenate(factors))
 
     def known_rows(self, seed: int) -> KnownRows:
-        """What every test row tells: columns that each record holds, and classes but the first."""
+        """Fully observed variables of test rows: columns, and classes but the first."""
         names = self.once("names", (seed,), lambda: self.always_known(seed))
 
         def read(at: int) -> np.ndarray:

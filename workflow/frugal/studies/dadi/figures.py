@@ -36,7 +36,7 @@ METHODS |= {
     ).items()
     if name not in METHODS
 }
-FEWEST_FOLDS = 3  # that have an interval worth drawing
+FEWEST_FOLDS = 3  # for an interval to be drawn
 HALF_MARK = 0.03  # of an axis that is as tall as those here, with some air
 SIDE, LABEL_WIDTH, LABEL_HALF = 130, 30, 4  # points: the axes, "γ = 0.1", half its height
 CLEAR = 10  # points from a label's middle line to a mark that does not touch it
@@ -169,7 +169,7 @@ def _limit(axes: Axes, values: Float[np.ndarray, " n"]) -> None:
 def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
     """AUC against disparity; agents joined along γ, those on the front filled.
 
-    Whoever decides nearly all alike is a cross: its disparity says nothing.
+    A method that decides nearly all the same is a cross: its disparity is uninformative.
     """
     every = pd.concat((agents, others))
     kinds = agents.assign(kind=np.where(agents["on_front"], "dadi", "behind"))
@@ -236,7 +236,7 @@ def _free_place(
 def tradeoff_finding(agents: pd.DataFrame, whole: pd.DataFrame) -> str:
     """The least disparity at nearly the AUC of all panels, or what the most accurate agent has.
 
-    Nobody that decides nearly all alike is called fair.
+    No method that decides nearly all the same is called fair.
 
     Args:
         agents: gamma, auc, disparity, degenerate, positive_share.
@@ -312,7 +312,7 @@ def panels_figure(
 
 
 def _labels(names: list[str], *, upright: bool) -> list[str]:
-    """Panels' names as words; where they stand level, broken, their last words on one line."""
+    """Panels' names as words; where they are level, broken, their last words on one line."""
     words = [name.replace("_", " ") for name in names]
     if upright:
         return words

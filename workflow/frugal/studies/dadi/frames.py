@@ -1,4 +1,4 @@
-"""What the stages of `dadi` share: a fold, agents rebuilt from arrays, sets in frames."""
+"""Shared parts of the stages of `dadi`: a fold, agents rebuilt from arrays, sets in frames."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PRETRAINED = "pretrained."  # prefix of the networks that all learners started f
 
 @runtime_checkable
 class SavedState(Protocol):
-    """What a killed run takes up again; kept by whoever runs the stage."""
+    """Checkpoint of a killed run, kept by the caller of the stage."""
 
     def load(self) -> dict[str, np.ndarray] | None:
         """The arrays that were saved last, or None."""
@@ -82,7 +82,7 @@ class Fold:
 def fold_of(
     table: pd.DataFrame, catalogue: Mapping[str, Any], design: Mapping[str, Any], streams: Streams
 ) -> Fold:
-    """The fold that the wildcards name; all stages and all folds of a data set cut it alike.
+    """The fold that the wildcards name; all stages and all folds of a data set cut it equally.
 
     Args:
         table: of `prepare_data`.
@@ -148,7 +148,7 @@ def agents_of(
     """The K trained learners, and the pretrained networks as one more, K = 1.
 
     Raises:
-        DataError: the weights are not those of such learners; the sentence says where.
+        DataError: the weights are not those of such learners; the message says which.
     """
     learners, layout = load_policy(weights)
     if not isinstance(learners, DadiPolicies):

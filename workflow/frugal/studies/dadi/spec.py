@@ -56,7 +56,7 @@ class DadiStudy:
         return [float(gamma) for gamma in (self.block["gammas"] if own is None else own)]
 
     def _common(self, dataset: str) -> dict[str, Any]:
-        """What every step of a fold needs: which rows and panels, and the agents' settings."""
+        """Inputs of every step of a fold: which rows and panels, and the agents' settings."""
         entry = self.scenario(dataset)
         folds = self.block["folds"]
         return {
@@ -186,7 +186,7 @@ class DadiStudy:
         ]
 
     def wanted_rows(self) -> list[list[Any]]:
-        """[data set, method, γ or None, fold] of every result that the config asks for."""
+        """[data set, method, γ or None, fold] of every result that the config requests."""
         methods = [(None, name) for name in (*self.agents, *self.baselines)]
         return [
             [dataset, method, gamma, fold]

@@ -2,7 +2,7 @@
 
 1. Of each family the best within the budget, by what the family was chosen on: out-of-fold and
    validation predictions pooled where there are such, else validation units.
-2. Of the families with pooled predictions the best of these leads; they stand on many more units.
+2. Of the families with pooled predictions the best of these leads; they have many more units.
 3. A family that has validation units alone takes the lead if its best is better there, on the same
    units, by more than one standard error of the difference.
 Test units decide nothing. Knows frames of scores and outcomes, no files.
@@ -31,7 +31,7 @@ class Candidate:
         family: its name.
         row: of the validation scores.
         pooled: score on out-of-fold and validation predictions; NaN where there is none.
-        units: that the score which chose it stands on.
+        units: of the score which chose it.
     """
 
     family: str
@@ -52,7 +52,7 @@ def candidates(
 
     Args:
         scores: of solutions, with the columns family, split, cost and the score.
-        pooled: family, pair, pooled_score, cost and n of solutions that are told out of fold, too.
+        pooled: family, pair, pooled_score, cost and n of solutions with out-of-fold predictions.
         budget: most that a unit may cost on average.
         score: f1 or am.
 
@@ -122,7 +122,7 @@ def compared(
         One row of each: family, method, pair; the score on test units with an interval that holds
         for all candidates at once (`low`, `high`), so also for one that was picked; what it has
         less than the chosen one, with an interval for all pairs at once; and `not_worse`, whether
-        it cannot be told from the best of them. 95 % each.
+        it is not significantly worse than the best of them. 95 % each.
     """
     label, said = verdicts(outcomes, found, "test")
     value, effect = score_effects(label, said, score=score)
@@ -149,7 +149,7 @@ def compared(
 def verdicts(
     outcomes: pd.DataFrame, found: Sequence[Candidate], split: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of the units of a split, and what each candidate said of them. (n,), (K, n)
+    """Labels of the units of a split, and the predictions of each candidate. (n,), (K, n)
 
     Raises:
         DataError: candidates were judged on different units.

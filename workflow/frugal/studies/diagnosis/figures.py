@@ -47,7 +47,7 @@ _SPARE = ("8", "H", ">")
 def method_style(name: str) -> Look:
     """Look of a method; names that begin like a known one share its look and keep their own words.
 
-    Classifiers on the same panels share a mark, since many stand at one cost. Any other name is
+    Classifiers on the same panels share a mark, since many have the same cost. Any other name is
     grey with a marker that follows from it.
     """
     for end, (panels_read, marker, hollow) in SAME_FOR_ALL.items():
@@ -465,8 +465,8 @@ _LABEL_LOOKS = ((style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"))
 def panels_figure(shares: pd.DataFrame, title: str) -> Figure:
     """Share of units for whom each panel is ordered, by label and group.
 
-    A facet per group, a line per panel, dearest at the bottom if the table has them so (panels
-    stand in the order of the table), a mark per label.
+    A facet per group, a line per panel, most expensive at the bottom if the table has them so
+    (panels are in the order of the table), a mark per label.
 
     Args:
         shares: group, label (words), panel, share (0 to 1), n (units of that group and label).

@@ -1,7 +1,7 @@
 """Frames that the stages of `diagnosis` share: outcomes, decisions, and the scores of a run.
 
 A *run* is one family of ways to diagnose (a front, the baselines, …) on one data set with one
-seed. Its three frames have the columns listed here, whatever made them.
+seed. Its three frames have the columns listed here, for any method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Solution:
         pair: number of the solution within its method.
         lam: λ of theorem 4.1, NaN where there is none.
         rho: ρ of theorem 4.1, per mean panel cost, NaN where there is none.
-        setting: what else tells solutions of a method apart.
+        setting: further key of solutions of a method.
     """
 
     method: str
@@ -61,7 +61,7 @@ def divided(
 
     Seed 0 keeps the parts that the data set was prepared with; each other seed divides the rows
     anew, stratified by label, into parts of the same sizes. So results over seeds vary by the
-    units as well as by training, and every stage divides alike.
+    units as well as by training, and every stage divides equally.
 
     Raises:
         ConfigError: the job has no wildcards `dataset` and `seed`.
@@ -171,7 +171,7 @@ def whole_sets(data: Table) -> np.ndarray:
 
 
 def full_cost(data: Table, world: World) -> np.ndarray:
-    """What full observation costs each unit, panels that it cannot have left out. (n,)"""
+    """Cost of full observation for each unit, panels that it cannot have left out. (n,)"""
     return world.available @ np.where(whole_sets(data), data.action_cost, 0.0)
 
 

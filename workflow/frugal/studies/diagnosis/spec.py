@@ -95,7 +95,7 @@ class DiagnosisStudy:
         return self.table_inputs(dataset) | {"description": str(path)}
 
     def figure_inputs(self) -> dict[str, Any]:
-        """Inputs of `draw_diagnosis_figures` beside the summary: curves, log, table, groups."""
+        """Inputs of `draw_diagnosis_figures` other than the summary: curves, log, table, groups."""
         shown = self.block["figures"]
         front = tuple(str(shown[key]) for key in ("dataset", "method", "criterion", "seed"))
         curves = [
@@ -186,14 +186,14 @@ class DiagnosisStudy:
         }
 
     def chosen_file(self, name: str) -> str:
-        """What the config's own choice is answered with."""
+        """Files that answer the config's own choice."""
         chosen = self.block["choose"]
         front = (str(chosen[key]) for key in ("dataset", "method", "criterion", "seed"))
         folder = run_folder(*front).replace("results/diagnoses", "results/choices")
         return f"{folder}/budget={all_digits(float(chosen['budget']))}/{name}"
 
     def bundle_file(self) -> str:
-        """Where the policy of `chosen_file` is told to new cases."""
+        """File by which new cases are read for the policy of `chosen_file`."""
         return self.chosen_file("cases.json").replace("results/choices", "results/bundles")
 
     def figure_settings(self) -> dict[str, Any]:
@@ -247,7 +247,7 @@ class DiagnosisStudy:
         return [f"results/imputers/dataset={name}/comparison.parquet" for name in names]
 
     def wanted_rows(self) -> list[list[str]]:
-        """[dataset, family, criterion, seed, method] of every method that the config asks for."""
+        """[dataset, family, criterion, seed, method] of every method that the config requests."""
         return [
             [*run, method]
             for run in self.runs()
@@ -296,7 +296,7 @@ class DiagnosisStudy:
         return [f"{run_folder(*run)}/{name}" for run in self.runs()]
 
     def summary_inputs(self) -> dict[str, list[str]]:
-        """Inputs of `summarise_diagnosis`: scores of every run, and what trees say out of fold."""
+        """Inputs of `summarise_diagnosis`: scores of every run, out-of-fold scores of trees."""
         pooled = [
             f"{run_folder(*run)}/pooled.parquet"
             for run in self.runs()
@@ -331,7 +331,7 @@ class DiagnosisStudy:
 
 
 def _states_of(encoder: str) -> str:
-    """The file of the states that an encoder's file completed, beside it."""
+    """The file of the states that an encoder's file completed, in the same folder."""
     return encoder.replace("/encoder.safetensors", "/states.safetensors")
 
 

@@ -175,9 +175,9 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     """Cheapest answers and answers that do not work, before and after repair. Not in the paper.
 
     An arrow runs from what a generator answers to what a unit receives once the solver has added
-    the cheapest actions that make a failing answer work. The legend says what repaired answers cost
-    more than the cheapest, and how many of all answers were empty: there the repair is the solver's
-    own answer.
+    the cheapest actions that make a failing answer work. The legend gives what repaired answers
+    cost more than the cheapest, and how many of all answers were empty: there the repair is the
+    solver's own answer.
 
     Args:
         summary: rows of one scenario, seed and subset (see `accuracy_rows`).
@@ -333,8 +333,8 @@ def confidence_finding(bins: pd.DataFrame) -> str:
 def mistake_figure(mistakes: pd.DataFrame) -> Figure:
     """Costs of wrong answers against those of the cheapest sets.        [recourse, fig. 8]
 
-    A line per generator. Left: answers that do not work; right: answers that work but are dearer.
-    Marks below the diagonal are cheaper than what is needed.
+    A line per generator. Left: answers that do not work; right: answers that work but cost more
+    than needed. Marks below the diagonal are cheaper than what is needed.
 
     Args:
         mistakes: dataset, variant, generator, feasible, answer_cost, true_cost; one row per mistake
@@ -357,7 +357,7 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
 
 
 def _draw_mistakes(axes: Axes, rows: pd.DataFrame, colour: str, top: float) -> None:
-    """One mark per distinct pair of costs; its area grows with the mistakes it stands for."""
+    """One mark per distinct pair of costs; its area grows with the number of mistakes."""
     axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
     pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
     sns.scatterplot(

@@ -40,7 +40,7 @@ def instance_of(arrays: Mapping[str, np.ndarray]) -> CoverInstance:
     """The catalogue again; amounts of at most one are read as yes/no.
 
     Raises:
-        DataError: the arrays are no catalogue; the sentence says where.
+        DataError: the arrays are no catalogue; the message says which.
     """
     Stored("catalogue of actions", arrays).require(_INSTANCE)
     provides = arrays["provides"]
@@ -78,8 +78,8 @@ def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
     """The units that can be learnt from: those of label_status `labelled`.
 
     Raises:
-        DataError: an amount, threshold or state is above 1, so that no yes/no state says it; or
-            the labels are of another catalogue.
+        DataError: an amount, threshold or state is above 1, so that no yes/no state represents it;
+            or the labels are of another catalogue.
     """
     kept = labels[labels["label_status"] == "labelled"]
     columns = [c for c in labels.columns if str(c).startswith("feature:")]

@@ -115,7 +115,7 @@ class RecourseStudy:
         ]
 
     def wanted_rows(self) -> list[list[str]]:
-        """[dataset, variant, seed, subset, generator] of every result that the config asks for."""
+        """[dataset, variant, seed, subset, generator] of every result that the config requests."""
         return [
             [e["dataset"], e["variant"], str(seed), subset, generator]
             for e in self.block["scenarios"]

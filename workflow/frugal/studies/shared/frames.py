@@ -1,4 +1,4 @@
-"""What stages share about tables between the steps: rows that are judged, seeds."""
+"""Helpers of stages for tables between the steps: evaluated rows, seeds."""
 
 from collections.abc import Callable
 from typing import Any

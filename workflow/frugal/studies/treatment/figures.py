@@ -173,7 +173,7 @@ def profile_figure(means: pd.DataFrame, x: str, title: str) -> Figure:
     """Efficacy and trials over training size or threshold [treatment, fig. S1; figs S4–S6].
 
     Efficacy above, trials below, a column per panel; bands are ± one standard deviation over
-    repeats. Sizes stand on a logarithmic axis.
+    repeats. Sizes are on a logarithmic axis.
 
     Args:
         means: facet, series, the column x, efficacy, mean_trials with their `_variance`, repeats.
@@ -281,7 +281,7 @@ def search_curve_figure(curves: pd.DataFrame, title: str, subtitle: str) -> Figu
 
 
 def curves_finding(table: pd.DataFrame) -> str:
-    """What searches have found in the end, and with the first trial of the records.
+    """Final outcomes of searches, and outcomes of the first trial of the records.
 
     Args:
         table: series, trials, outcome.

@@ -47,8 +47,8 @@ def policy_tree_figure(
     """A policy as a decision tree, one per context.
 
     Each box is what to try next; the branches are its outcomes short of the best one, after which
-    every search ends. A leaf says what was best by then and the stopping statistic there. A tree
-    of too many leaves is cut at a depth, where three dots stand.
+    every search ends. A leaf has the best outcome so far and the stopping statistic. A tree
+    of too many leaves is cut at a depth, marked by three dots.
 
     Args:
         policies: context, history, trials, best, next, better_untried of one policy.
@@ -128,7 +128,7 @@ def _leaf_text(row: Mapping[str, Any]) -> str:
 
 
 def _draw_tree(axes: Axes, tree: _Node, deepest: int) -> None:
-    """Boxes and elbows; outcomes beside the branches."""
+    """Boxes and elbows; outcomes next to the branches."""
     nodes = list(tree.every())
     longest = max(len(node.edge) for node in nodes)
     bend = max(0.5, min(_BEND, 0.93 - 0.035 * longest))  # room for the outcome's name

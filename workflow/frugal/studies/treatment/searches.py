@@ -1,4 +1,4 @@
-"""What the stages of the treatment study share: options from settings, and repeats from inputs."""
+"""Shared parts of the stages of the treatment study: options from settings, repeats from inputs."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

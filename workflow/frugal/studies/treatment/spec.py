@@ -43,7 +43,7 @@ class TreatmentStudy:
         return [name for name, d in self.descriptions.items() if d.simulated == simulated]
 
     def files(self, template: str) -> list[str]:
-        """One path per scenario; `{dataset}` stands for its name."""
+        """One path per scenario; `{dataset}` is its name."""
         return [template.replace("{dataset}", name) for name in self.descriptions]
 
     def raw_inputs(self, scenario: str) -> dict[str, str]:
@@ -84,12 +84,12 @@ class TreatmentStudy:
         }
 
     def prepare_settings(self, scenario: str) -> dict[str, Any]:
-        """What decides the splits and the simulated prescriptions of a table."""
+        """Settings of the splits and the simulated prescriptions of a table."""
         entry = self.block["scenarios"][scenario]
         return {"seeds": entry["seeds"]} | {key: self.block[key] for key in _PREPARING}
 
     def compare_settings(self, scenario: str) -> dict[str, Any]:
-        """What decides the policies of a scenario and how they are judged."""
+        """Settings of the policies of a scenario and of their evaluation."""
         entry = self.block["scenarios"][scenario]
         shared = {
             key: value
@@ -99,14 +99,14 @@ class TreatmentStudy:
         return shared | {key: entry[key] for key in ("seeds", "redraw_world", "grids")}
 
     def figure_settings(self, scenario: str) -> dict[str, Any]:
-        """Title, best outcome and grids of a scenario; which policies stand for their kind."""
+        """Title, best outcome and grids of a scenario; which policies represent their kind."""
         described = self.descriptions[scenario]
         grids = self.block["scenarios"][scenario]["grids"]
         names = {"title": described.title, "best": described.results[-1]}
         return names | dict(grids) | dict(self.block["figures"])
 
     def check_settings(self) -> dict[str, Any]:
-        """What the summary must hold: seeds and grids of every scenario."""
+        """Required content of the summary: seeds and grids of every scenario."""
         return {
             name: {"seeds": entry["seeds"], "grids": entry["grids"]}
             for name, entry in self.block["scenarios"].items()
@@ -166,7 +166,7 @@ def _check_grids(at: str, grids: Mapping[str, Any], *, simulated: bool) -> None:
 def _check_figures(
     at: str, sweep: Mapping[str, Any], figures: Mapping[str, Any], *, simulated: bool
 ) -> None:
-    """The policies that stand for their kind in the figures must be in every sweep."""
+    """The policies that represent their kind in the figures must be in every sweep."""
     tree = figures["tree"]
     wanted = [(f"tree.{key}", tree[key], f"{key}s") for key in ("planner", "outcome_model")]
     wanted += [("tree.bound", tree["bound"], "bounds"), ("tree.delta", tree["delta"], "deltas")]

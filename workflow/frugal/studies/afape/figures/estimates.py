@@ -47,8 +47,8 @@ FREQUENCY_ESTIMATORS = ("blocking", "AFAIS", "ground_truth")
 COST_ESTIMATORS = ("ground_truth", "blocking", "AFAIS")
 AFAIS = ("stabilised_afais_s_policy", "stabilised_afais_s")  # the first that there is
 LEAST_ROWS = 10  # of a bin whose rate is more than noise, so that a line goes through it
-MOST_SIZES = 6  # whose numbers stand side by side below a panel
-LEAST_SEEDS = 5  # of a standard deviation that is worth an axis of its own
+MOST_SIZES = 6  # whose numbers are in one row below a panel
+LEAST_SEEDS = 5  # for a standard deviation to get its own axis
 _NO_ESTIMATE = "None of the chosen estimators has an estimate"
 _PARTS = ("acquisition_cost", "misclassification_cost")
 _SERIES = ["dataset", "mechanism", "agent", "estimator"]
@@ -69,7 +69,7 @@ def _with_afais(names: Sequence[str], known: Collection[str]) -> list[str]:
     """Estimators that a figure shows; AFAIS by the known policy, as in the paper if there is none.
 
     The paper's form is biased for policies that read values, and for one that never acquires its
-    two fits need not agree; so it stands only where the other cannot be computed.
+    two fits need not agree; so it is shown only where the other cannot be computed.
     """
     form = next((name for name in AFAIS if name in known), AFAIS[-1])
     return [form if name == "AFAIS" else name for name in names]
@@ -84,7 +84,7 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
 
     Args:
         frequencies: estimator, panel, frequency, std_error, of one dataset, mechanism, agent and
-            seed. Panels stand in the order of the table. A standard error may be NaN.
+            seed. Panels are in the order of the table. A standard error may be NaN.
 
     Raises:
         DataError: there is no row of the three estimators.
@@ -221,7 +221,7 @@ def _why_no_calibration(estimates: pd.DataFrame) -> str:
 
 
 def _draw_reliability(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rates of the bins with 95 % intervals; those of few rows stand alone."""
+    """Rates of the bins with 95 % intervals; those of few rows are not joined."""
     many = rows["n"] >= LEAST_ROWS
     ends = [
         share_interval(round(rate * n), int(n), level=0.95)
@@ -277,10 +277,10 @@ def calibration_finding(bins: pd.DataFrame) -> str:
 
 @style.printed
 def cost_split_figure(estimates: pd.DataFrame, cost_unit: str) -> Figure:
-    """What a policy's cost is made of: acquisition below, misclassification on top, per agent.
+    """Components of a policy's cost: acquisition below, misclassification on top, per agent.
 
     A facet per scenario; per agent three bars: truth, blocking and stabilised AFAIS, the one by the
-    policy unless no row has it. A grey cross stands where there is no estimate.
+    policy unless no row has it. A grey cross marks where there is no estimate.
 
     Args:
         estimates: dataset, mechanism, agent, estimator, status, acquisition_cost,
@@ -367,7 +367,7 @@ def convergence_figure(convergence: pd.DataFrame, summary: pd.DataFrame, cost_un
 
     A row of panels per scenario, a panel per agent. Line: mean over seeds of estimate − truth;
     band: ± one standard deviation over seeds (no band from a single seed). Below, from five seeds
-    on: that standard deviation alone, both axes logarithmic, which tells apart unbiased estimators
+    on: that standard deviation alone, both axes logarithmic, which separates unbiased estimators
     that lie on each other above. Where a seed has no estimate at some size, the line has a gap
     there: the mean of the other seeds would be another quantity.
 
@@ -513,8 +513,8 @@ def resample_figure(
 
     A facet per scenario. Box: quartiles and median; whiskers: farthest resample within 1.5
     interquartile ranges; dots beyond. Dashed line: truth of the agent. A hollow box lacks
-    resamples in which no row had weight; a grey cross stands where there is no estimate at all;
-    a triangle at the edge stands for a box that lies wholly beyond the axis.
+    resamples in which no row had weight; a grey cross marks where there is no estimate at all;
+    a triangle at the edge marks a box that lies wholly beyond the axis.
 
     Args:
         resamples: dataset, mechanism, agent, estimator, seed, resample, estimate; one seed.
@@ -526,7 +526,7 @@ def resample_figure(
         DataError: a column is missing, no row is behind them, or the tables' seeds differ.
     """
     style.require(behind, f"{' '.join(_SERIES)} truth status", single="seed")
-    if len(resamples):  # else no estimate could be computed, and every slot says so
+    if len(resamples):  # else no estimate could be computed, and every slot is marked
         style.require(resamples, f"{' '.join(_SERIES)} estimate", single="seed")
     if len(resamples) and resamples["seed"].iloc[0] != behind["seed"].iloc[0]:
         raise DataError(

@@ -64,9 +64,9 @@ def _scenario(table: pd.DataFrame | pd.Series) -> str:
 
 @style.printed
 def answer_figure(answered: pd.DataFrame, verdict: pd.Series, cost_unit: str) -> Figure:
-    """What every policy costs by the estimator that is read, the cheapest first.
+    """Cost of every policy by the estimator that is read, the cheapest first.
 
-    Lines: intervals that hold for all policies at once (95 %). Policies that are left out stand
+    Lines: intervals that hold for all policies at once (95 %). Policies that are left out are
     below, without a mark. Where the truth is known a short black line has it.
 
     Args:
@@ -256,7 +256,7 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     estimator's pick, in bold, with a tick where it is the truth's pick, else a cross and what it
     truly costs more than the best policy. The row that the verdict reads is marked, and its pick
     filled, green if it is the truth's and red-orange if not; the other rows are grey. The truth
-    stands first (it is the row of the estimator `ground_truth`); its best agent's column is framed.
+    comes first (it is the row of the estimator `ground_truth`); its best agent's column is framed.
     Unless the truth of every agent is known the picks are shown alone. Ties go to the first agent.
     An estimator that cannot judge every agent picks none.
 
@@ -315,7 +315,7 @@ def _reason(estimates: pd.DataFrame, estimator: str) -> str:
 
 
 def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str], marked: list[bool]) -> None:
-    """Numbers, the lowest of each marked row filled; a row without any number says why."""
+    """Numbers, the lowest of each marked row filled; a row without any number has a reason."""
     places = style.decimals(matrix.ravel())
     for y, row in enumerate(matrix):
         pick = int(np.nanargmin(row)) if np.isfinite(row).any() else None
@@ -388,7 +388,7 @@ def _decision_handles(*, known: bool, partly: bool, read: bool) -> list[Artist]:
 
 
 def regret_finding(picks: dict[str, str], truth: dict[str, float], read: str) -> str:
-    """What picks cost more than the best policy: blocking's or the worst, and that of `read`.
+    """Regret of picks: blocking's or the worst, and that of `read`.
 
     Args:
         picks: estimator → the agent that it would pick.
@@ -429,7 +429,7 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
 
     A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
     vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
-    stands at the edge with its number, and an interval that touches the edge goes on. An interval
+    is at the edge with its number, and an interval that touches the edge goes on. An interval
     of no width, where a case can have one cost only, is none: its marker is hollow. Right:
     effective sample size, with a red `!` where the table holds warnings; the legend names them.
     More than six agents do not fit a page: select some.
@@ -582,7 +582,7 @@ def _trust_handles(computed: pd.DataFrame, figure: Figure, *, truth: bool) -> li
 
 
 def trust_finding(estimates: pd.DataFrame, read: str) -> str:
-    """How often intervals hold the truth, or on how many rows the estimates that are read stand.
+    """How often intervals hold the truth, or on how many rows the estimates that are read rest.
 
     Args:
         estimates: those that could be computed: estimator, truth, ci_low, ci_high, ess.

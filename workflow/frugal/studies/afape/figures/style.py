@@ -103,7 +103,7 @@ def facet_columns(facets: int, *, slots: int, slot_in: float) -> int:
 
 
 def _axes_width_in(columns: int) -> float:
-    """Width left to a facet beside its axis' numbers and name."""
+    """Width left to a facet without its axis' numbers and name."""
     return WIDTH_IN / columns - 0.6
 
 

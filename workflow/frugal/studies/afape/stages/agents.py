@@ -54,7 +54,7 @@ TABLE_VALUES = ("blocked", "full", "retrospective")  # worlds that hold the tabl
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """Sets acquired in one world, and what is known of each row beside its outcome.
+    """Sets acquired in one world, and data of each row other than its outcome.
 
     Attributes:
         scene: who acted where.
@@ -151,7 +151,7 @@ def _shares(
     position: Callable[[Ended], np.ndarray],
 ) -> list[np.ndarray]:
     """Class probabilities at the end, by the policy itself or by the classifier. (n, k) each"""
-    if any(one.said is not None for one in ended):  # where there is no row, nothing is said
+    if any(one.said is not None for one in ended):  # no row, no prediction
         nothing = np.empty((0, ensemble.classes))
         return [nothing if one.said is None else one.said for one in ended]
     together = predict_proba_acquired(
@@ -274,7 +274,7 @@ def roll_out(
     """Run a policy in every world and seed; log decisions, terminal sets and costs.
 
     A trained agent comes with `policy`, as `train_agent` stored it; one's own with its file. One
-    that knows rows alone has no copies of filled-in values to act on, and leaves out what asks for
+    that knows rows alone has no copies of filled-in values to act on, and omits results that need
     states that it lacks beyond the records.
 
     Every decision is a row. Rows are played block by block. The classifier is asked at terminal
@@ -327,7 +327,7 @@ class _Play:
     """A policy, where it acts, and what it was found to lack.
 
     Attributes:
-        lacks: seed and what of it asks for states that the policy's table has not.
+        lacks: seed and its results that need states missing from the policy's table.
     """
 
     records: StoredRecords
@@ -401,7 +401,7 @@ class _Play:
     def _ended(
         self, block: TableBlock, scene: Scene, at: np.ndarray, episodes: Episodes, truth: TrueLaws
     ) -> Ended:
-        """What came of the episodes of one world."""
+        """Results of the episodes of one world."""
         beside = {}
         if scene.world.name == "blocked":
             rng = self.streams.of_block(block.number, "patterns", scene.seed)
@@ -433,7 +433,7 @@ class _Play:
         return Ended(scene, at, observed, None if said is None else said[0], beside)
 
     def _told(self, name: str, ask: Callable[[], np.ndarray], scene: Scene) -> np.ndarray:
-        """What a law says of each row; NaN where the policy's table lacks states for it. (n,)"""
+        """Probabilities of rows under a law; NaN where the policy's table lacks states. (n,)"""
         if (scene.seed, name) not in self.lacks:
             try:
                 return ask()
@@ -442,7 +442,7 @@ class _Play:
         return np.full(len(scene.world), np.nan)
 
     def _note(self, seed: int, name: str, sentence: str) -> None:
-        """Leave something out from now on; said once."""
+        """Leave something out from now on; reported once."""
         self.lacks.add((seed, name))
         print(sentence, file=sys.stderr)
 
@@ -468,7 +468,7 @@ def bundle_agent(
     A trained agent comes with `policy`, as `train_agent` stored it, or among the `policies` of
     `learn_candidates`, the version that `choice` has of it; one's own with its file.
 
-    The table tells which levels and ranges training saw; no value of a unit is kept beside what the
+    The table lists the levels and ranges of training; no value of a unit is kept except what the
     agent itself holds.
     """
     del progress

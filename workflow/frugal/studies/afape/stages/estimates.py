@@ -79,7 +79,7 @@ def fit_nuisances(
 
     All regressions of a seed, over agents and folds, are handed down at once, so that networks
     train in lock-step. They learn from the part `nuisance`, or from the test rows, at most so many
-    as the config says; what they say of the test rows is told block by block.
+    as the config sets; predictions for test rows are made block by block.
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     stored = dict(zip(settings["filed"], policies.values(), strict=True))
@@ -157,7 +157,7 @@ class _Given:
 
 @dataclass(frozen=True, eq=False)
 class _Seed:
-    """What was fitted for one seed.
+    """Fitted results of one seed.
 
     Attributes:
         seed: of the study.
@@ -215,7 +215,7 @@ class _Seed:
     def tell(
         self, given: _Given, number: int, policies: Mapping[str, Policy], streams: Streams
     ) -> NuisanceTables:
-        """What is fitted for the test rows of a block."""
+        """Fitted results for the test rows of a block."""
         start, stop = self.starts[number : number + 2]
         records = given.at(self.seed, TEST, np.arange(start, stop))
         if self.nuisances is None:
@@ -244,7 +244,7 @@ def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:
     return pd.DataFrame(rows) if rows else pd.DataFrame([columns]).iloc[:0]
 
 
-OWN_TRUTH = ("frequencies", "groups")  # tables to which the true cost says nothing
+OWN_TRUTH = ("frequencies", "groups")  # tables to which the true cost adds no rows
 
 
 def estimate_costs(
@@ -276,7 +276,7 @@ def estimate_costs(
     with Scratch() as kept:
         fits = Fits(cases, kept, fitted_apart)
         for agent in progress(cases.agents, desc="agents"):
-            # each agent's draws are its own, whoever is judged beside it
+            # each agent's draws are its own, whichever others are judged
             own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
             judging = _Judging(cases, agent, settings, own, kept, fits)
             judged = judging.tables()
@@ -319,7 +319,7 @@ class _Judging:
 
     @property
     def seen(self) -> Seen:
-        """What the views read, of all seeds."""
+        """Inputs of the views, of all seeds."""
         return tree_sum(self._seen)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -434,7 +434,7 @@ def join_seeds(
 
     `tables` are theirs, by name, portion after portion.
 
-    Each table's rows stand in the order that one job for all seeds gives them. What the views of
+    Each table's rows are in the order that one job for all seeds gives them. What the views of
     the problem need is asked of all seeds together, so it is asked anew.
     """
     del streams
@@ -485,7 +485,7 @@ class _Portions:
         return StoredRecords(*self.stored)
 
     def cases(self, name: str) -> StoredCases:
-        """What was judged of one portion."""
+        """Results of one portion."""
         blocked, worlds = (one.where(SEEDS, name) for one in self.episodes)
         propensities, agents = (one.rows(SEEDS, name) for one in self.fitted)
         records = StoredRecords(*self.stored, seeds=Portion.of({SEEDS: name}).seeds)
@@ -505,7 +505,7 @@ class _Portions:
             )
 
     def seen(self, progress: Callable[..., Any]) -> dict[str, Seen]:
-        """What the views read of each agent, in all seeds."""
+        """Inputs of the views for each agent, in all seeds."""
         found: dict[str, Seen] = {}
         for name in progress(self.names, desc="seeds"):
             cases = self.cases(name)
@@ -517,22 +517,22 @@ class _Portions:
         return found
 
     def views(self, seen: Seen, settings: Mapping[str, Any]) -> pd.DataFrame:
-        """What the views need of one policy."""
+        """Needs of the views for one policy."""
         graph, layout = self.records.graph, self.records.table.layout
-        known = graph["source"] == "induced"  # of the rows, whatever the seed
+        known = graph["source"] == "induced"  # of the rows, for any seed
         names = self.names[: 1 if known else None]
         rows = (one for name in names for one in self.cases(name).view_rows())
         return compare_views(rows, layout, graph, seen, self.stored[-1], settings)
 
 
 def _all_portions(parts: Partitions) -> pd.DataFrame:
-    """Portion after portion; one without a row says nothing of its columns' types."""
+    """Portion after portion; one without a row does not determine its columns' types."""
     frames = [parts.open(k).read() for k in range(len(parts.folders))]
     return pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
 
 
 def _sorted(frame: pd.DataFrame, keys: list[str], order: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """Rows in the order of their keys, else as they stand."""
+    """Rows in the order of their keys, else unchanged."""
     place = {key: k for k, key in enumerate(order)}
     at = [place.get(key, len(place)) for key in frame[keys].itertuples(index=False, name=None)]
     ranks = pd.Series(at, index=frame.index, dtype="int64")

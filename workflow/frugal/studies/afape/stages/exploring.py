@@ -1,4 +1,4 @@
-"""What the report shows of afape, and of one table: answers, tables, charts, a budget."""
+"""Contents of the report for afape, and for one table: answers, tables, charts, a budget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -102,7 +102,7 @@ def _of_verdicts(table: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
 def _budget(
     summary: pd.DataFrame, verdicts: pd.DataFrame, cost_units: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What panels may cost a case, and the policy of the lowest whole cost within it."""
+    """Budget of panels per case, and the policy of the lowest whole cost within it."""
     stops = []
     for verdict in verdicts.to_dict("records"):
         mine = readable(summary) & (summary["estimator"] == verdict["estimator"])
@@ -167,7 +167,7 @@ def _sentence(verdict: Mapping[str, Any], unit: str) -> str:
 
 
 def _bound(verdict: Mapping[str, Any]) -> str:
-    """What another policy could save, also as a share of the cost."""
+    """Possible saving of another policy, also as a share of the cost."""
     bound, cost = float(verdict["bound"]), float(verdict["estimate"])
     return figures(bound) + (f" ({bound / cost:.0%})" if cost else "")
 
@@ -216,7 +216,7 @@ def _trust(verdict: Mapping[str, Any], checks: int) -> str:
 
 
 def _change(verdict: Mapping[str, Any], unit: str) -> str:
-    """What would make another policy the answer: chance if others may be best, or hidden causes."""
+    """Reasons for another policy as the answer: chance if others may be best, or hidden causes."""
     if verdict["state"] == "open":
         return f"It cannot be relied on yet: {str(verdict['reason']).rstrip('.')}."
     if verdict["state"] != "best":
@@ -262,7 +262,7 @@ def charts_of(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> list[
 
     Args:
         tables: by name; `summary` and `verdicts` always are.
-        first: estimators that are shown before a reader asks for others.
+        first: estimators that are shown first.
     """
     found = looks_of(tables["summary"]["estimator"])
     looks = {name: look | {"label": ESTIMATORS[name].label} for name, look in found.items()}

@@ -51,7 +51,7 @@ def draw_missingness(
     Raises:
         NoSupportError: a seed of a drawn law leaves no complete case among the test rows, and few
             enough panels can be missing that there should be one. The gaps of a table are as they
-            are: what needs complete cases says so in its own row.
+            are: estimators that need complete cases report it in their own row.
     """
     stored, law = StoredTable(table, catalogue), settings["missingness"]
     induced = law["source"] == "induced"
@@ -245,7 +245,7 @@ class _Given(JudgedRows):
         self._places = slices_of(fitted, self.counts, "propensities")
 
     def indicators(self, seed: int, at: int) -> Indicators:
-        """What the graph says of the gaps of a block's test rows."""
+        """Missingness of a block's test rows, by the graph."""
         data, fitted = self.data(at), self._fitted.read(self._places[self.numbers[at]])
         fitted = fitted[fitted["seed"] == seed]
         assert np.array_equal(fitted["row_id"], data.row_id), "bug: row order"
@@ -403,7 +403,7 @@ def _chains(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[int, _Chain]:
-    """Seed → chain; variables without gaps are fitted where there are rows beside the sample."""
+    """Seed → chain; variables without gaps are fitted where there are rows outside the sample."""
     found = {}
     places = records.table.positions(["test"])
     for seed in records.seeds if trees is not None else ():

@@ -152,7 +152,7 @@ def check_afape(
 
 
 def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
-    """What must hold → where it holds."""
+    """Condition → where it holds."""
     done = summary[summary["status"] == "ok"]
     return {
         "a status is known": summary["status"].isin(STATUSES),

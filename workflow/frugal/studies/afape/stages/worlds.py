@@ -48,7 +48,7 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """What is the same in all draws.
+    """Inputs common to all draws.
 
     Attributes:
         classifier: its arrays.
@@ -69,7 +69,7 @@ class Judges:
     def play(
         self, stored: Mapping[str, Any], draw: int, imputation: Mapping[str, Any] | None = None
     ) -> Drawn:
-        """Every policy on one draw, and on imputed copies of it where settings say how."""
+        """Every policy on one draw, and on imputed copies of it where settings define them."""
         blocked, worlds = {}, {}
         copies = {"imputed": _NO_COPY, "rounds": _NO_COPY}
         if imputation is not None:
@@ -149,7 +149,7 @@ def judge_world(
 
     The test part of a table is the population. Agents learn once, on records with gaps; each draw
     takes rows of the population with replacement, draws their gaps, and judges every policy under
-    the true graph and under the one that says that nothing causes gaps (MCAR).
+    the true graph and under the one without causes of missingness (MCAR).
 
     Settings: `mechanism`, `missing_share`, `panels`, `draws`, `rows` (at most, of a draw), `agents`
     (name → settings), `nuisance`, `evaluation`, `imputation`, `imputed_draws` (the first ones, in
@@ -157,7 +157,7 @@ def judge_world(
 
     Returns:
         `estimates`: one row for each draw, graph, agent and estimator; `draws`: the verdict of each
-        draw and graph beside the truth.
+        draw and graph and the truth.
 
     Raises:
         DataError: the table has no test rows.
@@ -264,7 +264,7 @@ def _truth(
 def _under_each_graph(
     drawn: Drawn, law: Mapping[str, Any], catalogue: Mapping[str, Any]
 ) -> Iterator[tuple[str, Drawn]]:
-    """The draw as it is, and with a graph that says that nothing causes gaps."""
+    """The draw as it is, and with a graph without causes of missingness."""
     yield TRUE, drawn
     if not any(one["values"] for one in law["panels"].values()):
         return
@@ -383,6 +383,6 @@ def _estimator(key: tuple, rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _extra(rows: pd.DataFrame) -> float:
-    """What the policy of the lowest estimate truly costs more than the best."""
+    """Regret of the policy of the lowest estimate: its true cost minus that of the best."""
     picked = rows.sort_values(["estimate", "agent"], kind="stable").iloc[0]
     return float(picked["truth"] - rows["truth"].min())

@@ -284,7 +284,7 @@ TARGETS = ("label", "sensitive")
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Among which of the n rows outsiders are to tell what.
+    """Question to outsiders: targets to predict, and among which of n rows.
 
     Attributes:
         number: of the question.
@@ -309,8 +309,8 @@ def audit_fairness(
     """AUC of each outsider for the group and for the label, on each agent's sets and on all panels.
 
     Outsiders learn from training rows, whose sets the agent collected after its training; test rows
-    judge them. Where the agent's aim is equal opportunity, the group is told among rows with y = 1
-    alone; for equalised odds within each label, the larger AUC counting.
+    judge them. Where the agent's aim is equal opportunity, the group is predicted among rows with y
+    = 1 alone; for equalised odds within each label, the larger AUC counting.
     """
     fold = fold_of(table, catalogue, settings["design"], streams)
     acting = outcomes.astype({"policy": str}).groupby(["policy", "gamma"], sort=False, dropna=False)
@@ -350,7 +350,7 @@ def _collected(
 
 
 def _questions(label: np.ndarray, objective: str) -> list[_Question]:
-    """What is asked, by the aim of the agent; both targets at once where they share rows."""
+    """Targets, by the aim of the agent; both targets at once where they share rows."""
     everybody = np.ones(len(label), dtype=bool)
     if objective == "demographic_parity":
         return [_Question(0, everybody, TARGETS)]
@@ -365,7 +365,7 @@ def _scores(
 ) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:  # fmt: skip
     """Scores of the test rows of a question, by collected sets, target and learner.
 
-    A set network tells both targets at once, so it is trained once per question.
+    A set network predicts both targets at once, so it is trained once per question.
     """
     rows = used[asked.rows]
     values, fits, audit = fold.values[rows], train[asked.rows], settings["audit"]
@@ -402,8 +402,8 @@ def bundle_dadi(
 ) -> dict[str, Any]:
     """The files of a bundle: `policy` and `cases`; see `acquire.bundles`.
 
-    The policy is the file of the fold's agents with the threshold of their decisions; `cases` says
-    which of them is meant.
+    The policy is the file of the fold's agents with the threshold of their decisions; `cases`
+    determines which of them is meant.
     """
     del progress
     wildcards = {**streams.wildcards, "fold": str(choice["fold"])}

@@ -225,7 +225,7 @@ def _none_is_fairer(
 def _coins_are_between(
     means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
 ) -> list[bool]:
-    """Of each data set and family: whether the table of means gives the same coin, or none."""
+    """Of each data set and family: whether the table of means gives the same mixture, or none."""
     found = []
     for row, own, whole in _families(means, least, settings):
         wanted = whole["auc"] - settings["auc_slack"]
@@ -276,8 +276,8 @@ def write_dadi_answer(
 
     The rule: of the agents whose AUC is at most `auc_slack` below that of the reference the one of
     least disparity; where there is none, the one of highest AUC. An agent that decides nearly all
-    alike is taken only where all do, and is then called no answer. The bundle is made of the first
-    fold that is run.
+    the same is taken only where all do, and is then called no answer. The bundle is made of the
+    first fold that is run.
 
     Settings: `reference` (a method), `auc_slack`, `threshold`, `reading` (words → file or command).
 
@@ -381,7 +381,7 @@ def _ends(summary: pd.DataFrame, row: pd.Series) -> tuple[float, float]:
 def _further(
     summary: pd.DataFrame, means: pd.DataFrame, positive: str, threshold: float | int | str
 ) -> list[str]:
-    """How decisions are made, what the intervals are, and whose disparity says nothing."""
+    """Notes on decisions, intervals, and uninformative disparities."""
     folds = int(means["folds"].max())
     rows = int(summary.groupby("fold")["n"].first().sum())
     cut = (
@@ -459,7 +459,7 @@ def tell_dadi_cases(
 
 
 def _why(gamma: object) -> str:
-    """What an agent of that γ goes by."""
+    """Name of an agent of that γ."""
     return (
         f"With γ = {gamma:g} it weighs what a panel tells of the label against what it tells of "
         "the group."

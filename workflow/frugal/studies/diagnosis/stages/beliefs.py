@@ -62,7 +62,7 @@ def train_encoder(
     A row is completed after one random set of panels was taken away; the error is over what had a
     value and was hidden, in standard deviations of the training rows.
 
-    Fitted to the rows of part `encoder` alone, so that no unit of the policies has a say in it.
+    Fitted to the rows of part `encoder` alone, so that no unit of the policies affects it.
     """
     del progress
     data, part = divided(table, catalogue, streams)
@@ -174,7 +174,7 @@ def train_trees(
 
 
 def _uniforms(data: Table, part: np.ndarray, streams: Streams, split: str) -> np.ndarray:
-    """What decides the draws of an agent on one part. (n, a + 1)"""
+    """Uniform draws of an agent on one part. (n, a + 1)"""
     shape = (len(rows_of(part, split)), len(data.actions) + 1)
     return streams.generator("decisions", split).random(shape)
 
@@ -206,7 +206,7 @@ def fitted(
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> tuple[Learned, np.ndarray]:
-    """What training leaves, and the rows that it saw: those of trees, then those that judge."""
+    """Result of training, and the rows that it saw: those of trees, then those that judge."""
     rows = np.flatnonzero(np.isin(part, (*TRAINED, "validation")))
     own = settings["agent"]
     folded = folded_rows(world.take(rows), np.isin(part[rows], TRAINED), own, rng)
@@ -294,9 +294,9 @@ def apply_bayes_rule(
     For F1 that is the population's best threshold of the set; for AM the share of the ill. Sets
     with a panel whose columns another panel of the set brings as well are left out.
 
-    For every fixed set of panels the best rule that sees it: a bound for whatever orders the same
-    for everyone, known only because the world is. A policy that orders by what it has seen may pass
-    it.
+    For every fixed set of panels the best rule that sees it: a bound for any policy that orders the
+    same for everyone, known only because the world is. A policy that orders by what it has seen may
+    pass it.
 
     Raises:
         ConfigError: the data set is not the simulated clinic.

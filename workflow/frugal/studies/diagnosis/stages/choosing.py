@@ -36,7 +36,7 @@ def choose_policy(
     """Choose by a rule written down beforehand, report test units [diagnosis, sec. 6.4].
 
     The policy is the best within the budget of all families, or of one, by the rule of
-    `studies.diagnosis.choice`; what it is expected to reach is told from test units, which had no
+    `studies.diagnosis.choice`; its expected score is estimated on test units, which had no
     part in the choice [diagnosis, sec. 6.4].
 
     Settings: `budget` (the most that a unit may cost on average), `score` (f1 or am), `resamples`,
@@ -72,7 +72,7 @@ def choose_policy(
 
 
 def _with_family(frame: pd.DataFrame, streams: Streams) -> pd.DataFrame:
-    """The frame with the name of the family in each row; a single file does not say it."""
+    """The frame with the name of the family in each row; a single file does not name it."""
     if "family" not in frame:
         frame = frame.assign(family=streams.wildcards.get("family", ""))
     texts = [name for name in ("family", "method", "policy") if name in frame]
@@ -227,7 +227,7 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
 
 
 def _free_words(free: Mapping[str, Any], name: str) -> str:
-    """What the best solution of price 0 reaches, and by how much the chosen one is better."""
+    """Score of the best solution of price 0, and by how much the chosen one is better."""
     reached = free["expected_on_test"][name.lower()]
     reads = f" ({free['setting']})" if free["setting"] else ""
     said = (
@@ -255,7 +255,7 @@ def bundle_choice(
 
     `policies` are the files of all families that may have been chosen.
 
-    A policy of a front is one member of its file; the bundle keeps the whole file and says which.
+    A policy of a front is one member of its file; the bundle keeps the file and names the member.
 
     Raises:
         DataError: the chosen solution keeps no policy, or its file is not among the inputs.

@@ -93,7 +93,7 @@ def patient_steps(
     decisions: pd.DataFrame,
     row_ids: Sequence[int],
 ) -> pd.DataFrame:
-    """What was ordered after which value, and the belief after it, of some units of one policy.
+    """Orders, values and predicted probabilities, step by step, of some units of one policy.
 
     Args:
         data: the table.

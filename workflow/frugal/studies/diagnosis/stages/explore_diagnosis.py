@@ -23,7 +23,7 @@ _SHOWN = (
     "on_front",
 )  # fmt: skip
 NOT_LEARNED = ("baselines", "selection", "bayes")  # families
-GOALS = (0.8, 0.9)  # scores whose price is told
+GOALS = (0.8, 0.9)  # scores whose price is reported
 
 
 def explore_diagnosis(
@@ -123,7 +123,7 @@ def _row_of(rows: pd.DataFrame, match: Mapping[str, str]) -> int:
 
 
 def _goals(summary: pd.DataFrame, first: Mapping[str, Any], unit: str) -> str:
-    """What the cheapest learned policy costs that reaches a score on validation units."""
+    """Cost of the cheapest learned policy that reaches a score on validation units."""
     score, name = str(first["criterion"]), str(first["criterion"]).upper()
     own = summary[
         (summary["dataset"] == first["dataset"])

@@ -84,8 +84,8 @@ def summarise_diagnosis(
     `on_validation_front` where that holds on validation units, by which solutions are chosen.
 
     Solutions are chosen on validation units and reported on test units, so that no number is the
-    largest of many draws on the units it is told of. The envelope over test units, which the paper
-    draws, stands beside it under its own name [diagnosis, fig. 4].
+    largest of many draws on the units it is reported for. The envelope over test units, which the
+    paper draws, is given under its own name [diagnosis, fig. 4].
     """
     del streams, progress
     summary = _fronts_marked(_wide(scores))
@@ -112,7 +112,7 @@ def _wide(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_pooled(summary: pd.DataFrame, pooled: pd.DataFrame) -> pd.DataFrame:
-    """What out-of-fold and validation predictions say together, where a family has them."""
+    """Scores from out-of-fold and validation predictions together, where a family has them."""
     told = pooled.astype(dict.fromkeys(("dataset", "family", "criterion"), str))
     told = told.assign(seed=told["seed"].astype(int)).rename(columns={"cost": "pooled_cost"})
     keys = [*RUN, "pair"]
@@ -241,7 +241,7 @@ def check_diagnosis(
 
 
 def _recounts_hold(again: pd.DataFrame, prefix: str) -> dict[str, np.ndarray]:
-    """What is asked of every solution on one split, by words."""
+    """Checks of every solution on one split, by description."""
 
     def of(name: str) -> pd.Series:
         return again[f"{prefix}{name}"]
@@ -412,7 +412,7 @@ def _course(
 
 
 def _why(row: pd.Series) -> str:
-    """What the solution goes by."""
+    """Name of the solution."""
     if row["setting"]:
         return f"It goes by: {row['setting']}."
     if pd.notna(row["lambda"]):

@@ -95,7 +95,7 @@ AUGMENTATION_COLUMNS = (
 
 
 def _distinct(units: LabelledUnits) -> np.ndarray:
-    """Each state of a group once: a repeated one would stand in both parts of the split."""
+    """Each state of a group once: a repeated one would be in both parts of the split."""
     groups = np.eye(len(units.instance.access), dtype=bool)[units.group]
     return first_occurrences(np.concatenate([units.features, groups], axis=1))
 

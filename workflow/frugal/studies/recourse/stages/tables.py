@@ -54,7 +54,7 @@ def label_units(
 ) -> dict[str, Any]:
     """Read or draw units, solve each, and say of every unit what became of it.
 
-    Of units of one's own, those that cannot be covered and groups that stand on one side only are
+    Of units of one's own, those that cannot be covered and groups that occur on one side only are
     named on stderr, a sentence each.
 
     One stage for simulated worlds, for a real table whose bins are capabilities, and for a user's
@@ -107,7 +107,7 @@ def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
     """The files of a source, all of them and no others.
 
     Raises:
-        ConfigError: one is missing, is not read by this source, or is no file as it stands.
+        ConfigError: one is missing, is not read by this source, or is no regular file.
     """
     needed = FILES[kind]
     for name in needed:
@@ -130,7 +130,7 @@ def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
 
 
 def _own(given: Mapping[str, Path], said: list[str]) -> Units:
-    """Units of one's own; what is to be said of their groups is added to `said`."""
+    """Units of one's own; remarks on their groups are added to `said`."""
     catalogue, units = given["catalogue"], given["units"]
     known = catalogue_of(read_sheet(catalogue), source=catalogue.name)
     if known.rules:

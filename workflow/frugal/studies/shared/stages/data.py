@@ -105,7 +105,7 @@ def compare_imputers(
 ) -> dict[str, pd.DataFrame]:
     """Fit each imputer to training rows and fill in what is hidden of others [diagnosis, table 8].
 
-    Rows are drawn and split anew for each seed, whatever parts the table has for other ends; all
+    Rows are drawn and split anew for each seed, independently of other parts of the table; all
     imputers of a seed learn from the same rows and fill in the same holes.
 
     Settings: `seeds`; `most_rows` of the table that are drawn; `train_share` and

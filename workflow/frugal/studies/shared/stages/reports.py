@@ -46,7 +46,7 @@ def _sources(own: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _told(path: str, one: Mapping[str, Any], place: Mapping[str, int]) -> dict[str, Any]:
-    """A file: what its sidecar says, its inputs by their place, those from outside in full."""
+    """A file: its sidecar's record, its inputs by their place, those from outside in full."""
     inside = list(dict.fromkeys(place[r["path"]] for r in one["inputs"] if r["path"] in place))
     outside = [[r["path"], r["sha256"]] for r in one["inputs"] if r["path"] not in place]
     kept = {key: one[key] for key in ("sha256", "bytes", "stage", "rows", "url") if key in one}

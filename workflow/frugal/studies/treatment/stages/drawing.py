@@ -23,7 +23,7 @@ def same(values: pd.Series, wanted: float) -> pd.Series:
 
 
 def facetted(rows: pd.DataFrame, *, facet: str, series: str) -> pd.DataFrame:
-    """A copy that says which column is the panel and which the series."""
+    """A copy with the columns of the panel and the series named."""
     return rows.assign(facet=rows[facet], series=rows[series]).reset_index(drop=True)
 
 
@@ -206,7 +206,7 @@ def draw_policy(
     best outcome); and, where wanted, `title` and `contexts` (names; else the first two).
 
     Raises:
-        ConfigError: the settings leave no policy, or several; the sentence says which.
+        ConfigError: the settings leave no policy, or several; the message names them.
     """
     del streams, progress
     unknown = sorted(set(settings) - {"policy", "best", "title", "contexts"})

@@ -68,7 +68,7 @@ def _learned(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
-    """For each data set the fewest trials at an efficacy that cannot be told from the highest."""
+    """For each data set the fewest trials at an efficacy not significantly below the highest."""
     found = []
     for dataset, rows in _learned(means).groupby("dataset", sort=False):
         top = row_at(rows, highest(rows, "efficacy"))

@@ -175,7 +175,7 @@ def time_planners(
 ) -> dict[str, pd.DataFrame]:
     """Learn the first repeat's policies again and keep what that took.
 
-    Its output is a measurement: no two runs are alike, so it lies beside the other timings, outside
+    Its output is a measurement: no two runs are equal, so it is with the other timings, outside
     results/, and only the summary's column `cpu_s` comes from it.
     """
     del progress
@@ -201,7 +201,7 @@ def time_planners(
 
 
 LEAST_UNITS = 40
-_CELLS = 1 << 16  # of a policy, told at one time
+_CELLS = 1 << 16  # of a policy, predicted at a time
 
 
 def judge_searches(
