@@ -119,7 +119,7 @@ def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         instance: the catalogue that it was fitted on.
 
     Raises:
-        DataError: the arrays are no such generator for this catalogue; the message says which.
+        DataError: the arrays are no such generator for this catalogue; the message names the first.
     """
     if kind not in KINDS:
         raise Stored("generator", arrays).refusal(

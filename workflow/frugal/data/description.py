@@ -151,7 +151,7 @@ class Description:
         cost_unit: unit of all costs, for axes.
         format: of the files, where there are some.
         misclassification_cost: row = true class, column = predicted class.
-        missing_values: `induced` (the table is complete), `own` (its gaps are the missingness, by
+        missing_values: `induced` (the table is complete), `own` (its missing values are used, by
             whole panels) or `partial` (a panel can be had where one of its columns is known).
         sensitive: protected attribute by name alone, or None.
         groups: of the protected attribute, where the YAML defines two of them, or None.

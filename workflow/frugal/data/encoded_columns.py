@@ -32,8 +32,8 @@ def spelling(text: str) -> str:
 def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
     """Raw texts under the names of their levels, with the level that denotes a missing value. (n,)
 
-    A whole number with decimals, as a column with gaps may be written, is the one without: 1.0 is
-    the level 1.
+    A whole number with decimals, as a column with missing values may be written, is the one
+    without: 1.0 is the level 1.
     """
     levels, recode = column.levels or (), dict(column.recode)
     for one in set(text) - {None, *levels, *recode}:

@@ -45,7 +45,7 @@ class Encoded:
         kept: True for raw records that became rows. (records,)
         units: encoded column → unit.
         sensitive: group of each row, 0 or 1; None where the description defines no groups. (n,)
-        report: rows read, dropped and why, codes found, costs drawn, share per class, gaps.
+        report: rows read, dropped and why, codes found, costs drawn, class shares, missing cells.
     """
 
     layout: Table

@@ -93,7 +93,7 @@ class TableGuess:
         classes: values of the label, with all their spellings, the positive one last.
         label_gaps: rows without a label.
         clusters: columns whose values occur in several rows, and look like names of units; those
-            without a gap first, and then the one of most values.
+            without missing values first, and then the one of most values.
         remarks: on the whole table.
         cut: number that divides the label into the classes below it and from it on; None: they are
             values of the label.

@@ -1,4 +1,4 @@
-"""How far beliefs can be taken at their word: log-loss, slope of calibration, reliability.
+"""Calibration of predicted probabilities: log-loss, slope of calibration, reliability.
 
 From what each of K methods believed of the same n units. Must not know which method believed it, or
 files.
@@ -11,7 +11,7 @@ from scipy.special import expit, xlogy
 
 from frugal.judge.intervals import share_interval
 
-CLOSEST = 1e-9  # beliefs nearer to 0 or 1 count as this far from it
+CLOSEST = 1e-9  # probabilities nearer to 0 or 1 count as this far from it
 MOST_STEPS, CLOSE_ENOUGH = 100, 1e-10
 _STEEPEST = 50.0  # a fit that passes this slope has none: classes are separated without error
 
@@ -29,9 +29,9 @@ def belief_scores(
         log_loss: mean of −log of what was believed of the class that came, in nats, with
             log_loss_se; base_log_loss: of one who believes the share of these units.
         calibration_slope: of the label's log-odds on those of the belief, by logistic regression
-            with an intercept; 1 if beliefs are as extreme as they should be, less if they are too
-            extreme (Cox, Biometrika 45, 1958); calibration_slope_se from the information. NaN where
-            a class is missing, all beliefs are equal, or classes are separated without error.
+            with an intercept; 1 if probabilities are as extreme as they should be, less if they are
+            too extreme (Cox, Biometrika 45, 1958); calibration_slope_se from the information. NaN
+            where a class is missing, all are equal, or classes are separated without error.
     """
     ill = np.clip(belief, CLOSEST, 1 - CLOSEST)
     loss = -np.where(label == 1, np.log(ill), np.log1p(-ill))
@@ -84,9 +84,9 @@ def _shortened(step: np.ndarray, line: np.ndarray, design: np.ndarray, label: np
 def reliability(
     label: Int[np.ndarray, " n"], belief: Float[np.ndarray, " n"], *, bins: int, level: float
 ) -> pd.DataFrame:
-    """Believed against seen, in groups of about as many units each, from the lowest belief on.
+    """Predicted against observed rates, in groups of about equal size, by predicted probability.
 
-    Units of the same belief stay together, so that there may be fewer groups.
+    Units of the same probability stay together, so that there may be fewer groups.
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)

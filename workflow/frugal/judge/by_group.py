@@ -29,13 +29,13 @@ from frugal.judge.sums import Spread, WeightSums
 from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
-DRAWS = 10_000  # of the Gaussian law of all gaps, where there are several
+DRAWS = 10_000  # of the Gaussian law of all differences, where there are several
 COSTS = ("cost", "acquisition_cost", "misclassification_cost")
 GAPS = {
     "demographic_parity": ("positive_share",),
     "equal_opportunity": ("true_positive_rate",),
     "equalised_odds": ("true_positive_rate", "false_positive_rate"),
-}  # each the largest gap between two groups in any of these
+}  # each the largest difference between two groups in any of these
 SHARES = ("error_rate", "positive_share", "true_positive_rate", "false_positive_rate")
 
 Ratio = tuple[np.ndarray, np.ndarray]  # a and b of each row
@@ -190,14 +190,14 @@ def by_group(
     fit: NuisanceFit | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """One row for each group and quantity, for each gap between two, and for each of `GAPS`.
+    """One row for each group and quantity, for each difference between two, and for each of `GAPS`.
 
     Args:
         terms: of every quantity in every group.
         data: its costs and panels count.
         truth: every quantity on the full table; empty where it is unknown.
         fit: of the probabilities behind the weights; None if they are known.
-        rng: draws the law of several gaps at once.
+        rng: draws the joint law of several differences.
     """
     found, names = terms.estimated(fit), terms.names
     rows: list[dict[str, Any]] = []
@@ -279,7 +279,7 @@ def _of_pairs(
     truth: np.ndarray,
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
-    """Signed gaps between two groups; the intervals of all of a quantity hold at once."""
+    """Signed differences between two groups; the intervals of all of a quantity hold at once."""
     known = set(one.known.tolist())
     gaps = {(gap.first, gap.second): gap for gap in _gaps([one], rng)}
     for a, b in combinations(range(len(names)), 2):
@@ -301,7 +301,7 @@ def _largest(
 ) -> dict[str, Any]:
     """The largest difference between two defined groups in any of some quantities.
 
-    All signed gaps hold their intervals at once; those folded at zero bound the largest.
+    Intervals of all signed differences hold at once; those folded at zero bound the largest.
     """
     true = [np.ptp(one[np.isfinite(one)]) for one in truths if one is not None]
     row = _row(name, float(max(true, default=np.nan)), n=int(max(one.n.sum() for one in parts)),
@@ -319,7 +319,7 @@ def _largest(
 
 @dataclass(frozen=True)
 class _Gap:
-    """A signed gap between two groups with its interval."""
+    """A signed difference between two groups with its interval."""
 
     first: int
     second: int

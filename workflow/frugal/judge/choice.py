@@ -111,7 +111,7 @@ def judged(
 
     Args:
         paths: of each candidate and of practice, in the order of preference.
-        law: of the gaps.
+        law: of the missingness.
         known: columns that every record holds. (n, w)
         price: of the panels. (a,)
         errors: cost of a verdict (column) on a class (row). (k, k)
@@ -202,7 +202,7 @@ class Choice:
         """How sure it is."""
         terms = [self.candidates.outcomes[name] for name in self.candidates.names]
         if self.candidates.left_out and all((one.weight == 1).all() for one in terms):
-            return "open"  # of policies that ask for panels with gaps, none can be judged
+            return "open"  # of policies that request panels with missing values, none can be judged
         return state_of(self.bound, self.allowed)
 
     @property
@@ -276,10 +276,10 @@ def price_range(choice: Choice, at: int) -> tuple[float, float]:
 def tipping_gamma(choice: Choice, most: float) -> float:
     """Γ at which hidden causes could make the named policy as expensive as one of known cost.
 
-    Odds of a gap that hidden causes shift by Γ at most move a weight w to between 1 + (w − 1) / Γ
-    and 1 + Γ (w − 1)  [Tan, JASA 101, 2006]; known exactly is what every record shows: practice
-    and policies that ask for no panel with gaps. NaN: up to `most` it stays cheaper, or it is known
-    exactly itself.
+    Odds of missingness that hidden causes shift by Γ at most move a weight w to between 1 + (w − 1)
+    / Γ and 1 + Γ (w − 1)  [Tan, JASA 101, 2006]; known exactly is what every record shows: practice
+    and policies that request no incomplete panel. NaN: up to `most` it stays cheaper, or it is
+    known exactly itself.
     """
     candidates, unit = choice.candidates, choice.candidates.unit_costs
     exact = [

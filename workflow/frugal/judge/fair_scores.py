@@ -180,7 +180,7 @@ def least_disparities(
 
 
 def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float) -> dict[str, Any]:
-    """A solution, its means over folds, its cut of the reference's disparity; or their gaps."""
+    """A solution, its means over folds, its cut of the reference's disparity, or differences."""
     measures = ("auc", "disparity", "disparity_cut", "features_acquired", "cost")
     if found is None:
         named = {"method": None, "gamma": np.nan, "folds": 0}

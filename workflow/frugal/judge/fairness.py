@@ -1,6 +1,6 @@
-"""How accurate and how fair predictions are: AUC, gaps between two groups, and their intervals.
+"""Accuracy and fairness of predictions: AUC, differences between two groups, and their intervals.
 
-Serves `dadi`. All gaps follow from one table of counts n[b, y, ŷ] (sensitive group, label,
+Serves `dadi`. All differences follow from one table of counts n[b, y, ŷ] (sensitive group, label,
 decision). Must not know who made the predictions, nor which features they saw.
 """
 
@@ -58,7 +58,7 @@ def parity_difference(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, 
 
 
 def demographic_disparity(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
-    """Gap between the shares of positive decisions; NaN where a group has no row.
+    """Difference between the shares of positive decisions; NaN where a group has no row.
 
     |P(ŷ = 1 | b = 0) − P(ŷ = 1 | b = 1)|                                    [dadi, sec. 4]
     """
@@ -71,7 +71,7 @@ def equal_opportunity_gap(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarr
 
 
 def equalised_odds_gap(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
-    """The larger of the gaps in P(ŷ = 1 | y, b) over y = 0 and y = 1; NaN if one is not defined."""
+    """The larger difference in P(ŷ = 1 | y, b) over y = 0 and y = 1; NaN if undefined."""
     gaps = [np.abs(_signed_gap(counts[..., label, :])) for label in (0, 1)]
     return np.asarray(np.maximum(*gaps))
 

@@ -1,4 +1,4 @@
-"""Do the records contradict the graph by which their gaps are explained?
+"""Do the records contradict the graph of their missingness?
 
 By the graph whether a panel is recorded depends on its causes alone. So the residual of its
 indicator, R less the fitted probability, has nothing to do with the columns, with the label, or
@@ -39,7 +39,7 @@ class Indicators:
         panels: that can be missing.
         observed: whether each is recorded. (n, a)
         probability: fitted by the graph; NaN where it is not known, or a row does not count. (n, a)
-        causes: values of the columns that cause each panel's gaps; NaN where not recorded.
+        causes: values of the columns that cause each panel's missingness; NaN where not recorded.
         conditions: True where the row's panel has a law on records with the column's panel. (a, a)
         cluster: rows of one number belong together, and their products count as one, their sum;
             numbered from 0 on over all blocks. None: each row is its own cluster. (n,)
@@ -95,7 +95,7 @@ class Contrast:
 
     Attributes:
         kind: "panels", "column" or "label".
-        panel: whose gaps are looked at.
+        panel: whose missingness is tested.
         other: panel, column or class.
         score: in standard errors; by the graph about normal with variance 1.
         rows: on which it is based.

@@ -28,7 +28,7 @@ _WORDS = {
 _FITTED = "'test' (or 'nuisance', where there is one)"
 _NAMED = 3  # panels that a sentence lists
 LEAST_MASS = 0.01  # sets of panels with less mass are not missed
-_SURE = 3.0  # standard errors by which an estimated gap must exceed zero
+_SURE = 3.0  # standard errors by which an estimated difference must exceed zero
 
 
 def obstacle(estimator: Estimator, given: Evidence) -> Obstacle | None:

@@ -2,10 +2,10 @@
 
 A policy that requests the panels S can be followed on the records that hold S; such a record then
 represents 1 / p(R_S = 1 | x) records. Each panel's probability is a logistic regression on the
-columns that cause its gaps, with a ridge chosen by cross-fitted loss. The probability of a set is
-the product of its panels', recalibrated by one more regression, so that panels of one tube or
-order need no law of their own. Where a cause is itself missing from some records, the set grows by
-the panel that holds it (`RecordLaw.closure`). Must not know a policy.
+columns that cause its missingness, with a ridge chosen by cross-fitted loss. The probability of a
+set is the product of its panels', recalibrated by one more regression, so that panels of one tube
+or order need no law of their own. Where a cause is itself missing from some records, the set grows
+by the panel that holds it (`RecordLaw.closure`). Must not know a policy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class RecordLaw:
         values: as recorded; NaN where missing. (n, d)
         label: class index. (n,)
         fold: of each row; a row's probabilities come from the other folds. (n,)
-        causes: of each panel's gaps.
+        causes: of each panel's missingness.
         provides: columns that each panel reveals. (a, d)
     """
 
@@ -63,10 +63,10 @@ class RecordLaw:
 
     @cached_property
     def requires(self) -> Sequence[frozenset[int]]:
-        """For each panel, the panels that hold a cause of its gaps, causes of causes included.
+        """For each panel, the panels with a cause of its missingness, causes of causes included.
 
         Raises:
-            GraphError: the gaps of a panel depend on values of that panel.
+            GraphError: the missingness of a panel depends on values of that panel.
         """
         gappy = np.asarray(~np.isfinite(self.values).all(axis=0))
         direct = [{self._holder(c) for c in one.columns if gappy[c]} for one in self.causes]
@@ -107,7 +107,7 @@ class RecordLaw:
         return {j: self._of_panel(j) for j in range(len(self.causes))}
 
     def usable(self, j: int) -> Bool[np.ndarray, " n"]:
-        """Rows whose records hold every cause of the gaps of panel j. (n,)"""
+        """Rows whose records hold every cause of the missingness of panel j. (n,)"""
         return np.asarray(self.observed[:, sorted(self.requires[j])].all(axis=1))
 
     def _of_panel(self, j: int) -> np.ndarray:
@@ -179,7 +179,7 @@ def _loss(probability: np.ndarray, target: np.ndarray) -> float:
 
 
 LEVEL = 0.05  # for all tests together
-LEAST_ROWS = 60  # with a gap, and without it, among the records that hold a column
+LEAST_ROWS = 60  # with a missing value, and without, among the records that hold a column
 ROUNDS = 3  # of adding causes and looking again
 LABEL = -1  # in place of a column
 
@@ -189,7 +189,7 @@ class Added:
     """A cause that the records add.
 
     Attributes:
-        panel: whose gaps, by index.
+        panel: whose missingness, by index.
         column: by index; `LABEL` for the label.
         z: standard errors by which its slope differs from 0.
     """
@@ -202,7 +202,7 @@ class Added:
 def widened(law: RecordLaw) -> tuple[RecordLaw, list[Added], list[Added]]:
     """The law with all causes that the records add, these causes, and those it cannot take.
 
-    A cause cannot be taken where gaps would then depend on values of their own panel.
+    A cause cannot be taken where missingness would then depend on values of their own panel.
     """
     added: list[Added] = []
     refused: list[Added] = []
@@ -232,7 +232,7 @@ def _with(law: RecordLaw, one: Added) -> RecordLaw:
 
 
 def contradictions(law: RecordLaw) -> Sequence[Added]:
-    """Columns left out that explain gaps, the strongest of each panel only."""
+    """Columns left out that explain missingness, the strongest of each panel only."""
     tests = list(_tests(law))
     limit = -ndtri(LEVEL / 2 / max(len(tests), 1))
     strongest: dict[int, Added] = {}
@@ -244,7 +244,7 @@ def contradictions(law: RecordLaw) -> Sequence[Added]:
 
 
 def untested(law: RecordLaw) -> list[int]:
-    """Panels with gaps of which too few rows are recorded, or lack them, to test any cause."""
+    """Incomplete panels of which too few rows are recorded, or lack them, to test any cause."""
     found = []
     for j in np.flatnonzero(~law.observed.all(axis=0)):
         recorded = law.observed[law.usable(int(j)), j]

@@ -3,7 +3,7 @@
 A policy is played on a record as in practice, and stops at the first panel that the record does
 not hold. A record that is followed to the end represents 1 / p(R_S = 1 | x) records, S the panels
 that the policy asked for; what a record shows before it stops enters by a regression, so that all
-rows count. Doubly robust: right where the law of the gaps is, or the regression.
+rows count. Doubly robust: right where the missingness model is, or the regression.
 
     φᵢ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁)          [sequential AIPW; afape, sec. A.5]
 
@@ -28,7 +28,7 @@ from frugal.learn.weighted_logistic import logistic_mode
 LEAST_BELIEF = 1e-3  # that a log-odds is taken of
 MOST = 0.2  # of √n: the largest weight
 RIDGE = 1.0  # of the regressions of expected outcomes
-FREE = 1e-6  # prior precision of intercept and slope of the mean belief
+FREE = 1e-6  # prior precision of intercept and slope of the mean predicted probability
 # prior precisions of the label's regression
 APART, AT_END, DECIDED, FOLLOWED, KNOWN = 0.3, 2.0, 2.0, 10.0, 2.0
 HALF = 0.5  # scale of standardised known columns in it
@@ -57,7 +57,7 @@ class Paths:
     verdict: Int[np.ndarray, " n"]
 
     def within(self, law: RecordLaw) -> "Paths":
-        """The same, stopped where the record lacks a panel that the law of the gaps needs."""
+        """The same, stopped where the record lacks a panel that the missingness model needs."""
         n, a = self.order.shape
         wanted = np.zeros((n, a), dtype=bool)
         held = np.zeros(n, dtype=np.int64)
@@ -195,7 +195,7 @@ def fit_labels(
     free: its outcomes are the plain means of all rows.
 
     Args:
-        paths: of every policy on the same rows; those without beliefs add nothing.
+        paths: of every policy on the same rows; those without probabilities add nothing.
         weights: 1 / π of the records that each was followed to the end along, else 0. (n,) each
         label: 0 or 1. (n,)
         known: columns that every record holds. (n, w)
@@ -241,7 +241,7 @@ def terms(
     """Mean outcomes of one policy: panels acquired, then verdict × class, row by row.
 
     Args:
-        paths: within the law of the gaps.
+        paths: within the missingness model.
         chance: π, see `path_probability`.
         labels: class probabilities.
         price: of the panels.
@@ -378,7 +378,7 @@ def tree_of(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> Node:
     """The tree of a policy on records.
 
     Args:
-        paths: within the law of the gaps.
+        paths: within the missingness model.
         chance: that a record holds the panels of the first k steps. (n, a + 1)
     """
     rows = np.ones(len(chance), dtype=bool)

@@ -28,7 +28,7 @@ LARGEST_SHARE = 0.1  # scores per row, above which too little is left to estimat
 
 
 class NuisanceFit:
-    """The scores of the fitted law of gaps on the rows that are judged, block by block.
+    """The scores of the fitted missingness model on the evaluated rows, block by block.
 
     A logistic law is taken for the direction in which any fit errs.
 
@@ -51,7 +51,7 @@ class NuisanceFit:
 
         Args:
             data: the rows.
-            case: any policy's on them; the law of the gaps does not depend on it.
+            case: any policy's on them; the missingness model does not depend on it.
             learned: True for the rows that the law was fitted to, if not to all of these. (n,)
         """
         found = [np.empty((len(data), 0))]
@@ -277,7 +277,7 @@ class TermBlocks:
 
         Args:
             names: of estimates in which some row carries weight.
-            fit: of the probabilities of gaps, whose errors count; None if they are known.
+            fit: of the missingness model, whose errors count; None if they are known.
             divides: whether an estimate divides by them.
             into: where the terms go, block by block; those of clusters where rows belong together.
             key: under which, by the estimate's name.

@@ -195,7 +195,7 @@ def _compared(
 
 
 def over_draws(verdicts: pd.DataFrame) -> str:
-    """In how many draws of the gaps the policy of the first is named, and each state."""
+    """In how many draws of the missingness the policy of the first is named, and each state."""
     same = int((verdicts["agent"] == verdicts["agent"].iloc[0]).sum())
     counts = verdicts["state"].value_counts(sort=False).items()
     each = ", ".join(f"{plain(state)} in {count}" for state, count in counts)

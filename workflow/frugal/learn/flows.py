@@ -235,7 +235,7 @@ class EmFlow:
         """The imputer that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no EMFlow; the message says which.
+            DataError: the arrays are no EMFlow; the message names the first.
         """
         _require_emflow(arrays)
         hidden = tuple(int(h) for h in arrays["hidden"])

@@ -64,7 +64,7 @@ class NormalScores:
 
 @dataclass(frozen=True, eq=False)
 class MaskedNetworks:
-    """K networks that read rows with gaps.
+    """K networks that read rows with missing values.
 
     Attributes:
         reads: how columns are read.

@@ -211,7 +211,7 @@ class TreeEnsemble:
         """The ensemble that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such ensemble; the message says which.
+            DataError: the arrays are no such ensemble; the message names the first.
         """
         require_ensemble(arrays)
         return TreeEnsemble(

@@ -39,7 +39,7 @@ def grid_law(
     is none of its own (of the first panel, an always-known one); self: its own first column.
 
     Args:
-        table: without gaps.
+        table: complete.
         mechanism: one of `MECHANISMS`.
         missing_share: of the rows, in each panel that can be missing.
         panels: how many can be missing, at most; one panel always stays recorded where the table
@@ -250,7 +250,7 @@ def require_free_known(table: Table, gaps: Int[np.ndarray, " d"], rows: int) -> 
 
     Args:
         table: its columns count.
-        gaps: values that each column lacks. (d,)
+        gaps: number of missing values per column. (d,)
         rows: of the whole table.
 
     Raises:
@@ -271,7 +271,7 @@ def require_complete(
     Args:
         table: its columns count.
         graph: of the mechanism.
-        gaps: values that each column lacks. (d,)
+        gaps: number of missing values per column. (d,)
         rows: of the whole table.
 
     Raises:

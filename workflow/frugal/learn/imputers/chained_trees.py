@@ -142,7 +142,7 @@ class ChainedTrees:
         """The imputer that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such imputer; the message says which.
+            DataError: the arrays are no such imputer; the message names the first.
         """
         stored = Stored("chained-trees imputer", arrays)
         sizes = stored.require(_EXPECTED, empty=("steps", "bytes"))

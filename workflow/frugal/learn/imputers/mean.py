@@ -39,7 +39,7 @@ class MeanImputer:
         """The imputer that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such imputer; the message says which.
+            DataError: the arrays are no such imputer; the message names the first.
         """
         Stored("mean imputer", arrays).require(_ARRAYS)
         return MeanImputer(Scaling(arrays["centre"], arrays["scale"]))

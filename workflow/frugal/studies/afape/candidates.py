@@ -77,7 +77,7 @@ def stem(name: str) -> str:
 
 
 def levels(budgets: Sequence[float]) -> tuple[float, ...]:
-    """Budgets that versions are learned for: records with gaps show less than is paid later."""
+    """Budgets that versions are learned for: incomplete records show less than is paid later."""
     return tuple(sorted({share * budget for budget in budgets for share in SHARES}))
 
 

@@ -54,7 +54,7 @@ DECISIONS = COSTS.index("misclassification_cost")
 
 
 class Fits:
-    """The fit of the probabilities of gaps of each seed, the same for every policy.
+    """The fit of the missingness model of each seed, the same for every policy.
 
     Args:
         cases: of the study.
@@ -84,8 +84,8 @@ class JudgedPolicy:
     Attributes:
         agent, seed: whose.
         evidence: of all rows.
-        read_evidence: the same for estimators that verdicts read: where gaps do not matter to the
-            policy, of a table without them.
+        read_evidence: the same for estimators that verdicts read: where missingness does not matter
+            to the policy, of a table without them.
         terms: of every estimator that could be computed.
         stopped: status and reason of every other.
         seen: estimator → the sets, as bytes, that the policy ended with in rows with weight.
@@ -109,7 +109,7 @@ class JudgedPolicy:
     intervals: dict[str, CostInterval] = field(default_factory=dict)
 
     def ignores_gaps(self, estimator: Estimator) -> bool:
-        """The estimator is the mean of all rows, as gaps cannot change what the policy does."""
+        """The estimator is the mean of all rows, as missingness cannot affect the policy."""
         return estimator.read is not None and not self.evidence.gaps_matter
 
     def evidence_of(self, estimator: Estimator) -> Evidence:
@@ -196,7 +196,7 @@ def summary_rows(
 
     Args:
         found: statistics of blocks.
-        fit: of the probabilities of gaps.
+        fit: of the missingness model.
         shared: where influence terms go, for what pairs policies.
     """
     usable = [name for name in found.names if found.terms.tally(name).weight.usable]

@@ -170,7 +170,7 @@ def _afa_name(agent: str) -> str:
 def _reading(policy: Policy, records: Records, played: np.ndarray) -> dict[str, bool]:
     """Whether a policy reads values, and whether the paper's AFA propensity is enough for it.
 
-    And whether gaps can change what it does. That propensity is given X_adj and R̂ alone. It is
+    And whether missingness can affect it. That propensity is given X_adj and R̂ alone. It is
     enough where decisions depend on no column outside X_adj, and where R_s = 1 leaves nothing that
     could be missing (it is 1 there).
     """

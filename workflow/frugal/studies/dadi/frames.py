@@ -148,7 +148,7 @@ def agents_of(
     """The K trained learners, and the pretrained networks as one more, K = 1.
 
     Raises:
-        DataError: the weights are not those of such learners; the message says which.
+        DataError: the weights are not those of such learners; the message names the first.
     """
     learners, layout = load_policy(weights)
     if not isinstance(learners, DadiPolicies):

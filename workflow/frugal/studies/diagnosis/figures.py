@@ -530,7 +530,7 @@ MOST_VALUES = 12  # of one step; a table of a hundred columns would leave the pa
 
 @style.printed
 def patients_figure(steps: pd.DataFrame, cost_unit: str, patients: str) -> Figure:
-    """Which panel was ordered after which value, and how the belief moved.
+    """Which panel was ordered after which value, and how the predicted probability changed.
 
     A block per patient, a line per step: panel and its values on the left, what is paid by then,
     and on the right the probability of the positive class once they are known.
@@ -592,7 +592,7 @@ def _write_steps(axes: Axes, rows: pd.DataFrame, texts: list[str], cost_unit: st
 
 
 def _draw_beliefs(axes: Axes, rows: pd.DataFrame, height: float) -> None:
-    """The belief after each step, at the height of its words."""
+    """The predicted probability after each step, at the height of its words."""
     for place in rows["at"]:
         axes.axhline(place, color=style.PALE, linewidth=0.8, zorder=0)
     draw_series(axes, rows, _BELIEF, by="what", x="belief", y="at", size=5.0, clip_on=False)

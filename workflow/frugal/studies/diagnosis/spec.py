@@ -309,7 +309,7 @@ class DiagnosisStudy:
         return [entry["dataset"] for entry in self.block["scenarios"]]
 
     def fronts_settings(self, dataset: str) -> dict[str, Any]:
-        """Settings of `draw_fronts`: the data set, its title, its unit of cost, whose beliefs."""
+        """Settings of `draw_fronts`: the data set, title, unit of cost, families."""
         described = self.descriptions[dataset]
         scenario = self.scenario(dataset)
         return {
@@ -319,7 +319,7 @@ class DiagnosisStudy:
         }  # fmt: skip
 
     def belief_inputs(self, dataset: str) -> dict[str, list[str]]:
-        """Outcomes of all families whose beliefs `draw_fronts` draws."""
+        """Outcomes of all families whose predicted probabilities `draw_fronts` draws."""
         told = self.fronts_settings(dataset)
         found = self.choice_inputs(dataset, EVERY, told["criterion"], str(told["seed"]))
         return {"outcomes": found["outcomes"]}

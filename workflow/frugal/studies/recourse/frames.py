@@ -40,7 +40,7 @@ def instance_of(arrays: Mapping[str, np.ndarray]) -> CoverInstance:
     """The catalogue again; amounts of at most one are read as yes/no.
 
     Raises:
-        DataError: the arrays are no catalogue; the message says which.
+        DataError: the arrays are no catalogue; the message names the first.
     """
     Stored("catalogue of actions", arrays).require(_INSTANCE)
     provides = arrays["provides"]

@@ -60,7 +60,7 @@ class Ended:
         scene: who acted where.
         rows: positions of the world's units in the table. (n,)
         acquired: in the end. (n, a)
-        said: class probabilities by the policy itself; None: the classifier says. (n, k)
+        said: class probabilities by the policy itself; None: those of the classifier. (n, k)
         beside: further columns.
     """
 

@@ -59,7 +59,7 @@ def judge_candidates(
 
     `paths` are those of the folds, `refitted` those of the policies that learned on all rows.
 
-    Each row is judged by policies that learned on the other folds. The law of the gaps is that of
+    Each row is judged by policies that learned on the other folds. The missingness model is that of
     the graph, and once more with the causes that the records add.
 
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
@@ -170,7 +170,7 @@ def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, An
 
 
 def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
-    """Columns that cause the gaps of each panel, those of causal indicators included."""
+    """Columns that cause the missingness of each panel, those of causal indicators included."""
     laws = MissingnessGraph.from_dict(graph).indicators
     columns = {name: set(law.values) for name, law in laws.items()}
     for _ in laws:

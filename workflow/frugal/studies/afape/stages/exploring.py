@@ -127,7 +127,7 @@ SCENARIO = ["dataset", "mechanism"]
 def answers_of(
     verdicts: pd.DataFrame, cost_units: Mapping[str, str], checks: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The answer for each data set and mechanism: that of its first draw of the gaps."""
+    """The answer for each data set and mechanism: that of its first draw of the missingness."""
     found = []
     for names, rows in verdicts.groupby(SCENARIO, sort=False):
         at = int(rows.index[0])

@@ -50,8 +50,8 @@ def draw_missingness(
 
     Raises:
         NoSupportError: a seed of a drawn law leaves no complete case among the test rows, and few
-            enough panels can be missing that there should be one. The gaps of a table are as they
-            are: estimators that need complete cases report it in their own row.
+            enough panels can be missing that there should be one. Missing values of the table
+            itself stay: estimators that need complete cases report it in their own row.
     """
     stored, law = StoredTable(table, catalogue), settings["missingness"]
     induced = law["source"] == "induced"
@@ -403,7 +403,7 @@ def _chains(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[int, _Chain]:
-    """Seed → chain; variables without gaps are fitted where there are rows outside the sample."""
+    """Seed → chain; complete variables are fitted where there are rows outside the sample."""
     found = {}
     places = records.table.positions(["test"])
     for seed in records.seeds if trees is not None else ():

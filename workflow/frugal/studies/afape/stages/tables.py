@@ -197,8 +197,8 @@ def tell_afape_cases(
 ) -> dict[str, Any]:
     """Units with all panels on record, as a policy meets them at run time.
 
-    Where the table has gaps of its own, no unit is whole: what is shown is blocked, so that a panel
-    that is not recorded is not acquired.
+    Where the table has missing values of its own, no unit is whole: what is shown is blocked, so
+    that a panel that is not recorded is not acquired.
 
     Of the logs only the rows of these units are held.
 

@@ -33,7 +33,7 @@ _WHERE = {"dataset": "drawn", "mechanism": "drawn"}
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Rows with gaps, and every policy's episodes on them.
+    """Incomplete rows, and every policy's episodes on them.
 
     Attributes:
         stored: inputs `table`, `catalogue`, `masks`, `graph`, `identification` of the stages.
@@ -148,8 +148,8 @@ def judge_world(
     """Train, draw and judge.
 
     The test part of a table is the population. Agents learn once, on records with gaps; each draw
-    takes rows of the population with replacement, draws their gaps, and judges every policy under
-    the true graph and under the one without causes of missingness (MCAR).
+    takes rows of the population with replacement, draws their missingness, and judges every policy
+    under the true graph and under the one without causes of missingness (MCAR).
 
     Settings: `mechanism`, `missing_share`, `panels`, `draws`, `rows` (at most, of a draw), `agents`
     (name → settings), `nuisance`, `evaluation`, `imputation`, `imputed_draws` (the first ones, in
@@ -198,7 +198,7 @@ def judge_world(
 def _completed(
     table: pd.DataFrame, catalogue: Mapping[str, Any], rng: np.random.Generator
 ) -> pd.DataFrame:
-    """The table with each gap filled by a value of the same column, so that a truth is known."""
+    """The table with each missing value filled from the same column, so that a truth is known."""
     whole = table.copy()
     for column in catalogue["columns"]:
         values = whole[column["name"]].to_numpy(dtype=np.float64, copy=True)
@@ -230,7 +230,7 @@ def _judges(
     settings: Mapping[str, Any],
     streams: Streams,
 ) -> Judges:
-    """Agents that learnt on the records of one draw of the gaps of all rows."""
+    """Agents that learnt on the records of one draw of the missingness of all rows."""
     stored = _with_gaps(whole, catalogue, law, 0)
     policies = {}
     for name, own in settings["agents"].items():
