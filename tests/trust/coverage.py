@@ -22,7 +22,7 @@ from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
-from frugal.judge.estimator import ESTIMATORS, READ
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.law import calibrate, complete_logits

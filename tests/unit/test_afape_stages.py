@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError, GraphError, NoSupportError
 from frugal.core.streams import Streams
-from frugal.judge.estimator import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.drawing import draw_scenario_figures, draw_study_figures
 from frugal.studies.afape.stages.tables import check_afape, give_verdicts

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.judge.estimator import ESTIMATORS, READ, Need
+from frugal.judge.estimator import Need
+from frugal.judge.registry import ESTIMATORS, READ
 
 from tests.unit.afape_chain import run_chain, small_table
 

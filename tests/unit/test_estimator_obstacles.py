@@ -8,8 +8,8 @@ import pytest
 from frugal.judge import obstacles
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
-from frugal.judge.estimator import ESTIMATORS
 from frugal.judge.evidence import Evidence
+from frugal.judge.registry import ESTIMATORS
 
 N = 6
 OBSERVED = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)

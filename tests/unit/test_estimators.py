@@ -11,7 +11,8 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config
-from frugal.judge.estimator import ESTIMATORS, Estimator, Need, weighted_terms
+from frugal.judge.estimator import Estimator, Need, weighted_terms
+from frugal.judge.registry import ESTIMATORS
 from frugal.studies.afape.figures.style import estimator_style
 
 from tests.unit.test_docs import ROWS

@@ -16,7 +16,7 @@ from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
 from frugal.cover.generator import KINDS as GENERATORS
-from frugal.judge.estimator import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 from frugal.results.sources import STAGES
 from frugal.run.reference.command import (
     FOLDER,

@@ -12,7 +12,7 @@ from frugal.__main__ import main
 from frugal.config.declared import learns
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError
-from frugal.judge.estimator import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 from frugal.run.config_files import laid_over
 from frugal.run.study import load_study, published_file
 from jsonschema import Draft202012Validator

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.judge.comparisons import compare
-from frugal.judge.estimator import ESTIMATORS, READ
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import Words, estimator_to_read, verdict
 from scipy.stats import norm
 

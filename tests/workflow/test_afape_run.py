@@ -9,7 +9,7 @@ import socket
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.judge.estimator import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 
 from tests.workflow.expected import EXPECTED, KEY, NUMBERS, golden_table
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, payloads, printed_command, run, snakemake

@@ -1,6 +1,6 @@
 """Declaration of an estimator: its names, its needs and its formula."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.declarations import load_all
 from frugal.core.errors import DataError
 from frugal.judge.case import Case
 
@@ -199,13 +198,3 @@ class Estimator:
     def imputation(self) -> str | None:
         """The method whose imputed copies it averages; None if it reads no copy."""
         return next((need.value for need in self.needs if need in _IMPUTED), None)
-
-
-_FOUND = load_all("frugal.judge.estimators", "Estimator").values()
-ESTIMATORS: Mapping[str, Estimator] = {
-    one.name: one for one in sorted(_FOUND, key=lambda one: (one.place, one.name))
-}
-READ = sorted(
-    (name for name, one in ESTIMATORS.items() if one.read is not None),
-    key=lambda name: ESTIMATORS[name].read or 0,
-)  # those that verdicts read, the best first

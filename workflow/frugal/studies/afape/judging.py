@@ -25,7 +25,7 @@ from frugal.judge.cost_intervals import (
     range_findings,
     unseen_errors,
 )
-from frugal.judge.estimator import ESTIMATORS, READ, Estimator, Need, Terms
+from frugal.judge.estimator import Estimator, Need, Terms
 from frugal.judge.evidence import Evidence
 from frugal.judge.intervals import skewed_interval
 from frugal.judge.obstacles import LEAST_MASS, obstacle
@@ -36,6 +36,7 @@ from frugal.judge.positivity import (
     policy_findings,
     resample_findings,
 )
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.resampling import (
     PooledEstimate,
     full_sample_interval,

@@ -20,7 +20,7 @@ from frugal.draw.style import (
     words,
     wrapped,
 )
-from frugal.judge.estimator import ESTIMATORS as DECLARED
+from frugal.judge.registry import ESTIMATORS as DECLARED
 
 STATUS_WORDS = {
     "no_support": "no support",

@@ -28,7 +28,7 @@ from frugal.judge.by_group import (
 )
 from frugal.judge.case import COSTS, PARTS, Records
 from frugal.judge.cost_intervals import CostInterval
-from frugal.judge.estimator import ESTIMATORS, READ
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
 from frugal.learn.nuisance_choice import Fitted

@@ -17,7 +17,7 @@ from frugal.draw.explorer.sections import (
     section,
     slider,
 )
-from frugal.judge.estimator import ESTIMATORS
+from frugal.judge.registry import ESTIMATORS
 from frugal.judge.verdicts import CONTRADICTED, over_draws, readable
 from frugal.studies.afape import answers
 

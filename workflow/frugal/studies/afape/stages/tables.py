@@ -12,7 +12,7 @@ from frugal.core.rows import Partitions, Rows, rows_where
 from frugal.core.streams import Streams
 from frugal.data.tables import StoredTable
 from frugal.draw.explorer.patients import Course, patients, spread_units
-from frugal.judge.estimator import ESTIMATORS, READ
+from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import Words, contradicted, over_draws, told_by_group, verdict
 
 KEY = ["dataset", "mechanism", "agent", "estimator", "seed"]

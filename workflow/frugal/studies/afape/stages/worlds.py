@@ -14,7 +14,7 @@ from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
-from frugal.judge.estimator import READ
+from frugal.judge.registry import READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify
