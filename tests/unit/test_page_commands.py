@@ -21,6 +21,7 @@ _BEGINS = ("snakemake ", "python -m ", "python tests/", "python docs/", "make ",
 RUN = {  # pages with Python → the test that runs it
     "README.md": "tests/workflow/test_library.py",
     "docs/reference/library.md": "tests/unit/test_reference.py",  # the README's lines
+    "docs/how-to/library.md": "tests/unit/test_library_frames.py",
 }
 STAGE_OPTIONS = {"--seed", "--input", "--output", "--settings", "--wildcard", "--used", "--help"}
 
@@ -142,7 +143,9 @@ def test_python_on_pages_is_run():
         if language == "python" and "import frugal" in block
     }
     assert set(found) == set(RUN)
-    assert len(set(found.values())) == 1
+    assert found["README.md"] == found["docs/reference/library.md"]
     assert "exec(readme_example()" in (ROOT / RUN["README.md"]).read_text(encoding="utf-8")
+    own = "docs/how-to/library.md"
+    assert own in (ROOT / RUN[own]).read_text(encoding="utf-8")
     others = [p for p in pages() if p.relative_to(ROOT).as_posix() not in RUN]
     assert not any("```python" in p.read_text(encoding="utf-8") for p in others)
