@@ -56,10 +56,10 @@ def test_a_job_larger_than_the_machine_runs_alone(small_machine):
 
 
 def test_a_step_larger_than_the_machine_is_named_with_what_it_needs(tmp_path):
-    done = snakemake(tmp_path, TABLE, "--resources", "mem_mb=200")
+    done = snakemake(tmp_path, TABLE, "--resources", "mem_mb=100")
     assert done.returncode == 0, done.stdout[-5000:]
     (line,) = re.findall(r"^Memory: .*", done.stdout, flags=re.MULTILINE)
-    assert "200 MB are what jobs may take here" in line
+    assert "100 MB are what jobs may take here" in line
     assert re.search(r"more is needed by prepare_data \(\d+ MB\): such a job runs alone", line)
 
 
