@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE, spelling
 from frugal.data.parsing import NumberStyle
+from frugal.data.splits import copied
 
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
 CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
@@ -591,44 +591,3 @@ def grouped(names: Iterable[str]) -> Mapping[str, list[str]]:
     for name in names:
         stems.setdefault(re.split(r"[_. ]", name, maxsplit=1)[0], []).append(name)
     return {stem if len(group) > 1 else group[0]: group for stem, group in stems.items()}
-
-
-BY_CHANCE = 0.05  # see `copied`
-
-
-def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
-    """True for a row with the cells of an earlier one, if that is no chance. (n,)
-
-    So many other rows with the same cells are expected by chance:
-
-        min_j c_j f_j
-
-    with c_j the distinct rows that agree with it in all columns but j, and f_j the share of
-    distinct rows with its value there. Below 0.05 it is a copy, if there are more such rows than
-    three times those expected. So of rows that lack all panels and have few other values, none is
-    a copy. Columns are compared only where values are observed. Of columns with equivalent
-    content one counts.
-
-    Args:
-        cells: NaN where there is no value.
-    """
-    found = cells.duplicated().to_numpy(copy=True)
-    if not found.any():
-        return found
-    coded = {name: pd.factorize(cells[name], use_na_sentinel=False)[0] for name in cells}
-    columns = {code.tobytes(): name for name, code in coded.items()}.values()
-    rng = np.random.default_rng(0)  # rows agree in all columns if sums of random numbers do
-    numbers = {
-        name: rng.integers(2**64, size=coded[name].max() + 1, dtype=np.uint64)[coded[name]]
-        for name in columns
-    }
-    whole = np.sum([*numbers.values()], axis=0, dtype=np.uint64)
-    expected = np.full(len(cells), np.inf)
-    for name, number in numbers.items():
-        count, others = np.bincount(coded[name][~found]), pd.Series(whole - number)
-        chance = others.map(others[~found].value_counts()) * count[coded[name]] / count.sum()
-        expected = np.where(cells[name].isna(), expected, np.minimum(expected, chance))
-    rare = expected < BY_CHANCE
-    by_chance = expected[rare & ~found].sum() / 2  # of two equal rows the first is no copy
-    found &= rare
-    return found if found.sum() > 3 * by_chance else np.zeros_like(found)

@@ -279,7 +279,8 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
     """Columns that name units or tell the label, rows that are copies, and no complete row."""
     import pandas as pd
 
-    from frugal.data.guessing import copied, label_told, told_in
+    from frugal.data.guessing import label_told, told_in
+    from frugal.data.splits import copied
 
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
     of = {name: described.column_of(name) or name for name in table.columns}

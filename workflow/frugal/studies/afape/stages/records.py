@@ -12,7 +12,8 @@ from frugal.core.blocks import WHOLE, BlockDraws, Portion, tree_sum
 from frugal.core.errors import ConfigError, NoSupportError
 from frugal.core.rows import Rows, Scratch, rows_of, slices_of
 from frugal.core.streams import Streams
-from frugal.core.table import Mask, Table, copied
+from frugal.core.table import Mask, Table
+from frugal.data.splits import copied
 from frugal.data.tables import StoredTable, TableBlock, panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
 from frugal.judge.graph_check import check_graph as check_blocks
