@@ -345,8 +345,9 @@ def test_settings_are_refused_before_training(change, sentence):
 
 def test_only_probabilities_are_drawn_from():
     require_law(stochastic=require_sb3(**GOOD), greedy=False)
+    settings: dict[str, Any] = GOOD | {"algorithm": "DQN"}
     with pytest.raises(ConfigError, match="its algorithm learns values"):
-        require_law(stochastic=require_sb3(**(GOOD | {"algorithm": "DQN"})), greedy=False)
+        require_law(stochastic=require_sb3(**settings), greedy=False)
 
 
 @pytest.mark.parametrize(
