@@ -13,6 +13,7 @@ import json
 import re
 import tempfile
 import warnings
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -129,7 +130,8 @@ class TextAside:
     def __init__(self, names: Sequence[str]) -> None:
         self._names, self._rows = list(names), 0
         self._schema = pa.schema([(name, pa.string()) for name in names])
-        self._file: Any = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  # of its owner
+        self._file: Any = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  # closed below
+        weakref.finalize(self, self._file.close)
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
 
     def append(self, cells: Sequence[pa.Array]) -> None:
