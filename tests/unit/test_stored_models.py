@@ -14,7 +14,7 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import StoredArrays
 from frugal.cover.generator import KINDS, answerer, fit_generator
-from frugal.cover.learned.answers import StoredGenerator
+from frugal.cover.learned.stored import StoredGenerator
 from frugal.learn.conditional_gaussian import Gaussian
 from frugal.learn.flows import AffineFlow, EmFlow
 from frugal.learn.imputers.mean import MeanImputer

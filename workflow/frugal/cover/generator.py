@@ -15,7 +15,8 @@ from frugal.core.declarations import declared, load_one
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import Stored
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import Answers, AnswerUnits, Arrays, StoredGenerator
+from frugal.cover.learned.answers import Answers, AnswerUnits
+from frugal.cover.learned.stored import Arrays, StoredGenerator
 from frugal.cover.learned.training import require_rows
 
 Learned = tuple[dict[str, np.ndarray], tuple[float, ...]]

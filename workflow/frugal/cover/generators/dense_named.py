@@ -5,15 +5,10 @@ import numpy as np
 from frugal.config.learners import DenseSettings
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import (
-    AnswerUnits,
-    Arrays,
-    StoredGenerator,
-    network_arrays,
-    unit_inputs,
-)
+from frugal.cover.learned.answers import AnswerUnits, unit_inputs
 from frugal.cover.learned.cover_scores import NamedSets
 from frugal.cover.learned.dense_networks import dense_answerer, fit_named, read_explanations
+from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:

@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float, Int
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import Answers, AnswerUnits, Arrays, StoredGenerator, state_inputs
+from frugal.cover.learned.answers import Answers, AnswerUnits, state_inputs
 from frugal.cover.learned.cover_scores import NamedSets
+from frugal.cover.learned.stored import Arrays, StoredGenerator
 from frugal.cover.solvers.bitsets import pack_bits, popcount
 
 

@@ -6,7 +6,7 @@ from frugal.config.learners import TrainingSettings
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import AnswerUnits, Arrays, StoredGenerator
+from frugal.cover.learned.answers import AnswerUnits
 from frugal.cover.learned.cover_scores import (
     NamedScores,
     NamedSets,
@@ -14,6 +14,7 @@ from frugal.cover.learned.cover_scores import (
     scores_answerer,
     scores_arrays,
 )
+from frugal.cover.learned.stored import Arrays, StoredGenerator
 from frugal.cover.learned.training import held_out_split
 
 

@@ -5,12 +5,13 @@ import numpy as np
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import AnswerUnits, Arrays, StoredGenerator
+from frugal.cover.learned.answers import AnswerUnits
 from frugal.cover.learned.cover_scores import (
     action_scores_answerer,
     check_action_scores,
     fit_action_scores,
 )
+from frugal.cover.learned.stored import Arrays, StoredGenerator
 
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:

@@ -5,14 +5,9 @@ import numpy as np
 from frugal.core.stored import Array
 from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import (
-    Answers,
-    AnswerUnits,
-    Arrays,
-    StoredGenerator,
-    of_explanations,
-)
+from frugal.cover.learned.answers import Answers, AnswerUnits, of_explanations
 from frugal.cover.learned.cover_scores import NamedSets, cheapest_seen_cover
+from frugal.cover.learned.stored import Arrays, StoredGenerator
 
 
 def fit(settings, units: LabelledUnits, rng) -> Learned:

@@ -13,20 +13,22 @@ from frugal.cover.generator import GeneratorKind, Learned
 from frugal.cover.instance import CoverInstance, LabelledUnits
 from frugal.cover.learned.answers import (
     EMPTY,
-    NETWORK,
     Answers,
     AnswerUnits,
+    sorted_sets,
+    state_inputs,
+    unit_inputs,
+)
+from frugal.cover.learned.dense_networks import slot_order
+from frugal.cover.learned.stored import (
+    NETWORK,
     Arrays,
     StoredGenerator,
     linear,
     network_arrays,
     of_network,
     put_back,
-    sorted_sets,
-    state_inputs,
-    unit_inputs,
 )
-from frugal.cover.learned.dense_networks import slot_order
 from frugal.cover.learned.training import (
     fill_weights,
     held_out_split,

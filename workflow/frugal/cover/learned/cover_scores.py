@@ -23,15 +23,8 @@ from frugal.config.learners import TrainingSettings
 from frugal.core.scaling import fit_scaling
 from frugal.core.stored import Array
 from frugal.cover.instance import CoverInstance, LabelledUnits
-from frugal.cover.learned.answers import (
-    Answers,
-    AnswerUnits,
-    Arrays,
-    StoredGenerator,
-    network_arrays,
-    of_explanations,
-    put_back,
-)
+from frugal.cover.learned.answers import Answers, AnswerUnits, of_explanations
+from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays, put_back
 from frugal.cover.learned.training import held_out_split, scored, torch_generator, train_network
 from frugal.cover.worlds import explanation_index
 

@@ -18,15 +18,13 @@ from frugal.config.learners import DenseSettings
 from frugal.cover.instance import CoverInstance
 from frugal.cover.learned.answers import (
     EMPTY,
-    NETWORK,
     Answers,
     AnswerUnits,
-    Arrays,
     as_action_sets,
-    put_back,
     sorted_sets,
     state_inputs,
 )
+from frugal.cover.learned.stored import NETWORK, Arrays, put_back
 from frugal.cover.learned.training import (
     fill_weights,
     held_out_split,

@@ -16,7 +16,8 @@ from frugal.cover.augmentation import augment
 from frugal.cover.catalogue import refusal_sentences, units_of
 from frugal.cover.generator import answerer, fit_generator
 from frugal.cover.instance import COST_DECIMALS, LabelledUnits
-from frugal.cover.learned.answers import Arrays, as_action_sets, as_membership
+from frugal.cover.learned.answers import as_action_sets, as_membership
+from frugal.cover.learned.stored import Arrays
 from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.cover.worlds import first_occurrences, frequent_explanations, train_rows
