@@ -142,8 +142,8 @@ class AgentKind:
         name: `kind` in a config.
         build: (settings, layout, what is stored) → policy.
         fit: learns on records; None for kinds that need no training.
-        settings: key → the name of a type of `config.learners` or a tuple of words, what it means,
-            and its default where it has one.
+        settings: key → the name of a type of `config.blocks` or `config.learners`, `bool`, `str`,
+            or a tuple of words; its meaning; its default where it has one.
         doc: a line for the pages.
         front: (rows, objective, settings, budgets) → the best policy within each budget, learnt at
             once; None for kinds that have no front in `diagnosis`.
