@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BUDGET = {  # what git has under a path → most files, most lines
-    "workflow/frugal/**.py": (367, 83_200),  # the third edition's goal: 360 and 68,000
+    "workflow/frugal/**.py": (366, 83_200),  # the third edition's goal: 360 and 68,000
     "workflow/rules/*.smk": (25, 2_345),  # 1,500
     "tests/**.py": (422, 61_420),  # 48,000
     "config.yaml": (1, 200),
