@@ -21,9 +21,14 @@ from tests.workflow.report_browser import WIDTHS, browser_program
 from tests.workflow.shared import folder_of_runs
 
 SHORT = (
-    "README", "docs/README", "docs/tutorials/verdict", "docs/how-to/own_table",
-    "docs/reference/config", "docs/results/diagnosis", "docs/notes/dadi",
-)  # fmt: skip
+    "README",
+    "docs/README",
+    "docs/tutorials/verdict",
+    "docs/how-to/own_table",
+    "docs/reference/config",
+    "docs/results/diagnosis",
+    "docs/notes/dadi",
+)
 SOUGHT, FOUND_ON = "ferritin", "diagnosis"
 
 

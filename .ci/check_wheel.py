@@ -54,9 +54,14 @@ def run(*words: object, folder: Path) -> subprocess.CompletedProcess:
     temporary.mkdir(exist_ok=True)
     own = {"PATH": os.environ["PATH"], "HOME": str(temporary), "TMPDIR": str(temporary)}
     done = subprocess.run(
-        [str(word) for word in words], cwd=folder, env=own | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
+        [str(word) for word in words],
+        cwd=folder,
+        env=own | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     left = sorted(str(path) for place in (folder, temporary) for path in place.rglob("*"))
     require(
         not left, f"no file is left by {Path(words[0]).name} {str(words[-1])[:40]!r}", str(left)
@@ -67,9 +72,12 @@ def run(*words: object, folder: Path) -> subprocess.CompletedProcess:
 def uv(*words: object) -> None:
     """Run uv; ends here with a sentence where packages cannot be had, or with what it printed."""
     done = subprocess.run(
-        [BIN / "uv", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [BIN / "uv", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     if done.returncode and re.search(NO_INDEX, done.stdout):
         environment.cannot_run("no index of packages can be reached")
     require(done.returncode == 0, f"uv {words[0]} {words[1]}", done.stdout)
@@ -86,8 +94,16 @@ def built() -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target, follow_symlinks=False)
     wheels = ASKED.folder / "wheel"
-    uv("build", "--wheel", "--no-build-isolation", "--python", BIN / "python",
-       "--out-dir", wheels, source)  # fmt: skip
+    uv(
+        "build",
+        "--wheel",
+        "--no-build-isolation",
+        "--python",
+        BIN / "python",
+        "--out-dir",
+        wheels,
+        source,
+    )
     return next(wheels.glob("*.whl"))
 
 

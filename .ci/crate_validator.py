@@ -35,9 +35,12 @@ def bring_context() -> None:
         if not str(request.url).startswith(ADDRESS):
             return sent(adapter, request, *words, **named)
         answer = HTTPResponse(
-            body=io.BytesIO(text.encode()), status=200, preload_content=False,
-            headers={"Content-Type": "application/ld+json"}, request_url=request.url,
-        )  # fmt: skip
+            body=io.BytesIO(text.encode()),
+            status=200,
+            preload_content=False,
+            headers={"Content-Type": "application/ld+json"},
+            request_url=request.url,
+        )
         return adapter.build_response(request, answer)
 
     util.source_to_json = contexts.source_to_json = to_json

@@ -166,15 +166,14 @@ def chain(
     who = {"dataset": "d", "mechanism": "m"}
 
     def common(stage: str, settings: Any, **more: str) -> dict[str, Any]:
-        return {
-            "settings": settings,
-            "streams": Streams(1, stage, who | more),
-            "progress": no_bar,
-        }
+        return {"settings": settings, "streams": Streams(1, stage, who | more), "progress": no_bar}
 
     missing = {
-        "source": "induced", "panels": dict(law), "standardise": False, "complete_share": None,
-    }  # fmt: skip
+        "source": "induced",
+        "panels": dict(law),
+        "standardise": False,
+        "complete_share": None,
+    }
     asked = {"name": "m", "seeds": list(range(seeds)), "missingness": missing, "s": None}
     classifier = meter.run(
         "fit_classifier", lambda: fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))
@@ -189,13 +188,18 @@ def chain(
     played = meter.run(
         "roll_out",
         lambda: {
-            agent: together(roll_out(
-                **stored, classifier=classifier, **drawn, **imputed,
-                **common("roll_out", settings, agent=agent),
-            ))
+            agent: together(
+                roll_out(
+                    **stored,
+                    classifier=classifier,
+                    **drawn,
+                    **imputed,
+                    **common("roll_out", settings, agent=agent),
+                )
+            )
             for agent, settings in agents.items()
         },
-    )  # fmt: skip
+    )
     blocked = partitions({agent: made["blocked"] for agent, made in played.items()})
     nuisance = NUISANCE | {"agents": dict(agents), "filed": []}
     fitted = meter.run(
@@ -207,10 +211,12 @@ def chain(
     return meter.run(
         "estimate_costs",
         lambda: estimate_costs(
-            **stored, **drawn,
+            **stored,
+            **drawn,
             blocked=blocked,
             worlds=partitions({agent: made["worlds"] for agent, made in played.items()}),
-            propensities=fitted["propensities"], agents=fitted["agents"],
+            propensities=fitted["propensities"],
+            agents=fitted["agents"],
             **common("estimate_costs", EVALUATION),
         ),
-    )  # fmt: skip
+    )

@@ -33,9 +33,23 @@ def numpy_operations():
         yield f"gram {kind}", a.T @ a
         yield f"product with a vector {kind}", a @ b[:, 0]
         for name in (
-            "exp", "log", "sin", "cos", "tan", "arctan", "sqrt", "log1p", "expm1", "tanh", "sinh",
-            "arcsinh", "exp2", "log2", "log10", "cbrt",
-        ):  # fmt: skip
+            "exp",
+            "log",
+            "sin",
+            "cos",
+            "tan",
+            "arctan",
+            "sqrt",
+            "log1p",
+            "expm1",
+            "tanh",
+            "sinh",
+            "arcsinh",
+            "exp2",
+            "log2",
+            "log10",
+            "cbrt",
+        ):
             yield f"{name} {kind}", getattr(np, name)(p)
         yield f"power {kind}", p ** p.dtype.type(1.37)
         for name in ("sum", "mean", "std", "var", "cumsum"):
@@ -56,9 +70,14 @@ def numpy_operations():
     yield "eigh", np.linalg.eigh(GRAM)[1]
     yield "lstsq", np.linalg.lstsq(A, X[:150], rcond=None)[0]
     for name, given in (
-        ("gamma", (2.3,)), ("beta", (0.7, 2)), ("exponential", ()), ("poisson", (13,)),
-        ("standard_t", (5,)), ("binomial", (40, 0.3)), ("normal", ()),
-    ):  # fmt: skip
+        ("gamma", (2.3,)),
+        ("beta", (0.7, 2)),
+        ("exponential", ()),
+        ("poisson", (13,)),
+        ("standard_t", (5,)),
+        ("binomial", (40, 0.3)),
+        ("normal", ()),
+    ):
         yield f"draws, {name}", getattr(np.random.default_rng(3), name)(*given, size=500)
     yield "draws, multivariate", np.random.default_rng(3).multivariate_normal(GRAM[0], GRAM, 20)
 
@@ -167,10 +186,28 @@ def torch_operations():
         yield f"dot {kind}", torch.dot(a[:, 0], a[:, 1])
         yield f"addmm {kind}", torch.addmm(b[0], a, b)
         for name in (
-            "exp", "log", "sigmoid", "tanh", "sin", "cos", "log1p", "expm1", "rsqrt", "sqrt", "erf",
-            "lgamma", "reciprocal", "digamma", "atan", "tan", "sinh", "cosh", "log2", "log10",
+            "exp",
+            "log",
+            "sigmoid",
+            "tanh",
+            "sin",
+            "cos",
+            "log1p",
+            "expm1",
+            "rsqrt",
+            "sqrt",
+            "erf",
+            "lgamma",
+            "reciprocal",
+            "digamma",
+            "atan",
+            "tan",
+            "sinh",
+            "cosh",
+            "log2",
+            "log10",
             "exp2",
-        ):  # fmt: skip
+        ):
             yield f"{name} {kind}", getattr(torch, name)(p)
         inside = torch.tanh(p)
         for name in ("erfinv", "acos", "asin"):

@@ -90,8 +90,14 @@ class Handler(BaseHTTPRequestHandler):
         elif found := re.search(r"/pods\?labelSelector=job-name(?:=|%3D)([\w-]+)", self.path):
             status = self.cluster.ended(found[1])
             state = {"running": {}} if status is None else {"terminated": {"exitCode": status}}
-            container = {"name": "snakemake", "image": "", "imageID": "", "ready": True,
-                         "restartCount": 0, "state": state}  # fmt: skip
+            container = {
+                "name": "snakemake",
+                "image": "",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "state": state,
+            }
             pod = {"metadata": {"name": found[1]}, "status": {"containerStatuses": [container]}}
             self._answer({"kind": "PodList", "apiVersion": "v1", "items": [pod]})
         elif found := re.search(r"/pods/([\w-]+)/log", self.path):

@@ -154,9 +154,12 @@ class BucketStore(Store):
         keys = {"ENDPOINT_URL": address, "ACCESS_KEY": "nobody", "SECRET_KEY": "nothing"}
         self.secrets = {f"SNAKEMAKE_STORAGE_S3_{key}": value for key, value in keys.items()}
         self.bucket = boto3.resource(
-            "s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="nobody",
+            "s3",
+            endpoint_url=address,
+            region_name="us-east-1",
+            aws_access_key_id="nobody",
             aws_secret_access_key="nothing",
-        ).create_bucket(Bucket="frugal")  # fmt: skip
+        ).create_bucket(Bucket="frugal")
 
     def words(self, study: str = STUDY) -> list[str]:
         """Words of the command line."""

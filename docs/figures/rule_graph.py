@@ -23,7 +23,7 @@ BANDS = {  # study → colour, and the files of its rules
     "diagnosis": ("#009E73", ("diagnosis",)),
     "treatment": ("#CC79A7", ("treatment",)),
     "recourse": ("#996600", ("recourse",)),
-}  # fmt: skip
+}
 
 
 def rule_graph() -> nx.DiGraph:
@@ -82,10 +82,18 @@ def main() -> None:
         colour = BANDS[study[after]][0]
         (x, y), (end, height) = at[before], at[after]
         axes.annotate(
-            "", (end - HALF_WIDTH, height), (x + HALF_WIDTH, y), zorder=1,
-            arrowprops={"arrowstyle": "-|>", "color": colour, "alpha": 0.6, "shrinkA": 0,
-                        "shrinkB": 0},
-        )  # fmt: skip
+            "",
+            (end - HALF_WIDTH, height),
+            (x + HALF_WIDTH, y),
+            zorder=1,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": colour,
+                "alpha": 0.6,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+        )
     for rule, (x, y) in at.items():
         corner, size = (x - HALF_WIDTH, y - 0.4), (2 * HALF_WIDTH, 0.8)
         axes.add_patch(Rectangle(corner, *size, fc="white", ec=BANDS[study[rule]][0], zorder=2))

@@ -51,9 +51,12 @@ def figure(table: pd.DataFrame):
         costs = "the best policy" if extra < 0.005 else f"costs {extra:.2f} more than the best"
         axes.annotate(
             f"picks {agent_label(row['agent'])}: {costs}",
-            (max(row["promised"], row["truth"]), y), (9, 0), textcoords="offset points",
-            va="center_baseline", color=style.BLACK,
-        )  # fmt: skip
+            (max(row["promised"], row["truth"]), y),
+            (9, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            color=style.BLACK,
+        )
     axes.set_yticks(range(len(table)), table["words"])
     axes.set_ylim(len(table) - 0.5, -0.6)
     axes.set_xlim(1.5, 3.0)
@@ -63,13 +66,31 @@ def figure(table: pd.DataFrame):
     wrong = int((table["truth"] > least + 0.005).sum())
     said = f"{wrong} of 3 ways to judge the same eleven policies pick one that costs more"
     made.suptitle(style.titled("", said), x=0.01, ha="left")
-    style.add_legend(made, [
-        Line2D([], [], color=style.GREY, marker="o", markerfacecolor="white", linestyle="none",
-               markersize=7, label="cost that is promised"),
-        Line2D([], [], color=style.GREY, marker="o", linestyle="none", markersize=7,
-               label="cost that is paid"),
-        Line2D([], [], color=style.BLACK, linestyle="--", label="cost of the best policy"),
-    ])  # fmt: skip
+    style.add_legend(
+        made,
+        [
+            Line2D(
+                [],
+                [],
+                color=style.GREY,
+                marker="o",
+                markerfacecolor="white",
+                linestyle="none",
+                markersize=7,
+                label="cost that is promised",
+            ),
+            Line2D(
+                [],
+                [],
+                color=style.GREY,
+                marker="o",
+                linestyle="none",
+                markersize=7,
+                label="cost that is paid",
+            ),
+            Line2D([], [], color=style.BLACK, linestyle="--", label="cost of the best policy"),
+        ],
+    )
     return made
 
 

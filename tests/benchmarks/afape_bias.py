@@ -48,8 +48,10 @@ def main() -> None:
         print(
             "\nmean error in standard errors of the mean\n", scores.loc[shown].round(1).to_string()
         )
-        print("\n|mean error| / standard deviation of one draw\n",
-              (mean.abs() / spread).loc[shown].round(2).to_string())  # fmt: skip
+        print(
+            "\n|mean error| / standard deviation of one draw\n",
+            (mean.abs() / spread).loc[shown].round(2).to_string(),
+        )
         for kind in ("", "_true"):
             ratio = (
                 spread.loc[f"stabilised_ipw{kind}"] / spread.loc[f"stabilised_afais_s{kind}"]

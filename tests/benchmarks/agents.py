@@ -90,8 +90,12 @@ def judged(
     ill = believed(policy, here, run.acquired)[chosen]
     said = run.verdict[chosen, :, 1] > 0.5
     told = scores(data.label[test], said, ill, run.cost[chosen])
-    return {"agent": agent, "cpu_s": cpu, "pooled": float(curve["mean_return"][chosen]),
-            "share": float(run.cost[chosen].mean() / full[test].mean())} | told  # fmt: skip
+    return {
+        "agent": agent,
+        "cpu_s": cpu,
+        "pooled": float(curve["mean_return"][chosen]),
+        "share": float(run.cost[chosen].mean() / full[test].mean()),
+    } | told
 
 
 def believed(policy: Any, world: World, acquired: np.ndarray) -> np.ndarray:
@@ -133,11 +137,12 @@ def scores(
     at = line.probability(np.array([[0.0], [1.0]]))
     rate = label.mean()
     return {
-        "f1": float(found["f1"]), "auroc": float(found["auroc"]),
+        "f1": float(found["f1"]),
+        "auroc": float(found["auroc"]),
         "loss": float(-np.where(label == 1, np.log(ill), np.log1p(-ill)).mean()),
         "base_loss": float(-(rate * np.log(rate) + (1 - rate) * np.log1p(-rate))),
         "slope": float(np.diff(np.log(at) - np.log1p(-at))[0]),
-    }  # fmt: skip
+    }
 
 
 def answers(rows: pd.DataFrame) -> pd.DataFrame:
@@ -157,8 +162,10 @@ def show(rows: pd.DataFrame) -> None:
     rows["difference"] = rows["f1"] - rows["reference"]
     for name, table in rows.groupby("table", sort=False):
         print(f"\n{name}")
-        print(f"{'':14s} divisions  CPU s  share of price     F1 ± s.d.     less all panels (95 %)"
-              "     AUROC   loss (base rate)  slope")  # fmt: skip
+        print(
+            f"{'':14s} divisions  CPU s  share of price     F1 ± s.d.     less all panels (95 %)"
+            "     AUROC   loss (base rate)  slope"
+        )
         for agent, one in table.groupby("agent", sort=False):
             n, mean = len(one), one.mean(numeric_only=True)
             error = one["difference"].std(ddof=1) / n**0.5 if n > 1 else np.nan

@@ -78,13 +78,20 @@ def compare(runs):
     for job, amounts in (each for run in runs for each in measured_jobs(run)):
         cpu_s, memory_mb = (amount(job, name, costs) for name in AMOUNTS)
         jobs, cpu, plan, peak, stated = totals[job.stage]
-        totals[job.stage] = [jobs + 1, cpu + amounts["cpu_s"], plan + cpu_s,
-                             max(peak, amounts["memory_mb"]), max(stated, memory_mb)]  # fmt: skip
+        totals[job.stage] = [
+            jobs + 1,
+            cpu + amounts["cpu_s"],
+            plan + cpu_s,
+            max(peak, amounts["memory_mb"]),
+            max(stated, memory_mb),
+        ]
     names = ("jobs", "CPU s", "planned", "factor", "MB", "planned", "factor")
     print(f"{'stage':<24}" + "".join(f"{name:>9}" for name in names))
     for stage, (jobs, cpu, plan, peak, stated) in sorted(totals.items()):
-        print(f"{stage:<24}{jobs:>9}{cpu:>9.1f}{plan:>9.1f}{plan / cpu:>9.2f}"
-              f"{peak:>9.0f}{stated:>9.0f}{stated / peak:>9.2f}")  # fmt: skip
+        print(
+            f"{stage:<24}{jobs:>9}{cpu:>9.1f}{plan:>9.1f}{plan / cpu:>9.2f}"
+            f"{peak:>9.0f}{stated:>9.0f}{stated / peak:>9.2f}"
+        )
     off = [s for s, (_, cpu, plan, *_) in totals.items() if not cpu / 2 <= plan <= cpu * 2]
     print(f"beyond a factor of 2: {', '.join(sorted(off)) or 'none'} of {len(totals)} stages")
 

@@ -56,9 +56,12 @@ def by_highs(states: np.ndarray, known: CoverInstance) -> tuple[np.ndarray, np.n
         rows = LinearConstraint(csr_array(known.gain.T[~state].astype(float)), lb=1)
         whole = np.ones(len(known.cost))
         answer = milp(
-            known.cost, constraints=rows, integrality=whole, bounds=Bounds(0, 1),
+            known.cost,
+            constraints=rows,
+            integrality=whole,
+            bounds=Bounds(0, 1),
             options={"mip_rel_gap": 0, "node_limit": MAX_NODES // PROGRAM},
-        )  # fmt: skip
+        )
         cost[u], proven[u] = round(answer.fun, 6), answer.status == 0
     return cost, proven
 

@@ -24,13 +24,31 @@ UNITS, GROUPS = 45_222, [1, 1, 1, 1, 1, 1, 7, 14, 7, 14, 6, 5, 2, 37]  # 98 colu
 LEARNERS, FOLDS, ITERATIONS = 18, 6, 20_000
 PLAIN, CUT = "straightforward batched PyTorch", ", returns cut"
 SETTINGS = DadiSettings(
-    memory_width=64, encoding_width=32, processing_steps=5, head_width=64,
-    pretraining_iterations=0, iterations=ITERATIONS, agents=64, window=4, returns="n_step",
-    learning_rate=5e-4, decay_share=0.0, decay_to=1.0,
-    target_every=100, exploration_start=0.3, exploration_end=0.3, exploration_iterations=0,
-    objective="demographic_parity", reward="difference", group_normalised=True, cost_weight=0.0,
-    evaluate_every=1000, evaluated_rows=1000, checkpoint_every=1000, compiled=False,
-)  # fmt: skip
+    memory_width=64,
+    encoding_width=32,
+    processing_steps=5,
+    head_width=64,
+    pretraining_iterations=0,
+    iterations=ITERATIONS,
+    agents=64,
+    window=4,
+    returns="n_step",
+    learning_rate=5e-4,
+    decay_share=0.0,
+    decay_to=1.0,
+    target_every=100,
+    exploration_start=0.3,
+    exploration_end=0.3,
+    exploration_iterations=0,
+    objective="demographic_parity",
+    reward="difference",
+    group_normalised=True,
+    cost_weight=0.0,
+    evaluate_every=1000,
+    evaluated_rows=1000,
+    checkpoint_every=1000,
+    compiled=False,
+)
 
 
 def _adult_like(rng: np.random.Generator):
@@ -52,16 +70,27 @@ def _adult_like(rng: np.random.Generator):
 def _plain(values, panel, label, sensitive, weights, returns):
     """One iteration of the straightforward version, with its own draws."""
     plain = PlainDadi(
-        values, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, 0.5,
-        hidden=64, width=32, processing_steps=5, head=64, window=4, agents=64, learning_rate=5e-4,
-        target_every=100, returns=returns,
-    )  # fmt: skip
+        values,
+        panel,
+        torch.from_numpy(label),
+        torch.from_numpy(sensitive),
+        weights,
+        0.5,
+        hidden=64,
+        width=32,
+        processing_steps=5,
+        head=64,
+        window=4,
+        agents=64,
+        learning_rate=5e-4,
+        target_every=100,
+        returns=returns,
+    )
 
     def iterate():
         plain.iterate(
-            torch.rand(4, 64) < 0.3, torch.rand(4, 64, len(GROUPS) + 1),
-            torch.randint(UNITS, (64,)),
-        )  # fmt: skip
+            torch.rand(4, 64) < 0.3, torch.rand(4, 64, len(GROUPS) + 1), torch.randint(UNITS, (64,))
+        )
 
     return iterate
 
@@ -107,10 +136,14 @@ def main() -> None:
     tables = group_weights(label, sensitive, objective="demographic_parity", group_normalised=True)
     weights = [torch.from_numpy(table[sensitive, label]) for table in tables]
     population = Population(
-        UnitTable(lay_out_tokens(values, panel), len(GROUPS)), torch.from_numpy(label).float(),
-        torch.from_numpy(sensitive).float(), weights[0], weights[1], torch.zeros(len(GROUPS) + 1),
+        UnitTable(lay_out_tokens(values, panel), len(GROUPS)),
+        torch.from_numpy(label).float(),
+        torch.from_numpy(sensitive).float(),
+        weights[0],
+        weights[1],
+        torch.zeros(len(GROUPS) + 1),
         all_in_reach(len(values), len(GROUPS)),
-    )  # fmt: skip
+    )
     inputs = (values, panel, label, sensitive, weights)
     versions = {
         PLAIN: (_plain(*inputs, "n_step"), 1),

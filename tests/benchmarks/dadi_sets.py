@@ -29,13 +29,21 @@ from tqdm import tqdm
 
 BASE = ("age", "education", "education-num", "capital-gain", "capital-loss")
 OTHERS = (
-    "workclass", "marital-status", "occupation", "relationship", "race", "hours-per-week",
+    "workclass",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "hours-per-week",
     "native-country",
-)  # fmt: skip
+)
 GAMMAS = (0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
 BOOSTING: dict[str, Any] = {
-    "max_iter": 150, "learning_rate": 0.1, "early_stopping": False, "random_state": 0,
-}  # fmt: skip
+    "max_iter": 150,
+    "learning_rate": 0.1,
+    "early_stopping": False,
+    "random_state": 0,
+}
 DESIGN = {"rows": None, "withheld_panels": ["sex"], "folds": 6, "validation_share": 0.1333333}
 
 

@@ -24,9 +24,21 @@ def run(folder: Path, rows: int) -> None:
     told = description(rows) | {"split": SPLIT, "title": f"{rows:,} rows"}
     path = folder / "wide.yaml"
     path.write_text(yaml.safe_dump(told, sort_keys=False), encoding="utf-8")
-    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"),
-             "--directory", str(folder), "--cores", "2", "--config", f"table={path}", "--",
-             "decide"]  # fmt: skip
+    words = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--directory",
+        str(folder),
+        "--cores",
+        "2",
+        "--config",
+        f"table={path}",
+        "--",
+        "decide",
+    ]
     if status := subprocess.run(words).returncode:
         sys.exit(status)
     show(folder / "results" / "decide" / "wide")

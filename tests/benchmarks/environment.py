@@ -154,8 +154,7 @@ def main() -> None:
                 DummyVecEnv([lambda: single(network)] * EPISODES), 10
             ),
             f"our VecEnv {EPISODES}": _step_vector(
-                AcquisitionVecEnv(_batched(task, network, EPISODES), mask_in_observation=False),
-                200,
+                AcquisitionVecEnv(_batched(task, network, EPISODES), mask_in_observation=False), 200
             ),
             f"batched {EPISODES}": _step_batch(_batched(task, network, EPISODES), 200),
             f"batched {WIDE}": _step_batch(_batched(task, network, WIDE), 30),

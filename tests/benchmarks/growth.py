@@ -101,9 +101,16 @@ def draw(found: pd.DataFrame, folder: Path) -> None:
         for row, (column, unit) in enumerate([("cpu_s", "CPU seconds"), ("peak_mb", "peak, MB")]):
             at = axes[row, k]
             sns.lineplot(
-                here, x="size", y=column, hue="stage", style="stage", markers=True, dashes=False,
-                ax=at, legend=row == 0 and k == 0,
-            )  # fmt: skip
+                here,
+                x="size",
+                y=column,
+                hue="stage",
+                style="stage",
+                markers=True,
+                dashes=False,
+                ax=at,
+                legend=row == 0 and k == 0,
+            )
             at.set(xscale="log", yscale="log", xlabel=axis if row else "", ylabel=unit)
             shown = [f"{size:,}" for size in GRID[axis]] if row else []
             at.set_xticks(GRID[axis], shown or [""] * len(GRID[axis]), rotation=30)
@@ -121,8 +128,14 @@ def main() -> None:
     asked = sys.argv[1] if len(sys.argv) > 1 else "300000"
     found = []
     for line in lines(int(asked)) if asked.isdigit() else printed(Path(asked)):
-        print(" ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
-                       for k, v in line.items() if k not in BASE), flush=True)  # fmt: skip
+        print(
+            " ".join(
+                f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
+                for k, v in line.items()
+                if k not in BASE
+            ),
+            flush=True,
+        )
         found.append(line)
     frame = pd.DataFrame(found)
     print(exponents(frame).round(2).to_string(index=False))

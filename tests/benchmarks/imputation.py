@@ -29,13 +29,35 @@ from scipy import stats
 from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier
 
-TREES = {"rounds": 2, "trees": 60, "leaves": 15, "learning_rate": 0.15, "min_leaf": 20,
-         "linear_penalty": 10.0}  # fmt: skip
-FOREST = {"forest": "histogram", "trees": 100, "min_leaf_numeric": 5, "min_leaf_categorical": 1,
-          "max_rounds": 10, "max_train_rows": None}  # fmt: skip
-FLOW = {"couplings": 8, "hidden": [32, 32], "passes": 2, "mask_draws": 12,
-        "hidden_share": [0.05, 0.35], "batch": 128, "learning_rate": 0.001, "weight_decay": 1e-6,
-        "alpha": 1e6, "em_scale": 0.99, "em_power": 0.8}  # fmt: skip
+TREES = {
+    "rounds": 2,
+    "trees": 60,
+    "leaves": 15,
+    "learning_rate": 0.15,
+    "min_leaf": 20,
+    "linear_penalty": 10.0,
+}
+FOREST = {
+    "forest": "histogram",
+    "trees": 100,
+    "min_leaf_numeric": 5,
+    "min_leaf_categorical": 1,
+    "max_rounds": 10,
+    "max_train_rows": None,
+}
+FLOW = {
+    "couplings": 8,
+    "hidden": [32, 32],
+    "passes": 2,
+    "mask_draws": 12,
+    "hidden_share": [0.05, 0.35],
+    "batch": 128,
+    "learning_rate": 0.001,
+    "weight_decay": 1e-6,
+    "alpha": 1e6,
+    "em_scale": 0.99,
+    "em_power": 0.8,
+}
 Filler = Callable[[np.ndarray, tuple[tuple[int, ...], ...], int], np.ndarray]
 
 
@@ -57,9 +79,16 @@ def twenty_lines(values: np.ndarray, onehot: tuple[tuple[int, ...], ...], seed: 
                 continue
             others, known = np.delete(filled, j, axis=1), ~gone[:, j]
             model = lightgbm.LGBMRegressor(
-                n_estimators=50, num_leaves=31, learning_rate=0.1, max_bin=63, n_jobs=1,
-                deterministic=True, force_row_wise=True, random_state=seed, verbosity=-1,
-            )  # fmt: skip
+                n_estimators=50,
+                num_leaves=31,
+                learning_rate=0.1,
+                max_bin=63,
+                n_jobs=1,
+                deterministic=True,
+                force_row_wise=True,
+                random_state=seed,
+                verbosity=-1,
+            )
             model.fit(others[known], values[known, j])
             filled[~known, j] = model.predict(others[~known])
     return filled
@@ -76,9 +105,13 @@ def fitted(kind: str, settings: dict) -> Filler:
 
     def fill(values: np.ndarray, onehot: tuple[tuple[int, ...], ...], seed: int) -> np.ndarray:
         model = fit_imputer(
-            kind, values, onehot=onehot, validation=None, settings=settings,
+            kind,
+            values,
+            onehot=onehot,
+            validation=None,
+            settings=settings,
             rng=np.random.default_rng(seed),
-        )  # fmt: skip
+        )
         return model.impute(values)
 
     return fill
@@ -154,8 +187,11 @@ def compare_tables(maskings: int, fillers: dict[str, Filler]) -> None:
                 found[name].append((rmse(filled, truth, hidden & numbers), wrong, seconds))
         for name, each in found.items():
             error, wrong, seconds = (list(one) for one in zip(*each, strict=True))
-            print(f"| {table} | {name} | {interval(error)} | {interval(wrong)} | "
-                  f"{np.mean(seconds):.2f} |", flush=True)  # fmt: skip
+            print(
+                f"| {table} | {name} | {interval(error)} | {interval(wrong)} | "
+                f"{np.mean(seconds):.2f} |",
+                flush=True,
+            )
 
 
 def main() -> None:

@@ -35,9 +35,11 @@ CONFIG = DEFAULT["afape"]
 AGENTS = {name: CONFIG["agents"][name] for name in ("never", "random_10", "random_50", "always")}
 SHARE, PANELS, ROWS, FOLDS = 0.3, 3, 5_000, 5
 EVALUATION = {
-    **CONFIG["evaluation"], "resamples": 2, "convergence_sizes": [],
+    **CONFIG["evaluation"],
+    "resamples": 2,
+    "convergence_sizes": [],
     "hidden_causes": {**CONFIG["evaluation"]["hidden_causes"], "gammas": [1.0]},
-}  # fmt: skip
+}
 NUISANCE = {**CONFIG["nuisance"], "method": "logistic", "folds": FOLDS}
 
 
@@ -51,9 +53,12 @@ def main() -> None:
     data, part = table_from_frames(table, catalogue)
     law = grid_law(data, "mar", missing_share=SHARE, panels=PANELS)
     classifier = fit_classifier(
-        table=table, catalogue=catalogue, settings=CONFIG["classifier"],
-        streams=Streams(1, "fit_classifier", {}), progress=quiet,
-    )["classifier"]  # fmt: skip
+        table=table,
+        catalogue=catalogue,
+        settings=CONFIG["classifier"],
+        streams=Streams(1, "fit_classifier", {}),
+        progress=quiet,
+    )["classifier"]
     judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
     population = table[part == "test"].reset_index(drop=True)
     full = judges.play(with_gaps(population, catalogue, {**law, "panels": {}}, 0), 0).worlds
@@ -73,10 +78,14 @@ def with_gaps(rows: pd.DataFrame, catalogue: Any, law: Any, draw: int) -> dict[s
     """Rows as stored, with masks."""
     rows = rows.assign(row_id=np.arange(len(rows)))
     stored: dict[str, Any] = {"table": rows, "catalogue": catalogue}
-    return stored | together(draw_missingness(
-        **stored, settings={"name": "m", "seeds": [draw], "missingness": law, "s": None},
-        streams=Streams(draw, "draw_missingness", {}), progress=quiet,
-    ))  # fmt: skip
+    return stored | together(
+        draw_missingness(
+            **stored,
+            settings={"name": "m", "seeds": [draw], "missingness": law, "s": None},
+            streams=Streams(draw, "draw_missingness", {}),
+            progress=quiet,
+        )
+    )
 
 
 def compared(
@@ -96,11 +105,14 @@ def compared(
         theirs = potential_outcome(episodes["cost"].to_numpy(), complete, known, draw)
         made.append(
             {
-                "agent": agent, "draw": draw, "theirs_s": time.process_time() - start,
-                "ours_s": ours, "theirs": theirs - truth[agent],
+                "agent": agent,
+                "draw": draw,
+                "theirs_s": time.process_time() - start,
+                "ours_s": ours,
+                "theirs": theirs - truth[agent],
                 "ours": found[agent, "stabilised_afais_s_policy"] - truth[agent],
             }
-        )  # fmt: skip
+        )
     return made
 
 
@@ -118,9 +130,12 @@ def potential_outcome(
     np.random.seed(seed)  # noqa: NPY002  # DoubleML draws its folds by it
     frame = doubleml.DoubleMLData.from_arrays(known, np.where(complete, cost, 0.0), complete * 1.0)
     model = doubleml.DoubleMLAPO(
-        frame, RandomForestRegressor(100, min_samples_leaf=5, random_state=seed),
-        LogisticRegression(), treatment_level=1, n_folds=FOLDS,
-    )  # fmt: skip
+        frame,
+        RandomForestRegressor(100, min_samples_leaf=5, random_state=seed),
+        LogisticRegression(),
+        treatment_level=1,
+        n_folds=FOLDS,
+    )
     return float(model.fit().coef[0])
 
 

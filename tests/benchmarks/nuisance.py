@@ -135,9 +135,14 @@ def boosted():
     """LightGBM with the settings of `boosting`."""
     own = NUISANCE["boosting"]
     return LGBMClassifier(
-        n_estimators=own["trees"], num_leaves=own["leaves"], learning_rate=own["learning_rate"],
-        min_child_samples=own["min_leaf"], n_jobs=1, deterministic=True, verbosity=-1,
-    )  # fmt: skip
+        n_estimators=own["trees"],
+        num_leaves=own["leaves"],
+        learning_rate=own["learning_rate"],
+        min_child_samples=own["min_leaf"],
+        n_jobs=1,
+        deterministic=True,
+        verbosity=-1,
+    )
 
 
 SIDES = {

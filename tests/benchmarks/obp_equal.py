@@ -41,9 +41,12 @@ def main() -> None:
         always = np.zeros((n, 2, 1))
         always[:, 1] = 1
         found = SelfNormalizedInverseProbabilityWeighting().estimate_policy_value(
-            reward=told["cost"].to_numpy(), action=told["action"].to_numpy(),
-            pscore=np.maximum(chance, 1e-300), action_dist=always, position=np.zeros(n, dtype=int),
-        )  # fmt: skip
+            reward=told["cost"].to_numpy(),
+            action=told["action"].to_numpy(),
+            pscore=np.maximum(chance, 1e-300),
+            action_dist=always,
+            position=np.zeros(n, dtype=int),
+        )
         worst = max(worst, abs(found - row["estimate"]) / abs(row["estimate"]))
         rows += 1
     print(f"{rows} estimates; largest relative difference from obp {worst:.1e}")

@@ -71,9 +71,14 @@ def units_of(folds: int) -> Units:
     price = torch.linspace(1, 5, PANELS)
     groups = [torch.arange(N)[torch.arange(N) % folds != f] for f in range(folds)]
     return Units(
-        torch.cat([scores, torch.ones_like(scores)], dim=1), label, torch.ones(N, PANELS), adds,
-        closed, price, groups,
-    )  # fmt: skip
+        torch.cat([scores, torch.ones_like(scores)], dim=1),
+        label,
+        torch.ones(N, PANELS),
+        adds,
+        closed,
+        price,
+        groups,
+    )
 
 
 def predictors(networks: int, settings: dict[str, Any]) -> FlatParameters:
@@ -92,9 +97,12 @@ def of_gdfs(settings: dict[str, Any], share: float) -> tuple[Callable, Callable]
     """Both ways of training."""
     folds, count = settings["folds"], settings["price_weights"]
     how = GdfsSettings(
-        round(settings["updates"] * share), settings["batch"], settings["learning_rate"],
-        tuple(settings["temperatures"]), settings["network"]["weight_decay"],
-    )  # fmt: skip
+        round(settings["updates"] * share),
+        settings["batch"],
+        settings["learning_rate"],
+        tuple(settings["temperatures"]),
+        settings["network"]["weight_decay"],
+    )
     units, fold = units_of(folds), list(range(folds)) * count
     penalty = np.repeat(np.geomspace(0.001, 0.1, count), folds).tolist()
 
@@ -118,9 +126,12 @@ def of_dime(settings: dict[str, Any], share: float) -> tuple[Callable, Callable]
     """Both ways of training."""
     folds = settings["folds"]
     how = DimeSettings(
-        round(settings["updates"] * share), settings["batch"], settings["learning_rate"],
-        tuple(settings["exploration"]), settings["network"]["weight_decay"],
-    )  # fmt: skip
+        round(settings["updates"] * share),
+        settings["batch"],
+        settings["learning_rate"],
+        tuple(settings["exploration"]),
+        settings["network"]["weight_decay"],
+    )
     units, fold = units_of(folds), list(range(folds))
 
     def rngs() -> list[np.random.Generator]:

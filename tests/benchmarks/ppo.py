@@ -38,28 +38,58 @@ from tests.oracles.sb3_ppo import maskable_ppo
 UNITS, COLUMNS, PANEL_SIZES = 24_000, 20, (4, 3, 4, 3, 3, 3)
 REPEATS, LEARNERS, STEPS_OF_A_PAIR = 3, 16, 500_000
 RELEASE = PpoSettings(
-    hidden=[128, 128], activation="silu", learning_rate=1e-4, steps=1024, episodes=64, batch=128,
-    epochs=10, clip=0.2, gae_lambda=0.95, value_weight=0.5, entropy_weight=0.0,
-    max_gradient_norm=0.5, compiled=False,
-)  # fmt: skip
+    hidden=[128, 128],
+    activation="silu",
+    learning_rate=1e-4,
+    steps=1024,
+    episodes=64,
+    batch=128,
+    epochs=10,
+    clip=0.2,
+    gae_lambda=0.95,
+    value_weight=0.5,
+    entropy_weight=0.0,
+    max_gradient_norm=0.5,
+    compiled=False,
+)
 DEFAULTS = replace(
     RELEASE, hidden=[64, 64], activation="tanh", learning_rate=3e-4, steps=2048, batch=64
 )  # of stable-baselines3
 EMFLOW = {
-    "couplings": 8, "hidden": [32, 32], "passes": 1, "mask_draws": 1, "hidden_share": [0.1, 0.9],
-    "batch": 256, "learning_rate": 1e-3, "weight_decay": 1e-6, "alpha": 1e6, "em_scale": 0.99,
+    "couplings": 8,
+    "hidden": [32, 32],
+    "passes": 1,
+    "mask_draws": 1,
+    "hidden_share": [0.1, 0.9],
+    "batch": 256,
+    "learning_rate": 1e-3,
+    "weight_decay": 1e-6,
+    "alpha": 1e6,
+    "em_scale": 0.99,
     "em_power": 0.8,
-}  # fmt: skip
+}
 LOOP = {
     "classifier": {
-        "hidden": [64, 64], "activation": "silu", "learning_rate": 1e-3, "batch": 256,
+        "hidden": [64, 64],
+        "activation": "silu",
+        "learning_rate": 1e-3,
+        "batch": 256,
         "class_weights": [1.0, 3.0],
     },
-    "variant": "end2end", "pretraining_updates": 0, "tuned": True,
-    "verdict": "actor", "policy_updates": 2,
-    "classifier_updates": 8, "visited_states": 100_000, "input_bound": 5.0, "start": "random",
-    "validate_every": 12, "patience": 1000, "criterion": "f1", "watched_units": 1000,
-}  # fmt: skip
+    "variant": "end2end",
+    "pretraining_updates": 0,
+    "tuned": True,
+    "verdict": "actor",
+    "policy_updates": 2,
+    "classifier_updates": 8,
+    "visited_states": 100_000,
+    "input_bound": 5.0,
+    "start": "random",
+    "validate_every": 12,
+    "patience": 1000,
+    "criterion": "f1",
+    "watched_units": 1000,
+}
 
 
 def _clinic() -> tuple[World, StateEncoder]:
@@ -92,9 +122,14 @@ def _reward(learners: int) -> DiagnosisReward:
 
 def _environment(task, encoder: StateEncoder, learners: int, episodes: int) -> BatchedAcquisition:
     return BatchedAcquisition(
-        task, ImputedStates(encoder, task.panels), _reward(learners), learners=learners,
-        episodes=episodes, start="random", rng=np.random.default_rng(0),
-    )  # fmt: skip
+        task,
+        ImputedStates(encoder, task.panels),
+        _reward(learners),
+        learners=learners,
+        episodes=episodes,
+        start="random",
+        rng=np.random.default_rng(0),
+    )
 
 
 def _lockstep(task, encoder: StateEncoder, learners: int, settings: PpoSettings) -> Callable:
@@ -102,17 +137,24 @@ def _lockstep(task, encoder: StateEncoder, learners: int, settings: PpoSettings)
     environment = _environment(task, encoder, learners, settings.episodes)
     width, rng = environment.observation.shape[2], np.random.default_rng(0)
     networks = ActorCritic.fresh(
-        learners, width, task.actions, hidden=settings.hidden, activation=settings.activation,
+        learners,
+        width,
+        task.actions,
+        hidden=settings.hidden,
+        activation=settings.activation,
         rng=rng,
-    )  # fmt: skip
+    )
     trainer, generator = PpoTrainer(networks, settings), torch.Generator().manual_seed(0)
 
     def run() -> int:
         rollout = collect_rollout(
-            networks, environment, lambda env: torch.from_numpy(env.observation),
-            steps=settings.steps // settings.episodes, gae_lambda=settings.gae_lambda,
+            networks,
+            environment,
+            lambda env: torch.from_numpy(env.observation),
+            steps=settings.steps // settings.episodes,
+            gae_lambda=settings.gae_lambda,
             generator=generator,
-        )  # fmt: skip
+        )
         trainer.learn(rollout, generator)
         return settings.steps * learners
 
@@ -189,11 +231,13 @@ def front(task, table: TabulatedEncoder, settings: PpoSettings, *, outer_loops: 
     block = {**vars(settings), "hidden": list(settings.hidden)}
     start = time.process_time()
     fit_sm_ddpo(
-        task.take(train), TabulatedEncoder(table.table[train]),
+        task.take(train),
+        TabulatedEncoder(table.table[train]),
         (task.take(validation), TabulatedEncoder(table.table[validation])),
-        reward=_reward(LEARNERS), rng=np.random.default_rng(0),
+        reward=_reward(LEARNERS),
+        rng=np.random.default_rng(0),
         settings={**LOOP, "ppo": block, "outer_loops": outer_loops},
-    )  # fmt: skip
+    )
     taken = time.process_time() - start
     steps = outer_loops * LOOP["policy_updates"] * settings.steps * LEARNERS
     minutes = taken / steps * 190 * STEPS_OF_A_PAIR / 60

@@ -67,8 +67,9 @@ def division(name: str, seed: str, methods: list[str]) -> Any:
     folder = Path(f"results/data/dataset={name}")
     catalogue = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))
     given: dict[str, Any] = {
-        "table": pd.read_parquet(folder / "table.parquet"), "catalogue": catalogue
-    }  # fmt: skip
+        "table": pd.read_parquet(folder / "table.parquet"),
+        "catalogue": catalogue,
+    }
     given["encoder"] = staged(train_encoder, name, seed, DIAGNOSIS["encoders"]["emflow"], given)[
         "encoder"
     ]
@@ -91,9 +92,10 @@ def judged(method: str, name: str, seed: str, given: dict[str, Any]) -> dict[str
     plain, _, verdict = method.partition("+")
     own = dict(DIAGNOSIS["methods"][plain]) | ({"verdict": verdict} if verdict else {})
     settings = {
-        "pairs": [[k, *pair] for k, pair in enumerate(PAIRS)], "criterion": "f1",
+        "pairs": [[k, *pair] for k, pair in enumerate(PAIRS)],
+        "criterion": "f1",
         "training": DIAGNOSIS["training"] | own,
-    }  # fmt: skip
+    }
     start = time.process_time()
     front = staged(train_front, name, seed, settings, given)
     cpu = time.process_time() - start

@@ -33,18 +33,19 @@ CHUNK = 500_000  # rows that are made at a time
 TRAIN, AGENT = 50_000, 50_000  # rows that the classifier and the agent learn from
 FREE = ["age", "height", "pulse", "visits"]
 PANELS = {
-    "blood": ["b1", "b2", "b3"], "urine": ["u1", "u2"], "gas": ["g1", "g2", "g3"],
-    "scan": ["s1", "s2", "s3", "s4"], "culture": ["c1", "c2"], "stress": ["t1", "t2"],
-}  # fmt: skip
+    "blood": ["b1", "b2", "b3"],
+    "urine": ["u1", "u2"],
+    "gas": ["g1", "g2", "g3"],
+    "scan": ["s1", "s2", "s3", "s4"],
+    "culture": ["c1", "c2"],
+    "stress": ["t1", "t2"],
+}
 PRICES = {"blood": 1.0, "urine": 0.5, "gas": 1.5, "scan": 4.0, "culture": 1.0, "stress": 3.0}
 GAPS = {"blood": 0.1, "urine": 0.2, "gas": 0.25, "scan": 0.3, "culture": 0.2, "stress": 0.35}
 RULES = {
     "cheap": {
         "kind": "rule",
-        "steps": [
-            {"panel": "urine"},
-            {"panel": "culture", "when": {"column": "u1", "above": 0.0}},
-        ],
+        "steps": [{"panel": "urine"}, {"panel": "culture", "when": {"column": "u1", "above": 0.0}}],
     },
     "blood_first": {
         "kind": "rule",
@@ -62,14 +63,25 @@ RULES = {
             {"panel": "stress", "when": {"column": "u1", "above": 1.0}},
         ],
     },
-}  # fmt: skip
+}
 TREES = {
     "kind": "lattice",
-    "boosting": {"trees": 60, "leaves": 12, "learning_rate": 0.1, "min_leaf": 50, "ridge": 5.0,
-                 "column_share": 0.6, "row_share": 0.8, "folds": 2, "repeats": 1},
-    "copies": 2, "sets": 20, "price_weights": 3,
+    "boosting": {
+        "trees": 60,
+        "leaves": 12,
+        "learning_rate": 0.1,
+        "min_leaf": 50,
+        "ridge": 5.0,
+        "column_share": 0.6,
+        "row_share": 0.8,
+        "folds": 2,
+        "repeats": 1,
+    },
+    "copies": 2,
+    "sets": 20,
+    "price_weights": 3,
     "gains": {"trees": 15, "leaves": 8, "learning_rate": 0.2, "min_leaf": 100, "ridge": 5.0},
-}  # fmt: skip
+}
 
 
 def columns(rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -106,21 +118,40 @@ def description(rows: int) -> dict[str, Any]:
     panels = [{"name": "known", "columns": FREE, "free": True}]
     panels += [{"name": n, "columns": c, "cost": PRICES[n]} for n, c in PANELS.items()]
     return {
-        "name": "wide", "title": "Ten million rows", "note": "Made up.", "cost_unit": "EUR",
+        "name": "wide",
+        "title": "Ten million rows",
+        "note": "Made up.",
+        "cost_unit": "EUR",
         "source": {
-            "kind": "path", "files": [{"name": "wide.csv"}],
-            "format": {"kind": "csv", "separator": ",", "header": True, "comment": None,
-                       "strip": False, "missing": [""], "encoding": "utf-8"},
+            "kind": "path",
+            "files": [{"name": "wide.csv"}],
+            "format": {
+                "kind": "csv",
+                "separator": ",",
+                "header": True,
+                "comment": None,
+                "strip": False,
+                "missing": [""],
+                "encoding": "utf-8",
+            },
         },
         "columns": [{"name": name, "type": "numeric", "unit": "1"} for name in names],
-        "panels": panels, "cost_draw": None,
-        "label": {"column": "ill", "classes": [{"name": "no", "values": ["0"]},
-                                               {"name": "yes", "values": ["1"]}]},
-        "sensitive": None, "misclassification_cost": [[0, 10], [30, 0]], "drop_rows": [],
+        "panels": panels,
+        "cost_draw": None,
+        "label": {
+            "column": "ill",
+            "classes": [{"name": "no", "values": ["0"]}, {"name": "yes", "values": ["1"]}],
+        },
+        "sensitive": None,
+        "misclassification_cost": [[0, 10], [30, 0]],
+        "drop_rows": [],
         "missing_values": "own",
-        "split": {"scheme": "counts", "seed": 0,
-                  "parts": {"train": TRAIN, "agent": AGENT, "test": rows - TRAIN - AGENT}},
-    }  # fmt: skip
+        "split": {
+            "scheme": "counts",
+            "seed": 0,
+            "parts": {"train": TRAIN, "agent": AGENT, "test": rows - TRAIN - AGENT},
+        },
+    }
 
 
 def config() -> dict[str, Any]:
@@ -131,23 +162,36 @@ def config() -> dict[str, Any]:
         "datasets": {"wide": "wide.yaml"},
         "afape": {
             "seeds": [0],
-            "classifier": {"kind": "boosting", "trees": 40, "leaves": 8, "learning_rate": 0.15,
-                           "min_leaf": 50},
+            "classifier": {
+                "kind": "boosting",
+                "trees": 40,
+                "leaves": 8,
+                "learning_rate": 0.15,
+                "min_leaf": 50,
+            },
             "agents": left_out | RULES | {"trees": TREES},
-            "nuisance": {"method": "logistic", "outcome_method": "boosting",
-                         "boosting": {"trees": 30, "leaves": 15, "learning_rate": 0.15}},
+            "nuisance": {
+                "method": "logistic",
+                "outcome_method": "boosting",
+                "boosting": {"trees": 30, "leaves": 15, "learning_rate": 0.15},
+            },
             "imputation": {"chained_trees": None, "missforest": None, "multiple": None},
             "grid": {"agents": list(RULES)},
             "figures": {"frequency_agent": "trees", "convergence_agents": ["blood_first"]},
             "scenarios": [
                 {
-                    "dataset": "wide", "mechanism": "own", "nuisance_method": None, "s": None,
-                    "missingness": {"source": "own",
-                                    "panels": {name: {"values": ["age"]} for name in PANELS}},
+                    "dataset": "wide",
+                    "mechanism": "own",
+                    "nuisance_method": None,
+                    "s": None,
+                    "missingness": {
+                        "source": "own",
+                        "panels": {name: {"values": ["age"]} for name in PANELS},
+                    },
                 }
             ],
         },
-    }  # fmt: skip
+    }
 
 
 class Watch(threading.Thread):
@@ -196,16 +240,30 @@ def run(folder: Path, rows: int) -> None:
     began = time.monotonic()
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
-    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"),
-             "--directory", str(folder), "--configfile", str(folder / "config.yaml"),
-             "--cores", "2", "--", "afape"]  # fmt: skip
+    words = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--directory",
+        str(folder),
+        "--configfile",
+        str(folder / "config.yaml"),
+        "--cores",
+        "2",
+        "--",
+        "afape",
+    ]
     job = subprocess.Popen(words, env=os.environ | {"TMPDIR": str(scratch)})
     watch = Watch(job.pid)
     watch.start()
     status = job.wait()
     watch.join()
-    print(f"status {status}, wall {(time.monotonic() - began) / 60:.1f} min, "
-          f"all processes together at most {watch.peak_gb:.2f} GB")  # fmt: skip
+    print(
+        f"status {status}, wall {(time.monotonic() - began) / 60:.1f} min, "
+        f"all processes together at most {watch.peak_gb:.2f} GB"
+    )
     if status:
         sys.exit(status)
     show(folder)

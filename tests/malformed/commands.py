@@ -60,8 +60,11 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         "estimate",
     )
     yield "an input given twice", [*PREPARE, *RAW, *RAW, *OUT], "raw_0 is given twice"
-    yield "an input given as one file and as a list", [
-        *PREPARE, *RAW, "--input", "raw_0[]=small.csv", *OUT], "raw_0"  # fmt: skip
+    yield (
+        "an input given as one file and as a list",
+        [*PREPARE, *RAW, "--input", "raw_0[]=small.csv", *OUT],
+        "raw_0",
+    )
     yield "an input that is not there", [*PREPARE, "--input", "raw_0=gone.csv", *OUT], "gone.csv"
     yield "an input that is a folder", [*PREPARE, "--input", "raw_0=/", *OUT], "/ is a folder"
     yield (
@@ -69,8 +72,11 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         [*PREPARE, "--input", f"raw_0={'x' * 300}.csv", *OUT],
         "xxx",
     )
-    yield "two raw files for one", [*PREPARE, *RAW, "--input", "raw_1=small.csv", *OUT], (
-        "describes 1 raw files, 2 were given")  # fmt: skip
+    yield (
+        "two raw files for one",
+        [*PREPARE, *RAW, "--input", "raw_1=small.csv", *OUT],
+        ("describes 1 raw files, 2 were given"),
+    )
     yield "no raw file", [*PREPARE, *OUT], "describes 1 raw files, 0 were given"
     yield (
         "a CSV for the description",
@@ -80,8 +86,11 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
     yield "an output that lacks", [*PREPARE, *RAW, *OUT[:2]], "outputs table were asked for"
     yield "an output too many", [*PREPARE, *RAW, *OUT, "--output", "more=results/m.json"], "more"
     yield "an output given twice", [*PREPARE, *RAW, *OUT, *OUT], "is given twice"
-    yield "an output of no known format", [*PREPARE, *RAW, "--output", "table=t.csv", *OUT[2:]], (
-        "--output table=t.csv")  # fmt: skip
+    yield (
+        "an output of no known format",
+        [*PREPARE, *RAW, "--output", "table=t.csv", *OUT[2:]],
+        ("--output table=t.csv"),
+    )
     yield (
         "two outputs in one file",
         [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/../results/t.parquet")],
@@ -100,12 +109,21 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         ],
         "--output summary is t.parquet",
     )
-    yield "an output below a file", [*PREPARE, *RAW, "--output", "table=small.csv/t.parquet",
-                                      *OUT[2:]], "small.csv"  # fmt: skip
-    yield "an output below a device", [*PREPARE, *RAW, "--output", "table=/dev/null/t.parquet",
-                                       *OUT[2:]], "/dev/null"  # fmt: skip
-    yield "a table asked for as JSON", [*PREPARE, *RAW, "--output", "table=results/t.json",
-                                         *OUT[2:]], "t.json"  # fmt: skip
+    yield (
+        "an output below a file",
+        [*PREPARE, *RAW, "--output", "table=small.csv/t.parquet", *OUT[2:]],
+        "small.csv",
+    )
+    yield (
+        "an output below a device",
+        [*PREPARE, *RAW, "--output", "table=/dev/null/t.parquet", *OUT[2:]],
+        "/dev/null",
+    )
+    yield (
+        "a table asked for as JSON",
+        [*PREPARE, *RAW, "--output", "table=results/t.json", *OUT[2:]],
+        "t.json",
+    )
     yield (
         "a document asked for as a table",
         [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/c.parquet")],
@@ -230,10 +248,13 @@ def others() -> Iterator[Case]:
         ("`audit --row` without a value", [table, "--row", "seed"], "--row 'seed'"),
         ("`audit --row` of a column misspelt", [table, "--row", "sede=0"], "did you mean 'seed'?"),
         ("`audit --row` of a row that is not there", [table, "--row", "seed=7"], "seed=7"),
-        ("`audit --row` of a document", ["results/data/dataset=a/catalogue.json", "--row", "a=1"],
-         "catalogue.json"),
+        (
+            "`audit --row` of a document",
+            ["results/data/dataset=a/catalogue.json", "--row", "a=1"],
+            "catalogue.json",
+        ),
         ("`audit` of two paths", [table, TABLE.as_posix()], "unrecognized"),
-    ):  # fmt: skip
+    ):
         yield Case(OTHERS, name, partial(_after_chain, "audit", *words), said)
     for name, words, said in (
         ("`diff` of one folder", ["."], "required: B"),
@@ -302,8 +323,12 @@ def _benchmarks() -> Iterator[Case]:
         ("bytes that are no text", b"\xff\xfe\n"),
         ("a number of 5,000 digits", b'{"cpu_s": ' + b"9" * 5000 + b"}\n"),
     ):
-        yield Case(OTHERS, f"`benchmark`: a measurement with {name}", partial(_measured, content), (
-            "a.jsonl is no measurement"))  # fmt: skip
+        yield Case(
+            OTHERS,
+            f"`benchmark`: a measurement with {name}",
+            partial(_measured, content),
+            ("a.jsonl is no measurement"),
+        )
 
 
 def _plans() -> Iterator[Case]:
@@ -337,15 +362,21 @@ def _plans() -> Iterator[Case]:
         ("with a size misspelt", _costs("{a: {by: [row], jobs: [[null, 1, 1, 1]]}}"), "'row'"),
         ("with a key misspelt", _costs("{a: {for: [], jobs: [[null, 1, 1]]}}"), "'for'"),
         ("that are a list", "- 1", "costs.yaml"),
-    ):  # fmt: skip
+    ):
         yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)
     yield Case(
         OTHERS,
         "`plan`: a table whose last line is cut off",
-        partial(_same, "plan", *right, stdin=OUTPUTS.encode() + b"results/x",
-                said="read: the whole lines", oracle="never measured: fit, sum"),
+        partial(
+            _same,
+            "plan",
+            *right,
+            stdin=OUTPUTS.encode() + b"results/x",
+            said="read: the whole lines",
+            oracle="never measured: fit, sum",
+        ),
         ends="accepted",
-    )  # fmt: skip
+    )
 
 
 def cases() -> Iterator[Case]:

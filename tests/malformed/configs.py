@@ -193,8 +193,10 @@ def _entries() -> dict[str, tuple[tuple[str, ...], str]]:
         "a value with aliases of aliases": ((f"afape={{{laughs}}}",), "--config afape"),
         "a value with a key twice": (("afape={seeds: [0], seeds: [1]}",), "is written twice"),
         "`datasets={breast_cancer: gone.yaml}`": (
-            ("datasets={breast_cancer: gone.yaml}",), "gone.yaml"),
-    }  # fmt: skip
+            ("datasets={breast_cancer: gone.yaml}",),
+            "gone.yaml",
+        ),
+    }
 
 
 def _small_study(change: tuple[tuple[Any, ...], Any]) -> Right | Warned:
@@ -224,18 +226,38 @@ def config_values() -> Iterator[Case]:
     for name, change, words, ends in (
         ("all error costs zero", (costs, [[0, 0], [0, 0]]), "is zero everywhere", "refused"),
         ("every decision costs the same", (costs, [[5, 5], [5, 5]]), "is the same", "refused"),
-        ("a right decision dearer than a wrong one", (costs, [[9, 1], [5, 0]]), "'healthy' costs 9",
-         "refused"),
-        ("rows and columns of the error costs confused, so that one is negative gain",
-         (costs, [[0, 0], [0, 100]]), "costs 100 and", "refused"),
+        (
+            "a right decision dearer than a wrong one",
+            (costs, [[9, 1], [5, 0]]),
+            "'healthy' costs 9",
+            "refused",
+        ),
+        (
+            "rows and columns of the error costs confused, so that one is negative gain",
+            (costs, [[0, 0], [0, 100]]),
+            "costs 100 and",
+            "refused",
+        ),
         ("one decision never wrong", (costs, [[0, 0], [50, 0]]), "acquires nothing", "warned"),
-        ("a table with a panel recorded in part, for `afape`", (("missing_values",), "partial"),
-         "'missing_values' is partial", "refused"),
-        ("a YAML of another name than in the config", (("name",), "smal"), "'datasets.small'",
-         "refused"),
-        ("causes of a panel that the table lacks", (("panels", 1, "name"), "bloods"), "'blood'",
-         "refused"),
-    ):  # fmt: skip
+        (
+            "a table with a panel recorded in part, for `afape`",
+            (("missing_values",), "partial"),
+            "'missing_values' is partial",
+            "refused",
+        ),
+        (
+            "a YAML of another name than in the config",
+            (("name",), "smal"),
+            "'datasets.small'",
+            "refused",
+        ),
+        (
+            "causes of a panel that the table lacks",
+            (("panels", 1, "name"), "bloods"),
+            "'blood'",
+            "refused",
+        ),
+    ):
         yield Case(VALUES, name, partial(_small_study, change), words, ends)
 
 

@@ -15,8 +15,17 @@ from tests.unit.spoiling import DELETE, spoilt
 
 GROUP = "Data sets: their YAML"
 # Of `test_bad_files.DESCRIPTIONS`, what `test_description.MISTAKES` has as well.
-AGAIN = {"unknown key", "missing key", "unknown column kind", "panel of no column", "negative cost",
-         "costs of another shape", "one class", "a key twice", "infinite cost"}  # fmt: skip
+AGAIN = {
+    "unknown key",
+    "missing key",
+    "unknown column kind",
+    "panel of no column",
+    "negative cost",
+    "costs of another shape",
+    "one class",
+    "a key twice",
+    "infinite cost",
+}
 
 
 def _taken(content: Any) -> Any:
@@ -161,8 +170,11 @@ def _texts() -> Iterator[tuple[str, str, str]]:
     yield "a cost written `1:30`", _as_text("cost: 30", "cost: 1:30"), "'1:30' is 90"
     yield "a cost written `010`", _as_text("cost: 30", "cost: 010"), "'010' is 8"
     yield "a cost written `30 # EUR` without a blank", _as_text("cost: 30", "cost: 30#"), "'30#'"
-    yield "levels written bare, `[no, yes]`", _as_text("  - 'no'\n  - 'yes'", "  - no\n  - yes"), (
-        "write the text in quotes")  # fmt: skip
+    yield (
+        "levels written bare, `[no, yes]`",
+        _as_text("  - 'no'\n  - 'yes'", "  - no\n  - yes"),
+        ("write the text in quotes"),
+    )
     one_text = _as_text("columns:\n  - marker", "columns: marker, scan")
     yield "a panel's columns in one text", one_text, "panels[1].columns"
     yield "tabs for blanks", _as_text("  kind: path", "\tkind: path"), "not valid YAML"
@@ -182,16 +194,26 @@ def _groups() -> Iterator[Case]:
     two = [{"name": "a", "below": 65}, {"name": "b", "from": 60}]
     for name, sensitive, words in (
         ("ranges of groups that overlap", {"column": "age", "groups": two}, "overlap at 60"),
-        ("ranges of groups that leave a hole",
-         {"column": "age", "groups": [{"name": "a", "below": 45}, {"name": "b", "from": 60}]},
-         "'sensitive.groups'"),
-        ("ranges of groups on a column of texts",
-         {"column": "smoker", "groups": [{"name": "a", "below": 45}, {"name": "b", "from": 45}]},
-         "'smoker' holds 'yes'"),
-        ("ranges of groups that `by` need not choose",
-         {"column": "age", "by": "smoker",
-          "groups": [{"name": "a", "below": 45}, {"name": "b", "from": 45}]}, "'by'"),
-    ):  # fmt: skip
+        (
+            "ranges of groups that leave a hole",
+            {"column": "age", "groups": [{"name": "a", "below": 45}, {"name": "b", "from": 60}]},
+            "'sensitive.groups'",
+        ),
+        (
+            "ranges of groups on a column of texts",
+            {"column": "smoker", "groups": [{"name": "a", "below": 45}, {"name": "b", "from": 45}]},
+            "'smoker' holds 'yes'",
+        ),
+        (
+            "ranges of groups that `by` need not choose",
+            {
+                "column": "age",
+                "by": "smoker",
+                "groups": [{"name": "a", "below": 45}, {"name": "b", "from": 45}],
+            },
+            "'by'",
+        ),
+    ):
         yield Case(GROUP, name, partial(_taken, document() | {"sensitive": sensitive}), words)
 
 

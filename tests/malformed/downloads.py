@@ -121,7 +121,7 @@ def cases() -> Iterator[Case]:
         ("an address with a port of 99999999", "http://127.0.0.1:99999999/", {}, "cannot be"),
         ("an address with a name of 80 letters", f"http://{'a' * 80}.invalid/", {}, "cannot be"),
         ("an address of 5,000 letters", f"http://127.0.0.1:9/{'a' * 5000}", {}, "cannot be"),
-    ):  # fmt: skip
+    ):
         yield Case(GROUP, name, partial(_fetch, kind, **changes), words)
     for name, kind in (
         ("a byte now and then, without end", "drip"),

@@ -86,9 +86,11 @@ def cases() -> Iterator[Case]:
         ("a cost of errors", "cases.json", b"5000.0", b"50.0"),
     ):
         yield Case(
-            GROUP, f"a bundle with {name} edited", partial(_edited, file, old, new),
+            GROUP,
+            f"a bundle with {name} edited",
+            partial(_edited, file, old, new),
             f"{file} is not as it was written",
-        )  # fmt: skip
+        )
     for name, words, said in (
         ("`--id` of no column", ["--id", "name"], "--id names"),
         ("`--without` no panel", ["--without", "urine"], "--without 'urine'"),

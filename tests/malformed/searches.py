@@ -18,10 +18,15 @@ from tests.unit.spoiling import DELETE, spoilt
 
 TREATMENT = "Data sets of `treatment`: YAML and files"
 ECOLI: dict[str, Any] = {
-    "name": "own", "title": "Own", "note": "made up", "reader": "ecoli_ast",
+    "name": "own",
+    "title": "Own",
+    "note": "made up",
+    "reader": "ecoli_ast",
     "files": [{"name": "e.csv", "url": "https://example.org", "sha256": [], "downloadable": False}],
-    "actions": {"ceftazidime": "CTZ", "gentamicin": "GEN"}, "results": ["R", "S"], "options": {},
-}  # fmt: skip
+    "actions": {"ceftazidime": "CTZ", "gentamicin": "GEN"},
+    "results": ["R", "S"],
+    "options": {},
+}
 ROWS = [[f"i{k}", "RS"[k % 2], "RS"[k // 2 % 2]] for k in range(40)]
 SETTINGS = DEFAULT["treatment"]
 

@@ -272,9 +272,14 @@ def vouchers() -> Iterator[Case]:
         ("a sealed sidecar whose input lies outside the folder", side, _sealed({"file": "x"})),
         ("a file that no step has made", Path("results/stray.csv"), b"1\n"),
         ("a receipt that is no JSON", RECEIPT, b"{"),
-        ("a receipt of a step that has made nothing", RECEIPT, _sealed(
-            {"stage": "prepare_data", "files": ["results/gone.parquet"], "environment": ""})),
-    ):  # fmt: skip
+        (
+            "a receipt of a step that has made nothing",
+            RECEIPT,
+            _sealed(
+                {"stage": "prepare_data", "files": ["results/gone.parquet"], "environment": ""}
+            ),
+        ),
+    ):
         change = _edited_seed if content is None else _write(path, content)
         words = "gone.parquet" if "nothing" in what else path.name
         yield Case(VOUCHERS, f"`audit`: {what}", partial(_audit, change), words)
@@ -284,18 +289,27 @@ def vouchers() -> Iterator[Case]:
         ("a journal nested 100,000 deep", _write(JOURNAL, b"[" * 100_000), JOURNAL.name),
         ("a journal of numbers", _write(JOURNAL, b"[[1, 2]]"), JOURNAL.name),
         ("a journal that moves a file out of its folder", _write(JOURNAL, pair), JOURNAL.name),
-        ("a journal that replaces a file by a visible one", _write(
-            JOURNAL, b'[["s.parquet", "t.parquet"]]'), JOURNAL.name),
-        ("a journal of a name with a zero byte", _write(
-            JOURNAL, rb'[[".a\u0000.h.1.2.part", "a"]]'), JOURNAL.name),
+        (
+            "a journal that replaces a file by a visible one",
+            _write(JOURNAL, b'[["s.parquet", "t.parquet"]]'),
+            JOURNAL.name,
+        ),
+        (
+            "a journal of a name with a zero byte",
+            _write(JOURNAL, rb'[[".a\u0000.h.1.2.part", "a"]]'),
+            JOURNAL.name,
+        ),
         ("a journal that is a pipe", partial(os.mkfifo, JOURNAL), JOURNAL.name),
         ("a receipt that is a list", _write(RECEIPT, b"[]"), RECEIPT.name),
         ("a receipt with another seal", _write(RECEIPT, b'{"seal": "x"}\n'), RECEIPT.name),
-        ("a receipt whose files are numbers", _write(RECEIPT, _sealed(
-            {"stage": "a", "files": [1], "environment": ""})), RECEIPT.name),
+        (
+            "a receipt whose files are numbers",
+            _write(RECEIPT, _sealed({"stage": "a", "files": [1], "environment": ""})),
+            RECEIPT.name,
+        ),
         ("a receipt that is a folder", RECEIPT.mkdir, RECEIPT.name),
         ("a receipt that is a pipe", partial(os.mkfifo, RECEIPT), RECEIPT.name),
-    ):  # fmt: skip
+    ):
         yield Case(VOUCHERS, f"the start of a run: {what}", partial(_started, change), words)
     yield Case(VOUCHERS, "a checkpoint cut off", _checkpoint, "remove it, and the step starts anew")
 

@@ -91,8 +91,12 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
     del bare["columns"][1]["levels"]
     kept = form(strip=False)
     yield "a level in capitals", None, with_cell("54,yes", "54,Yes"), "did you mean 'yes'?"
-    yield "a level with a blank behind, `strip: false`", kept, with_cell("54,yes", "54,yes "), (
-        "'yes '")  # fmt: skip
+    yield (
+        "a level with a blank behind, `strip: false`",
+        kept,
+        with_cell("54,yes", "54,yes "),
+        ("'yes '"),
+    )
     unlisted = form(strip=False)
     del unlisted["columns"][1]["levels"]
     yield (
@@ -102,24 +106,40 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
         "'yes '",
     )
     yield "a level with a zero-width blank", None, with_cell("54,yes", "54,yes\u200b"), "\\u200b"
-    yield "a control character in a level that is not listed", bare, with_cell(
-        "54,yes", "54,\x1b[31myes"), "\\x1b"  # fmt: skip
-    yield "UTF-8 that is read as Latin-1", form(encoding="latin-1"), with_cell("54,yes", "54,jå"), (
-        "'jÃ¥'")  # fmt: skip
+    yield (
+        "a control character in a level that is not listed",
+        bare,
+        with_cell("54,yes", "54,\x1b[31myes"),
+        "\\x1b",
+    )
+    yield (
+        "UTF-8 that is read as Latin-1",
+        form(encoding="latin-1"),
+        with_cell("54,yes", "54,jå"),
+        ("'jÃ¥'"),
+    )
     yield "a label with a point behind", None, with_cell("-9,0,0", "-9,0,0."), "'0.'"
     yield "a label with a decimal", None, with_cell("-9,0,0", "-9,0,0.0"), "'0.0'"
     yield "a label in words", None, with_cell("-9,0,0", "-9,0,no"), "'no'"
     yield "a label without a value", None, with_cell("-9,0,0", "-9,0,"), "holds no value"
     yield "one record", None, f"{HEADER}\n54,yes,0.9,2,1\n".encode(), "one class only"
-    yield "two records, both of which the fit needs", None, (
-        f"{HEADER}\n54,yes,0.9,2,1\n61,no,1,0,0\n".encode()), "none of class"  # fmt: skip
+    yield (
+        "two records, both of which the fit needs",
+        None,
+        (f"{HEADER}\n54,yes,0.9,2,1\n61,no,1,0,0\n".encode()),
+        "none of class",
+    )
     yield "one record alone of the second class", None, with_cell("3,1\n", "3,0\n"), "none of class"
     empty = "\n".join(",".join([*row.split(",")[:3], "", row[-1]]) for row in ROWS.split())
     yield "a column without any value", None, f"{HEADER}\n{empty}\n".encode(), "'scan' has no value"
     codes = "\n".join(",".join([*r.split(",")[:2], "-9", *r.split(",")[3:]]) for r in ROWS.split())
     yield "a column of special values only", None, f"{HEADER}\n{codes}\n".encode(), "'marker'"
-    yield "a category without any value", bare | {"panels": _all_paid()}, (
-        CSV.replace("yes", "").replace("no", "").encode()), "'smoker' has no value"  # fmt: skip
+    yield (
+        "a category without any value",
+        bare | {"panels": _all_paid()},
+        (CSV.replace("yes", "").replace("no", "").encode()),
+        "'smoker' has no value",
+    )
 
 
 def _all_paid() -> list[dict[str, Any]]:
@@ -158,8 +178,11 @@ def _shapes() -> Iterator[tuple[str, bytes, str]]:
     yield "a line cut off in the middle", CSV[:-8].encode(), "line 7 has"
     yield "tabs between cells", CSV.replace(",", "\t").encode(), "no column 'age'"
     yield "blanks between cells", CSV.replace(",", " ").encode(), "no column 'age'"
-    yield "semicolons and decimal commas, as of a German Excel", (
-        CSV.replace(",", ";").replace(".", ",").encode()), "line 2 has 2 cells"  # fmt: skip
+    yield (
+        "semicolons and decimal commas, as of a German Excel",
+        (CSV.replace(",", ";").replace(".", ",").encode()),
+        "line 2 has 2 cells",
+    )
     yield "an open quote in the last column", with_cell("-9,0,0", '-9,0,"0'), "line 3"
     yield "letters behind a closing quote", with_cell("61,no", '"61"x,no'), "'61x'"
     yield "a cell of 200 kB", with_cell("61,no", f"61,{'x' * 200_000}"), "line 3"
@@ -175,15 +198,27 @@ def _declared() -> Iterator[tuple[str, Any, bytes, str]]:
     """Files that are not as `source.format` says."""
     semicolons = CSV.replace(",", ";").replace(".", ",").encode()
     yield "decimal commas, `separator: ;`", form(separator=";"), semicolons, "'0,9'"
-    yield "UTF-16 without its mark, `encoding: utf-16`", form(encoding="utf-16"), b"a,b\n1,2\n", (
-        "utf-16")  # fmt: skip
+    yield (
+        "UTF-16 without its mark, `encoding: utf-16`",
+        form(encoding="utf-16"),
+        b"a,b\n1,2\n",
+        ("utf-16"),
+    )
     latin = form(encoding="latin-1", strip=False)
     ellipsis = PLAIN.replace(b"54,yes", b"54,yes\x85")
-    yield "an ellipsis of Windows-1252, read as Latin-1: a control character", latin, ellipsis, (
-        "\\x85")  # fmt: skip
+    yield (
+        "an ellipsis of Windows-1252, read as Latin-1: a control character",
+        latin,
+        ellipsis,
+        ("\\x85"),
+    )
     extra = "\n".join(f'{r},"note' if r.startswith("61") else f"{r},x" for r in CSV.split())
-    yield "an open quote in a column that is not used, which swallows the records below", None, (
-        extra.encode()), "line 3"  # fmt: skip
+    yield (
+        "an open quote in a column that is not used, which swallows the records below",
+        None,
+        (extra.encode()),
+        "line 3",
+    )
 
 
 def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
@@ -205,9 +240,12 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
         "blank lines passed over",
     )
     yield "lines of blanks", None, PLAIN.replace(b"\n", b"\n  \n"), "blank lines passed over"
-    yield "every cell in quotes", None, "\n".join(
-        ",".join(f'"{cell}"' for cell in line.split(",")) for line in lines).encode(), (
-        "quotes left out")  # fmt: skip
+    yield (
+        "every cell in quotes",
+        None,
+        "\n".join(",".join(f'"{cell}"' for cell in line.split(",")) for line in lines).encode(),
+        ("quotes left out"),
+    )
     yield "blanks around cells, `strip: true`", None, PLAIN.replace(b",", b" , "), "blanks left out"
     yield "a hard blank behind a level", None, with_cell("54,yes", "54,yes\u00a0"), "blank left out"
     yield "a number with a plus and a point", None, with_cell("54,", "+54.,"), "as 54"
@@ -218,8 +256,12 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
         with_cell("61,", "# second visit\n61,"),
         "as a comment",
     )
-    yield "a column of row numbers", None, "\n".join(
-        f"{k},{line}" for k, line in enumerate(lines)).encode(), "left out"  # fmt: skip
+    yield (
+        "a column of row numbers",
+        None,
+        "\n".join(f"{k},{line}" for k, line in enumerate(lines)).encode(),
+        "left out",
+    )
     yield (
         "a trailing comma on each line",
         None,
@@ -227,11 +269,18 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
         "left out",
     )
     notes = "\n".join(f'{x},"one\ntwo"' for x in lines).replace('"one\ntwo"', "note", 1)
-    yield "a note of two lines in quotes, in a column that is not used", None, notes.encode(), (
-        "one record")  # fmt: skip
-    yield "a note with a line separator of Unicode", None, "\n".join(
-        f"{x},one\u2028two" for x in lines).replace("one\u2028two", "note", 1).encode(), (
-        "one record")  # fmt: skip
+    yield (
+        "a note of two lines in quotes, in a column that is not used",
+        None,
+        notes.encode(),
+        ("one record"),
+    )
+    yield (
+        "a note with a line separator of Unicode",
+        None,
+        "\n".join(f"{x},one\u2028two" for x in lines).replace("one\u2028two", "note", 1).encode(),
+        ("one record"),
+    )
     yield "gzipped, under the name `small.csv`", None, gzip.compress(PLAIN, mtime=0), "unpacked"
 
 
@@ -313,14 +362,20 @@ def others() -> Iterator[Case]:
     for name, raw, words in (
         ("an empty file that is declared SAS transport", b"", "does not begin like"),
         ("a CSV that is declared SAS transport", PLAIN, "does not begin like"),
-        ("SAS transport of version 8", transport_file(columns).replace(b"LIBRARY", b"LIBV8  "),
-         "version 5"),
+        (
+            "SAS transport of version 8",
+            transport_file(columns).replace(b"LIBRARY", b"LIBV8  "),
+            "version 5",
+        ),
         ("SAS transport cut off", transport_file(columns)[:-7], "cut off or damaged"),
         ("SAS transport without records", transport_file(columns)[:640], "small.csv"),
-        ("SAS transport with a damaged number", transport_file(columns).replace(
-            b"00000000020000", b"0000000xx20000"), "is damaged"),
+        (
+            "SAS transport with a damaged number",
+            transport_file(columns).replace(b"00000000020000", b"0000000xx20000"),
+            "is damaged",
+        ),
         ("SAS transport of other columns", transport_file(columns), "'smoker'"),
-    ):  # fmt: skip
+    ):
         yield Case(OTHERS, name, partial(read, xpt, raw), words)
     for name, names, text, rows, words in (
         ("Parquet with a column twice", ["age", "age"], "1", 2, "two columns named 'age'"),

@@ -13,10 +13,25 @@ import sys
 import tempfile
 
 LIBRARIES = (
-    "duckdb", "hypothesis", "jaxtyping", "jsonschema", "lightgbm", "matplotlib.pyplot", "networkx",
-    "numba", "pandas", "pyarrow.parquet", "pytest", "scipy.optimize", "scipy.stats", "seaborn",
-    "sklearn.ensemble", "sklearn.linear_model", "stable_baselines3", "torch",
-)  # fmt: skip
+    "duckdb",
+    "hypothesis",
+    "jaxtyping",
+    "jsonschema",
+    "lightgbm",
+    "matplotlib.pyplot",
+    "networkx",
+    "numba",
+    "pandas",
+    "pyarrow.parquet",
+    "pytest",
+    "scipy.optimize",
+    "scipy.stats",
+    "seaborn",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "stable_baselines3",
+    "torch",
+)
 MEMORY = 6 * 2**30  # bytes; a mutant that asks for more is caught
 
 

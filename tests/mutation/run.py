@@ -31,14 +31,21 @@ ROOMS = ("data", "missing", "learn", "acquire", "judge", "search", "cover")
 SWAPS = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 COMPARED = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
 OPERATORS = (
-    "core/AddNot", "core/NumberReplacer", "core/ReplaceAndWithOr", "core/ReplaceOrWithAnd",
-    "core/ReplaceTrueWithFalse", "core/ReplaceFalseWithTrue", "core/ReplaceBreakWithContinue",
-    "core/ReplaceContinueWithBreak", "core/ReplaceUnaryOperator_Delete_Not",
-    "core/ReplaceUnaryOperator_Delete_Invert", "core/ReplaceBinaryOperator_BitAnd_BitOr",
+    "core/AddNot",
+    "core/NumberReplacer",
+    "core/ReplaceAndWithOr",
+    "core/ReplaceOrWithAnd",
+    "core/ReplaceTrueWithFalse",
+    "core/ReplaceFalseWithTrue",
+    "core/ReplaceBreakWithContinue",
+    "core/ReplaceContinueWithBreak",
+    "core/ReplaceUnaryOperator_Delete_Not",
+    "core/ReplaceUnaryOperator_Delete_Invert",
+    "core/ReplaceBinaryOperator_BitAnd_BitOr",
     "core/ReplaceBinaryOperator_BitOr_BitAnd",
     *(f"core/ReplaceBinaryOperator_{a}_{b}" for a in SWAPS for b in SWAPS if a != b),
     *(f"core/ReplaceComparisonOperator_{a}_{b}" for a in COMPARED for b in COMPARED if a != b),
-)  # fmt: skip
+)
 # Arguments that change no result: how a declaration is shown, what is promised, where code is kept.
 UNTOLD = ("place", "look", "strict", "frozen", "eq", "repr", "slots", "cache")
 LOADERS = ("load_one", "load_all")  # of `frugal.core.declarations`: they import a folder
@@ -242,10 +249,16 @@ def run(per_module: int, seed: int, only: str) -> None:
             line, before, after = difference((ROOT / own).read_text(encoding="utf-8"), code)
             outcome, seconds = copy.judge(module, code, tests)
             record = {
-                "module": str(module), "operator": operator, "occurrence": occurrence,
-                "line": line, "before": before, "after": after,
-                "outcome": outcome, "seconds": round(seconds, 1), **state,
-            }  # fmt: skip
+                "module": str(module),
+                "operator": operator,
+                "occurrence": occurrence,
+                "line": line,
+                "before": before,
+                "after": after,
+                "outcome": outcome,
+                "seconds": round(seconds, 1),
+                **state,
+            }
             with FOUND.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
             print(f"{outcome:8} {seconds:5.1f} s {module}:{line}: {before} -> {after}", flush=True)

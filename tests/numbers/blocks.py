@@ -264,10 +264,15 @@ def recourse_accuracy(run: Run) -> str:
     every = found[found["subset"] == "all"].set_index("generator")
     frequent = found[found["subset"] == "more_than_10"].set_index("generator")["accuracy"]
     rows = [
-        [f"`{name}`", f"{one['accuracy']:.3f}", f"{frequent[name]:.3f}",
-         f"{one['repaired_accuracy']:.3f}", f"{100 * one['empty_share']:.0f} %"]
+        [
+            f"`{name}`",
+            f"{one['accuracy']:.3f}",
+            f"{frequent[name]:.3f}",
+            f"{one['repaired_accuracy']:.3f}",
+            f"{100 * one['empty_share']:.0f} %",
+        ]
         for name, one in every.iterrows()
-    ]  # fmt: skip
+    ]
     head = ["generator", "all", "sets of more than 10 units", "all, repaired", "without an action"]
     return table(head, rows)
 

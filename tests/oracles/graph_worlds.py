@@ -24,11 +24,14 @@ NUISANCE: dict[str, Any] = {**PLAIN, "method": "logistic", "logistic": {"C": 0.1
 # law of C is that of records with A; `tube`: A and B are always missing together.
 GRAPHS: Mapping[str, Mapping[str, Any]] = {
     "plain": {"A": {"values": ["x0"]}, "B": {}},
-    "R → R": {"A": {"values": ["x0"]}, "B": {"values": ["x1"], "indicators": ["A"]},
-              "C": {"indicators": ["B"]}},
+    "R → R": {
+        "A": {"values": ["x0"]},
+        "B": {"values": ["x1"], "indicators": ["A"]},
+        "C": {"indicators": ["B"]},
+    },
     "overlap": {"A": {"values": ["x0"]}, "B": {"indicators": ["C"]}, "C": {"values": ["s"]}},
     "tube": {"A": {"values": ["x0"]}, "B": {"values": ["x0"], "indicators": ["A"]}},
-}  # fmt: skip
+}
 DOUBLED = 60  # rows that stand twice in the world "doubled"
 
 
@@ -79,10 +82,15 @@ def records(
         Panel(name, (name.lower(), *(shared if name < "C" else ())), 1.0, False) for name in "ABC"
     ]
     table = Table(
-        row_id=np.arange(n), values=x, columns=("x0", "x1", "x2", "a", "b", "c", "s"), onehot=(),
-        label=ill.astype(np.int64), classes=("no", "ill"), panels=(last, *panels),
+        row_id=np.arange(n),
+        values=x,
+        columns=("x0", "x1", "x2", "a", "b", "c", "s"),
+        onehot=(),
+        label=ill.astype(np.int64),
+        classes=("no", "ill"),
+        panels=(last, *panels),
         misclassification_cost=1.0 - np.eye(2),
-    )  # fmt: skip
+    )
     rows = np.arange(n)
     if kind == "doubled":
         rows = np.append(rows[DOUBLED:], rng.choice(rows[DOUBLED:], DOUBLED, replace=False))
@@ -125,13 +133,18 @@ def checked_graph(
     masks = pd.DataFrame(observed, columns=panel_columns("observed", table))
     frame, catalogue = table_to_frames(table, np.full(len(table), "test"))
     made = check_graph(
-        table=frame, catalogue=catalogue, masks=masks.assign(row_id=table.row_id, seed=0),
-        identification=known, propensities=fitted, settings=None,
+        table=frame,
+        catalogue=catalogue,
+        masks=masks.assign(row_id=table.row_id, seed=0),
+        identification=known,
+        propensities=fitted,
+        settings=None,
         streams=Streams(int(rng.integers(2**31)), "check_graph", {}),
         progress=lambda rows, **_: rows,
-    )  # fmt: skip
+    )
     (row,) = made["graph_check"].to_dict("records")
     return {
-        "refuted": bool(row["graph_refuted"]), "sentence": row["sentence"],
+        "refuted": bool(row["graph_refuted"]),
+        "sentence": row["sentence"],
         "contrasts": made["contrasts"],
-    }  # fmt: skip
+    }

@@ -23,8 +23,11 @@ LOTS = "lots"  # takes each panel that it may with probability one half
 POLICIES = (*RULES, LOTS)
 SETS = tuple(product((0, 1), repeat=2))
 RECORDED = {  # (x0, u) -> quarters of rows that record panel 1, and panel 2
-    (0, 0): (2, 3), (0, 1): (3, 1), (1, 0): (1, 2), (1, 1): (2, 3),
-}  # fmt: skip
+    (0, 0): (2, 3),
+    (0, 1): (3, 1),
+    (1, 0): (1, 2),
+    (1, 1): (2, 3),
+}
 
 Set = tuple[int, ...]
 
@@ -107,9 +110,10 @@ def _gamma() -> float:
     for x0, u, chosen in product((0, 1), (0, 1), product((0, 1), repeat=4)):
         if 0 < sum(chosen) < 4:
             event = [r for r, one in zip(SETS, chosen, strict=True) if one]
-            true, fitted = (sum(p) for p in zip(
-                *((_given(r, x0, u), _pattern(r, x0)) for r in event), strict=True
-            ))  # fmt: skip
+            true, fitted = (
+                sum(p)
+                for p in zip(*((_given(r, x0, u), _pattern(r, x0)) for r in event), strict=True)
+            )
             ratio = true / (1 - true) * (1 - fitted) / fitted
             most = max(most, ratio, 1 / ratio)
     return most

@@ -13,10 +13,12 @@ from tests.oracles.plain_set_encoder import PlainSetEncoder
 
 def _head(width: int, hidden: int, out: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.Linear(width, hidden), nn.ReLU(),
-        nn.Linear(hidden, hidden), nn.ReLU(),
+        nn.Linear(width, hidden),
+        nn.ReLU(),
+        nn.Linear(hidden, hidden),
+        nn.ReLU(),
         nn.Linear(hidden, out),
-    )  # fmt: skip
+    )
 
 
 class PlainNetworks(nn.Module):
@@ -51,16 +53,32 @@ class PlainDadi:
     """
 
     def __init__(
-        self, values, panel_of_column, label, sensitive, weights, gamma, *,
-        told=False, reward="difference", prices=None, **settings,
-    ):  # fmt: skip
+        self,
+        values,
+        panel_of_column,
+        label,
+        sensitive,
+        weights,
+        gamma,
+        *,
+        told=False,
+        reward="difference",
+        prices=None,
+        **settings,
+    ):
         self.values, self.panel = torch.from_numpy(values), torch.from_numpy(panel_of_column)
         self.label, self.sensitive = label.float(), sensitive.float()
         self.label_weight, self.adversary_weight = weights
         self.gamma, self.settings = gamma, settings
         self.panels = int(self.panel.max()) + 1
-        shape = (values.shape[1], self.panels, settings["hidden"], settings["width"],
-                 settings["processing_steps"], settings["head"])  # fmt: skip
+        shape = (
+            values.shape[1],
+            self.panels,
+            settings["hidden"],
+            settings["width"],
+            settings["processing_steps"],
+            settings["head"],
+        )
         self.networks, self.target = (PlainNetworks(*shape, told=told) for _ in range(2))
         self.reward = reward
         self.prices = torch.zeros(self.panels + 1) if prices is None else prices

@@ -97,8 +97,12 @@ def dime_losses(
 Step = Callable[[int, LockstepEpisodes], None]
 
 
-def _trained(modules: Sequence[nn.Module], how: GdfsSettings | DimeSettings, step: Step,
-             episodes: LockstepEpisodes) -> None:  # fmt: skip
+def _trained(
+    modules: Sequence[nn.Module],
+    how: GdfsSettings | DimeSettings,
+    step: Step,
+    episodes: LockstepEpisodes,
+) -> None:
     """Adam on both modules, the first of which is the predictor."""
     decays = (how.weight_decay, 0.0)
     adams = [
@@ -115,9 +119,14 @@ def _trained(modules: Sequence[nn.Module], how: GdfsSettings | DimeSettings, ste
 
 
 def train_gdfs(
-    units: Units, predictor: nn.Sequential, selector: nn.Sequential, penalty: float, fold: int,
-    how: GdfsSettings, rngs: Sequence[np.random.Generator],
-) -> None:  # fmt: skip
+    units: Units,
+    predictor: nn.Sequential,
+    selector: nn.Sequential,
+    penalty: float,
+    fold: int,
+    how: GdfsSettings,
+    rngs: Sequence[np.random.Generator],
+) -> None:
     """One network, changed in place."""
     stop = len(units.cost)
 
@@ -134,9 +143,13 @@ def train_gdfs(
 
 
 def train_dime(
-    units: Units, predictor: nn.Sequential, values: nn.Sequential, fold: int, how: DimeSettings,
+    units: Units,
+    predictor: nn.Sequential,
+    values: nn.Sequential,
+    fold: int,
+    how: DimeSettings,
     rngs: Sequence[np.random.Generator],
-) -> None:  # fmt: skip
+) -> None:
     """One network, changed in place."""
 
     def step(update: int, episodes: LockstepEpisodes) -> None:

@@ -21,9 +21,8 @@ def first_adult_stays(tables: dict[str, list[Row]]) -> list[Row]:
         by_patient.setdefault(stay["subject_id"], []).append(stay)
     firsts = [min(own, key=lambda s: (s["intime"], s["icustay_id"])) for own in by_patient.values()]
     return [
-        s for s in firsts
-        if (moment(s["intime"]) - born[s["subject_id"]]).days / 365.2425 >= 18
-    ]  # fmt: skip
+        s for s in firsts if (moment(s["intime"]) - born[s["subject_id"]]).days / 365.2425 >= 18
+    ]
 
 
 def _hours_in(stay: Row, text: str) -> float:
@@ -57,9 +56,11 @@ def _charted(stay: Row, tables: dict[str, list[Row]], wanted: Iterable[int]) -> 
     return sorted(
         (_hours_in(stay, row["charttime"]), float(row["valuenum"] or "nan"), row["value"])
         for row in tables["CHARTEVENTS"]
-        if row["icustay_id"] == stay["icustay_id"] and row["itemid"] in texts
-        and row["error"] != "1" and 0 <= _hours_in(stay, row["charttime"]) <= 24
-    )  # fmt: skip
+        if row["icustay_id"] == stay["icustay_id"]
+        and row["itemid"] in texts
+        and row["error"] != "1"
+        and 0 <= _hours_in(stay, row["charttime"]) <= 24
+    )
 
 
 def _grade(value: float | None, rules: list[tuple[Callable[[float], bool], int]]) -> int:
@@ -76,9 +77,9 @@ def sofa(stay: Row, tables: dict[str, list[Row]]) -> int:
     platelets, bilirubin, creatinine, oxygen, gas_share = day
     on = [t for _, _, t in _charted(stay, tables, [223848]) if t not in ("", "Other/Remeasured")]
     shares = [
-        (h, v if v <= 1 else v / 100) for h, v in
-        [*gas_share, *((h, v) for h, v, _ in _charted(stay, tables, [223835]))]
-    ]  # fmt: skip
+        (h, v if v <= 1 else v / 100)
+        for h, v in [*gas_share, *((h, v) for h, v, _ in _charted(stay, tables, [223835]))]
+    ]
     shares = [(h, v) for h, v in shares if 0.2 <= v <= 1]
     ratios = []
     for hour, pressure in oxygen:
@@ -103,10 +104,12 @@ def sofa(stay: Row, tables: dict[str, list[Row]]) -> int:
         [(lambda v, b=b: v >= b, p) for b, p in ((5, 4), (3.5, 3), (2, 2), (1.2, 1))],
     )
     urine = [
-        float(row["value"]) for row in tables["OUTPUTEVENTS"]
-        if row["icustay_id"] == stay["icustay_id"] and row["itemid"] == "226559"
+        float(row["value"])
+        for row in tables["OUTPUTEVENTS"]
+        if row["icustay_id"] == stay["icustay_id"]
+        and row["itemid"] == "226559"
         and 0 <= _hours_in(stay, row["charttime"]) <= 24
-    ]  # fmt: skip
+    ]
     little = 0 if not urine else 4 if sum(urine) < 200 else 3 if sum(urine) < 500 else 0
     return points + max(kidney, little)
 

@@ -53,9 +53,24 @@ def transport_file(columns: Mapping[str, Sequence[float | bytes]]) -> bytes:
     described = b""
     for k, name in enumerate(names):
         described += struct.pack(
-            ">hhhh8s40s8shhh2s8shhl52s", 1, 0, 8, k + 1, name.encode().ljust(8), b" " * 40,
-            b" " * 8, 0, 0, 0, b"\0\0", b" " * 8, 0, 0, 8 * k, b"\0" * 52,
-        )  # fmt: skip
+            ">hhhh8s40s8shhh2s8shhl52s",
+            1,
+            0,
+            8,
+            k + 1,
+            name.encode().ljust(8),
+            b" " * 40,
+            b" " * 8,
+            0,
+            0,
+            0,
+            b"\0\0",
+            b" " * 8,
+            0,
+            0,
+            8 * k,
+            b"\0" * 52,
+        )
     parts += [_padded(described), header % (b"OBS", 0)]
     rows = b"".join(
         cell if isinstance(cell, bytes) else ibm_number(cell)

@@ -18,13 +18,31 @@ FAIR, UNFAIR, CATEGORY, TELLTALE = range(4)
 PANEL = np.array([FAIR, UNFAIR, CATEGORY, CATEGORY, TELLTALE])
 UNITS, TEST = 6000, 2000
 SETTINGS = DadiSettings(
-    memory_width=16, encoding_width=8, processing_steps=3, head_width=16,
-    pretraining_iterations=400, iterations=1500, agents=64, window=4, returns="n_step",
-    learning_rate=2e-3, decay_share=0.0, decay_to=1.0, target_every=50,
-    exploration_start=1.0, exploration_end=0.1, exploration_iterations=750,
-    objective="demographic_parity", reward="difference", group_normalised=True, cost_weight=0.0,
-    evaluate_every=1500, evaluated_rows=500, checkpoint_every=10_000, compiled=False,
-)  # fmt: skip
+    memory_width=16,
+    encoding_width=8,
+    processing_steps=3,
+    head_width=16,
+    pretraining_iterations=400,
+    iterations=1500,
+    agents=64,
+    window=4,
+    returns="n_step",
+    learning_rate=2e-3,
+    decay_share=0.0,
+    decay_to=1.0,
+    target_every=50,
+    exploration_start=1.0,
+    exploration_end=0.1,
+    exploration_iterations=750,
+    objective="demographic_parity",
+    reward="difference",
+    group_normalised=True,
+    cost_weight=0.0,
+    evaluate_every=1500,
+    evaluated_rows=500,
+    checkpoint_every=10_000,
+    compiled=False,
+)
 
 
 def _loans(rng, *, attribute_tells):
@@ -45,10 +63,19 @@ def _loans(rng, *, attribute_tells):
 def _trained(values, label, sensitive, gammas, seed=7):
     train = np.arange(UNITS)
     result = fit_dadi(
-        values, PANEL, label, sensitive, train[:-500], train[-500:], panel_cost=np.ones(4),
-        gammas=np.array(gammas), settings=SETTINGS, rng=np.random.default_rng(seed),
-        save=lambda state: None, state=None,
-    )  # fmt: skip
+        values,
+        PANEL,
+        label,
+        sensitive,
+        train[:-500],
+        train[-500:],
+        panel_cost=np.ones(4),
+        gammas=np.array(gammas),
+        settings=SETTINGS,
+        rng=np.random.default_rng(seed),
+        save=lambda state: None,
+        state=None,
+    )
     policies = DadiPolicies(result.weights, SETTINGS, PANEL, scaling=None)
     return acquired_by(policies, values[UNITS:], PANEL)
 
@@ -109,10 +136,19 @@ def test_returns_that_count_exploration_charge_a_fair_feature_for_accidents(retu
     train = np.arange(UNITS)
     settings = SETTINGS.changed(returns=returns, exploration_end=0.3)
     result = fit_dadi(
-        values, np.arange(7), label, sensitive, train[:-500], train[-500:],
-        panel_cost=np.ones(7), gammas=np.array([0.5]), settings=settings,
-        rng=np.random.default_rng(7), save=lambda state: None, state=None,
-    )  # fmt: skip
+        values,
+        np.arange(7),
+        label,
+        sensitive,
+        train[:-500],
+        train[-500:],
+        panel_cost=np.ones(7),
+        gammas=np.array([0.5]),
+        settings=settings,
+        rng=np.random.default_rng(7),
+        save=lambda state: None,
+        state=None,
+    )
     policies = DadiPolicies(result.weights, settings, np.arange(7), scaling=None)
     found = acquired_by(policies, values[UNITS:], np.arange(7))
     share = found.acquired[0].mean(axis=0)

@@ -26,10 +26,15 @@ def _world(rng: np.random.Generator, n: int):
     value = rng.normal(size=n) + 0.5 * free
     label = (rng.random(n) < _logit(value + 0.3 * group - 0.5)).astype(np.int64)
     table = Table(
-        np.arange(n), np.stack([free, value], axis=1), ("X1", "X2"), (), label, ("no", "yes"),
+        np.arange(n),
+        np.stack([free, value], axis=1),
+        ("X1", "X2"),
+        (),
+        label,
+        ("no", "yes"),
         (Panel("P1", ("X1",), 0.0, True), Panel("P2", ("X2",), 1.0, False)),
         np.array([[0.0, 3.0], [6.0, 0.0]]),
-    )  # fmt: skip
+    )
     buys = rng.random(n) < _logit(1.5 * free)
     said = np.where(buys, value > 0, free > 0.3).astype(np.int64)
     chance = _logit(0.6 - 0.8 * free)
@@ -39,9 +44,13 @@ def _world(rng: np.random.Generator, n: int):
 def _ratios(table: Table, buys: np.ndarray, said: np.ndarray):
     wrong = table.misclassification_cost[table.label, said]
     acted = {
-        "row_id": table.row_id, "verdict": said, "acquired:P2": buys,
-        "acquisition_cost": buys * 1.0, "misclassification_cost": wrong, "cost": buys + wrong,
-    }  # fmt: skip
+        "row_id": table.row_id,
+        "verdict": said,
+        "acquired:P2": buys,
+        "acquisition_cost": buys * 1.0,
+        "misclassification_cost": wrong,
+        "cost": buys + wrong,
+    }
     return ratios(pd.DataFrame(acted), table)
 
 
@@ -51,9 +60,12 @@ def test_intervals_by_group_cover():
     """
     table, group, buys, said, *_ = _world(np.random.default_rng(1), 1_000_000)
     big = by_group(
-        _ratios(table, buys, said), np.ones(len(table)), Belonging(group, NAMES, None), table,
+        _ratios(table, buys, said),
+        np.ones(len(table)),
+        Belonging(group, NAMES, None),
+        table,
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     true = big["estimate"].to_numpy()
     held = np.zeros(len(big))
     for seed in range(DRAWS):
@@ -61,9 +73,8 @@ def test_intervals_by_group_cover():
         table, group, buys, said, chance, complete = _world(rng, ROWS)
         weight = complete_case_weight(complete, chance)
         found = by_group(
-            _ratios(table, buys, said), weight, Belonging(group, NAMES, None), table,
-            rng=rng,
-        )  # fmt: skip
+            _ratios(table, buys, said), weight, Belonging(group, NAMES, None), table, rng=rng
+        )
         held += (found["ci_low"] <= true) & (true <= found["ci_high"])
     share = big[["group", "other", "quantity"]].assign(held=held / DRAWS)
     alone = share[(share["group"] != "") & (share["other"] == "")]

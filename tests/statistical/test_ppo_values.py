@@ -22,10 +22,20 @@ pytestmark = pytest.mark.trains
 
 UPDATES = 50
 SETTINGS = PpoSettings(
-    hidden=[64, 64], activation="silu", learning_rate=2e-3, steps=4096, episodes=256, batch=512,
-    epochs=5, clip=0.2, gae_lambda=1.0, value_weight=0.5, entropy_weight=0.02,
-    max_gradient_norm=0.5, compiled=False,
-)  # fmt: skip
+    hidden=[64, 64],
+    activation="silu",
+    learning_rate=2e-3,
+    steps=4096,
+    episodes=256,
+    batch=512,
+    epochs=5,
+    clip=0.2,
+    gae_lambda=1.0,
+    value_weight=0.5,
+    entropy_weight=0.02,
+    max_gradient_norm=0.5,
+    compiled=False,
+)
 
 
 def trained(fit, pairs) -> tuple[np.ndarray, np.ndarray]:
@@ -34,9 +44,14 @@ def trained(fit, pairs) -> tuple[np.ndarray, np.ndarray]:
     lam, rho = np.array(pairs).T
     reward = theorem_reward(lam, rho)
     environment = BatchedAcquisition(
-        task, encoder, reward, learners=len(pairs), episodes=SETTINGS.episodes, start="random",
+        task,
+        encoder,
+        reward,
+        learners=len(pairs),
+        episodes=SETTINGS.episodes,
+        start="random",
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     weights = fit(environment, settings=SETTINGS, updates=UPDATES, rng=np.random.default_rng(1))
     learners = ActorCritic.of(weights, SETTINGS.activation)
 

@@ -16,17 +16,26 @@ pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 LAM, RHO = 5.0, -0.3  # the best policy without any panel reaches 94.6 % of the best value
 SETTINGS: dict[str, Any] = {
-    "gamma": 1.0, "gae_lambda": 1.0, "n_steps": 16, "batch_size": 512, "n_epochs": 5,
-    "learning_rate": 0.002, "ent_coef": 0.02,
-}  # fmt: skip
+    "gamma": 1.0,
+    "gae_lambda": 1.0,
+    "n_steps": 16,
+    "batch_size": 512,
+    "n_epochs": 5,
+    "learning_rate": 0.002,
+    "ent_coef": 0.02,
+}
 
 
 def share_of_best(algorithm: str, steps: int, seed: int) -> float:
     """Value of the trained policy over all units, as a share of the best value."""
     fit = fit_sb3(
-        small_environment([(LAM, RHO)], 256, start="free"), algorithm=algorithm,
-        policy="MlpPolicy", steps=steps, arguments=SETTINGS, rng=np.random.default_rng(seed),
-    )  # fmt: skip
+        small_environment([(LAM, RHO)], 256, start="free"),
+        algorithm=algorithm,
+        policy="MlpPolicy",
+        steps=steps,
+        arguments=SETTINGS,
+        rng=np.random.default_rng(seed),
+    )
     world, _ = small_problem()
     centre, scale = np.zeros(world.values.shape[1]), np.ones(world.values.shape[1])
     policy = Sb3Policy(fit.layers, fit.activation, fit.stochastic, True, centre, scale, False)

@@ -43,10 +43,20 @@ UPDATES = 30
 BOUND = 4
 WIDEST = (0.04, 0.032)  # the bound on F1 and on worth; no wider, else agreement says nothing
 SETTINGS = PpoSettings(
-    hidden=[32, 32], activation="silu", learning_rate=3e-3, steps=1024, episodes=64, batch=256,
-    epochs=6, clip=0.2, gae_lambda=0.95, value_weight=0.5, entropy_weight=0.0,
-    max_gradient_norm=0.5, compiled=False,
-)  # fmt: skip
+    hidden=[32, 32],
+    activation="silu",
+    learning_rate=3e-3,
+    steps=1024,
+    episodes=64,
+    batch=256,
+    epochs=6,
+    clip=0.2,
+    gae_lambda=0.95,
+    value_weight=0.5,
+    entropy_weight=0.0,
+    max_gradient_norm=0.5,
+    compiled=False,
+)
 Problem = tuple[World, ImputedStates]
 
 
@@ -75,9 +85,14 @@ def scores(fit, halves, seed: int, *, reward: DiagnosisReward, updates: int) -> 
     """F1 on the second half, and mean sum of the true rewards on the first, of one training."""
     task, states = halves[0]
     environment = BatchedAcquisition(
-        task, states, reward, learners=1, episodes=SETTINGS.episodes, start="free",
+        task,
+        states,
+        reward,
+        learners=1,
+        episodes=SETTINGS.episodes,
+        start="free",
         rng=np.random.default_rng([seed, 0]),
-    )  # fmt: skip
+    )
     weights = fit(
         environment, settings=SETTINGS, updates=updates, rng=np.random.default_rng([seed, 1])
     )

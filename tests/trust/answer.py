@@ -87,11 +87,15 @@ def complete_table(frame: pd.DataFrame, meta: Mapping[str, Any]) -> Table:
     panels = [Panel("known", tuple(meta["free"]), 0.0, True)]
     panels += [Panel(n, tuple(c), float(cost), False) for n, (c, cost) in meta["panels"].items()]
     return Table(
-        row_id=np.arange(len(frame)), values=frame[columns].to_numpy(dtype=np.float64),
-        columns=tuple(map(str, columns)), onehot=(), label=frame["_y"].to_numpy(dtype=np.int64),
-        classes=("no", "yes"), panels=tuple(panels),
+        row_id=np.arange(len(frame)),
+        values=frame[columns].to_numpy(dtype=np.float64),
+        columns=tuple(map(str, columns)),
+        onehot=(),
+        label=frame["_y"].to_numpy(dtype=np.int64),
+        classes=("no", "yes"),
+        panels=tuple(panels),
         misclassification_cost=np.array([[0.0, meta["alarm"]], [meta["miss"], 0.0]]),
-    )  # fmt: skip
+    )
 
 
 def gaps(
@@ -138,13 +142,26 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
     known = [c for panel in sample.panels if panel.free for c in panel.columns]
     causes = {p.name: {"values": known, "indicators": []} for p in sample.actions}
     stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
-    missing = together(draw_missingness(
-        **stored, progress=plain, streams=Streams(seed, "draw_missingness", {}),
-        settings={"name": "own", "seeds": [0], "s": None,
-                  "missingness": {"source": "own", "panels": causes}},
-    ))  # fmt: skip
-    asked = {"agents": AGENTS, "practice": ANSWER["practice"], "classifier": CLASSIFIER,
-             "objective": "cost", "budgets": []}  # fmt: skip
+    missing = together(
+        draw_missingness(
+            **stored,
+            progress=plain,
+            streams=Streams(seed, "draw_missingness", {}),
+            settings={
+                "name": "own",
+                "seeds": [0],
+                "s": None,
+                "missingness": {"source": "own", "panels": causes},
+            },
+        )
+    )
+    asked = {
+        "agents": AGENTS,
+        "practice": ANSWER["practice"],
+        "classifier": CLASSIFIER,
+        "objective": "cost",
+        "budgets": [],
+    }
 
     def learned(name: str) -> dict[str, Any]:
         streams = Streams(seed, "learn_candidates", {"held_out": name})
@@ -156,12 +173,21 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
     paths = [learned(name)["paths"] for name in folds]
     refitted = learned(ALL)
     found = judge_candidates(
-        **stored, masks=missing["masks"], graph=missing["graph"], refitted=refitted["paths"],
+        **stored,
+        masks=missing["masks"],
+        graph=missing["graph"],
+        refitted=refitted["paths"],
         paths=Partitions([{"held_out": name} for name in folds], lambda k: FrameRows(paths[k])),
-        settings={"agents": list(AGENTS), "margin": MARGINS[0], "gamma": 10.0, "objective": "cost",
-                  "budgets": []},
-        streams=Streams(seed, "judge_candidates", {}), progress=plain,
-    )  # fmt: skip
+        settings={
+            "agents": list(AGENTS),
+            "margin": MARGINS[0],
+            "gamma": 10.0,
+            "objective": "cost",
+            "budgets": [],
+        },
+        streams=Streams(seed, "judge_candidates", {}),
+        progress=plain,
+    )
     return found["choice"], truths(world, refitted["policies"], seed)
 
 
@@ -192,36 +218,56 @@ def run(populations: Path, name: str, n: int, law: str, seed: int) -> dict[str, 
     near = np.hypot(half, TWO_SIDED * truth_of[named][1])  # the truth is estimated
     least = min(truth[policy] for policy in AGENTS)
     return {
-        "table": name, "rows": n, "law": law, "seed": seed, "policy": named,
-        "state": choice["state"], "cost": cost, "half": half, "true": truth[named],
+        "table": name,
+        "rows": n,
+        "law": law,
+        "seed": seed,
+        "policy": named,
+        "state": choice["state"],
+        "cost": cost,
+        "half": half,
+        "true": truth[named],
         "miss": abs(cost - truth[named]) / near,
-        "bound": choice["bound"], "regret": truth[named] - least, "best": least,
-        "fixed": truth["fixed"], "practice": truth[PRACTICE], "saving": choice["saving"],
-        "saving_low": choice["saving_low"], "graph": choice["graph"]["state"],
-        "left_out": choice["left_out"], "short_list": choice["short_list"], "truth": truth,
+        "bound": choice["bound"],
+        "regret": truth[named] - least,
+        "best": least,
+        "fixed": truth["fixed"],
+        "practice": truth[PRACTICE],
+        "saving": choice["saving"],
+        "saving_low": choice["saving_low"],
+        "graph": choice["graph"]["state"],
+        "left_out": choice["left_out"],
+        "short_list": choice["short_list"],
+        "truth": truth,
         "gamma": choice["tipping_gamma"],
-    }  # fmt: skip
+    }
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each number of rows."""
     share = rows["bound"] / rows["cost"]
     within = {f"within {m:.0%}": (share <= m) | (rows["state"] == "best") for m in MARGINS}
-    claims = {name: held & (rows["regret"] > m * rows["true"])
-              for (name, held), m in zip(within.items(), MARGINS, strict=True)}  # fmt: skip
+    claims = {
+        name: held & (rows["regret"] > m * rows["true"])
+        for (name, held), m in zip(within.items(), MARGINS, strict=True)
+    }
     frame = pd.DataFrame(
         {
-            "rows": rows["rows"], "runs": 1.0, "bound": share, **within,
+            "rows": rows["rows"],
+            "runs": 1.0,
+            "bound": share,
+            **within,
             **{f"{name}, wrong": wrong for name, wrong in claims.items()},
             "saving shown": rows["saving_low"] > 0,
             "shown, wrong": (rows["saving_low"] > 0) & (rows["practice"] < rows["true"]),
-            "covered": rows["miss"] <= 1, "missed by 3 half-widths": rows["miss"] > 3,
+            "covered": rows["miss"] <= 1,
+            "missed by 3 half-widths": rows["miss"] > 3,
             "above cheapest": rows["regret"] / rows["best"],
             "against fixed": rows["true"] / rows["fixed"] - 1,
             "over 5 % dearer than fixed": rows["true"] > 1.05 * rows["fixed"],
             "bound too small": rows["regret"] > rows["bound"] * (1 + 1e-9),
         }
-    )  # fmt: skip
+    )
     how = dict.fromkeys(frame.columns[1:], "mean") | {"runs": "sum", "bound": "median"}
     return frame.groupby("rows").agg(how).reset_index()
 

@@ -42,47 +42,84 @@ ELSE = 0.25  # of other mechanisms
 CONFIG = DEFAULT["afape"]
 LAWS: dict[str, dict[str, Any]] = {
     "mcar": {"X2": {"intercept": 1.0}, "superX3": {"intercept": 0.0}},
-    "mar": {"X2": {"intercept": 1.0, "values": {"X1": 0.75}},
-            "superX3": {"intercept": 0.0, "values": {"X1": -0.75}}},
-    "mnar": {"X2": {"intercept": 2.0, "values": {"X1": 0.5}},
-             "superX3": {"intercept": 0.0, "values": {"X2": -0.75}}},
-    "strong": {"X2": {"intercept": 2.0, "values": {"X1": 1.5}},
-               "superX3": {"intercept": 0.0, "values": {"X2": -1.5}}},
-}  # fmt: skip
+    "mar": {
+        "X2": {"intercept": 1.0, "values": {"X1": 0.75}},
+        "superX3": {"intercept": 0.0, "values": {"X1": -0.75}},
+    },
+    "mnar": {
+        "X2": {"intercept": 2.0, "values": {"X1": 0.5}},
+        "superX3": {"intercept": 0.0, "values": {"X2": -0.75}},
+    },
+    "strong": {
+        "X2": {"intercept": 2.0, "values": {"X1": 1.5}},
+        "superX3": {"intercept": 0.0, "values": {"X2": -1.5}},
+    },
+}
 AGENTS: dict[str, dict[str, Any]] = {
     "never": {"kind": "fixed", "panels": "none"},
     "random_10": {"kind": "random", "probability": 0.1},
     "random_50": {"kind": "random", "probability": 0.5},
     "always": {"kind": "fixed", "panels": "all"},
-    "rule": {"kind": "rule", "steps": [{"panel": "X2"}, {"panel": "superX3",
-             "when": {"column": "X2", "above": 0}}]},
-}  # fmt: skip
+    "rule": {
+        "kind": "rule",
+        "steps": [{"panel": "X2"}, {"panel": "superX3", "when": {"column": "X2", "above": 0}}],
+    },
+}
 NUISANCE = {
-    **CONFIG["nuisance"], "method": "logistic", "outcome_method": "boosting",
+    **CONFIG["nuisance"],
+    "method": "logistic",
+    "outcome_method": "boosting",
     "boosting": {"trees": 1, "leaves": 2, "learning_rate": 0.1, "min_leaf": 20},  # of mean costs
-}  # fmt: skip
+}
 EVALUATION = {
-    **CONFIG["evaluation"], "resamples": 2, "convergence_sizes": [],
+    **CONFIG["evaluation"],
+    "resamples": 2,
+    "convergence_sizes": [],
     "hidden_causes": {"gammas": [1.0], "folds": 2, "leaves": 2, "leaf_rows": 50, "rows": 1_000},
-}  # fmt: skip
-COLUMNS = ["agent", "estimator", "draw", "status", "estimate", "std_error", "ci_low", "ci_high",
-           "simultaneous_low", "simultaneous_high", "ess", "largest_weight_share"]  # fmt: skip
+}
+COLUMNS = [
+    "agent",
+    "estimator",
+    "draw",
+    "status",
+    "estimate",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "simultaneous_low",
+    "simultaneous_high",
+    "ess",
+    "largest_weight_share",
+]
 
 
 def population() -> Table:
     """A million rows of the synthetic world of the default config."""
     values, label = make_classification(
-        n_samples=POPULATION, n_features=4, n_informative=4, n_redundant=0, n_clusters_per_class=2,
-        class_sep=1.0, flip_y=0.0, random_state=10,
-    )  # fmt: skip
+        n_samples=POPULATION,
+        n_features=4,
+        n_informative=4,
+        n_redundant=0,
+        n_clusters_per_class=2,
+        class_sep=1.0,
+        flip_y=0.0,
+        random_state=10,
+    )
     values, label = np.asarray(values), np.asarray(label)
     return Table(
-        row_id=np.arange(POPULATION), values=fit_scaling(values).standardise(values),
-        columns=("X1", "X2", "X3", "X4"), onehot=(), label=label, classes=("no", "yes"),
-        panels=(Panel("X1", ("X1",), 0.0, True), Panel("X2", ("X2",), 0.84, False),
-                Panel("superX3", ("X3", "X4"), 0.86, False)),
+        row_id=np.arange(POPULATION),
+        values=fit_scaling(values).standardise(values),
+        columns=("X1", "X2", "X3", "X4"),
+        onehot=(),
+        label=label,
+        classes=("no", "yes"),
+        panels=(
+            Panel("X1", ("X1",), 0.0, True),
+            Panel("X2", ("X2",), 0.84, False),
+            Panel("superX3", ("X3", "X4"), 0.86, False),
+        ),
         misclassification_cost=np.array([[0.0, 6.6], [6.6, 0.0]]),
-    )  # fmt: skip
+    )
 
 
 class World:
@@ -94,9 +131,12 @@ class World:
         rows = self.table.take(np.arange(TRAIN))
         frame, catalogue = table_to_frames(rows, np.full(TRAIN, "train"))
         classifier = fit_classifier(
-            table=frame, catalogue=catalogue, settings=CONFIG["classifier"],
-            streams=Streams(1, "fit_classifier", {}), progress=plain,
-        )["classifier"]  # fmt: skip
+            table=frame,
+            catalogue=catalogue,
+            settings=CONFIG["classifier"],
+            streams=Streams(1, "fit_classifier", {}),
+            progress=plain,
+        )["classifier"]
         self.judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
         path = folder / "truth.parquet"
         if not path.exists():
@@ -122,18 +162,24 @@ class World:
         found = calibrate(
             graph, [complete_logits(graph, self.table)], complete_share=complete
         ).indicators
-        return {name: {**one, "intercept": found[name].intercept}
-                for name, one in LAWS[mechanism].items()}  # fmt: skip
+        return {
+            name: {**one, "intercept": found[name].intercept}
+            for name, one in LAWS[mechanism].items()
+        }
 
     def _stored(self, rows: Table, panels: Mapping[str, Any], seed: int) -> dict[str, Any]:
         """Some rows as stored, and one draw of their gaps."""
         frame, catalogue = table_to_frames(rows, np.full(len(rows), "test"))
         stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
         law = {"source": "induced", "standardise": False, "complete_share": None, "panels": panels}
-        return stored | together(draw_missingness(
-            **stored, settings={"name": "m", "seeds": [seed], "missingness": law, "s": None},
-            streams=Streams(seed, "draw_missingness", {}), progress=plain,
-        ))  # fmt: skip
+        return stored | together(
+            draw_missingness(
+                **stored,
+                settings={"name": "m", "seeds": [seed], "missingness": law, "s": None},
+                streams=Streams(seed, "draw_missingness", {}),
+                progress=plain,
+            )
+        )
 
     def judged(self, panels: Mapping[str, Any], n: int, seed: int) -> pd.DataFrame:
         """A row for each policy and estimator of one draw."""
@@ -219,12 +265,15 @@ def tabulate(folder: Path) -> pd.DataFrame:
         made.append(
             dict(zip(("mechanism", "n", "agent", "estimator"), key, strict=True))
             | {
-                "draws": len(cell), "read": len(read), "covered": int(read["covers"].sum()),
-                "share": read["covers"].mean(), "bias": (read["estimate"] - read["truth"]).mean(),
+                "draws": len(cell),
+                "read": len(read),
+                "covered": int(read["covers"].sum()),
+                "share": read["covers"].mean(),
+                "bias": (read["estimate"] - read["truth"]).mean(),
                 "spread": read["estimate"].std(ddof=1),
                 "error_ratio": read["std_error"].mean() / read["estimate"].std(ddof=1),
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(made)
 
 

@@ -25,8 +25,10 @@ KINDS = ("R → R", "overlap", "tube", "doubled")
 def main() -> None:
     """All cells: 500 and 1,000 rows of a right graph, 1,000 of a wrong one."""
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else DRAWS
-    worlds = [(f"plain, recorded {a} and {b}", "plain", {"shift": (SHIFTS[a], PLAIN[b])})
-              for a, b in RECORDED]  # fmt: skip
+    worlds = [
+        (f"plain, recorded {a} and {b}", "plain", {"shift": (SHIFTS[a], PLAIN[b])})
+        for a, b in RECORDED
+    ]
     worlds += [(kind, kind, {}) for kind in KINDS]
     print("| world | rows | the graph lacks | draws | refuted |\n|---|---|---|---|---|")
     right = []

@@ -113,20 +113,25 @@ def one_draw(
     for policy in POLICIES:
         given = units.weighted(policy)
         quantiles = fit_quantiles(given, KnownRows.of(known), bound, SETTINGS, rng)
-        ranges = {
-            "plain": plain_range(given, bound),
-            "sharp": sharp_range(given, bound, quantiles),
-        }
+        ranges = {"plain": plain_range(given, bound), "sharp": sharp_range(given, bound, quantiles)}
         for kind, found in ranges.items():
             low = found.low[0] - Z * found.low_error[0]
             high = found.high[0] + Z * found.high_error[0]
             yield {
-                "draw": draw, "cause": cause, "n": n, "gamma": gamma, "policy": policy,
-                "kind": kind, "truth": truth[policy], "estimate": given.estimate,
-                "low": found.low[0], "high": found.high[0],
-                "range_low": low, "range_high": high,
+                "draw": draw,
+                "cause": cause,
+                "n": n,
+                "gamma": gamma,
+                "policy": policy,
+                "kind": kind,
+                "truth": truth[policy],
+                "estimate": given.estimate,
+                "low": found.low[0],
+                "high": found.high[0],
+                "range_low": low,
+                "range_high": high,
                 "covered": low <= truth[policy] <= high,
-            }  # fmt: skip
+            }
 
 
 def truths(cause: str, gamma: float, rows: int = 1_000_000) -> dict[str, float]:
@@ -146,9 +151,13 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     )
     cells = rows.groupby(["cause", "gamma", "n", "policy", "kind"], sort=True)
     return cells.agg(
-        draws=("covered", "size"), covered=("covered", "mean"), truth=("truth", "mean"),
-        estimate=("estimate", "mean"), width=("width", "mean"), interval=("interval", "mean"),
-    ).reset_index()  # fmt: skip
+        draws=("covered", "size"),
+        covered=("covered", "mean"),
+        truth=("truth", "mean"),
+        estimate=("estimate", "mean"),
+        width=("width", "mean"),
+        interval=("interval", "mean"),
+    ).reset_index()
 
 
 PAGE = """# Do ranges under hidden causes cover?
@@ -182,10 +191,12 @@ def page(cells: pd.DataFrame) -> str:
     by_kind = shifted.groupby("kind")["covered"].mean()
     lines = [
         PAGE.format(
-            draws=cells["draws"].min(), least=shifted["covered"].min(),
-            plain=by_kind["plain"], sharp=by_kind["sharp"],
+            draws=cells["draws"].min(),
+            least=shifted["covered"].min(),
+            plain=by_kind["plain"],
+            sharp=by_kind["sharp"],
         )
-    ]  # fmt: skip
+    ]
     for (cause, n), rows in wide.groupby([("cause", ""), ("n", "")], sort=True):
         lines.append(HEAD.format(cause=cause, n=n))
         lines += [

@@ -55,9 +55,14 @@ def draw(seed: int, *, units: int = UNITS, fresh: int = FRESH) -> Iterator[dict]
         "cg": plan_greedy(table, statistic, delta=0.2, **common),
     }
     judged = prepare_judging(
-        left, world.covariates[left.context].astype(float), np.zeros(units, dtype=np.int64),
-        np.arange(units), rng, outcome_value=WORTH, memory_gib=1.0,
-    )  # fmt: skip
+        left,
+        world.covariates[left.context].astype(float),
+        np.zeros(units, dtype=np.int64),
+        np.arange(units),
+        rng,
+        outcome_value=WORTH,
+        memory_gib=1.0,
+    )
     context, outcome = sample_units(world, fresh, rng)
     for name, policy in policies.items():
         played = play_policy(policy, context=context, outcome=outcome)

@@ -34,15 +34,38 @@ SCENARIOS = [
     ("income", "mnar"),
 ]
 ROWS = 9800
-TRUTH = {"random_10": 6.51, "random_50": 6.43, "random_90": 6.62, "always": 6.83, "never": 6.72,
-         "dqn": 6.05}  # fmt: skip
-BIAS = {"blocking": 0.55, "complete_case": -0.4, "imputation_missforest": 0.7,
-        "multiple_imputation": 0.5, "multiple_imputation_label": 0.12}  # fmt: skip
-SPREAD = {"ground_truth": 0.04, "ipw": 0.3, "afais": 0.15, "off_policy_set": 0.5,
-          "off_policy_sequence": 0.9}  # fmt: skip
-SIZE = {"ground_truth": 1.0, "blocking": 1.0, "imputation_missforest": 1.0,
-        "multiple_imputation": 1.0, "multiple_imputation_label": 1.0, "complete_case": 0.12,
-        "off_policy_set": 0.01, "off_policy_sequence": 0.0008}  # fmt: skip
+TRUTH = {
+    "random_10": 6.51,
+    "random_50": 6.43,
+    "random_90": 6.62,
+    "always": 6.83,
+    "never": 6.72,
+    "dqn": 6.05,
+}
+BIAS = {
+    "blocking": 0.55,
+    "complete_case": -0.4,
+    "imputation_missforest": 0.7,
+    "multiple_imputation": 0.5,
+    "multiple_imputation_label": 0.12,
+}
+SPREAD = {
+    "ground_truth": 0.04,
+    "ipw": 0.3,
+    "afais": 0.15,
+    "off_policy_set": 0.5,
+    "off_policy_sequence": 0.9,
+}
+SIZE = {
+    "ground_truth": 1.0,
+    "blocking": 1.0,
+    "imputation_missforest": 1.0,
+    "multiple_imputation": 1.0,
+    "multiple_imputation_label": 1.0,
+    "complete_case": 0.12,
+    "off_policy_set": 0.01,
+    "off_policy_sequence": 0.0008,
+}
 
 
 def _status(mechanism: str, estimator: str, agent: str) -> str:

@@ -25,19 +25,25 @@ UNTRAINED: dict[str, dict[str, Any]] = {
         "kind": "rule",
         "steps": [{"panel": "P2", "when": {"column": "X1", "above": 0}}, {"panel": "P3"}],
     },
-    "python": {
-        "kind": "python", "file": "config/policies/second_look.py", "function": "choose",
-    },
-}  # fmt: skip
+    "python": {"kind": "python", "file": "config/policies/second_look.py", "function": "choose"},
+}
 FUNCTION = Path(__file__).parents[2] / UNTRAINED["python"]["file"]
 _DESCRIPTION: dict[str, Any] = {
-    "name": "small", "title": "Small", "note": "made up", "cost_unit": "EUR",
+    "name": "small",
+    "title": "Small",
+    "note": "made up",
+    "cost_unit": "EUR",
     "source": {
         "kind": "path",
         "files": [{"name": "small.csv"}],
         "format": {
-            "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
-            "missing": ["", "NA"], "encoding": "utf-8",
+            "kind": "csv",
+            "separator": ",",
+            "header": True,
+            "comment": None,
+            "strip": True,
+            "missing": ["", "NA"],
+            "encoding": "utf-8",
         },
     },
     "columns": [{"name": f"X{j}", "type": "numeric", "unit": "1"} for j in range(1, 5)],
@@ -56,7 +62,7 @@ _DESCRIPTION: dict[str, Any] = {
     "drop_rows": [],
     "missing_values": "induced",
     "split": {"scheme": "counts", "seed": 0, "parts": {"train": 80, "agent": 80, "test": 80}},
-}  # fmt: skip
+}
 
 
 def telling_table() -> Table:
@@ -77,10 +83,15 @@ def bundle_in(
     described = folder.parent / "small.yaml"
     described.write_text(yaml.safe_dump(_DESCRIPTION), encoding="utf-8")
     made = bundle_agent(
-        table=given["table"], catalogue=given["catalogue"], classifier=given["classifier"],
-        description=described, settings=settings, streams=Streams(SEED, "bundle_agent", WHO),
-        progress=no_bar, policy=read_payload(policy) if isinstance(policy, Path) else policy,
-    )  # fmt: skip
+        table=given["table"],
+        catalogue=given["catalogue"],
+        classifier=given["classifier"],
+        description=described,
+        settings=settings,
+        streams=Streams(SEED, "bundle_agent", WHO),
+        progress=no_bar,
+        policy=read_payload(policy) if isinstance(policy, Path) else policy,
+    )
     for name, payload in made.items():
         path = folder / {"cases": "cases.json"}.get(name, f"{name}.safetensors")
         write_bytes(path, payload_bytes(path, payload))
@@ -97,15 +108,27 @@ def rolled_out(
     """Decisions and outcomes of the roll-out, of all worlds."""
     drawn: dict[str, Any] = draw(table, law, source="induced")
     stored = {"table": given["table"], "catalogue": given["catalogue"]}
-    imputed = together(impute_features(
-        **stored, masks=drawn["masks"], settings=NO_IMPUTATION,
-        streams=Streams(SEED, "impute_features", WHO), progress=no_bar,
-    ))  # fmt: skip
-    made = together(roll_out(
-        **stored, classifier=given["classifier"], **drawn, **imputed, settings=settings,
-        streams=Streams(SEED, "roll_out", WHO), progress=no_bar,
-        policy=None if policy is None else read_payload(policy),
-    ))  # fmt: skip
+    imputed = together(
+        impute_features(
+            **stored,
+            masks=drawn["masks"],
+            settings=NO_IMPUTATION,
+            streams=Streams(SEED, "impute_features", WHO),
+            progress=no_bar,
+        )
+    )
+    made = together(
+        roll_out(
+            **stored,
+            classifier=given["classifier"],
+            **drawn,
+            **imputed,
+            settings=settings,
+            streams=Streams(SEED, "roll_out", WHO),
+            progress=no_bar,
+            policy=None if policy is None else read_payload(policy),
+        )
+    )
     return made["decisions"], pd.concat([made["blocked"], made["worlds"]], ignore_index=True)
 
 

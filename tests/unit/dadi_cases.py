@@ -17,14 +17,31 @@ PANEL = np.array([0, 1, 1, 1, 2, 3, -1])  # one-hot in panel 1; the last column 
 COST = np.array([1.0, 2.0, 0.5, 1.0])
 
 SETTINGS = {
-    "memory_width": 8, "encoding_width": 6, "processing_steps": 3, "head_width": 8,
-    "pretraining_iterations": 4, "iterations": 12, "agents": 8, "window": 4,
-    "returns": "n_step", "learning_rate": 5e-3, "decay_share": 0.0,
-    "decay_to": 0.1, "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.2,
-    "exploration_iterations": 8, "objective": "demographic_parity", "reward": "difference",
-    "group_normalised": True, "cost_weight": 0.0, "evaluate_every": 3, "evaluated_rows": 30,
-    "checkpoint_every": 5, "compiled": False,
-}  # fmt: skip
+    "memory_width": 8,
+    "encoding_width": 6,
+    "processing_steps": 3,
+    "head_width": 8,
+    "pretraining_iterations": 4,
+    "iterations": 12,
+    "agents": 8,
+    "window": 4,
+    "returns": "n_step",
+    "learning_rate": 5e-3,
+    "decay_share": 0.0,
+    "decay_to": 0.1,
+    "target_every": 5,
+    "exploration_start": 1.0,
+    "exploration_end": 0.2,
+    "exploration_iterations": 8,
+    "objective": "demographic_parity",
+    "reward": "difference",
+    "group_normalised": True,
+    "cost_weight": 0.0,
+    "evaluate_every": 3,
+    "evaluated_rows": 30,
+    "checkpoint_every": 5,
+    "compiled": False,
+}
 
 
 def settings(**changes) -> DadiSettings:
@@ -61,14 +78,30 @@ def acquired_by(policies: DadiPolicies, values: np.ndarray, panel: np.ndarray = 
 
 
 def fit(
-    values, label, sensitive, *, gammas=(0.3, 1.0), save=lambda state: None, state=None,
-    panel: Any = PANEL, validation: Any = None, **changes,
-):  # fmt: skip
+    values,
+    label,
+    sensitive,
+    *,
+    gammas=(0.3, 1.0),
+    save=lambda state: None,
+    state=None,
+    panel: Any = PANEL,
+    validation: Any = None,
+    **changes,
+):
     """Train on the first two thirds of a table."""
     n = len(values)
     return fit_dadi(
-        values, panel, label, sensitive, np.arange(2 * n // 3),
+        values,
+        panel,
+        label,
+        sensitive,
+        np.arange(2 * n // 3),
         np.arange(2 * n // 3, n) if validation is None else validation,
-        panel_cost=COST, gammas=np.array(gammas), settings=settings(**changes),
-        rng=np.random.default_rng(11), save=save, state=state,
-    )  # fmt: skip
+        panel_cost=COST,
+        gammas=np.array(gammas),
+        settings=settings(**changes),
+        rng=np.random.default_rng(11),
+        save=save,
+        state=state,
+    )

@@ -32,12 +32,25 @@ ROOT = Path(__file__).parents[2]
 NAME, FRONT = "tiny_clinic", "sm_ddpo_end2end"
 PARTS = {"encoder": 200, "encoder_validation": 60, "agent": 400, "validation": 200, "test": 160}
 DQN = {
-    "hidden": [8], "double": True, "dueling": False, "huber_bound": None, "learning_rate": 0.001,
-    "learning_rate_last": 0.001, "discount": 1.0, "batch": 16, "memory": 500,
-    "learning_starts": 64, "transitions_per_update": 16, "target_every": 64,
-    "exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.1,
-    "max_gradient_norm": 10.0, "episodes": 16, "transitions": 320,
-}  # fmt: skip
+    "hidden": [8],
+    "double": True,
+    "dueling": False,
+    "huber_bound": None,
+    "learning_rate": 0.001,
+    "learning_rate_last": 0.001,
+    "discount": 1.0,
+    "batch": 16,
+    "memory": 500,
+    "learning_starts": 64,
+    "transitions_per_update": 16,
+    "target_every": 64,
+    "exploration_share": 0.5,
+    "epsilon_first": 1.0,
+    "epsilon_last": 0.1,
+    "max_gradient_norm": 10.0,
+    "episodes": 16,
+    "transitions": 320,
+}
 
 
 def tiny_block() -> dict[str, Any]:
@@ -59,11 +72,19 @@ def tiny_block() -> dict[str, Any]:
     }
     block["agents"] = {name: _few(agent) for name, agent in block["agents"].items()}
     block["scenarios"] = [
-        {"dataset": NAME, "encoder": "mean", "methods": [FRONT], "criteria": ["f1"],
-         "seeds": [0, 1], "baselines": ["logistic"], "fixed_panels": ["blood count"],
-         "selection": list(block["selection"]), "agents": list(block["agents"]),
-         "compare_imputers": False}
-    ]  # fmt: skip
+        {
+            "dataset": NAME,
+            "encoder": "mean",
+            "methods": [FRONT],
+            "criteria": ["f1"],
+            "seeds": [0, 1],
+            "baselines": ["logistic"],
+            "fixed_panels": ["blood count"],
+            "selection": list(block["selection"]),
+            "agents": list(block["agents"]),
+            "compare_imputers": False,
+        }
+    ]
     shown = {"dataset": NAME, "method": FRONT, "criterion": "f1", "seed": 0}
     block["figures"] |= shown
     block["choose"] |= shown | {"method": "all"}
@@ -71,10 +92,24 @@ def tiny_block() -> dict[str, Any]:
 
 
 FEW = {
-    "trees": 20, "repeats": 1, "folds": 2, "min_leaf": 10, "gates": 2, "sets": 8, "windows": 4,
-    "linear": False, "price_weights": 3, "levels": 4, "copies": 2, "units": 100, "neighbours": 20,
-    "updates": 20, "batch": 16, "hidden": 8, "epochs": 2,
-}  # fmt: skip
+    "trees": 20,
+    "repeats": 1,
+    "folds": 2,
+    "min_leaf": 10,
+    "gates": 2,
+    "sets": 8,
+    "windows": 4,
+    "linear": False,
+    "price_weights": 3,
+    "levels": 4,
+    "copies": 2,
+    "units": 100,
+    "neighbours": 20,
+    "updates": 20,
+    "batch": 16,
+    "hidden": 8,
+    "epochs": 2,
+}
 
 
 def _few(agent: dict[str, Any]) -> dict[str, Any]:
@@ -136,10 +171,14 @@ class TinyRun:
         given |= states
         self.given[seed] = given
         fronts = [
-            run(train_front, study.training_settings(FRONT, "f1", g), wild | {"group": str(g)},
-                **given)
+            run(
+                train_front,
+                study.training_settings(FRONT, "f1", g),
+                wild | {"group": str(g)},
+                **given,
+            )
             for g in range(len(study.groups()))
-        ]  # fmt: skip
+        ]
         self.fronts[seed] = fronts
         policies = {f"policies_{g}": as_read(front["policies"]) for g, front in enumerate(fronts)}
         made = {
@@ -157,20 +196,28 @@ class TinyRun:
         )
         decisions = made[FRONT]["decisions"]
         made["selection"] = run(
-            train_selection, study.selection_settings(NAME, "f1"), wild, **given,
+            train_selection,
+            study.selection_settings(NAME, "f1"),
+            wild,
+            **given,
             decisions=decisions,
-        )  # fmt: skip
+        )
         for family in study.agent_families():
             made[family] = run(
-                train_trees, study.agent_settings(family, "f1"), wild | {"trees": family},
+                train_trees,
+                study.agent_settings(family, "f1"),
+                wild | {"trees": family},
                 **self.data,
-            )  # fmt: skip
+            )
         made["bayes"] = run(
             apply_bayes_rule, {"criterion": "f1"}, wild, **self.data, description=self.path
         )
         for family, frames in made.items():
             again = run(
-                recount_diagnoses, None, wild, outcomes=frames["outcomes"],
+                recount_diagnoses,
+                None,
+                wild,
+                outcomes=frames["outcomes"],
                 decisions=frames["decisions"],
-            )  # fmt: skip
+            )
             self.runs[NAME, family, "f1", seed] = frames | again

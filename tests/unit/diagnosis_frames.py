@@ -24,11 +24,17 @@ def solutions_frame() -> pd.DataFrame:
     front.loc[front.index[front["on_front"]][::3], "on_front"] = False
     others = [("cwcf", 8, 0.75), ("greedy", 6, 0.9)]
     several = [
-        pd.DataFrame({"method": m, "pair": range(k), "cost": np.linspace(5, 150, k),
-                      "on_front": True,
-                      "f1": share * (0.2 + 0.4 * (1 - np.exp(-np.linspace(5, 150, k) / 40)))})
+        pd.DataFrame(
+            {
+                "method": m,
+                "pair": range(k),
+                "cost": np.linspace(5, 150, k),
+                "on_front": True,
+                "f1": share * (0.2 + 0.4 * (1 - np.exp(-np.linspace(5, 150, k) / 40))),
+            }
+        )
         for m, k, share in others
-    ]  # fmt: skip
+    ]
     single = [("random", 70, 0.4), ("fixed", 74, 0.5)]
     single += [(f"{c}_full", 290, f) for c, f in CLASSIFIERS.items()]
     single += [(f"{c}_fixed", 74, f - 0.12) for c, f in CLASSIFIERS.items()]
@@ -50,15 +56,20 @@ def curves_frame(pairs: int = 18) -> pd.DataFrame:
             noise = rng.normal(0, 0.008, (5, 40))
             rows.append(
                 pd.DataFrame(
-                    {"pair": pair, "iteration": range(40), "steps": steps, "split": split,
-                     "f1": 0.25 + 0.35 * rise - gap + noise[0],
-                     "auroc": 0.6 + 0.25 * rise - gap + noise[1],
-                     "cost": 150 - (60 + 3 * pair) * rise + 60 * noise[2],
-                     "classifier_auroc_random": 0.55 + 0.22 * rise + noise[3] / 2,
-                     "classifier_auroc_policy": 0.55 + 0.29 * rise + noise[4] / 2,
-                     "kept": np.arange(40) == 31}
+                    {
+                        "pair": pair,
+                        "iteration": range(40),
+                        "steps": steps,
+                        "split": split,
+                        "f1": 0.25 + 0.35 * rise - gap + noise[0],
+                        "auroc": 0.6 + 0.25 * rise - gap + noise[1],
+                        "cost": 150 - (60 + 3 * pair) * rise + 60 * noise[2],
+                        "classifier_auroc_random": 0.55 + 0.22 * rise + noise[3] / 2,
+                        "classifier_auroc_policy": 0.55 + 0.29 * rise + noise[4] / 2,
+                        "kept": np.arange(40) == 31,
+                    }
                 )
-            )  # fmt: skip
+            )
     return pd.concat(rows, ignore_index=True)
 
 
@@ -69,11 +80,19 @@ def shares_frame() -> pd.DataFrame:
     rng = np.random.default_rng(2)
     groups = {"all": 5000, "women, 18–49": 1700, "women, 50 and older": 900, "men": 2400}
     return pd.DataFrame(
-        [{"group": g, "label": label, "panel": p, "n": int(n * rate),
-          "share": np.clip(rng.random() * (1.3 if label == "low" else 0.8), 0, 1)}
-         for g, n in groups.items() for label, rate in (("normal", 0.94), ("low", 0.06))
-         for p in PANELS]
-    )  # fmt: skip
+        [
+            {
+                "group": g,
+                "label": label,
+                "panel": p,
+                "n": int(n * rate),
+                "share": np.clip(rng.random() * (1.3 if label == "low" else 0.8), 0, 1),
+            }
+            for g, n in groups.items()
+            for label, rate in (("normal", 0.94), ("low", 0.06))
+            for p in PANELS
+        ]
+    )
 
 
 def steps_frame() -> pd.DataFrame:
@@ -82,11 +101,15 @@ def steps_frame() -> pd.DataFrame:
     count = "; ".join(
         f"{name} {value}"
         for name, value in (
-            ("haemoglobin", "10.9 g/dL"), ("haematocrit", "33.8 %"), ("red cells", "4.61 10⁶/µL"),
-            ("mean cell volume", "73.3 fL"), ("distribution width", "17.9 %"),
-            ("platelets", "402 10³/µL"), ("white cells", "6.2 10³/µL"),
+            ("haemoglobin", "10.9 g/dL"),
+            ("haematocrit", "33.8 %"),
+            ("red cells", "4.61 10⁶/µL"),
+            ("mean cell volume", "73.3 fL"),
+            ("distribution width", "17.9 %"),
+            ("platelets", "402 10³/µL"),
+            ("white cells", "6.2 10³/µL"),
         )
-    )  # fmt: skip
+    )
     long = "; ".join(f"value {k} {k / 7:.2f} mmol/L" for k in range(20))
     rows = [
         (17, 0, "known before", "age 61 years; sex male; body mass index 27.0 kg/m²", 0.02, 0.0),

@@ -39,8 +39,5 @@ def draw_rows(n: int, outcomes: int, seed: int) -> Rows:
 
 
 rows_strategy = st.builds(
-    draw_rows,
-    n=st.integers(2, 60),
-    outcomes=st.integers(1, 4),
-    seed=st.integers(0, 2**32 - 1),
+    draw_rows, n=st.integers(2, 60), outcomes=st.integers(1, 4), seed=st.integers(0, 2**32 - 1)
 )

@@ -37,9 +37,15 @@ BASELINES = {
     "random_50": {"kind": "random", "probability": 0.5},
 }
 SMALL = {
-    "pretraining_iterations": 10, "iterations": 12, "agents": 8, "exploration_iterations": 6,
-    "evaluate_every": 6, "evaluated_rows": 30, "checkpoint_every": 3, "processing_steps": 2,
-}  # fmt: skip
+    "pretraining_iterations": 10,
+    "iterations": 12,
+    "agents": 8,
+    "exploration_iterations": 6,
+    "evaluate_every": 6,
+    "evaluated_rows": 30,
+    "checkpoint_every": 3,
+    "processing_steps": 2,
+}
 
 
 class Bar:
@@ -88,10 +94,14 @@ def study(**changes: Any) -> DadiStudy:
         "agents": changes.pop("agents", {}),
     }
     scenario = block["scenarios"][0] | {
-        "dataset": "loans", "rows": 300, "selection_by": "X9", "shown_gammas": [0.5],
-        "withheld_panels": [], "gammas": None,
+        "dataset": "loans",
+        "rows": 300,
+        "selection_by": "X9",
+        "shown_gammas": [0.5],
+        "withheld_panels": [],
+        "gammas": None,
         "networks": {"memory_width": 8, "encoding_width": 6, "head_width": 8},
-    }  # fmt: skip
+    }
     return DadiStudy(small | {"scenarios": [scenario | changes]})
 
 
@@ -102,9 +112,12 @@ def loans(n: int = 360) -> tuple[pd.DataFrame, dict[str, Any]]:
     encoded = encode(raw, described)
     assert described.groups is not None
     return table_to_frames(
-        encoded.table, np.full(n, "train"), sensitive=encoded.sensitive,
-        groups=described.groups.names, report={"name": "loans", "title": "Loans"},
-    )  # fmt: skip
+        encoded.table,
+        np.full(n, "train"),
+        sensitive=encoded.sensitive,
+        groups=described.groups.names,
+        report={"name": "loans", "title": "Loans"},
+    )
 
 
 def given(stage: Any, fold: int, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,9 +139,11 @@ def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[s
         further[f"policy_{k}"] = as_read(one["policy"])
         further[f"classifier_{k}"] = one["classifier"]
     made |= roll_out_dadi(
-        **stored, **weights, **further,
+        **stored,
+        **weights,
+        **further,
         **given(roll_out_dadi, fold, planned.roll_out_settings("loans")),
-    )  # fmt: skip
+    )
     made |= audit_fairness(
         **stored,
         outcomes=made["outcomes"],

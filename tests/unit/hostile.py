@@ -10,6 +10,6 @@ NAMES = [
     *("Müßte ça.csv", "数据.csv", "🦊", "ребёнок", "e\u0301", "CON", "nul.csv"),
     *("x" * 255, "数" * 85, "<b onclick=alert(1)>", "x.json", "README.md", "table.html", "NaN"),
     *("no", "0"),
-]  # fmt: skip
+]
 REFUSED = ["a\nb", "a\tb", "a\0b", "\u202egnp.csv", "x\u200f", "\x1b[31mred", "a\r", "\u2028"]
 REFUSED_FILES = ["", ".", "..", "a/..", "a/", "/"]

@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 
 LAB_RANGES = {
-    50912: (0.5, 6), 51265: (10, 300), 50885: (0.3, 14), 50821: (50, 300), 50816: (15, 100),
-    50983: (130, 150), 51221: (20, 45),
-}  # fmt: skip
+    50912: (0.5, 6),
+    51265: (10, 300),
+    50885: (0.3, 14),
+    50821: (50, 300),
+    50816: (15, 100),
+    50983: (130, 150),
+    51221: (20, 45),
+}
 CHART_RANGES = {220052: (55, 110), 223835: (0.3, 100), 224639: (50, 110), 220045: (5, 200)}
 RATES = {221906: 0.3, 221289: 0.2, 221662: 20.0, 221653: 5.0}
 
@@ -22,11 +27,19 @@ def draw_tables(seed: int, patients: int) -> dict[str, list[dict[str, Any]]]:
     tables: dict[str, list[dict[str, Any]]] = {
         name: []
         for name in (
-            "PATIENTS", "ADMISSIONS", "ICUSTAYS", "LABEVENTS", "CHARTEVENTS", "OUTPUTEVENTS",
-            "INPUTEVENTS_CV", "INPUTEVENTS_MV", "MICROBIOLOGYEVENTS", "PRESCRIPTIONS",
+            "PATIENTS",
+            "ADMISSIONS",
+            "ICUSTAYS",
+            "LABEVENTS",
+            "CHARTEVENTS",
+            "OUTPUTEVENTS",
+            "INPUTEVENTS_CV",
+            "INPUTEVENTS_MV",
+            "MICROBIOLOGYEVENTS",
+            "PRESCRIPTIONS",
             "DIAGNOSES_ICD",
         )
-    }  # fmt: skip
+    }
     for person in range(patients):
         age = int(rng.integers(15, 95))
         tables["PATIENTS"].append(
@@ -50,13 +63,23 @@ def _draw_admission(tables: dict, rng: np.random.Generator, person: int, nth: in
         return str(arrival + timedelta(minutes=minutes))
 
     tables["ADMISSIONS"].append(
-        {"hadm_id": hadm, "admittime": str(arrival), "admission_type": "EMERGENCY",
-         "hospital_expire_flag": int(rng.random() < 0.4)}
-    )  # fmt: skip
+        {
+            "hadm_id": hadm,
+            "admittime": str(arrival),
+            "admission_type": "EMERGENCY",
+            "hospital_expire_flag": int(rng.random() < 0.4),
+        }
+    )
     tables["ICUSTAYS"].append(
-        {"icustay_id": stay, "subject_id": person, "hadm_id": hadm, "intime": str(arrival),
-         "outtime": str(arrival + timedelta(days=4)), "first_careunit": "MICU"}
-    )  # fmt: skip
+        {
+            "icustay_id": stay,
+            "subject_id": person,
+            "hadm_id": hadm,
+            "intime": str(arrival),
+            "outtime": str(arrival + timedelta(days=4)),
+            "first_careunit": "MICU",
+        }
+    )
     for item, (low, high) in LAB_RANGES.items():
         for _ in range(rng.integers(0, 4)):
             value = "" if rng.random() < 0.1 else round(float(rng.uniform(low, high)), 2)
@@ -79,20 +102,28 @@ def _draw_admission(tables: dict, rng: np.random.Generator, person: int, nth: in
         _chart(tables, stay, 223848, at(0, 24), "", mode, 0)
     for _ in range(rng.integers(0, 3)):
         tables["OUTPUTEVENTS"].append(
-            {"icustay_id": stay, "itemid": 226559, "charttime": at(0, 26),
-             "value": int(rng.integers(50, 400))}
-        )  # fmt: skip
+            {
+                "icustay_id": stay,
+                "itemid": 226559,
+                "charttime": at(0, 26),
+                "value": int(rng.integers(50, 400)),
+            }
+        )
     for item, most in RATES.items():
         if rng.random() < 0.15:
             per_kg = rng.random() < 0.7
             start = arrival + timedelta(hours=float(rng.uniform(-2, 26)))
             tables["INPUTEVENTS_MV"].append(
-                {"icustay_id": stay, "itemid": item, "starttime": f"{start:%F %T}",
-                 "endtime": f"{start + timedelta(hours=1):%F %T}",
-                 "rate": round(float(rng.uniform(0, most)) * (1 if per_kg else 80), 3),
-                 "rateuom": "mcg/kg/min" if per_kg else "mcg/min",
-                 "statusdescription": "Rewritten" if rng.random() < 0.2 else "Running"}
-            )  # fmt: skip
+                {
+                    "icustay_id": stay,
+                    "itemid": item,
+                    "starttime": f"{start:%F %T}",
+                    "endtime": f"{start + timedelta(hours=1):%F %T}",
+                    "rate": round(float(rng.uniform(0, most)) * (1 if per_kg else 80), 3),
+                    "rateuom": "mcg/kg/min" if per_kg else "mcg/min",
+                    "statusdescription": "Rewritten" if rng.random() < 0.2 else "Running",
+                }
+            )
     for _ in range(rng.integers(0, 2)):
         taken = at(-60, 60)
         timed = "" if rng.random() < 0.3 else taken
@@ -113,19 +144,31 @@ def _chart(
     tables: dict, stay: int, item: int, when: str, number: Any, text: str, error: int
 ) -> None:
     tables["CHARTEVENTS"].append(
-        {"icustay_id": stay, "itemid": item, "charttime": when, "value": text,
-         "valuenum": number, "error": error}
-    )  # fmt: skip
+        {
+            "icustay_id": stay,
+            "itemid": item,
+            "charttime": when,
+            "value": text,
+            "valuenum": number,
+            "error": error,
+        }
+    )
 
 
 HEADERS = {
     "INPUTEVENTS_CV": ["icustay_id", "itemid", "charttime", "rate", "rateuom"],
     "INPUTEVENTS_MV": [
-        "icustay_id", "itemid", "starttime", "endtime", "rate", "rateuom", "statusdescription",
+        "icustay_id",
+        "itemid",
+        "starttime",
+        "endtime",
+        "rate",
+        "rateuom",
+        "statusdescription",
     ],
     "MICROBIOLOGYEVENTS": ["hadm_id", "chartdate", "charttime"],
     "PRESCRIPTIONS": ["hadm_id", "startdate", "drug", "route"],
-}  # fmt: skip
+}
 
 
 def write_tables(

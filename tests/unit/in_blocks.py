@@ -107,6 +107,8 @@ def resample(
     return resampling.resample(
         [[Terms(a[rows, None], b[rows], b[rows]) for a, b in columns] for rows in slices],
         [rows.stop - rows.start for rows in slices],
-        numerators.sum(axis=0) / denominators.sum(axis=0), resamples=resamples, share=share,
+        numerators.sum(axis=0) / denominators.sum(axis=0),
+        resamples=resamples,
+        share=share,
         rng_of=lambda k: np.random.default_rng([7, k]) if k else rng,
-    )  # fmt: skip
+    )

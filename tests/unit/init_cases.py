@@ -22,14 +22,19 @@ def visits() -> pd.DataFrame:
     ill = rng.random(N) < 0.3
     return pd.DataFrame(
         {
-            "case_id": [f"c{k // 2}" for k in range(N)], "row": range(1, N + 1),
-            "seen": [f"2026-01-{1 + k % 28:02d}" for k in range(N)], "site": "one",
-            "age": rng.integers(20, 90, N), "sex": rng.choice(["f", "m"], N),
-            "lab_crp": with_gaps(rng, ""), "lab_pct": with_gaps(rng, "NA"),
+            "case_id": [f"c{k // 2}" for k in range(N)],
+            "row": range(1, N + 1),
+            "seen": [f"2026-01-{1 + k % 28:02d}" for k in range(N)],
+            "site": "one",
+            "age": rng.integers(20, 90, N),
+            "sex": rng.choice(["f", "m"], N),
+            "lab_crp": with_gaps(rng, ""),
+            "lab_pct": with_gaps(rng, "NA"),
             "sofa": np.where(rng.random(N) < 0.2, -9, rng.integers(0, 15, N)),
-            "discharged_to": np.where(ill, "ward", "home"), "ill": np.where(ill, "yes", "no"),
+            "discharged_to": np.where(ill, "ward", "home"),
+            "ill": np.where(ill, "yes", "no"),
         }
-    )  # fmt: skip
+    )
 
 
 def init(folder: Path, *words: str, name: str = "t.csv") -> str:

@@ -18,11 +18,49 @@ _SHORT = re.compile(r"\b[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*(?:-[A-Z]{2,})?\b")
 _TERM = re.compile(r"^\| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
 # Names of formats, units, licences and makers that nobody spells out, files, and words to fill in.
 PLAIN = frozenset(
-    ("CSV", "TSV", "ARFF", "PNG", "PDF", "HTML", "JSON", "YAML", "SAS", "MIT", "EUR", "USD", "GB",
-     "MB", "KB", "SHA", "ASCII", "UTF", "URL", "HTTP", "OK", "ID", "UCI", "FICO", "AMD", "EPYC",
-     "ICLR", "README", "CITATION", "CONTRIBUTING", "BUNDLE", "COLUMN", "FOLDER", "NAME", "POLICY",
-     "STAGE", "VALUE", "PATH", "TARGET", "RO")
-)  # fmt: skip
+    (
+        "CSV",
+        "TSV",
+        "ARFF",
+        "PNG",
+        "PDF",
+        "HTML",
+        "JSON",
+        "YAML",
+        "SAS",
+        "MIT",
+        "EUR",
+        "USD",
+        "GB",
+        "MB",
+        "KB",
+        "SHA",
+        "ASCII",
+        "UTF",
+        "URL",
+        "HTTP",
+        "OK",
+        "ID",
+        "UCI",
+        "FICO",
+        "AMD",
+        "EPYC",
+        "ICLR",
+        "README",
+        "CITATION",
+        "CONTRIBUTING",
+        "BUNDLE",
+        "COLUMN",
+        "FOLDER",
+        "NAME",
+        "POLICY",
+        "STAGE",
+        "VALUE",
+        "PATH",
+        "TARGET",
+        "RO",
+    )
+)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,15 @@ from frugal.core.world import World
 
 from tests.unit import tree_agent_cases as cases
 
-NETWORK: dict[str, Any] = {"copies": 4, "hidden": 32, "layers": 2, "epochs": 8, "batch": 128,
-                           "learning_rate": 0.01, "weight_decay": 0.0}  # fmt: skip
+NETWORK: dict[str, Any] = {
+    "copies": 4,
+    "hidden": 32,
+    "layers": 2,
+    "epochs": 8,
+    "batch": 128,
+    "learning_rate": 0.01,
+    "weight_decay": 0.0,
+}
 EACH = 200  # units in a cell
 Risk = Callable[[np.ndarray], np.ndarray]
 
@@ -49,9 +56,14 @@ def on_all(world: World, hidden: int = 32) -> tuple[Believers, Units]:
     units = Units.of(rows, believers.networks.reads)
     every = torch.arange(len(world))
     return believers, Units(
-        units.read, units.label, units.available, units.adds, units.closed, units.cost,
+        units.read,
+        units.label,
+        units.available,
+        units.adds,
+        units.closed,
+        units.cost,
         [every, every],
-    )  # fmt: skip
+    )
 
 
 def states() -> tuple[np.ndarray, np.ndarray]:
@@ -95,11 +107,14 @@ def random_units(n: int = 60, folds: int = 2) -> Units:
     closed = torch.ones(7)
     closed[0] = 0
     return Units(
-        torch.randn(n, 14, generator=draw), (torch.rand(n, generator=draw) < 0.4) * torch.ones(()),
-        (torch.rand(n, 4, generator=draw) < 0.8) * torch.ones(()), adds, closed,
+        torch.randn(n, 14, generator=draw),
+        (torch.rand(n, generator=draw) < 0.4) * torch.ones(()),
+        (torch.rand(n, 4, generator=draw) < 0.8) * torch.ones(()),
+        adds,
+        closed,
         torch.tensor([1.0, 2.0, 0.0, 0.5]),
         [torch.arange(n)[torch.arange(n) % folds != f] for f in range(folds)],
-    )  # fmt: skip
+    )
 
 
 def run(policies: NetworkPolicies, world: World) -> Episodes:

@@ -45,12 +45,14 @@ def amr_file(folder: Path, units: int, seed: int) -> Path:
         person = int(rng.integers(units // 2))
         rows.append(
             [
-                f"P{person}", str(20 + person % 70), "FM"[person % 2],
+                f"P{person}",
+                str(20 + person % 70),
+                "FM"[person % 2],
                 ["ICU", "Clinical"][person % 2],
                 ["B_ESCHR_COLI", "B_OTHER"][int(rng.random() < 0.1)],
                 *rng.choice(["S", "I", "R", ""], p=[0.5, 0.15, 0.3, 0.05], size=3),
             ]
-        )  # fmt: skip
+        )
     header = ["patient", "age", "gender", "ward", "mo", *AMR_DRUGS.values()]
     return write_rows(folder / "isolates.csv", header, rows)
 

@@ -9,15 +9,23 @@ def means_frame(facets: list[str], series: list[str], thresholds: list[float]) -
     rng = np.random.default_rng(0)
     rows = [
         {
-            "facet": facet, "series": name, "threshold": threshold, "n_train": 50 * 10**k,
-            "efficacy": 1 - 0.2 * threshold - 0.01 * i, "efficacy_se": 0.01,
-            "efficacy_variance": 0.0025, "mean_trials": 2.5 - threshold + 0.1 * rng.random(),
-            "mean_trials_se": 0.05, "mean_trials_variance": 0.04, "repeats": 5, "parameter": "δ",
+            "facet": facet,
+            "series": name,
+            "threshold": threshold,
+            "n_train": 50 * 10**k,
+            "efficacy": 1 - 0.2 * threshold - 0.01 * i,
+            "efficacy_se": 0.01,
+            "efficacy_variance": 0.0025,
+            "mean_trials": 2.5 - threshold + 0.1 * rng.random(),
+            "mean_trials_se": 0.05,
+            "mean_trials_variance": 0.04,
+            "repeats": 5,
+            "parameter": "δ",
         }
         for facet in facets
         for i, name in enumerate(series)
         for k, threshold in enumerate(thresholds)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 

@@ -10,8 +10,21 @@ from tests.unit.spoiling import sentence_of
 Arrays = dict[str, np.ndarray]
 WHOLE = (-1, 0, 1, 2, 10**8, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 REAL = (np.nan, np.inf, -np.inf, 0.0, -1.0, 2.0, 1e30, -1e30)
-TYPES = ("bool", "uint8", "int16", "int32", "int64", "float16", "float32", "float64", ">f4", ">f8",
-         ">i8", "complex64", "U1")  # fmt: skip
+TYPES = (
+    "bool",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    ">f4",
+    ">f8",
+    ">i8",
+    "complex64",
+    "U1",
+)
 
 
 def spoilt_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Arrays]]:
@@ -67,10 +80,7 @@ def _with_entries(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def outcomes_of(
-    arrays: Mapping[str, np.ndarray],
-    use: Callable[[Arrays], list[np.ndarray]],
-    *,
-    every: int = 1,
+    arrays: Mapping[str, np.ndarray], use: Callable[[Arrays], list[np.ndarray]], *, every: int = 1
 ) -> dict[str, str | None]:
     """What is said of each spoilt copy; None where it is used, with finite results as before.
 

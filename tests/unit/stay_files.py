@@ -14,9 +14,13 @@ def stay_text(record: int, lines: list[str]) -> bytes:
 
 
 def archive(
-    path: Path, members: Mapping[str, bytes], *, others: tuple[tarfile.TarInfo, ...] = (),
-    mode: str = "w:gz", folder: bool = True,
-) -> Path:  # fmt: skip
+    path: Path,
+    members: Mapping[str, bytes],
+    *,
+    others: tuple[tarfile.TarInfo, ...] = (),
+    mode: str = "w:gz",
+    folder: bool = True,
+) -> Path:
     with tarfile.open(path, mode) as tar:  # pyright: ignore[reportCallIssue, reportArgumentType]
         if folder:
             top = tarfile.TarInfo("set")

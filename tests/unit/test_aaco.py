@@ -40,9 +40,12 @@ AACO: dict[str, Any] = {
     "price_weights": 8,
 }
 CLASSIFIER: dict[str, Any] = {
-    "hidden": [64, 64], "activation": "silu", "learning_rate": 3e-3, "batch": 256,
+    "hidden": [64, 64],
+    "activation": "silu",
+    "learning_rate": 3e-3,
+    "batch": 256,
     "class_weights": [1.0, 1.0],
-}  # fmt: skip
+}
 TREES = {"trees": 120, "leaves": 12}
 PAIR, ONE = [True, True, False], [False, False, True]
 
@@ -58,9 +61,11 @@ def xor_world(n: int, seed: int) -> World:
 
 def policies_on(world: World, name, budgets, **changed):
     made = learn(
-        cases.rows_of(world, **TREES), cases.objective(name, world), AACO | changed,
+        cases.rows_of(world, **TREES),
+        cases.objective(name, world),
+        AACO | changed,
         np.array(budgets),
-    )  # fmt: skip
+    )
     layout = cases.layout_of(world)
     count = (AACO | changed)["neighbours"]
     return AacoPolicies.from_arrays(made.arrays, layout, neighbours=count), made
@@ -97,9 +102,13 @@ def test_single_steps_by_the_same_trees_never_find_it(cheapest):
     policies, _ = cheapest
     oracle, new = policies.oracle, xor_world(500, 2)
     ahead = Neighbours(
-        oracle.world, oracle.trees, oracle.scaling, np.eye(3, dtype=bool), oracle.payoff,
+        oracle.world,
+        oracle.trees,
+        oracle.scaling,
+        np.eye(3, dtype=bool),
+        oracle.payoff,
         oracle.count,
-    )  # fmt: skip
+    )
     greedy = AacoPolicies(ahead, policies.base, policies.weight, policies.threshold)
     bought = run(greedy, new).acquired[0]
     first = new.values[:, 0] == 0
@@ -112,16 +121,22 @@ def test_one_order_for_all_and_greedy_information_miss_it():
     world, new = xor_world(N, 0), xor_world(N, 1)
     first = new.values[:, 0] == 0
     made = permutation.learn(
-        cases.rows_of(world, **TREES), cases.objective("cost", world),
-        {"windows": 12, "linear": False}, np.array([np.inf]),
-    )  # fmt: skip
+        cases.rows_of(world, **TREES),
+        cases.objective("cost", world),
+        {"windows": 12, "linear": False},
+        np.array([np.inf]),
+    )
     one_order = CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
     imputer = MeanImputer(fit_scaling(world.values))
     states = completed_states(imputer, world)
     classifier = fit_state_classifier(
-        world, states, settings=ClassifierSettings.of(CLASSIFIER), updates=1500, input_bound=5.0,
+        world,
+        states,
+        settings=ClassifierSettings.of(CLASSIFIER),
+        updates=1500,
+        input_bound=5.0,
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     units = ReferenceUnits.of(tabulate(states, N, 3, max_gib=0.1), classifier)
     greedy = GreedyPolicies(
         units, classifier, imputer, world.action_cost, 40, np.array([0.01]), np.array([0.5])

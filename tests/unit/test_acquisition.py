@@ -19,9 +19,14 @@ def random_problem(seed: int, *, terminals: int = 2) -> tuple[World, ValuesEncod
     available, label, cost = rng.random((n, a)) < 0.8, rng.integers(0, 2, n), rng.random(a)
     values, free_columns = rng.normal(size=(n, d)), rng.random(d) < 0.3
     task = world_of(
-        values, provides, free_columns, available=available, label=label, cost=cost,
+        values,
+        provides,
+        free_columns,
+        available=available,
+        label=label,
+        cost=cost,
         terminals=terminals,
-    )  # fmt: skip
+    )
     return task, ValuesEncoder.of(task)
 
 
@@ -131,9 +136,14 @@ def test_random_starts_are_half_full_and_never_hold_what_is_unavailable():
 def test_half_of_the_mixed_starts_are_free_and_the_rest_half_full():
     task, encoder = small_problem()
     environment = BatchedAcquisition(
-        task, encoder, rewards(1), learners=1, episodes=4000, start="mixed",
+        task,
+        encoder,
+        rewards(1),
+        learners=1,
+        episodes=4000,
+        start="mixed",
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     known = environment.acquired[0]
     empty = ~known.any(axis=1)
     # a panel in 1/4, none in 1/2 + 1/2^(a + 1); 4 se of a share of 4,000 coins

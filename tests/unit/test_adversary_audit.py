@@ -13,14 +13,31 @@ SETTINGS = {
     "boosting": {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10},
 }
 NETWORKS = {
-    "memory_width": 8, "encoding_width": 8, "processing_steps": 2, "head_width": 8,
-    "pretraining_iterations": 1, "iterations": 1, "agents": 64, "window": 4,
-    "returns": "n_step", "learning_rate": 0.01, "decay_share": 0.0, "decay_to": 1.0,
-    "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.1,
-    "exploration_iterations": 1, "objective": "equalised_odds", "reward": "difference",
-    "group_normalised": True, "cost_weight": 0.0, "evaluate_every": 1, "evaluated_rows": 9,
-    "checkpoint_every": 9, "compiled": False,
-}  # fmt: skip
+    "memory_width": 8,
+    "encoding_width": 8,
+    "processing_steps": 2,
+    "head_width": 8,
+    "pretraining_iterations": 1,
+    "iterations": 1,
+    "agents": 64,
+    "window": 4,
+    "returns": "n_step",
+    "learning_rate": 0.01,
+    "decay_share": 0.0,
+    "decay_to": 1.0,
+    "target_every": 5,
+    "exploration_start": 1.0,
+    "exploration_end": 0.1,
+    "exploration_iterations": 1,
+    "objective": "equalised_odds",
+    "reward": "difference",
+    "group_normalised": True,
+    "cost_weight": 0.0,
+    "evaluate_every": 1,
+    "evaluated_rows": 9,
+    "checkpoint_every": 9,
+    "compiled": False,
+}
 PANEL = np.array([0, 1, 1])
 
 
@@ -40,9 +57,13 @@ def world():
 def score(learner, values, acquired, target):
     train = np.arange(N) < 600
     found = adversary_score(
-        learner, shown_inputs(values, PANEL, acquired), target, train,
-        settings=SETTINGS[learner], rng=np.random.default_rng(0),
-    )  # fmt: skip
+        learner,
+        shown_inputs(values, PANEL, acquired),
+        target,
+        train,
+        settings=SETTINGS[learner],
+        rng=np.random.default_rng(0),
+    )
     return auc_interval(target[~train], found, level=0.95).value
 
 
@@ -78,9 +99,16 @@ def test_set_networks_learn_each_agents_sets_apart_and_the_same_twice(world):
 
     def fitted():
         return fit_set_networks(
-            values, PANEL, np.stack([everything, fair]), label, group, train,
-            networks=NETWORKS, iterations=120, rng=np.random.default_rng(4),
-        )  # fmt: skip
+            values,
+            PANEL,
+            np.stack([everything, fair]),
+            label,
+            group,
+            train,
+            networks=NETWORKS,
+            iterations=120,
+            rng=np.random.default_rng(4),
+        )
 
     of_label, of_group = fitted()
     told = [auc_interval(group[~train], one, level=0.95).value for one in of_group]

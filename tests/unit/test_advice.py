@@ -53,8 +53,12 @@ def described() -> dict[str, Any]:
     age, smoker, marker, scan = own["columns"]
     smoker |= {"levels": ["no", "yes", "unknown"], "missing_level": "unknown"}
     marker["valid"] = [0, 100]
-    job = {"name": "job", "type": "categorical", "levels": ["clerk", "nurse", "cook", "pilot",
-           "none"], "missing_level": "none"}  # fmt: skip
+    job = {
+        "name": "job",
+        "type": "categorical",
+        "levels": ["clerk", "nurse", "cook", "pilot", "none"],
+        "missing_level": "none",
+    }
     own["columns"] = [age, smoker, job, marker, scan]
     own["panels"][0]["columns"] = ["age", "smoker"]
     own["panels"][2]["columns"] = ["scan", "job"]
@@ -73,14 +77,23 @@ def made(
     done = encode(parse_files(description, {"small.csv": file}), description)
     rows, part = done.table, np.array(["train"] * (len(done.table) - 1) + ["test"])
     forest = fit_forest(
-        rows.values, ~np.isnan(rows.values), rows.label, classes=2, trees=3, min_leaf=1,
+        rows.values,
+        ~np.isnan(rows.values),
+        rows.label,
+        classes=2,
+        trees=3,
+        min_leaf=1,
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     given = {
-        "settings": settings, "policy": None, "table": TableColumns.of(rows, part),
-        "catalogue": {"report": done.report}, "description": description,
-        "classifier": forest.to_arrays(), "streams": Streams(3, "roll_out", {"dataset": "small"}),
-    }  # fmt: skip
+        "settings": settings,
+        "policy": None,
+        "table": TableColumns.of(rows, part),
+        "catalogue": {"report": done.report},
+        "description": description,
+        "classifier": forest.to_arrays(),
+        "streams": Streams(3, "roll_out", {"dataset": "small"}),
+    }
     write_bundle(folder, **given | more)
     return folder
 
@@ -111,9 +124,12 @@ def test_whole_records_are_read_as_the_table_was(bundle, tmp_path):
     table = encode(parse_files(description, {"small.csv": tmp_path / "small.csv"}), description)
     loaded = read_bundle(bundle)
     cases = read_cases(
-        tmp_path / "small.csv", loaded.cases, provides=loaded.layout.provides, id_column=None,
+        tmp_path / "small.csv",
+        loaded.cases,
+        provides=loaded.layout.provides,
+        id_column=None,
         whole=True,
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(cases.values, table.table.values)
     assert cases.id_name == "line"
     assert cases.ids == [str(k) for k in range(2, 9)]
@@ -166,14 +182,18 @@ def test_draws_follow_from_the_name_of_a_case_alone(tmp_path):
 
 def test_values_that_training_did_not_see_are_flagged(bundle, capsys):
     told = advised(
-        bundle, HEAD + "a,90,yes,,,\nb,60,yes,pilot,,1\nc,60,no,,500,\nd,60,no,,0.7,1\n"
-                       "e,60,no,,,2\nf,60,no,cook,,\n",
-    )  # fmt: skip
+        bundle,
+        HEAD + "a,90,yes,,,\nb,60,yes,pilot,,1\nc,60,no,,500,\nd,60,no,,0.7,1\n"
+        "e,60,no,,,2\nf,60,no,cook,,\n",
+    )
     assert told["outside"].tolist() == [
-        "age 90: seen were 39 to 72", "job pilot: never seen",
-        "marker 500 cannot be: taken as missing", "", "",
+        "age 90: seen were 39 to 72",
+        "job pilot: never seen",
+        "marker 500 cannot be: taken as missing",
+        "",
+        "",
         "panel scan: some values only, so taken as not acquired",
-    ]  # fmt: skip
+    ]
     assert told["acquired"].tolist() == ["", "scan", "", "blood + scan", "scan", ""]
     said = capsys.readouterr().out
     assert "4 of 6 cases have values that training did not see" in said
@@ -274,9 +294,13 @@ def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
 
 def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
     given: dict[str, Any] = {
-        "table": pd.DataFrame(), "catalogue": {}, "description": tmp_path / "d.yaml",
-        "settings": {}, "streams": Streams(0, "bundle_choice", {}), "progress": list,
-    }  # fmt: skip
+        "table": pd.DataFrame(),
+        "catalogue": {},
+        "description": tmp_path / "d.yaml",
+        "settings": {},
+        "streams": Streams(0, "bundle_choice", {}),
+        "progress": list,
+    }
     with pytest.raises(DataError, match="of the family 'baselines', which keeps no policy"):
         bundle_choice(choice={"policy": None, "family": "baselines"}, **given)
     place = {"file": "results/p.safetensors", "position": 0}
@@ -285,9 +309,15 @@ def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
 
 
 CODED = pd.DataFrame(
-    {"case": ["a", "b", "c"], "age": [60, 41, 70], "smoker": ["no", None, "yes"],
-     "job": ["clerk", None, None], "marker": [0.5, np.nan, 1.25], "scan": [1, np.nan, 2]}
-)  # fmt: skip
+    {
+        "case": ["a", "b", "c"],
+        "age": [60, 41, 70],
+        "smoker": ["no", None, "yes"],
+        "job": ["clerk", None, None],
+        "marker": [0.5, np.nan, 1.25],
+        "scan": [1, np.nan, 2],
+    }
+)
 WRITERS = {
     "cases.parquet": lambda frame, path: frame.to_parquet(path),
     "index.parquet": lambda frame, path: frame.set_index("case").to_parquet(path),
@@ -343,7 +373,7 @@ def test_blanks_that_a_table_keeps_are_kept_in_its_cases(tmp_path):
     assert advised(folder, HEAD + "a,60,yes,,,\n")["outside"].tolist() == [""]
     assert advised(folder, HEAD + "a,60, yes,,,\n")["outside"].tolist() == [
         "smoker  yes: never seen"
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", ["price", "next", "why", "outside", "predicted", "belief ill"])
@@ -381,8 +411,10 @@ def test_what_was_edited_is_refused(bundle, capsys):
 def test_the_reason_is_that_of_the_case_and_a_prediction_says_its_threshold(bundle, capsys):
     told = advised(bundle, HEAD + "a,60,yes,,,\nb,40,yes,,,\nc,60,no,,0.5,1\n")
     assert told["why"].tolist() == [
-        "step 1: age 60 is above 50", "step 2", "no further step applies"
-    ]  # fmt: skip
+        "step 1: age 60 is above 50",
+        "step 2",
+        "no further step applies",
+    ]
     assert told["threshold"].astype(float).tolist() == pytest.approx([1000 / 6000] * 3)
     said = capsys.readouterr().out
     assert "predicted probability  if nothing more is acquired" in said
@@ -406,9 +438,12 @@ def test_it_works_in_an_empty_folder(bundle, tmp_path):
     bundle.rename(folder / "bundle")
     done = subprocess.run(
         [sys.executable, "-m", "frugal", "advise", "bundle", "cases.csv"],
-        cwd=folder, capture_output=True, text=True, check=False,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONIOENCODING": "ascii"},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stderr) == (0, "")
     head, row = done.stdout.splitlines()
     assert head.split()[:2] == ["case", "next"]

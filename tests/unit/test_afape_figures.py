@@ -62,24 +62,35 @@ def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
     rows = style.select(table, estimator=READ).query("status == 'ok'").sort_values("estimate")
     agents = rows["agent"].tolist()
     verdict = {
-        "dataset": "heloc", "mechanism": "mcar", "seed": 0, "agent": agents[0],
-        "runner_up": agents[1], "estimator": READ, "not_worse": ",".join(agents[:2]),
-        "left_out": "", "state": "short_list", "reason": "", "sentence": "",
-    } | changed  # fmt: skip
+        "dataset": "heloc",
+        "mechanism": "mcar",
+        "seed": 0,
+        "agent": agents[0],
+        "runner_up": agents[1],
+        "estimator": READ,
+        "not_worse": ",".join(agents[:2]),
+        "left_out": "",
+        "state": "short_list",
+        "reason": "",
+        "sentence": "",
+    } | changed
     shown = style.select(table, estimator=READ)
     ends = {
-        "simultaneous_low": shown["estimate"] - 0.2, "simultaneous_high": shown["estimate"] + 0.2
-    }  # fmt: skip
+        "simultaneous_low": shown["estimate"] - 0.2,
+        "simultaneous_high": shown["estimate"] + 0.2,
+    }
     return answer_figure(shown.assign(**ends), pd.Series(verdict), cost_unit="€")
 
 
 DRAWN = {
     "convergence, one scenario": lambda: convergence_figure(
-        frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5), SUMMARY,
+        frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5),
+        SUMMARY,
         cost_unit="€",
     ),
     "convergence, six scenarios": lambda: convergence_figure(
-        frames.convergence_frame(frames.SCENARIOS, ["random_10", "random_90"], 2), SUMMARY,
+        frames.convergence_frame(frames.SCENARIOS, ["random_10", "random_90"], 2),
+        SUMMARY,
         cost_unit="€",
     ),
     "resample, all of one scenario": lambda: resample_figure(
@@ -98,7 +109,8 @@ DRAWN = {
     "trust": _trust,
     "trust, many warnings": lambda: trust_figure(
         CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"),
-        read=READ, cost_unit="€",
+        read=READ,
+        cost_unit="€",
     ),
     "trust, one agent": lambda: trust_figure(
         style.select(CASE, agent="dqn"), read=READ, cost_unit="€"
@@ -118,7 +130,7 @@ DRAWN = {
     "calibration, ten nuisances": lambda: calibration_figure(TEN_NUISANCES, CASE),
     "cost split, six scenarios": lambda: cost_split_figure(FIRST, cost_unit="€"),
     "cost split, twelve agents": lambda: cost_split_figure(MANY, cost_unit="€"),
-}  # fmt: skip
+}
 
 
 def _visible_texts(figure: Figure) -> list[Text]:

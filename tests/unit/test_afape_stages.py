@@ -125,9 +125,12 @@ def test_unidentified_nuisances_are_tables_of_the_same_columns(induced, unidenti
 def test_every_method_tried_has_its_loss_and_curves_name_the_one_taken(induced):
     network = {"hidden": 4, "layers": 1, "epochs": 2, "batch": 64, "learning_rate": 0.01}
     chosen = run_chain(
-        small_table(), MNAR, source="induced", agents={"always": AGENTS["always"]},
+        small_table(),
+        MNAR,
+        source="induced",
+        agents={"always": AGENTS["always"]},
         nuisance={"method": "lowest_loss", "network": network | {"ridge": 1.0}},
-    )  # fmt: skip
+    )
     assert set(induced.nuisances["losses"]["method"]) == {"logistic", "boosting"}
     losses = chosen.nuisances["losses"]
     for name, rows in losses.groupby("nuisance", sort=False):

@@ -47,9 +47,19 @@ LAW = {
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
 }
 EXPORTED = (
-    "fixed", "dqn", "sb3", "cwcf", "gdfs", "dime", "sm_ddpo", "opportunistic", "dadi", "cascade",
-    "permutation", "fixed_set",
-)  # fmt: skip
+    "fixed",
+    "dqn",
+    "sb3",
+    "cwcf",
+    "gdfs",
+    "dime",
+    "sm_ddpo",
+    "opportunistic",
+    "dadi",
+    "cascade",
+    "permutation",
+    "fixed_set",
+)
 ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 
@@ -66,11 +76,23 @@ def no_bar(rows: Any = None, **_: Any) -> Any:
 def small(settings: dict[str, Any]) -> dict[str, Any]:
     """The default's settings, with less training."""
     less = {
-        "transitions": 3000, "memory": 3000, "learning_starts": 200, "outer_loops": 3,
-        "watched_units": 50, "validate_every": 1, "updates": 60, "units": 30, "neighbours": 5,
-        "pretraining_iterations": 20, "iterations": 20, "exploration_iterations": 10,
-        "evaluate_every": 20, "evaluated_rows": 20, "steps": 128, "trees": 20,
-    }  # fmt: skip
+        "transitions": 3000,
+        "memory": 3000,
+        "learning_starts": 200,
+        "outer_loops": 3,
+        "watched_units": 50,
+        "validate_every": 1,
+        "updates": 60,
+        "units": 30,
+        "neighbours": 5,
+        "pretraining_iterations": 20,
+        "iterations": 20,
+        "exploration_iterations": 10,
+        "evaluate_every": 20,
+        "evaluated_rows": 20,
+        "steps": 128,
+        "trees": 20,
+    }
 
     def shrunk(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
@@ -121,9 +143,11 @@ def blocked_records() -> dict[str, Any]:
 
 def trained_file(kind: str, given: dict[str, Any], folder: Path) -> Path:
     made = train_agent(
-        **given, settings=SETTINGS[kind], streams=Streams(1, "train_agent", {"agent": kind}),
+        **given,
+        settings=SETTINGS[kind],
+        streams=Streams(1, "train_agent", {"agent": kind}),
         progress=no_bar,
-    )  # fmt: skip
+    )
     path = folder / f"{kind}.safetensors"
     write_bytes(path, payload_bytes(path, made["policy"]))
     return path
@@ -202,11 +226,14 @@ def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, file
     nothing, rows = np.zeros((len(table), 2), dtype=bool), np.arange(len(table))
     among = {
         fewer: decision_probabilities(
-            policy, free, row=rows, acquired=nothing,
+            policy,
+            free,
+            row=rows,
+            acquired=nothing,
             available=np.broadcast_to(np.array(fewer), nothing.shape),
         )
         for fewer in ((True, True), (True, False), (False, True))
-    }  # fmt: skip
+    }
     best = among[True, True].argmax(axis=1)
     assert among[True, True].max(axis=1) == pytest.approx(np.ones(len(table)))
     for j, fewer in enumerate([(True, False), (False, True)]):
@@ -222,10 +249,11 @@ def test_one_walk_tells_of_every_consistent_kind_what_the_sums_do(kind, files, m
     of_each = np.repeat(patterns, len(table), axis=0)
     world = World.of_table(table).take(np.tile(np.arange(len(table)), len(patterns)))
     asked: dict[str, Any] = {
-        "target": of_each, "patterns": patterns,
+        "target": of_each,
+        "patterns": patterns,
         "pattern_probability": np.full((len(of_each), len(patterns)), 0.25),
         "s": np.zeros(2, dtype=bool),
-    }  # fmt: skip
+    }
     walked = afa_propensity_and_chance(policy, world, **asked)
     assert np.isfinite(walked[0]).any()
     monkeypatch.setattr(type(policy), "traits", replace(policy.traits, consistent=False))
@@ -267,19 +295,28 @@ def test_dadi_needs_groups_and_greedy_complete_records(given, tmp_path):
 def test_a_kind_that_does_not_learn_is_not_trained(given):
     with pytest.raises(ConfigError, match="does not learn"):
         train_agent(
-            **given, settings={"kind": "random", "probability": 0.5},
-            streams=Streams(1, "train_agent", {}), progress=no_bar,
-        )  # fmt: skip
+            **given,
+            settings={"kind": "random", "probability": 0.5},
+            streams=Streams(1, "train_agent", {}),
+            progress=no_bar,
+        )
 
 
 def test_an_agent_is_judged_alike_whoever_stands_beside_it():
     half = {"half": {"kind": "random", "probability": 0.5}}
     others = half | {"always": {"kind": "fixed", "panels": "all"}}
     network = {
-        "method": "network", "outcome_method": "network",
-        "network": {"hidden": 4, "layers": 1, "epochs": 2, "batch": 64, "learning_rate": 0.01,
-                    "ridge": 0.0},
-    }  # fmt: skip
+        "method": "network",
+        "outcome_method": "network",
+        "network": {
+            "hidden": 4,
+            "layers": 1,
+            "epochs": 2,
+            "batch": 64,
+            "learning_rate": 0.01,
+            "ridge": 0.0,
+        },
+    }
     alone, beside = (
         run_chain(small_table(), LAW, source="induced", agents=agents, nuisance=network)
         for agents in (half, others)

@@ -15,10 +15,13 @@ pytestmark = pytest.mark.trains
 
 FEW = {"trees": 20, "folds": 2, "repeats": 1}
 META = {
-    "unit": "EUR", "free": ["age", "pressure"], "causes": ["age", "pressure"],
+    "unit": "EUR",
+    "free": ["age", "pressure"],
+    "causes": ["age", "pressure"],
     "panels": {"blood": [["crp"], 1.0], "film": [["shadow"], 3.0], "noise": [["dust"], 0.5]},
-    "miss": 20.0, "alarm": 6.0,
-}  # fmt: skip
+    "miss": 20.0,
+    "alarm": 6.0,
+}
 
 
 @pytest.fixture(scope="module")

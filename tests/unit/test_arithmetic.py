@@ -86,8 +86,11 @@ def python(program: str, **variables: str) -> str:
     """What a Python of its own says, which begins with these variables."""
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | variables, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

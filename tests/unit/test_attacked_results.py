@@ -128,8 +128,13 @@ def test_the_readers_own_settings_of_matplotlib_change_no_byte():
     figure.subplots().plot([0, 1], [1, 2])
     kinds = [Path("a.png"), Path("a.pdf")]
     plain = [payload_bytes(kind, figure) for kind in kinds]
-    hostile: Any = {"savefig.transparent": True, "savefig.bbox": "tight", "pdf.compression": 0,
-               "pdf.fonttype": 42, "savefig.facecolor": "red"}  # fmt: skip
+    hostile: Any = {
+        "savefig.transparent": True,
+        "savefig.bbox": "tight",
+        "pdf.compression": 0,
+        "pdf.fonttype": 42,
+        "savefig.facecolor": "red",
+    }
     with mpl.rc_context(hostile):
         assert [payload_bytes(kind, figure) for kind in kinds] == plain
         assert mpl.rcParams["savefig.transparent"]

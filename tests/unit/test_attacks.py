@@ -86,9 +86,12 @@ def in_folder(*words, **variables):
     """`python -m frugal` as a process of its own; its status and all that it said."""
     names = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | variables
     done = subprocess.run(
-        [sys.executable, *words], env=names | {"PYTHONPATH": str(ROOT / "workflow")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, *words],
+        env=names | {"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -141,12 +144,24 @@ def test_pandas_metadata_in_parquet_names_no_class(folder):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    told = {"pandas": json.dumps({
-        "index_columns": ["__import__('os').system('touch PWNED')"],
-        "columns": [{"name": "a", "field_name": "a", "pandas_type": "object",
-                     "numpy_type": "__import__('os').system('touch PWNED')", "metadata": None}],
-        "column_indexes": [], "pandas_version": "2",
-    })}  # fmt: skip
+    told = {
+        "pandas": json.dumps(
+            {
+                "index_columns": ["__import__('os').system('touch PWNED')"],
+                "columns": [
+                    {
+                        "name": "a",
+                        "field_name": "a",
+                        "pandas_type": "object",
+                        "numpy_type": "__import__('os').system('touch PWNED')",
+                        "metadata": None,
+                    }
+                ],
+                "column_indexes": [],
+                "pandas_version": "2",
+            }
+        )
+    }
     table = pa.table({"a": [1, 2]}).replace_schema_metadata(told)
     pq.write_table(table, folder / "x.parquet")
     with pytest.raises(DataError, match="cannot be read as parquet"):
@@ -328,9 +343,18 @@ def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):
 
 @pytest.mark.parametrize(
     "url",
-    ["http://[", "http://a..b/", f"http://{'a' * 70}.example/", "http://€.example/€", "file:///x",
-     "http:///x", "HTTP://[::1", "https://a\nb/", "http://localhost:99999999/"],
-)  # fmt: skip
+    [
+        "http://[",
+        "http://a..b/",
+        f"http://{'a' * 70}.example/",
+        "http://€.example/€",
+        "file:///x",
+        "http:///x",
+        "HTTP://[::1",
+        "https://a\nb/",
+        "http://localhost:99999999/",
+    ],
+)
 @pytest.mark.parametrize("redirected", [False, True])
 def test_an_address_that_is_none_is_one_sentence(url, redirected, monkeypatch):
     if redirected:

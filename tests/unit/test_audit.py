@@ -192,11 +192,7 @@ def test_code_from_outside_is_not_run_unless_it_is_named(capsys, name):
         forge_new(name, file="policy.txt", stage="fetch_file", **own)
         code = Path(name)
     (record,) = json.loads(sidecar_path(SUMMARY).read_text())["inputs"]
-    other = {
-        "name": "policy",
-        "path": name,
-        "sha256": file_digest(code),
-    }
+    other = {"name": "policy", "path": name, "sha256": file_digest(code)}
     nested = {"agents": [{"kind": "python", "file": name, "function": "f"}]}
     forge(sidecar_path(SUMMARY), settings=nested, inputs=[record, other])
     ran = []

@@ -79,9 +79,13 @@ def test_the_same_state_in_another_group_is_another_unit():
     def units(features, group):
         n = len(group)
         return LabelledUnits(
-            np.array(features, dtype=bool), np.zeros((n, 1), dtype=np.int64), np.ones(n),
-            np.ones(n, dtype=np.int64), np.array(group), instance,
-        )  # fmt: skip
+            np.array(features, dtype=bool),
+            np.zeros((n, 1), dtype=np.int64),
+            np.ones(n),
+            np.ones(n, dtype=np.int64),
+            np.array(group),
+            instance,
+        )
 
     train = units([[1, 0], [1, 0]], [0, 1])  # copies: (0, 0) in either group
     test = units([[0, 0]], [1])

@@ -107,9 +107,7 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"),
-    CASES,
-    ids=[".".join(map(str, place)) for place, _, _ in CASES],
+    ("place", "value", "words"), CASES, ids=[".".join(map(str, place)) for place, _, _ in CASES]
 )
 def test_a_mistake_is_one_sentence_with_what_was_found(place, value, words):
     said = sentence_of(lambda: start(spoilt(DEFAULT, place, value)))

@@ -143,18 +143,28 @@ def test_nuisances_of_a_sample_say_which_rows_they_learned_from(monkeypatch):
 
 
 def test_imputed_copies_of_blocks_are_whole(monkeypatch):
-    trees = {"rounds": 2, "trees": 5, "leaves": 4, "learning_rate": 0.3, "min_leaf": 5,
-             "linear_penalty": 1.0}  # fmt: skip
+    trees = {
+        "rounds": 2,
+        "trees": 5,
+        "leaves": 4,
+        "learning_rate": 0.3,
+        "min_leaf": 5,
+        "linear_penalty": 1.0,
+    }
     settings = NO_IMPUTATION | {"chained_trees": trees, "multiple": {"draws": 2, **trees}}
     made = chain(monkeypatch, 1 << 16, "induced", None)
     frame, catalogue = frames(small_table(N))
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 600)
     found = together(
         impute_features(
-            table=frame, catalogue=catalogue, masks=made.drawn["masks"], settings=settings,
-            streams=Streams(1, "impute_features", {}), progress=no_bar,
+            table=frame,
+            catalogue=catalogue,
+            masks=made.drawn["masks"],
+            settings=settings,
+            streams=Streams(1, "impute_features", {}),
+            progress=no_bar,
         )
-    )  # fmt: skip
+    )
     masks = made.drawn["masks"].merge(frame[["row_id", "part"]])
     gaps = masks[(masks["part"] == "test") & ~masks[["observed:P2", "observed:P3"]].all(axis=1)]
     for _, copy in found["imputed"].groupby(["method", "draw"]):

@@ -18,9 +18,16 @@ from tests.unit.acquisition_cases import verdicts
 pytestmark = pytest.mark.trains
 
 BOOSTING = {
-    "trees": 60, "leaves": 8, "learning_rate": 0.1, "min_leaf": 30, "ridge": 1.0,
-    "column_share": 1.0, "row_share": 1.0, "folds": 3, "repeats": 1,
-}  # fmt: skip
+    "trees": 60,
+    "leaves": 8,
+    "learning_rate": 0.1,
+    "min_leaf": 30,
+    "ridge": 1.0,
+    "column_share": 1.0,
+    "row_share": 1.0,
+    "folds": 3,
+    "repeats": 1,
+}
 BELIEF: dict[str, Any] = {"boosting": BOOSTING, "copies": 3, "refits": 2}
 SETTINGS = {**clinics.SETTINGS, "classifier": BELIEF, "verdict": "belief"}
 
@@ -125,9 +132,12 @@ def test_a_pretrained_model_that_is_not_tuned_is_fitted_once():
 
 @pytest.mark.parametrize(
     ("changed", "words"),
-    [({"model": np.array([0, 0, 7])}, "'model'"), ({"model": None}, "model"),
-     ({"trees.0.feature": None}, "feature")],
-)  # fmt: skip
+    [
+        ({"model": np.array([0, 0, 7])}, "'model'"),
+        ({"model": None}, "model"),
+        ({"trees.0.feature": None}, "feature"),
+    ],
+)
 def test_spoilt_models_are_refused(result, changed, words):
     arrays = {k: v for k, v in (result.weights | changed).items() if v is not None}
     with pytest.raises(DataError, match=words):

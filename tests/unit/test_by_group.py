@@ -62,20 +62,35 @@ def _acted(n: int, rng: np.random.Generator, table) -> pd.DataFrame:
     wrong = (verdict != table.label).astype(float)
     return pd.DataFrame(
         {
-            "row_id": table.row_id, "verdict": verdict,
-            "acquisition_cost": bought.sum(axis=1) * 1.0, "misclassification_cost": wrong,
+            "row_id": table.row_id,
+            "verdict": verdict,
+            "acquisition_cost": bought.sum(axis=1) * 1.0,
+            "misclassification_cost": wrong,
             "cost": bought.sum(axis=1) + wrong,
-            "acquired:P2": bought[:, 0], "acquired:P3": bought[:, 1],
+            "acquired:P2": bought[:, 0],
+            "acquired:P3": bought[:, 1],
         }
-    )  # fmt: skip
+    )
 
 
 def _by_hand(acted: pd.DataFrame, label: np.ndarray, weight: np.ndarray, inside: np.ndarray):
     """The same quantities by plain loops over rows."""
     sums = dict.fromkeys(
-        ["w", "cost", "acquisition_cost", "misclassification_cost", "panels", "wrong", "yes", "w1",
-         "yes1", "w0", "yes0"], 0.0,
-    )  # fmt: skip
+        [
+            "w",
+            "cost",
+            "acquisition_cost",
+            "misclassification_cost",
+            "panels",
+            "wrong",
+            "yes",
+            "w1",
+            "yes1",
+            "w0",
+            "yes0",
+        ],
+        0.0,
+    )
     for k, row in enumerate(acted.to_dict("records")):
         if not inside[k]:
             continue
@@ -172,15 +187,17 @@ def test_rows_that_stand_often_do_not_shorten_what_is_told_by_group():
     table = small_table(N)
     acted = _acted(N, rng, table)
     weight = rng.exponential(size=N)
-    once = by_group(ratios(acted, table), weight, THREE, table, 
-                    rng=np.random.default_rng(0))  # fmt: skip
+    once = by_group(ratios(acted, table), weight, THREE, table, rng=np.random.default_rng(0))
     twice = table.take(np.tile(np.arange(N), 2))
     assert THREE.group is not None
     both = Belonging(np.tile(THREE.group, 2), THREE.names, np.tile(np.arange(N), 2))
     often = by_group(
-        ratios(pd.concat([acted, acted]), twice), np.tile(weight, 2), both, twice,
+        ratios(pd.concat([acted, acted]), twice),
+        np.tile(weight, 2),
+        both,
+        twice,
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     for name in ("estimate", "std_error", "ci_low", "ci_high", "ess"):
         np.testing.assert_allclose(often[name], once[name], rtol=1e-8, atol=1e-10)
 
@@ -264,8 +281,15 @@ def test_the_summary_has_the_estimator_that_is_read_and_the_page_a_clause(chain)
     verdict = made["verdicts"].iloc[0]
     assert set(made["groups"]["estimator"]) == {verdict["estimator"]}
     assert list(made["groups"])[:8] == [
-        "dataset", "mechanism", "seed", "agent", "estimator", "group", "other", "quantity"
-    ]  # fmt: skip
+        "dataset",
+        "mechanism",
+        "seed",
+        "agent",
+        "estimator",
+        "group",
+        "other",
+        "quantity",
+    ]
     said = made["sentence"].decode()
     assert verdict["by_group"] in said
     assert "By group" in said
@@ -320,8 +344,12 @@ def test_a_column_s_values_are_groups_and_come_back_from_the_stored_table(tmp_pa
 
 def test_rows_without_a_value_are_a_group_of_their_own(tmp_path):
     assert _prepared(tmp_path, groups="scan").belonging.names == (
-        "0", "1", "2", "3", "not recorded"
-    )  # fmt: skip
+        "0",
+        "1",
+        "2",
+        "3",
+        "not recorded",
+    )
 
 
 def test_more_than_two_groups_may_be_told_apart_by_ranges(tmp_path):

@@ -31,20 +31,47 @@ from scipy.special import expit
 
 pytestmark = pytest.mark.trains
 
-TREES = {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10, "ridge": 5.0,
-         "column_share": 1.0, "row_share": 1.0, "folds": 2, "repeats": 1}  # fmt: skip
+TREES = {
+    "trees": 20,
+    "leaves": 4,
+    "learning_rate": 0.2,
+    "min_leaf": 10,
+    "ridge": 5.0,
+    "column_share": 1.0,
+    "row_share": 1.0,
+    "folds": 2,
+    "repeats": 1,
+}
 AGENTS = {
-    "cascade": {"kind": "cascade", "boosting": TREES, "linear": True, "gates": 2, "sets": 4,
-                "price_weights": 2},
-    **{name: {"kind": "fixed_set", "panels": which, "boosting": TREES, "linear": True, "sets": 4}
-       for name, which in (("fixed", "best"), ("never", "none"), ("always", "all"),
-                           ("constant", "constant"))},
+    "cascade": {
+        "kind": "cascade",
+        "boosting": TREES,
+        "linear": True,
+        "gates": 2,
+        "sets": 4,
+        "price_weights": 2,
+    },
+    **{
+        name: {"kind": "fixed_set", "panels": which, "boosting": TREES, "linear": True, "sets": 4}
+        for name, which in (
+            ("fixed", "best"),
+            ("never", "none"),
+            ("always", "all"),
+            ("constant", "constant"),
+        )
+    },
     "permutation": {"kind": "permutation", "boosting": TREES, "linear": True, "windows": 4},
     "rule": {"kind": "fixed", "panels": ["A"]},
-}  # fmt: skip
+}
 FIXED_SETS = ("fixed", "never", "always", "constant")
-CLASSIFIER = {"kind": "boosting", "trees": 20, "min_leaf": 10, "leaves": 4, "learning_rate": 0.2,
-              "subsample_probability": 0.5}  # fmt: skip
+CLASSIFIER = {
+    "kind": "boosting",
+    "trees": 20,
+    "min_leaf": 10,
+    "leaves": 4,
+    "learning_rate": 0.2,
+    "subsample_probability": 0.5,
+}
 FOLDS = [f"fold_{k}" for k in range(1, 6)]
 
 
@@ -56,12 +83,19 @@ def drawn(seed, n=300):
     gap = rng.random((n, 2)) > expit(1 + 0.8 * x[:, [0]])
     values = np.where(np.column_stack([np.zeros(n, dtype=bool), gap]), np.nan, x)
     return Table(
-        row_id=np.arange(n), values=values, columns=("age", "a", "b"), onehot=(), label=label,
+        row_id=np.arange(n),
+        values=values,
+        columns=("age", "a", "b"),
+        onehot=(),
+        label=label,
         classes=("no", "yes"),
-        panels=(Panel("known", ("age",), 0.0, True), Panel("A", ("a",), 1.0, False),
-                Panel("B", ("b",), 2.0, False)),
+        panels=(
+            Panel("known", ("age",), 0.0, True),
+            Panel("A", ("a",), 1.0, False),
+            Panel("B", ("b",), 2.0, False),
+        ),
         misclassification_cost=np.array([[0.0, 4.0], [10.0, 0.0]]),
-    )  # fmt: skip
+    )
 
 
 def plain(rows, **_):
@@ -90,28 +124,53 @@ def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None)
     catalogue = {**catalogue, "report": {"cost_unit": "EUR", "title": "A table"}}
     stored = {"table": frame, "catalogue": catalogue}
     causes = {name: {"values": ["age"], "indicators": []} for name in gappy}
-    missing = together(draw_missingness(
-        **stored, progress=plain, streams=Streams(0, "draw_missingness", {}),
-        settings={"name": "own", "seeds": [0], "s": None,
-                  "missingness": {"source": "own", "panels": causes}},
-    ))  # fmt: skip
-    asked = {"agents": agents, "practice": "always", "classifier": CLASSIFIER,
-             "objective": objective, "budgets": list(budgets)}  # fmt: skip
+    missing = together(
+        draw_missingness(
+            **stored,
+            progress=plain,
+            streams=Streams(0, "draw_missingness", {}),
+            settings={
+                "name": "own",
+                "seeds": [0],
+                "s": None,
+                "missingness": {"source": "own", "panels": causes},
+            },
+        )
+    )
+    asked = {
+        "agents": agents,
+        "practice": "always",
+        "classifier": CLASSIFIER,
+        "objective": objective,
+        "budgets": list(budgets),
+    }
     made = {
         name: learn_candidates(
-            **stored, masks=missing["masks"], settings=asked, progress=plain,
+            **stored,
+            masks=missing["masks"],
+            settings=asked,
+            progress=plain,
             streams=Streams(0, "learn_candidates", {"held_out": name}),
         )
         for name in [*FOLDS, ALL]
-    }  # fmt: skip
+    }
     paths = [made[name]["paths"] for name in FOLDS]
     judged = judge_candidates(
-        **stored, masks=missing["masks"], graph=missing["graph"], refitted=made[ALL]["paths"],
+        **stored,
+        masks=missing["masks"],
+        graph=missing["graph"],
+        refitted=made[ALL]["paths"],
         paths=Partitions([{"held_out": name} for name in FOLDS], lambda k: FrameRows(paths[k])),
-        settings={"agents": list(agents), "margin": 0.05, "gamma": 10.0,
-                  "objective": objective, "budgets": list(budgets)},
-        streams=Streams(0, "judge_candidates", {}), progress=plain,
-    )  # fmt: skip
+        settings={
+            "agents": list(agents),
+            "margin": 0.05,
+            "gamma": 10.0,
+            "objective": objective,
+            "budgets": list(budgets),
+        },
+        streams=Streams(0, "judge_candidates", {}),
+        progress=plain,
+    )
     return {"table": table, "catalogue": catalogue, "made": made, **judged}
 
 
@@ -165,12 +224,20 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert len(said.headline.split()) <= 25
     named = outcomes["agent"].replace({PRACTICE: "today's practice"})
     assert curve(choice, outcomes)["policy"].tolist() == named.tolist()
-    settings = {"budget": 1.0, "remarks": ["Assumed."], "reading": {"A case": "POLICY cases.csv"},
-                "bundle": "bundles/agent=POLICY"}  # fmt: skip
+    settings = {
+        "budget": 1.0,
+        "remarks": ["Assumed."],
+        "reading": {"A case": "POLICY cases.csv"},
+        "bundle": "bundles/agent=POLICY",
+    }
     written = write_answer(
-        choice=choice, outcomes=outcomes, catalogue=chain["catalogue"], settings=settings,
-        streams=Streams(0, "write_answer", {}), progress=plain,
-    )  # fmt: skip
+        choice=choice,
+        outcomes=outcomes,
+        catalogue=chain["catalogue"],
+        settings=settings,
+        streams=Streams(0, "write_answer", {}),
+        progress=plain,
+    )
     lines = written["text"].decode().strip().splitlines()
     assert len(lines) <= 12
     assert lines[-1] == f"A case: {choice['policy']} cases.csv"
@@ -183,9 +250,13 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
 def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
     choice, outcomes = chain["choice"], chain["outcomes"]
     made = explore_answer(
-        choice=choice, outcomes=outcomes, catalogue=chain["catalogue"],
-        settings={"dataset": "table"}, streams=Streams(0, "explore_answer", {}), progress=plain,
-    )["section"]  # fmt: skip
+        choice=choice,
+        outcomes=outcomes,
+        catalogue=chain["catalogue"],
+        settings={"dataset": "table"},
+        streams=Streams(0, "explore_answer", {}),
+        progress=plain,
+    )["section"]
     (card,) = made["answers"]
     text = words(choice, outcomes, "EUR", ("no", "yes"))
     assert (card["sentence"], card["told"]["which policy"]) == (text.headline, text.sure)
@@ -247,10 +318,15 @@ def with_levels(seed: int, n: int, classes: int = 2) -> Table:
     label = table.label * np.where((level == 2) & (classes == 3), 2, 1)
     errors = np.array([[0.0, 16.0, 24.0], [40.0, 0.0, 12.0], [60.0, 32.0, 0.0]])[:classes, :classes]
     return replace(
-        table, values=np.hstack([table.values, codes]), columns=(*table.columns, *names),
-        onehot=((3, 4, 5),), panels=(*table.panels, Panel("C", names, 0.5, False)), label=label,
-        classes=("no", "yes", "severe")[:classes], misclassification_cost=errors,
-    )  # fmt: skip
+        table,
+        values=np.hstack([table.values, codes]),
+        columns=(*table.columns, *names),
+        onehot=((3, 4, 5),),
+        panels=(*table.panels, Panel("C", names, 0.5, False)),
+        label=label,
+        classes=("no", "yes", "severe")[:classes],
+        misclassification_cost=errors,
+    )
 
 
 def test_of_three_classes_sets_of_panels_are_compared_and_one_is_named():
@@ -323,9 +399,13 @@ def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
 def text_of(found, budget: float | None = None) -> str:
     settings = {"budget": budget, "remarks": [], "reading": {}, "bundle": "agent=POLICY"}
     return write_answer(
-        choice=found["choice"], outcomes=found["outcomes"], catalogue=found["catalogue"],
-        settings=settings, streams=Streams(0, "write_answer", {}), progress=plain,
-    )["text"].decode()  # fmt: skip
+        choice=found["choice"],
+        outcomes=found["outcomes"],
+        catalogue=found["catalogue"],
+        settings=settings,
+        streams=Streams(0, "write_answer", {}),
+        progress=plain,
+    )["text"].decode()
 
 
 @pytest.mark.parametrize(
@@ -360,8 +440,13 @@ def test_a_policy_that_buys_one_panel_for_everyone_keeps_to_a_budget_of_its_pric
 
 
 def test_within_a_budget_practice_may_be_better():
-    found = answered(drawn(0, 200), {"always": AGENTS["always"], "never": AGENTS["never"]},
-                     ("A", "B"), "f1", (0.0, 3.0))  # fmt: skip
+    found = answered(
+        drawn(0, 200),
+        {"always": AGENTS["always"], "never": AGENTS["never"]},
+        ("A", "B"),
+        "f1",
+        (0.0, 3.0),
+    )
     assert found["choice"]["saving_high"] < 0
     assert "95 %); today's practice is better." in text_of(found)
 

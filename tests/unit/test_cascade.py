@@ -40,9 +40,11 @@ def said_ill(episodes):
 def cheapest():
     world = cases.open_world(4000, 0)
     return fit_cascades(
-        cases.rows_of(world), cases.objective("cost", world), settings=cases.CASCADE,
+        cases.rows_of(world),
+        cases.objective("cost", world),
+        settings=cases.CASCADE,
         budgets=np.array([np.inf]),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +99,9 @@ def test_plans_end_where_the_stored_policies_end(front):
         belief, price = walk.ends(one.low, one.high)
         judged = ~rows.learns
         np.testing.assert_allclose(episodes.cost[k, judged], price[judged])
-        reading = policies.read(world.visible(np.arange(len(world)), episodes.acquired[k]),
-                                episodes.acquired[k])  # fmt: skip
+        reading = policies.read(
+            world.visible(np.arange(len(world)), episodes.acquired[k]), episodes.acquired[k]
+        )
         told = policies.believe(
             np.broadcast_to(reading, (policies.members, *reading.shape)), episodes.acquired
         )[k, :, 1]

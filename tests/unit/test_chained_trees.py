@@ -18,9 +18,14 @@ ONEHOT = ((1, 3, 4), (5, 6))
 
 def chain(values, *, onehot=(), every=False, rounds=2, seed=0, **changes):
     return fit_chained_trees(
-        np.asarray(values, dtype=float), onehot=onehot, every=every, rounds=rounds,
-        rng=np.random.default_rng(seed), progress=None, **{**TREES, **changes},
-    )  # fmt: skip
+        np.asarray(values, dtype=float),
+        onehot=onehot,
+        every=every,
+        rounds=rounds,
+        rng=np.random.default_rng(seed),
+        progress=None,
+        **{**TREES, **changes},
+    )
 
 
 def mixed_table(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -51,9 +51,13 @@ def test_posterior_agrees_with_numerical_integration(seed, seen):
     found = posterior(world, group, hidden, observed)
     for row in range(2):
         expected = posterior_by_integration(
-            group[row], values[row], seen,
-            prevalence=world.prevalence, effect=world.effect, covariance=world.covariance,
-        )  # fmt: skip
+            group[row],
+            values[row],
+            seen,
+            prevalence=world.prevalence,
+            effect=world.effect,
+            covariance=world.covariance,
+        )
         # the grid of step 0.4 and reach 8 is good to about 1e-6 where means lie up to 4 off
         assert found[row] == pytest.approx(expected, abs=1e-5)
 

@@ -60,11 +60,14 @@ def test_pairs_and_resamples_count_clusters_too(blocks):
         units = term_blocks(scratch, often, cluster, blocks=blocks).units("e").first("e", 0)
     drawn = [
         resample(
-            one.numerator[:, :1], one.denominator[:, None], resamples=40, share=0.7,
+            one.numerator[:, :1],
+            one.denominator[:, None],
+            resamples=40,
+            share=0.7,
             rng=np.random.default_rng(5),
         )
         for one in (terms, units)
-    ]  # fmt: skip
+    ]
     np.testing.assert_allclose(drawn[1], drawn[0], rtol=1e-5)
 
 
@@ -87,9 +90,13 @@ def test_a_graph_is_not_refuted_by_rows_that_stand_often():
 
     def checked(times, cluster):
         given_ = Indicators(
-            ["A"], np.tile(observed, (times, 1)), np.full((n * times, 1), observed.mean()),
-            [np.empty((n * times, 0))], np.zeros((1, 1), dtype=bool), cluster,
-        )  # fmt: skip
+            ["A"],
+            np.tile(observed, (times, 1)),
+            np.full((n * times, 1), observed.mean()),
+            [np.empty((n * times, 0))],
+            np.zeros((1, 1), dtype=bool),
+            cluster,
+        )
         block = GraphRows(given_, {"x": np.tile(x, times)}, {})
         return check_graph([block], 0 if cluster is None else n, np.random.default_rng(0))
 

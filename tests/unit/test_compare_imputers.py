@@ -23,16 +23,30 @@ SETTINGS = {
         "mean": {"kind": "mean"},
         "mice": {"kind": "mice", "rounds": 4},
         "missforest": {
-            "kind": "missforest", "forest": "histogram", "trees": 10, "min_leaf_numeric": 5,
-            "min_leaf_categorical": 1, "max_rounds": 2, "max_train_rows": None,
+            "kind": "missforest",
+            "forest": "histogram",
+            "trees": 10,
+            "min_leaf_numeric": 5,
+            "min_leaf_categorical": 1,
+            "max_rounds": 2,
+            "max_train_rows": None,
         },
         "emflow": {
-            "kind": "emflow", "couplings": 4, "hidden": [16], "passes": 2, "mask_draws": 6,
-            "hidden_share": [0.0, 0.6], "batch": 64, "learning_rate": 1e-3, "weight_decay": 1e-6,
-            "alpha": 1e6, "em_scale": 0.99, "em_power": 0.8,
+            "kind": "emflow",
+            "couplings": 4,
+            "hidden": [16],
+            "passes": 2,
+            "mask_draws": 6,
+            "hidden_share": [0.0, 0.6],
+            "batch": 64,
+            "learning_rate": 1e-3,
+            "weight_decay": 1e-6,
+            "alpha": 1e6,
+            "em_scale": 0.99,
+            "em_power": 0.8,
         },
     },
-}  # fmt: skip
+}
 
 
 def mixed_table(n: int = 500) -> Table:
@@ -45,17 +59,26 @@ def mixed_table(n: int = 500) -> Table:
     values = np.column_stack([numeric, np.full(n, 7.0), codes])
     names = ("a", "b", "c", "constant", "low", "high")
     return Table(
-        np.arange(n), values, names, ((4, 5),), (factor > 1).astype(int), ("healthy", "ill"),
-        (Panel("all", names, 1.0, False),), np.ones((2, 2)) - np.eye(2),
-    )  # fmt: skip
+        np.arange(n),
+        values,
+        names,
+        ((4, 5),),
+        (factor > 1).astype(int),
+        ("healthy", "ill"),
+        (Panel("all", names, 1.0, False),),
+        np.ones((2, 2)) - np.eye(2),
+    )
 
 
 def compared(**changes) -> pd.DataFrame:
     frame, catalogue = table_to_frames(mixed_table(), np.full(500, "train"))
     return compare_imputers(
-        table=frame, catalogue=catalogue, settings={**SETTINGS, **changes},
-        streams=Streams(0, "compare_imputers", {}), progress=lambda items, **_: items,
-    )["comparison"]  # fmt: skip
+        table=frame,
+        catalogue=catalogue,
+        settings={**SETTINGS, **changes},
+        streams=Streams(0, "compare_imputers", {}),
+        progress=lambda items, **_: items,
+    )["comparison"]
 
 
 def test_every_imputer_beats_means_on_a_table_with_one_factor():
@@ -93,9 +116,13 @@ def test_errors_count_hidden_entries_in_standard_deviations():
 
 def test_an_imputer_that_fails_once_is_reported_as_no_better():
     errors = pd.DataFrame(
-        {"imputer": ["mean", "mean", "x", "x"], "seed": [0, 1, 0, 1], "entries": 9,
-         "rmse": [1.0, 1.1, 0.8, 1.2]}
-    )  # fmt: skip
+        {
+            "imputer": ["mean", "mean", "x", "x"],
+            "seed": [0, 1, 0, 1],
+            "entries": 9,
+            "rmse": [1.0, 1.1, 0.8, 1.2],
+        }
+    )
     found = compare_errors(errors).set_index(["imputer", "seed"])
     assert not found.loc[("x", 0), "better_than_mean"]
     assert found.loc[("x", 1), "rmse_average"] == pytest.approx(1.0)

@@ -27,9 +27,13 @@ def test_costs_and_sets_are_those_of_enumeration(late):
     for _ in range(60):
         keep = int(rng.integers(1, 4))
         case = random_case(
-            rng, actions=int(rng.integers(2, 10)), features=int(rng.integers(2, 6)), units=2,
-            density=0.4, free=bool(rng.integers(2)),
-        )  # fmt: skip
+            rng,
+            actions=int(rng.integers(2, 10)),
+            features=int(rng.integers(2, 6)),
+            units=2,
+            density=0.4,
+            free=bool(rng.integers(2)),
+        )
         choices = cheapest_choices(
             case.features, case.group, case.catalogue, case.rules, keep=keep, max_nodes=PLENTY
         )

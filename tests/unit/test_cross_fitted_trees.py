@@ -44,8 +44,9 @@ def test_columns_without_any_value_are_left_out_and_keep_their_places():
 
 def test_no_column_at_all_gives_the_base_rate():
     label = (np.arange(300) % 3 == 0).astype(np.int64)
-    fold = folds_of(label, np.ones(300, dtype=bool), folds=3, repeats=1,
-                    rng=np.random.default_rng(0))  # fmt: skip
+    fold = folds_of(
+        label, np.ones(300, dtype=bool), folds=3, repeats=1, rng=np.random.default_rng(0)
+    )
     fitted = fit_cross_fitted(
         np.full((300, 2), np.nan), label, fold, settings=BoostingSettings.of(BOOSTING), seed=1
     )
@@ -61,5 +62,6 @@ def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
         assert np.bincount(one[learns & (label == 1)]).tolist() == [2, 2, 2]
         assert sorted(np.bincount(one[label == 0])) == [6, 7, 7]
     with pytest.raises(DataError, match="the second class has 2 rows to learn from: give"):
-        folds_of(label[5:], np.ones(22, dtype=bool), folds=3, repeats=1,
-                 rng=np.random.default_rng(0))  # fmt: skip
+        folds_of(
+            label[5:], np.ones(22, dtype=bool), folds=3, repeats=1, rng=np.random.default_rng(0)
+        )

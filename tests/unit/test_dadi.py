@@ -43,9 +43,13 @@ def _same(one, other) -> bool:
 def _plain_weights(networks, head):
     first, second, third = head[0], head[2], head[4]
     return {
-        "first": first.weight.T, "first_bias": first.bias[None], "second": second.weight.T,
-        "second_bias": second.bias[None], "third": third.weight.T, "third_bias": third.bias[None],
-    }  # fmt: skip
+        "first": first.weight.T,
+        "first_bias": first.bias[None],
+        "second": second.weight.T,
+        "second_bias": second.bias[None],
+        "third": third.weight.T,
+        "third_bias": third.bias[None],
+    }
 
 
 def _pairs(networks, named, learner, learners):
@@ -53,21 +57,26 @@ def _pairs(networks, named, learner, learners):
     for g, encoder in ((learner, networks.encoder), (learners + learner, networks.other_encoder)):
         for name, leaf in encoder.parameters_by_name().items():
             yield name, leaf, named[ENCODER + name][g]
-    heads = ((CLASS_HEAD, learner, networks.classifier),
-             (CLASS_HEAD, learners + learner, networks.adversary),
-             (POLICY_HEAD, learner, networks.policy))  # fmt: skip
+    heads = (
+        (CLASS_HEAD, learner, networks.classifier),
+        (CLASS_HEAD, learners + learner, networks.adversary),
+        (POLICY_HEAD, learner, networks.policy),
+    )
     for prefix, g, head in heads:
         for name, leaf in _plain_weights(networks, head).items():
             yield prefix + name, leaf, named[prefix + name][g]
 
 
-@pytest.mark.parametrize(("returns", "reward", "objective", "changes"), [
-    ("n_step", "difference", "demographic_parity", {}),
-    ("watkins", "difference", "demographic_parity", {}),
-    ("watkins", "terminal", "equal_opportunity", {}),
-    ("n_step", "terminal", "equalised_odds", {"cost_weight": 0.1}),
-    ("watkins", "difference", "equalised_odds", {"cost_weight": 0.3}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("returns", "reward", "objective", "changes"),
+    [
+        ("n_step", "difference", "demographic_parity", {}),
+        ("watkins", "difference", "demographic_parity", {}),
+        ("watkins", "terminal", "equal_opportunity", {}),
+        ("n_step", "terminal", "equalised_odds", {"cost_weight": 0.1}),
+        ("watkins", "difference", "equalised_odds", {"cost_weight": 0.3}),
+    ],
+)
 @double_precision()
 def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     returns, reward, objective, changes
@@ -79,9 +88,16 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     exact = values.astype(np.float64)
     panel = np.array([0, 1, 1, 1, 2, 3, 4])  # the plain version knows no free columns
     s = settings(
-        exploration_iterations=0, exploration_end=0.4, learning_rate=1e-3, returns=returns,
-        iterations=10, decay_share=0.5, reward=reward, objective=objective, **changes,
-    )  # fmt: skip
+        exploration_iterations=0,
+        exploration_end=0.4,
+        learning_rate=1e-3,
+        returns=returns,
+        iterations=10,
+        decay_share=0.5,
+        reward=reward,
+        objective=objective,
+        **changes,
+    )
     sizes = NetworkSizes(values.shape[1], 5, s)
     generator = torch.Generator().manual_seed(5)
     stack = repeated(first_parameters(sizes, generator), sizes, 2)
@@ -89,25 +105,48 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
     cost = torch.tensor([1.0, 2.0, 0.5, 1.0, 3.0, 0.0])
     weights = [torch.from_numpy(t[sensitive, label]) for t in tables]
     population = Population(
-        UnitTable(lay_out_tokens(values, panel), 5), torch.from_numpy(label).float(),
-        torch.from_numpy(sensitive).float(), weights[0], weights[1], cost, all_in_reach(60, 5),
-    )  # fmt: skip
+        UnitTable(lay_out_tokens(values, panel), 5),
+        torch.from_numpy(label).float(),
+        torch.from_numpy(sensitive).float(),
+        weights[0],
+        weights[1],
+        cost,
+        all_in_reach(60, 5),
+    )
     gammas, before = (0.3, 1.0), stack.flat.clone()
     draws = torch.Generator()
     draws.set_state(generator.get_state())
     training = JointTraining(
-        stack, population, gamma=torch.tensor(gammas), sizes=sizes, steps=Steps(),
+        stack,
+        population,
+        gamma=torch.tensor(gammas),
+        sizes=sizes,
+        steps=Steps(),
         generator=generator,
-    )  # fmt: skip
+    )
     plain = []
     first_row = torch.randint(60, (s.agents,), generator=draws)
     for k, gamma in enumerate(gammas):
         learner = PlainDadi(
-            exact, panel, torch.from_numpy(label), torch.from_numpy(sensitive), weights, gamma,
-            hidden=8, width=6, processing_steps=3, head=8, window=4, agents=8,
-            learning_rate=1e-3, target_every=5, returns=returns, reward=reward,
-            told=s.adversary_reads_label, prices=s.cost_weight * cost,
-        )  # fmt: skip
+            exact,
+            panel,
+            torch.from_numpy(label),
+            torch.from_numpy(sensitive),
+            weights,
+            gamma,
+            hidden=8,
+            width=6,
+            processing_steps=3,
+            head=8,
+            window=4,
+            agents=8,
+            learning_rate=1e-3,
+            target_every=5,
+            returns=returns,
+            reward=reward,
+            told=s.adversary_reads_label,
+            prices=s.cost_weight * cost,
+        )
         for _, leaf, source in _pairs(learner.networks, stack.views, k, 2):
             leaf.data.copy_(source.detach())
         learner.row = first_row
@@ -183,16 +222,32 @@ def _in_float32(named):
 
 def test_a_dear_panel_is_not_acquired():
     values, label, sensitive = table(np.random.default_rng(6), 90)
-    dear = fit(values, label, sensitive, gammas=(1.0,), cost_weight=50.0, iterations=60,
-               learning_rate=1e-2, evaluate_every=60, exploration_iterations=60)  # fmt: skip
+    dear = fit(
+        values,
+        label,
+        sensitive,
+        gammas=(1.0,),
+        cost_weight=50.0,
+        iterations=60,
+        learning_rate=1e-2,
+        evaluate_every=60,
+        exploration_iterations=60,
+    )
     assert dear.curves["panels"].tolist() == [0.0]
     assert dear.curves["cost"].tolist() == [0.0]
 
 
-@pytest.mark.parametrize("change", [
-    {"reward": "terminal"}, {"objective": "equalised_odds"}, {"pretraining_iterations": 0},
-    {"group_normalised": False}, {"returns": "watkins"}, {"decay_share": 0.5},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reward": "terminal"},
+        {"objective": "equalised_odds"},
+        {"pretraining_iterations": 0},
+        {"group_normalised": False},
+        {"returns": "watkins"},
+        {"decay_share": 0.5},
+    ],
+)
 def test_every_setting_changes_what_is_learnt(change):
     values, label, sensitive = table(np.random.default_rng(7), 60)
     usual, other = fit(values, label, sensitive), fit(values, label, sensitive, **change)
@@ -200,9 +255,9 @@ def test_every_setting_changes_what_is_learnt(change):
     assert np.isfinite(other.curves.to_numpy()).all()
 
 
-@pytest.mark.parametrize("changes", [
-    {"exploration_start": 0.0, "exploration_end": 0.0}, {"window": 1},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes", [{"exploration_start": 0.0, "exploration_end": 0.0}, {"window": 1}]
+)
 def test_returns_without_a_later_random_decision_are_never_cut(changes):
     values, label, sensitive = table(np.random.default_rng(13), 60)
     whole, cut = (
@@ -306,21 +361,24 @@ def test_networks_that_diverge_are_refused():
         fit(values, label, sensitive, learning_rate=1e30)
 
 
-@pytest.mark.parametrize(("changes", "text"), [
-    ({"exploration_start": 0.1}, "exploration_end is 0.2; it lies at or below"),
-    ({"objective": "parity"}, "'objective' is 'parity'; allowed are demographic_parity"),
-    ({"reward": "final"}, "allowed are difference, terminal"),
-    ({"agents": 7}, "must be even"),
-    ({"window": 0}, "'window' is 0; allowed are values from 1 on"),
-    ({"iterations": True}, "'iterations' is True; allowed is a whole number"),
-    ({"learning_rate": float("inf")}, "'learning_rate' is inf; allowed is a number"),
-    ({"exploration_end": 1.2}, "'exploration_end' is 1.2; allowed are values up to 1"),
-    ({"learning_rate": 0.0}, "'learning_rate' is 0.0; allowed are values above 0"),
-    ({"cost_weight": -1.0}, "'cost_weight' is -1.0; allowed are values from 0 on"),
-    ({"returns": "cut"}, "allowed are n_step, watkins"),
-    ({"decay_share": 1.5}, "'decay_share' is 1.5; allowed are values up to 1"),
-    ({"decay_to": -0.1}, "'decay_to' is -0.1; allowed are values from 0 on"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"exploration_start": 0.1}, "exploration_end is 0.2; it lies at or below"),
+        ({"objective": "parity"}, "'objective' is 'parity'; allowed are demographic_parity"),
+        ({"reward": "final"}, "allowed are difference, terminal"),
+        ({"agents": 7}, "must be even"),
+        ({"window": 0}, "'window' is 0; allowed are values from 1 on"),
+        ({"iterations": True}, "'iterations' is True; allowed is a whole number"),
+        ({"learning_rate": float("inf")}, "'learning_rate' is inf; allowed is a number"),
+        ({"exploration_end": 1.2}, "'exploration_end' is 1.2; allowed are values up to 1"),
+        ({"learning_rate": 0.0}, "'learning_rate' is 0.0; allowed are values above 0"),
+        ({"cost_weight": -1.0}, "'cost_weight' is -1.0; allowed are values from 0 on"),
+        ({"returns": "cut"}, "allowed are n_step, watkins"),
+        ({"decay_share": 1.5}, "'decay_share' is 1.5; allowed are values up to 1"),
+        ({"decay_to": -0.1}, "'decay_to' is -0.1; allowed are values from 0 on"),
+    ],
+)
 def test_settings_out_of_range_are_refused(changes, text):
     with pytest.raises(ConfigError, match=text):
         settings(**changes)

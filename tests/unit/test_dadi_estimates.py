@@ -25,10 +25,19 @@ def stored():
     group = (table.values[:, 3] > 0).astype(np.int64)
     rows = np.arange(len(table))
     fitted = fit_dadi(
-        values, panel_of_columns(table), table.label, group, rows[:80], rows[:80],
-        panel_cost=table.action_cost, gammas=np.array([0.5]), settings=DadiSettings(**SETTINGS),
-        rng=np.random.default_rng(0), save=lambda state: None, state=None,
-    )  # fmt: skip
+        values,
+        panel_of_columns(table),
+        table.label,
+        group,
+        rows[:80],
+        rows[:80],
+        panel_cost=table.action_cost,
+        gammas=np.array([0.5]),
+        settings=DadiSettings(**SETTINGS),
+        rng=np.random.default_rng(0),
+        save=lambda state: None,
+        state=None,
+    )
     arrays = {NETWORKS + name: array for name, array in fitted.weights.items()}
     d = len(table.columns)
     arrays |= {"centre": np.zeros(d), "scale": np.ones(d)}

@@ -33,50 +33,80 @@ def interval(name, value, half):
 
 def means_frame():
     agents = [
-        {"method": "dadi", "gamma": g, "on_front": g > 0} | interval("auc", 0.6 + 0.2 * g, 0.02)
-        | interval("disparity", 0.2 * g, 0.01) | interval("adversary_auc", 0.5 + 0.3 * g, 0.02)
+        {"method": "dadi", "gamma": g, "on_front": g > 0}
+        | interval("auc", 0.6 + 0.2 * g, 0.02)
+        | interval("disparity", 0.2 * g, 0.01)
+        | interval("adversary_auc", 0.5 + 0.3 * g, 0.02)
         for g in GAMMAS
-    ]  # fmt: skip
+    ]
     others = [
-        {"method": name, "gamma": np.nan, "on_front": False} | interval("auc", 0.7 + 0.01 * k, 0.01)
-        | interval("disparity", 0.1 + 0.01 * k, 0.01) | interval("adversary_auc", np.nan, 0.0)
+        {"method": name, "gamma": np.nan, "on_front": False}
+        | interval("auc", 0.7 + 0.01 * k, 0.01)
+        | interval("disparity", 0.1 + 0.01 * k, 0.01)
+        | interval("adversary_auc", np.nan, 0.0)
         for k, name in enumerate(METHODS)
-    ]  # fmt: skip
+    ]
     table = pd.DataFrame(agents + others)
     return table.assign(dataset="adult", degenerate=False, positive_share=0.3)
 
 
 def singles_frame():
     return pd.DataFrame(
-        [{"dataset": "adult", "panel": panel, "network": network}
-         | interval("auc", 0.6 + 0.1 * k, 0.05)
-         for k, panel in enumerate((*PANELS, "all features"))
-         for network in ("classifier", "adversary")]
-    )  # fmt: skip
+        [
+            {"dataset": "adult", "panel": panel, "network": network}
+            | interval("auc", 0.6 + 0.1 * k, 0.05)
+            for k, panel in enumerate((*PANELS, "all features"))
+            for network in ("classifier", "adversary")
+        ]
+    )
 
 
 def selection_frame():
     return pd.DataFrame(
-        [{"dataset": "adult", "gamma": g, "stratum": s, "panel": panel}
-         | interval("frequency", g * (0.3 + 0.2 * k), 0.1)
-         for k, panel in enumerate(PANELS) for g in GAMMAS for s in ("0", "1")]
-    )  # fmt: skip
+        [
+            {"dataset": "adult", "gamma": g, "stratum": s, "panel": panel}
+            | interval("frequency", g * (0.3 + 0.2 * k), 0.1)
+            for k, panel in enumerate(PANELS)
+            for g in GAMMAS
+            for s in ("0", "1")
+        ]
+    )
 
 
 def audit_frame():
     return pd.DataFrame(
-        [{"dataset": "adult", "method": "all_panels" if np.isnan(g) else "dadi", "gamma": g,
-          "target": target, "learner": learner} | interval("auc", 0.7 + 0.01 * k, 0.02)
-         for g in (*GAMMAS, np.nan) for target in ("sensitive", "label")
-         for k, learner in enumerate(("logistic", "boosting", "set_network"))]
-    )  # fmt: skip
+        [
+            {
+                "dataset": "adult",
+                "method": "all_panels" if np.isnan(g) else "dadi",
+                "gamma": g,
+                "target": target,
+                "learner": learner,
+            }
+            | interval("auc", 0.7 + 0.01 * k, 0.02)
+            for g in (*GAMMAS, np.nan)
+            for target in ("sensitive", "label")
+            for k, learner in enumerate(("logistic", "boosting", "set_network"))
+        ]
+    )
 
 
 def curves_frame():
     return pd.DataFrame(
-        [{"dataset": "adult", "fold": f, "gamma": g, "iteration": i, "objective": -0.1 * i + g,
-          "panels": i / 10 * g} for f in (0, 1) for g in GAMMAS for i in (10, 20, 30)]
-    )  # fmt: skip
+        [
+            {
+                "dataset": "adult",
+                "fold": f,
+                "gamma": g,
+                "iteration": i,
+                "objective": -0.1 * i + g,
+                "panels": i / 10 * g,
+            }
+            for f in (0, 1)
+            for g in GAMMAS
+            for i in (10, 20, 30)
+        ]
+    )
 
 
 def grouped():
@@ -88,12 +118,11 @@ def grouped():
 DRAWN = {
     "tradeoff": lambda: tradeoff_figure(means_frame(), **WORDS),
     "panels": lambda: panels_figure(
-        grouped(), singles_frame(),
-        groups=[f"γ = {g:g}" for g in GAMMAS], **WORDS,
+        grouped(), singles_frame(), groups=[f"γ = {g:g}" for g in GAMMAS], **WORDS
     ),
     "audit": lambda: audit_figure(audit_frame(), means_frame(), **WORDS),
     "curves": lambda: curves_figure(curves_frame(), **WORDS),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -154,8 +183,9 @@ def test_baselines_have_a_look_each_and_unknown_ones_are_refused():
     assert len({(s.colour, s.marker, s.hollow) for s in METHODS.values()}) == len(METHODS)
     assert method_kind("lasso_fair_4") == "lasso_fair"
     assert method_labels(["lasso_10", "lasso_4", "full_features"]) == {
-        "full_features": "all panels, set network", "lasso": "LASSO, 4, 10 panels",
-    }  # fmt: skip
+        "full_features": "all panels, set network",
+        "lasso": "LASSO, 4, 10 panels",
+    }
     assert method_order(["random_50", "lasso_4", "full_features"])[0] == "full_features"
     with pytest.raises(ConfigError, match="no colour and marker"):
         method_kind("guess")
@@ -182,12 +212,16 @@ def test_the_stage_draws_one_data_set(by):
 
     selection = selection_frame()
     made = draw_dadi_figures(
-        catalogue={"report": {"title": "Adult income"}}, means=both(means_frame()),
+        catalogue={"report": {"title": "Adult income"}},
+        means=both(means_frame()),
         selection=both(selection[selection["stratum"] == "0"] if by is None else selection),
-        singles=both(singles_frame()), audit=both(audit_frame()), curves=both(curves_frame()),
+        singles=both(singles_frame()),
+        audit=both(audit_frame()),
+        curves=both(curves_frame()),
         settings={"shown_gammas": [0.5], "by_stratum": by, "caution": None},
-        streams=Streams(0, "draw_dadi_figures", {"dataset": "adult"}), progress=iter,
-    )  # fmt: skip
+        streams=Streams(0, "draw_dadi_figures", {"dataset": "adult"}),
+        progress=iter,
+    )
     table = made["dadi_panels_table"]
     assert set(table["dataset"]) == {"adult"}
     expected = {"γ = 0.5"} if by is None else {"X9 = 0, γ = 0.5", "X9 = 1, γ = 0.5"}

@@ -72,8 +72,9 @@ def test_a_group_without_units_is_refused():
     with pytest.raises(DataError, match="sensitive = 1 and label = 1"):
         group_weights(y, b, objective="equal_opportunity", group_normalised=True)
     with pytest.raises(DataError, match="sensitive = 1; "):
-        group_weights(y, np.zeros(3, dtype=int), objective="demographic_parity",
-                      group_normalised=True)  # fmt: skip
+        group_weights(
+            y, np.zeros(3, dtype=int), objective="demographic_parity", group_normalised=True
+        )
 
 
 def _rewards(losses, decisions, costs, reward):
@@ -120,9 +121,13 @@ def test_gamma_one_pays_for_the_label_alone_and_gamma_zero_for_the_attribute_alo
     assert torch.equal(combined_loss(label, adversary, torch.tensor(0.0)), -adversary)
     before, after = combined_loss(label[:25], adversary[:25], torch.tensor(1.0)), label[25:]
     rewards = decision_rewards(
-        before, after, first=torch.zeros(25, dtype=torch.bool),
-        stop=torch.zeros(25, dtype=torch.bool), cost=torch.zeros(25), reward="difference",
-    )  # fmt: skip
+        before,
+        after,
+        first=torch.zeros(25, dtype=torch.bool),
+        stop=torch.zeros(25, dtype=torch.bool),
+        cost=torch.zeros(25),
+        reward="difference",
+    )
     assert torch.equal(rewards, label[:25] - label[25:])
 
 

@@ -127,9 +127,15 @@ def test_equalised_odds_needs_the_label_to_predict_the_attribute_and_for_nothing
 
 def _table(panels):
     return Table(
-        np.arange(4), np.zeros((4, 3)), ("u", "v", "w"), (), np.array([0, 1, 0, 1]), ("n", "y"),
-        panels, np.zeros((2, 2)),
-    )  # fmt: skip
+        np.arange(4),
+        np.zeros((4, 3)),
+        ("u", "v", "w"),
+        (),
+        np.array([0, 1, 0, 1]),
+        ("n", "y"),
+        panels,
+        np.zeros((2, 2)),
+    )
 
 
 def test_panels_of_a_table_become_numbers_and_overlap_is_refused():
@@ -144,9 +150,10 @@ def test_panels_of_a_table_become_numbers_and_overlap_is_refused():
 def test_a_withheld_column_that_another_panel_reveals_is_refused():
     """Or the agent would collect the protected attribute under another name."""
     panels = (
-        Panel("group", ("u",), 1.0, False), Panel("person", ("u", "v"), 1.0, False),
+        Panel("group", ("u",), 1.0, False),
+        Panel("person", ("u", "v"), 1.0, False),
         Panel("rest", ("w",), 1.0, False),
-    )  # fmt: skip
+    )
     with pytest.raises(ConfigError, match="'group' is to be withheld, but 'person' would reveal"):
         withhold_panels(_table(panels), ["group"])
     shown = withhold_panels(_table(panels), ["group", "person"])

@@ -117,8 +117,9 @@ def test_summary_has_the_public_columns_first_and_a_row_for_each_result(summary)
     checks = check_dadi(
         **{name: summary[name] for name in CHECKED},
         settings={"rows": study().wanted_rows(), **study().summary_settings()},
-        streams=Streams(1, "check_dadi", {}), progress=Bar,
-    )["checks"]  # fmt: skip
+        streams=Streams(1, "check_dadi", {}),
+        progress=Bar,
+    )["checks"]
     assert checks["rows"] == len(table)
 
 
@@ -127,8 +128,9 @@ def test_a_lost_row_a_gap_out_of_range_and_a_fairer_solution_stop_the_run(summar
         check_dadi(
             **({name: summary[name] for name in CHECKED} | tables),
             settings={"rows": study().wanted_rows(), **study().summary_settings()},
-            streams=Streams(1, "check_dadi", {}), progress=Bar,
-        )  # fmt: skip
+            streams=Streams(1, "check_dadi", {}),
+            progress=Bar,
+        )
 
     table = summary["summary"]
     with pytest.raises(DataError, match="lacks or adds 1 rows"):
@@ -149,9 +151,12 @@ def test_a_coin_that_is_not_between_its_sides_stops_the_run(summary):
     settings["auc_slack"] = reference - accuracy[-2:].mean()
     tables = {name: summary[name] for name in CHECKED}
     tables["least_disparity"] = least_disparities(
-        summary["summary"], families, reference="full_features",
-        auc_slack=settings["auc_slack"], level=0.95,
-    )  # fmt: skip
+        summary["summary"],
+        families,
+        reference="full_features",
+        auc_slack=settings["auc_slack"],
+        level=0.95,
+    )
     more = {"settings": settings, "streams": Streams(1, "check_dadi", {}), "progress": Bar}
     assert tables["least_disparity"]["coin_share"].notna().all()
     check_dadi(**tables, **more)
@@ -205,9 +210,11 @@ def test_thresholds_come_from_validation_rows_of_which_as_many_are_decided_as_ha
     stored, folds
 ):
     fold = fold_of(
-        stored["table"], stored["catalogue"], study().train_settings("loans")["design"],
+        stored["table"],
+        stored["catalogue"],
+        study().train_settings("loans")["design"],
         Streams(1, "roll_out_dadi", {"dataset": "loans", "fold": "0"}),
-    )  # fmt: skip
+    )
     share = fold.label[fold.part != "test"].mean()
     probability = np.random.default_rng(0).random(200)
     cut = decision_cut("label_share", probability, fold)
@@ -227,10 +234,17 @@ def test_who_decides_nearly_all_alike_is_neither_fairest_nor_on_the_front():
     label, group = np.arange(400) % 4 == 0, np.arange(400) % 2
     none, few = np.zeros(400, dtype=bool), np.arange(400) % 100 == 0
     rows = [
-        fairness_row(label.astype(int), group, label * 0.5, said, level=0.95, resamples=20,
-                     rng=np.random.default_rng(0))
+        fairness_row(
+            label.astype(int),
+            group,
+            label * 0.5,
+            said,
+            level=0.95,
+            resamples=20,
+            rng=np.random.default_rng(0),
+        )
         for said in (none, few, ~none, label)
-    ]  # fmt: skip
+    ]
     assert [row["degenerate"] for row in rows] == [True, True, True, False]
     keys = {"dataset": "d", "fold": 0, "features_acquired": 1.0, "cost": 1.0}
     keys |= {"adversary_auc": 0.5, "audit_auc": 0.5}
@@ -250,10 +264,13 @@ def _answer(summary, catalogue, tmp_path, **changed):
     tables = {name: summary[name] for name in ("summary", "means", "least_disparity")}
     (tmp_path / "p.png").write_bytes(b"picture")
     return write_dadi_answer(
-        **tables | changed, catalogue=catalogue, picture=tmp_path / "p.png",
-        settings=study().answer_settings("loans"), progress=Bar,
+        **tables | changed,
+        catalogue=catalogue,
+        picture=tmp_path / "p.png",
+        settings=study().answer_settings("loans"),
+        progress=Bar,
         streams=Streams(1, "write_dadi_answer", {"dataset": "loans"}),
-    )  # fmt: skip
+    )
 
 
 def test_the_run_ends_with_an_answer_and_nobody_flagged_is_none(summary, stored, tmp_path):
@@ -276,12 +293,15 @@ def test_the_bundle_decides_about_new_cases_as_the_study_did(summary, stored, fo
     catalogue = stored["catalogue"] | {"report": {"title": "Loans", "cost_unit": "EUR"}}
     choice = _answer(summary, catalogue, tmp_path)["choice"]
     made = bundle_dadi(
-        choice=choice, table=stored["table"], catalogue=catalogue,
+        choice=choice,
+        table=stored["table"],
+        catalogue=catalogue,
         description=ROOT / "config/datasets/telling_loans.yaml",
         weights=as_read(folds[choice["fold"]]["weights"]),
         settings=study().bundle_settings("loans"),
-        streams=Streams(1, "bundle_dadi", {"dataset": "loans"}), progress=Bar,
-    )  # fmt: skip
+        streams=Streams(1, "bundle_dadi", {"dataset": "loans"}),
+        progress=Bar,
+    )
     for name, payload in made.items():
         path = tmp_path / FILES[name]
         path.write_bytes(payload_bytes(path, payload))
@@ -309,8 +329,10 @@ def test_the_fairest_of_a_family_is_nearly_as_accurate_as_who_reads_all(summary)
     rows = summary["summary"]
     for _, row in table.dropna(subset="method").iterrows():
         whole = rows[rows["method"] == "full_features"].set_index("fold")
-        mine = rows[(rows["method"] == row["method"]) & (rows["gamma"].fillna(-1) == (
-            -1 if np.isnan(row["gamma"]) else row["gamma"]))].set_index("fold")  # fmt: skip
+        mine = rows[
+            (rows["method"] == row["method"])
+            & (rows["gamma"].fillna(-1) == (-1 if np.isnan(row["gamma"]) else row["gamma"]))
+        ].set_index("fold")
         assert row["auc"] >= whole["auc"].mean() - compared["auc_slack"]
         assert row["reference_disparity"] == pytest.approx(whole["disparity"].mean())
         cut = (whole["disparity"] - mine["disparity"]).mean()

@@ -37,9 +37,14 @@ def damages(draw):
     """A change of bytes: cut, overwrite, insert, or repeat a stretch."""
     start = draw(st.floats(0, 1))
     kind = draw(st.sampled_from(["cut", "drop", "write", "insert", "repeat"]))
-    content = draw(st.one_of(st.binary(max_size=12), st.sampled_from(
-        [b"\0", b"\n", b",", b'"', b"'", b"\xff", b"\r", b"nan", b"1e999", b"{", b"@data\n"]
-    )))  # fmt: skip
+    content = draw(
+        st.one_of(
+            st.binary(max_size=12),
+            st.sampled_from(
+                [b"\0", b"\n", b",", b'"', b"'", b"\xff", b"\r", b"nan", b"1e999", b"{", b"@data\n"]
+            ),
+        )
+    )
     return kind, start, draw(st.integers(0, 40)), content
 
 

@@ -120,8 +120,10 @@ def test_breast_cancer_panels_hold_one_measurement_each():
 def test_income_unknown_is_a_level_and_weights_are_left_out():
     prepared = _prepared("income")
     table = prepared.table
-    unknown = [table.values[:, table.columns.index(f"{c}=unknown")] == 1
-               for c in ("workclass", "occupation", "native_country")]  # fmt: skip
+    unknown = [
+        table.values[:, table.columns.index(f"{c}=unknown")] == 1
+        for c in ("workclass", "occupation", "native_country")
+    ]
     # 45,222 of the 48,842 rows have no "?"
     assert int((~np.logical_or.reduce(unknown)).sum()) == 45_222
     assert prepared.report["columns_left_out"] == ["fnlwgt"]

@@ -22,12 +22,28 @@ N = 1500
 CASCADE = {"kind": "cascade", "boosting": cases.BOOSTING, **cases.CASCADE}
 LATTICE = {"kind": "lattice", "boosting": cases.BOOSTING, **cases.LATTICE}
 DQN = {
-    "kind": "dqn", "hidden": [], "double": True, "dueling": False, "huber_bound": None,
-    "learning_rate": 0.1, "learning_rate_last": 0.1, "discount": 1.0, "batch": 1, "memory": 1,
-    "learning_starts": 1, "transitions_per_update": 1, "target_every": 1, "exploration_share": 0.0,
-    "epsilon_first": 0.0, "epsilon_last": 0.0, "max_gradient_norm": 1.0, "episodes": 1,
-    "transitions": 1, "start": "free", "moments": 1,
-}  # fmt: skip
+    "kind": "dqn",
+    "hidden": [],
+    "double": True,
+    "dueling": False,
+    "huber_bound": None,
+    "learning_rate": 0.1,
+    "learning_rate_last": 0.1,
+    "discount": 1.0,
+    "batch": 1,
+    "memory": 1,
+    "learning_starts": 1,
+    "transitions_per_update": 1,
+    "target_every": 1,
+    "exploration_share": 0.0,
+    "epsilon_first": 0.0,
+    "epsilon_last": 0.0,
+    "max_gradient_norm": 1.0,
+    "episodes": 1,
+    "transitions": 1,
+    "start": "free",
+    "moments": 1,
+}
 
 
 def table_in(folder: Path, world: World) -> str:
@@ -35,9 +51,15 @@ def table_in(folder: Path, world: World) -> str:
     layout = cases.layout_of(world)
     shown = np.where(world.known(world.available), world.values, np.nan)
     table = Table(
-        world.row_id, shown, layout.columns, (), world.label, layout.classes, layout.panels,
+        world.row_id,
+        shown,
+        layout.columns,
+        (),
+        world.label,
+        layout.classes,
+        layout.panels,
         1 - np.eye(2),
-    )  # fmt: skip
+    )
     frame, catalogue = table_to_frames(table, np.full(len(world), "test"))
     for name, payload in (("table.parquet", frame), ("catalogue.json", catalogue)):
         (folder / name).write_bytes(payload_bytes(folder / name, payload))
@@ -68,8 +90,10 @@ def network(tmp_path_factory, open_world) -> tuple[str, str]:
     weight[0, 0], weight[3, 0] = 1.0, -9.0  # the group's number, and not twice
     policy = QPolicy(
         {"0.weight": weight, "0.bias": np.array([[-0.5, -9.0, 0.0]], dtype=np.float32)},
-        np.zeros(3), np.ones(3), False,
-    )  # fmt: skip
+        np.zeros(3),
+        np.ones(3),
+        False,
+    )
     path = stored(folder / "policies.safetensors", DQN, policy.to_arrays(), open_world)
     return path, table_in(folder, open_world)
 
@@ -109,9 +133,13 @@ def test_it_says_that_units_are_needed_and_what_they_are(network, tmp_path, caps
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("none.safetensors", "does not exist"), ("p.safetensors", "cannot be read"),
-     ("p.json", "is no trained policy"), ("headless.safetensors", "has no header")],
-)  # fmt: skip
+    [
+        ("none.safetensors", "does not exist"),
+        ("p.safetensors", "cannot be read"),
+        ("p.json", "is no trained policy"),
+        ("headless.safetensors", "has no header"),
+    ],
+)
 def test_what_is_no_policy_is_refused(tmp_path, capsys, name, words):
     (tmp_path / "p.safetensors").write_bytes(b"no tensors")
     (tmp_path / "p.json").write_text(json.dumps({}))
@@ -171,8 +199,11 @@ def test_a_tree_says_gaps_levels_and_numbers_and_is_short():
     tree = fit_short_tree(x, np.where(np.isnan(age), 1, 2 * male), columns, words)
     assert tree.right == 1
     assert [line.split(" (")[0] for line in tree.lines] == [
-        "age known:", "  sex is not male: A", "  sex is male: nothing", "age unknown: B"
-    ]  # fmt: skip
+        "age known:",
+        "  sex is not male: A",
+        "  sex is male: nothing",
+        "age unknown: B",
+    ]
     cut = fit_short_tree(x[:, :1], np.where(age < 0.5, 0, 1), columns[:1], words)
     assert [line.split(" (")[0][-1] for line in cut.lines] == ["A", "B"]
     assert "or more or unknown" in cut.lines[1]

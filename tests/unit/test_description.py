@@ -26,8 +26,14 @@ def test_shipped_description_is_valid(path):
 def test_all_data_sets_of_the_study_are_shipped():
     names = {p.stem for p in SHIPPED}
     assert names >= {
-        "synthetic_mnar", "breast_cancer", "income", "heloc", "retinopathy", "template", "ten_lines"
-    }  # fmt: skip
+        "synthetic_mnar",
+        "breast_cancer",
+        "income",
+        "heloc",
+        "retinopathy",
+        "template",
+        "ten_lines",
+    }
 
 
 def _keys(name: str) -> dict[str, Any]:
@@ -74,8 +80,10 @@ def test_values_arrive_as_written(tmp_path):
         (-8.0, "sample lost"),
     )
     assert [(p.cost, p.free) for p in description.panels] == [
-        (0.0, True), (30.0, False), (900.0, False)
-    ]  # fmt: skip
+        (0.0, True),
+        (30.0, False),
+        (900.0, False),
+    ]
     assert description.label.values == (("0",), ("1",))
     assert description.misclassification_cost == ((0.0, 1000.0), (5000.0, 0.0))
 
@@ -121,18 +129,12 @@ MISTAKES = {
         _set("columns", 0, "type", value="numerical"),
         ["columns[0].type", "'numerical'", "numeric, categorical", "did you mean 'numeric'?"],
     ),
-    "wrong type": (
-        _set("title", value=3),
-        ["'title' is 3", "a text"],
-    ),
+    "wrong type": (_set("title", value=3), ["'title' is 3", "a text"]),
     "bare yes in levels": (
         _set("columns", 1, "levels", value=["no", True]),
         ["columns[1].levels[1]", "True", "a text"],
     ),
-    "negative cost": (
-        _set("panels", 1, "cost", value=-3),
-        ["panels[1].cost", "-3", "from 0 on"],
-    ),
+    "negative cost": (_set("panels", 1, "cost", value=-3), ["panels[1].cost", "-3", "from 0 on"]),
     "cost in words": (_set("panels", 1, "cost", value="cheap"), ["'cheap'", "'drawn'"]),
     "infinite cost": (_set("panels", 1, "cost", value=float("inf")), ["panels[1].cost", "inf"]),
     "free and priced": (_set("panels", 0, "cost", value=1), ["'interview'", "free: true", "cost"]),
@@ -152,8 +154,10 @@ MISTAKES = {
     ),
     "homeless column": (_drop("panels", 2), ["'scan'", "no panel"]),
     "all free": (
-        _set("panels", value=[{"name": "p", "columns": ["age", "smoker", "marker", "scan"],
-                               "free": True}]),
+        _set(
+            "panels",
+            value=[{"name": "p", "columns": ["age", "smoker", "marker", "scan"], "free": True}],
+        ),
         ["every panel is free"],
     ),
     "same panel twice": (_set("panels", 2, "name", value="blood"), ["'blood'", "twice"]),
@@ -192,13 +196,12 @@ MISTAKES = {
         _set("split", value={"scheme": "counts", "seed": 0, "parts": {"train": 2.5, "test": 3}}),
         ["2.5", "whole"],
     ),
-    "given without groups": (
-        _set("split", "scheme", value="given"),
-        ["'given'", "'groups'"],
-    ),
+    "given without groups": (_set("split", "scheme", value="given"), ["'given'", "'groups'"]),
     "file without group": (
-        _set("split", value={"scheme": "given", "seed": 0,
-                             "groups": {"a": {"train": 0.5, "test": 0.5}}}),
+        _set(
+            "split",
+            value={"scheme": "given", "seed": 0, "groups": {"a": {"train": 0.5, "test": 0.5}}},
+        ),
         ["source.files[0]", "'group'"],
     ),
     "download without digest": (_set("source", "kind", value="download"), ["url", "sha256"]),
@@ -210,8 +213,10 @@ MISTAKES = {
     "csv without separator": (_drop("source", "format", "separator"), ["separator", "csv"]),
     "header false": (_set("source", "format", "header", value=False), ["header", "list"]),
     "three groups": (
-        _set("sensitive", value={"column": "smoker", "groups": [
-            {"name": n, "values": [n]} for n in "abc"]}),
+        _set(
+            "sensitive",
+            value={"column": "smoker", "groups": [{"name": n, "values": [n]} for n in "abc"]},
+        ),
         ["'sensitive.groups' holds 3 entries; it may hold at most 2"],
     ),
     "no panels": (_set("panels", value=[]), ["'panels' is []; it must hold at least 1 entry"]),
@@ -220,7 +225,7 @@ MISTAKES = {
         _set("drop_rows", value=[{"rule": "all_features_equal", "reason": "none"}]),
         ["drop_rows[0]", "'value'"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("spoil", "words"), MISTAKES.values(), ids=MISTAKES.keys())

@@ -25,9 +25,11 @@ def _stays() -> dict[str, Any]:
     content = document()
     summary = {"name": "low", "measurement": "K", "statistic": "lowest"}
     content["source"]["format"] = {
-        "kind": "stays", "missing": ["-1"], "hours": 24,
+        "kind": "stays",
+        "missing": ["-1"],
+        "hours": 24,
         "summaries": [summary | {"from_hour": 0, "to_hour": 24}],
-    }  # fmt: skip
+    }
     return content
 
 
@@ -49,52 +51,109 @@ def _clinic() -> dict[str, Any]:
 
 MISTAKES = {
     "stays without hours": (
-        _stays, ("source", "format", "hours"), None, ["source.format.hours is missing"]),
+        _stays,
+        ("source", "format", "hours"),
+        None,
+        ["source.format.hours is missing"],
+    ),
     "csv with hours": (document, ("source", "format", "hours"), 3, ["hours", "'csv'"]),
     "xpt with a separator": (
-        document, ("source", "format", "kind"), "xpt", ["separator", "not go with kind 'xpt'"]),
+        document,
+        ("source", "format", "kind"),
+        "xpt",
+        ["separator", "not go with kind 'xpt'"],
+    ),
     "summary backwards": (
-        _stays, ("source", "format", "summaries", 0, "from_hour"), 24,
-        ["summaries[0]", "from hour 24 to 24"]),
+        _stays,
+        ("source", "format", "summaries", 0, "from_hour"),
+        24,
+        ["summaries[0]", "from hour 24 to 24"],
+    ),
     "unknown statistic": (
-        _stays, ("source", "format", "summaries", 0, "statistic"), "mean",
-        ["statistic", "'mean'", "first, lowest, highest"]),
+        _stays,
+        ("source", "format", "summaries", 0, "statistic"),
+        "mean",
+        ["statistic", "'mean'", "first, lowest, highest"],
+    ),
     "stays joined": (_stays, ("source", "join"), "id", ["source.join", "'stays'", "csv, xpt"]),
     "digest of another length": (
-        document, ("source", "files", 0, "content_sha256"), "abc", ["content_sha256", "'abc'"]),
+        document,
+        ("source", "files", 0, "content_sha256"),
+        "abc",
+        ["content_sha256", "'abc'"],
+    ),
     "valid backwards": (document, ("columns", 0, "valid"), [9, 1], ["columns[0].valid", "[9, 1]"]),
     "valid of a level": (document, ("columns", 1, "valid"), [0, 1], ["'smoker'", "'valid'"]),
     "recode of a number": (document, ("columns", 0, "recode"), {"1": "a"}, ["'age'", "'recode'"]),
     "recode to no level": (
-        document, ("columns", 1, "recode"), {"1": "ys"}, ["recode", "'ys'", "did you mean 'yes'?"]),
+        document,
+        ("columns", 1, "recode"),
+        {"1": "ys"},
+        ["recode", "'ys'", "did you mean 'yes'?"],
+    ),
     "unknown rule": (
-        _event, ("label", "rule", "kind"), "event", ["label.rule.kind", "'event'", "event_within"]),
+        _event,
+        ("label", "rule", "kind"),
+        "event",
+        ["label.rule.kind", "'event'", "event_within"],
+    ),
     "rule without a key": (_event, ("label", "rule", "horizon"), None, ["horizon"]),
     "rule with another label": (
-        _event, ("label", "classes", 1, "values"), ["yes"], ["label.classes", "has 0 and 1"]),
+        _event,
+        ("label", "classes", 1, "values"),
+        ["yes"],
+        ["label.classes", "has 0 and 1"],
+    ),
     "below without a column": (
-        document, ("drop_rows",), [{"rule": "below", "value": 3, "reason": "r"}],
-        ["drop_rows[0]", "'column'", "below, above"]),
+        document,
+        ("drop_rows",),
+        [{"rule": "below", "value": 3, "reason": "r"}],
+        ["drop_rows[0]", "'column'", "below, above"],
+    ),
     "label missing with a column": (
-        document, ("drop_rows",), [{"rule": "label_missing", "column": "age", "reason": "r"}],
-        ["drop_rows[0]", "'column'"]),
+        document,
+        ("drop_rows",),
+        [{"rule": "label_missing", "column": "age", "reason": "r"}],
+        ["drop_rows[0]", "'column'"],
+    ),
     "no fitting part": (
-        document, ("split", "parts"), {"agent": 0.5, "test": 0.5}, ["'train', nor to 'encoder'"]),
+        document,
+        ("split", "parts"),
+        {"agent": 0.5, "test": 0.5},
+        ["'train', nor to 'encoder'"],
+    ),
     "no test part": (document, ("split", "parts"), {"encoder": 1.0}, ["part 'test'"]),
     "misspelt part": (
-        document, ("split", "parts"), {"encoder": 0.5, "tset": 0.5}, ["'tset'", "did you mean"]),
+        document,
+        ("split", "parts"),
+        {"encoder": 0.5, "tset": 0.5},
+        ["'tset'", "did you mean"],
+    ),
     "shares of groups": (
-        _clinic, ("source", "generator", "groups", 0, "share"), 0.5, ["groups", "sum to 0.9"]),
+        _clinic,
+        ("source", "generator", "groups", 0, "share"),
+        0.5,
+        ["groups", "sum to 0.9"],
+    ),
     "effect for one group": (
-        _clinic, ("source", "generator", "features", 2, "effect"), [1.0],
-        ["features[2].effect", "1 entries; 2 are needed"]),
+        _clinic,
+        ("source", "generator", "features", 2, "effect"),
+        [1.0],
+        ["features[2].effect", "1 entries; 2 are needed"],
+    ),
     "too much in common": (
-        _clinic, ("source", "generator", "features", 0, "loadings"), [0.8, 0.8],
-        ["features[0].loadings", "noise"]),
+        _clinic,
+        ("source", "generator", "features", 0, "loadings"),
+        [0.8, 0.8],
+        ["features[0].loadings", "noise"],
+    ),
     "unknown generator": (
-        _clinic, ("source", "generator", "name"), "clinic",
-        ["source.generator.name", "'clinic'", "clinical_simulator"]),
-}  # fmt: skip
+        _clinic,
+        ("source", "generator", "name"),
+        "clinic",
+        ["source.generator.name", "'clinic'", "clinical_simulator"],
+    ),
+}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -30,18 +30,36 @@ def frames(
     for family, solutions in families.items():
         for pair, (cost, validation, test) in enumerate(solutions):
             for part, verdict in (("validation", validation), ("test", test)):
-                scores.append({"family": family, "method": family, "pair": pair, "split": part,
-                               "cost": cost, "f1": f1(verdict), "n": N})  # fmt: skip
-                rows = {"family": family, "policy": family, "member": pair, "part": part,
-                        "row_id": np.arange(N), "label": ILL.astype(int),
-                        "verdict": verdict.astype(int)}  # fmt: skip
+                scores.append(
+                    {
+                        "family": family,
+                        "method": family,
+                        "pair": pair,
+                        "split": part,
+                        "cost": cost,
+                        "f1": f1(verdict),
+                        "n": N,
+                    }
+                )
+                rows = {
+                    "family": family,
+                    "policy": family,
+                    "member": pair,
+                    "part": part,
+                    "row_id": np.arange(N),
+                    "label": ILL.astype(int),
+                    "verdict": verdict.astype(int),
+                }
                 outcomes.append(pd.DataFrame(rows))
     return pd.DataFrame(scores), pd.concat(outcomes, ignore_index=True)
 
 
 def pooled(**of: list[float]) -> pd.DataFrame:
-    rows = [(family, pair, value, 1.0, 5000) for family, values in of.items()
-            for pair, value in enumerate(values)]  # fmt: skip
+    rows = [
+        (family, pair, value, 1.0, 5000)
+        for family, values in of.items()
+        for pair, value in enumerate(values)
+    ]
     return pd.DataFrame(rows, columns=["family", "pair", "pooled_score", "cost", "n"])
 
 
@@ -91,9 +109,12 @@ def test_validation_alone_takes_the_lead_beyond_a_standard_error(wrong, first):
 
 def test_all_are_compared_on_the_same_test_units():
     scores, outcomes = frames(
-        {"good": [(1.0, said(20), said(20))], "alike": [(1.0, said(20), said(22))],
-         "bad": [(1.0, said(20), said(120))]}
-    )  # fmt: skip
+        {
+            "good": [(1.0, said(20), said(20))],
+            "alike": [(1.0, said(20), said(22))],
+            "bad": [(1.0, said(20), said(120))],
+        }
+    )
     found = candidates(scores, None, budget=2.0, score="f1")
     table = compared(found, 0, outcomes, score="f1", rng=np.random.default_rng(0))
     assert table["not_worse"].tolist() == [True, True, False]

@@ -35,17 +35,24 @@ FACTS = {
 LACKING = {
     # share of rows that lack a value of the panel, published or counted independently, to 0.1 %
     "nhanes_ferritin": {
-        "complete blood count": 0.001, "C-reactive protein": 0.017, "haemoglobin A1c": 0.001,
-        "transferrin saturation": 0.018, "lipids": 0.010, "urine albumin": 0.017,
+        "complete blood count": 0.001,
+        "C-reactive protein": 0.017,
+        "haemoglobin A1c": 0.001,
+        "transferrin saturation": 0.018,
+        "lipids": 0.010,
+        "urine albumin": 0.017,
     },
     "cleveland": {"fluoroscopy": 4 / 303, "thallium scan": 2 / 303},
-}  # fmt: skip
+}
 ABSENT = {
     # share of stays without any value of the panel in 48 hours, to 1 %
     "physionet2012_death": {
-        "blood gas": 0.24, "lactate": 0.45, "cholesterol": 0.92, "chemistry": 0.02,
-    },
-}  # fmt: skip
+        "blood gas": 0.24,
+        "lactate": 0.45,
+        "cholesterol": 0.92,
+        "chemistry": 0.02,
+    }
+}
 
 
 def _description(name: str) -> Description:
@@ -121,10 +128,13 @@ def test_shares_of_rows_without_any_value(name):
 def test_panels_with_the_papers_names_have_its_prices(name):
     cost = {p.name: p.cost for p in _description(name).panels}
     papers = {
-        "basic metabolic panel": 36, "comprehensive metabolic panel": 48,
-        "complete blood count": 44, "transferrin saturation": 40, "coagulation": 26,
+        "basic metabolic panel": 36,
+        "comprehensive metabolic panel": 48,
+        "complete blood count": 44,
+        "transferrin saturation": 40,
+        "coagulation": 26,
         "blood gas": 473,
-    }  # fmt: skip
+    }
     shared = papers.keys() & cost.keys()
     assert len(shared) >= 3
     assert {panel: cost[panel] for panel in shared} == {panel: papers[panel] for panel in shared}

@@ -95,11 +95,16 @@ def test_panels_show_shares_in_per_cent_and_count_units():
     table = frames.shares_frame()
     figure = panels_figure(table, title="ferritin")
     assert [axes.get_title(loc="left").splitlines()[-1] for axes in figure.axes] == [
-        "n = 4,700 + 300", "n = 1,598 + 102", "n = 846 + 54", "n = 2,256 + 144",
-    ]  # fmt: skip
+        "n = 4,700 + 300",
+        "n = 1,598 + 102",
+        "n = 846 + 54",
+        "n = 2,256 + 144",
+    ]
     first = table[table["group"] == "all"]
-    wanted = {(100 * s, float(frames.PANELS.index(p))) for s, p in
-              zip(first["share"], first["panel"], strict=True)}  # fmt: skip
+    wanted = {
+        (100 * s, float(frames.PANELS.index(p)))
+        for s, p in zip(first["share"], first["panel"], strict=True)
+    }
     assert wanted <= {(x, float(round(y))) for x, y in points(figure.axes[0])}
 
 
@@ -108,8 +113,9 @@ def test_patients_are_told_step_by_step():
     figure = patients_figure(table, **PATIENTS)
     left = [axes for axes in figure.axes if axes.texts and not axes.lines]
     assert [axes.get_title(loc="left") for axes in left] == [
-        "patient 17: diagnosed normal, is normal", "patient 4211: diagnosed low, is low",
-    ]  # fmt: skip
+        "patient 17: diagnosed normal, is normal",
+        "patient 4211: diagnosed low, is low",
+    ]
     words = [t.get_text() for axes in left for t in axes.texts]
     assert set(table["panel"]) <= set(words)
     assert "114" in words

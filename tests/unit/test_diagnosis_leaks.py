@@ -40,8 +40,9 @@ def both(tmp_path_factory) -> list[TinyRun]:
 
 
 def test_encoder_and_policies_are_the_same(both):
-    plain, other = ([t.encoders["0"]["encoder"], *(g["policies"].arrays for g in t.fronts["0"])]
-                    for t in both)  # fmt: skip
+    plain, other = (
+        [t.encoders["0"]["encoder"], *(g["policies"].arrays for g in t.fronts["0"])] for t in both
+    )
     for one, two in zip(plain, other, strict=True):
         assert all(np.array_equal(one[name], two[name]) for name in one)
 

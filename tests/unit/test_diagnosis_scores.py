@@ -42,9 +42,14 @@ def test_errors_agree_with_those_of_resampling():
     diagnosis, probability, cost = said_by(label, rng, learners=1)
     frame = diagnosis_scores(label, diagnosis, probability, cost).iloc[0]
     intervals = score_intervals(
-        label, diagnosis[0], probability[0], cost[0],
-        resamples=2000, level=0.95, rng=np.random.default_rng(1),
-    ).set_index("score")  # fmt: skip
+        label,
+        diagnosis[0],
+        probability[0],
+        cost[0],
+        resamples=2000,
+        level=0.95,
+        rng=np.random.default_rng(1),
+    ).set_index("score")
     assert tuple(intervals.index) == SCORES
     for name in SCORES:
         low, high = intervals.loc[name].to_numpy(dtype=float)
@@ -57,9 +62,14 @@ def test_no_error_among_few_units_is_no_certainty():
     """57 test units, all diagnosed rightly: every score is 1, and none is certain."""
     label = np.repeat([1, 0], [12, 45])
     found = score_intervals(
-        label, label, label * 1.0, np.full(57, 7.0),
-        resamples=50, level=0.95, rng=np.random.default_rng(0),
-    ).set_index("score")  # fmt: skip
+        label,
+        label,
+        label * 1.0,
+        np.full(57, 7.0),
+        resamples=50,
+        level=0.95,
+        rng=np.random.default_rng(0),
+    ).set_index("score")
     assert (found["high"].drop("cost") == 1).all()
     exact = {"sensitivity": 0.025 ** (1 / 12), "specificity": 0.025 ** (1 / 45)}
     exact |= {"precision": exact["sensitivity"], "auroc": exact["sensitivity"]}
@@ -121,6 +131,11 @@ def test_refusals():
         diagnosis_scores(np.array([1, 0]), one.astype(int), 2 * one, one)
     with pytest.raises(ConfigError, match="at least 2"):
         score_intervals(
-            np.array([1, 0]), np.array([1, 0]), one[0], one[0],
-            resamples=1, level=0.95, rng=np.random.default_rng(0),
-        )  # fmt: skip
+            np.array([1, 0]),
+            np.array([1, 0]),
+            one[0],
+            one[0],
+            resamples=1,
+            level=0.95,
+            rng=np.random.default_rng(0),
+        )

@@ -84,8 +84,11 @@ def test_every_solution_is_one_row_of_the_summary(tiny):
     assert set(summary["family"]) == {FRONT, *others}
     front = summary[(summary["method"] == FRONT) & (summary["seed"] == 0)]
     assert sorted(zip(front["lambda"], front["rho"], strict=True)) == [
-        (2.0, -0.2), (2.0, -1 / 60), (8.0, -0.2), (8.0, -1 / 60)
-    ]  # fmt: skip
+        (2.0, -0.2),
+        (2.0, -1 / 60),
+        (8.0, -0.2),
+        (8.0, -1 / 60),
+    ]
     assert (front["n"] == PARTS["test"]).all()
 
 
@@ -141,8 +144,11 @@ def test_each_seed_has_units_of_its_own_in_parts_of_the_same_size(tiny):
     assert (parts["0"] == tiny.data["table"]["part"].to_numpy()).all()
     assert (parts["1"] != parts["2"]).any()
     assert (parts["1"] != parts["0"]).any()
-    again = divided(tiny.data["table"], tiny.data["catalogue"],
-                    Streams(7, "other", {"dataset": NAME, "seed": "1", "family": "x"}))  # fmt: skip
+    again = divided(
+        tiny.data["table"],
+        tiny.data["catalogue"],
+        Streams(7, "other", {"dataset": NAME, "seed": "1", "family": "x"}),
+    )
     assert (again[1] == parts["1"]).all()
 
 
@@ -231,9 +237,14 @@ def test_an_agent_without_a_front_is_one_policy_judged_beside_the_fronts(tiny, k
 
 def test_other_groups_than_the_settings_name_are_refused(tiny):
     with pytest.raises(DataError, match="2 groups of policies, 1 were given"):
-        run(roll_out_front, tiny.study.rollout_settings(FRONT), {"seed": "0"}, **tiny.data,
+        run(
+            roll_out_front,
+            tiny.study.rollout_settings(FRONT),
+            {"seed": "0"},
+            **tiny.data,
             states=tiny.given["0"]["states"],
-            policies_0=as_read(tiny.fronts["0"][0]["policies"]))  # fmt: skip
+            policies_0=as_read(tiny.fronts["0"][0]["policies"]),
+        )
 
 
 def test_states_of_another_encoder_or_table_are_refused(tiny):
@@ -246,8 +257,14 @@ def test_states_of_another_encoder_or_table_are_refused(tiny):
     policies = {f"policies_{g}": as_read(f["policies"]) for g, f in enumerate(tiny.fronts["0"])}
     states = StoredArrays(given["states"] | {f"encoder.{name}": other[name]}, "s")
     with pytest.raises(DataError, match="made by another encoder than that of the stored policy"):
-        run(roll_out_front, study.rollout_settings(FRONT), {"seed": "0"}, **tiny.data,
-            states=states, **policies)  # fmt: skip
+        run(
+            roll_out_front,
+            study.rollout_settings(FRONT),
+            {"seed": "0"},
+            **tiny.data,
+            states=states,
+            **policies,
+        )
     cut = StoredArrays(given["states"] | {"states.agent": given["states"]["states.agent"][1:]}, "s")
     with pytest.raises(DataError, match=r"^s: the stored table of states has an array 'agent'"):
         run(train_front, settings, wild, **given | {"states": cut})
@@ -296,9 +313,7 @@ def test_classifiers_without_a_panel_read_the_free_columns_and_are_beside_every_
 
 
 def _settings(budget):
-    return {
-        "budget": budget, "score": "f1", "cost_unit": "USD", "positive": "ill", "resamples": 50
-    }  # fmt: skip
+    return {"budget": budget, "score": "f1", "cost_unit": "USD", "positive": "ill", "resamples": 50}
 
 
 def _chosen(tiny, budget):
@@ -329,8 +344,13 @@ def test_a_budget_that_nothing_fits_is_one_sentence(tiny):
     with pytest.raises(ConfigError, match="no solution costs at most 5 on average; the cheapest"):
         run(choose_policy, settings, {"seed": "0"}, scores=dear, outcomes=frames["outcomes"])
     with pytest.raises(ConfigError, match="needs the setting 'resamples'"):
-        run(choose_policy, {k: v for k, v in settings.items() if k != "resamples"}, {},
-            scores=dear, outcomes=frames["outcomes"])  # fmt: skip
+        run(
+            choose_policy,
+            {k: v for k, v in settings.items() if k != "resamples"},
+            {},
+            scores=dear,
+            outcomes=frames["outcomes"],
+        )
 
 
 def test_a_patient_is_drawn_and_another_refused(tiny):
@@ -379,21 +399,33 @@ def test_figures_are_drawn_from_the_same_tables(tiny):
 
 def _table(costs, columns):
     panels = [Panel("free", ("a",), 0.0, True)]
-    panels += [Panel(f"p{k}", tuple(c), cost, False) for k, (cost, c) in
-               enumerate(zip(costs, columns, strict=True))]  # fmt: skip
+    panels += [
+        Panel(f"p{k}", tuple(c), cost, False)
+        for k, (cost, c) in enumerate(zip(costs, columns, strict=True))
+    ]
     names = tuple("abcde")
     values = np.zeros((2, 5))
-    return Table(np.arange(2), values, names, (), np.array([0, 1]), ("n", "p"), tuple(panels),
-                 np.zeros((2, 2)))  # fmt: skip
+    return Table(
+        np.arange(2),
+        values,
+        names,
+        (),
+        np.array([0, 1]),
+        ("n", "p"),
+        tuple(panels),
+        np.zeros((2, 2)),
+    )
 
 
 def test_groups_are_levels_or_halves_and_a_missing_value_is_unknown():
     table = _table([1.0], ["bcde"])
     values = np.array([[1.0, 2.0, 0.0, 1.0, np.nan], [3.0, 0.0, 0.0, 0.0, 1.0]])
     named = dataclasses.replace(
-        table, values=values, columns=("age", "x", "sex=f", "sex=m", "z"),
+        table,
+        values=values,
+        columns=("age", "x", "sex=f", "sex=m", "z"),
         panels=(Panel("all", ("age", "x", "sex=f", "sex=m", "z"), 1.0, False),),
-    )  # fmt: skip
+    )
     assert group_of_units(named, "sex").tolist() == ["m", "unknown"]
     assert group_of_units(named, "age").tolist() == ["age up to 2", "age above 2"]
     assert group_of_units(named, "z").tolist() == ["unknown", "z up to 1"]
@@ -414,8 +446,9 @@ def test_log_of_fixed_panels_orders_what_a_unit_can_have():
     """Two ways, two units: one unit's first panel has no value, so that it cannot be had."""
     data = _table([2.0, 3.0, 5.0], ["bc", "d", "e"])
     values = np.array([[0.0, 1, 1, 1, 1], [0.0, np.nan, np.nan, 1, 1]])
-    data = dataclasses.replace(data, values=np.repeat(values, 2, axis=0), row_id=np.arange(4),
-                               label=np.array([0, 1, 1, 0]))  # fmt: skip
+    data = dataclasses.replace(
+        data, values=np.repeat(values, 2, axis=0), row_id=np.arange(4), label=np.array([0, 1, 1, 0])
+    )
     part = np.array(["validation", "test", "validation", "test"])
     sets = np.array([[True, False, True], [False, False, False]])
     shown = []
@@ -432,13 +465,20 @@ def test_log_of_fixed_panels_orders_what_a_unit_can_have():
     log = frames["decisions"].query("part == 'test'")
     columns = ["member", "row_id", "step", "action", "cost", "probability"]
     assert list(log[columns].itertuples(index=False, name=None)) == [
-        (0, 1, 0, 0, 2.0, 1.0), (0, 1, 1, 2, 5.0, 1.0), (0, 1, 2, 3, 0.0, 1.0),
-        (0, 3, 0, 2, 5.0, 1.0), (0, 3, 1, 3, 0.0, 1.0),
-        (1, 1, 0, 3, 0.0, 1.0), (1, 3, 0, 3, 0.0, 1.0),
-    ]  # fmt: skip
+        (0, 1, 0, 0, 2.0, 1.0),
+        (0, 1, 1, 2, 5.0, 1.0),
+        (0, 1, 2, 3, 0.0, 1.0),
+        (0, 3, 0, 2, 5.0, 1.0),
+        (0, 3, 1, 3, 0.0, 1.0),
+        (1, 1, 0, 3, 0.0, 1.0),
+        (1, 3, 0, 3, 0.0, 1.0),
+    ]
     units = frames["outcomes"].query("part == 'test'")
     columns = ["member", "row_id", "label", "verdict", "acquisition_cost"]
     assert list(units[columns].itertuples(index=False, name=None)) == [
-        (0, 1, 1, 1, 7.0), (0, 3, 0, 0, 5.0), (1, 1, 1, 1, 0.0), (1, 3, 0, 1, 0.0),
-    ]  # fmt: skip
+        (0, 1, 1, 1, 7.0),
+        (0, 3, 0, 0, 5.0),
+        (1, 1, 1, 1, 0.0),
+        (1, 3, 0, 1, 0.0),
+    ]
     assert np.isnan(shown[-1][:, 1:]).all()  # who orders nothing is shown the free column alone

@@ -48,9 +48,13 @@ def test_every_run_has_files_of_its_own_and_rows_that_are_wanted(config):
     files = study.run_files("scores.parquet")
     assert len(files) == len(set(files)) == len(study.runs())
     assert {row[4] for row in study.wanted_rows()} >= {
-        "sm_ddpo_end2end", "logistic_full", "logistic_fixed", "logistic_free", "greedy",
+        "sm_ddpo_end2end",
+        "logistic_full",
+        "logistic_fixed",
+        "logistic_free",
+        "greedy",
         "bayes_static",
-    }  # fmt: skip
+    }
     assert study.has_bayes_rule("clinical_simulator")
     assert not study.has_bayes_rule("breast_cancer_diagnosis")
 

@@ -17,9 +17,14 @@ from tests.unit.double_precision import double_precision
 pytestmark = pytest.mark.trains
 
 OWN: dict[str, Any] = {
-    "folds": 2, "network": networks.NETWORK, "updates": 800, "batch": 64, "learning_rate": 3e-3,
-    "exploration": [1.0, 0.1], "levels": 20,
-}  # fmt: skip
+    "folds": 2,
+    "network": networks.NETWORK,
+    "updates": 800,
+    "batch": 64,
+    "learning_rate": 3e-3,
+    "exploration": [1.0, 0.1],
+    "levels": 20,
+}
 HOW = DimeSettings(15, 20, 1e-2, (1.0, 0.1), 0.003)
 WITHIN = 0.01  # nats
 
@@ -77,8 +82,10 @@ def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
     with double_precision():
         units = networks.random_units()
         together = training_of(units)
-        first = [[plain.module_of(one.views, k) for k in range(2)]
-                 for one in (together.predictor, together.chooser)]  # fmt: skip
+        first = [
+            [plain.module_of(one.views, k) for k in range(2)]
+            for one in (together.predictor, together.chooser)
+        ]
         together.run()
         for k in range(2):
             rngs = np.random.default_rng(2).spawn(3)

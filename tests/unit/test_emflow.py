@@ -20,10 +20,18 @@ from tests.oracles.row_gaussians import conditioned_rows
 pytestmark = pytest.mark.trains
 
 SETTINGS = {
-    "couplings": 4, "hidden": [16, 16], "passes": 2, "mask_draws": 10, "hidden_share": [0.0, 0.7],
-    "batch": 64, "learning_rate": 2e-3, "weight_decay": 1e-6, "alpha": 1e6, "em_scale": 0.99,
+    "couplings": 4,
+    "hidden": [16, 16],
+    "passes": 2,
+    "mask_draws": 10,
+    "hidden_share": [0.0, 0.7],
+    "batch": 64,
+    "learning_rate": 2e-3,
+    "weight_decay": 1e-6,
+    "alpha": 1e6,
+    "em_scale": 0.99,
     "em_power": 0.8,
-}  # fmt: skip
+}
 
 
 def curved_rows(seed: int, n: int = 500) -> np.ndarray:
@@ -36,9 +44,12 @@ def curved_rows(seed: int, n: int = 500) -> np.ndarray:
 
 def fit(train: np.ndarray, *, seed: int = 0, validation=None, panels=None, **changes) -> EmFlow:
     return fit_emflow(
-        train, validation=validation, panels=panels, rng=np.random.default_rng(seed),
+        train,
+        validation=validation,
+        panels=panels,
+        rng=np.random.default_rng(seed),
         **{**SETTINGS, **changes},
-    )  # fmt: skip
+    )
 
 
 def holed(rows: np.ndarray, seed: int, share: float = 0.3) -> np.ndarray:

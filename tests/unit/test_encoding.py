@@ -30,8 +30,14 @@ def test_small_table_by_hand(tmp_path):
     result = encoded(tmp_path, document())
     table = result.table
     assert table.columns == (
-        "age", "smoker=no", "smoker=yes", "marker", "marker=-9", "marker=-8", "scan"
-    )  # fmt: skip
+        "age",
+        "smoker=no",
+        "smoker=yes",
+        "marker",
+        "marker=-9",
+        "marker=-8",
+        "scan",
+    )
     assert table.onehot == ((1, 2),)
     assert table.label.tolist() == [1, 0, 0, 1, 0, 0]
     assert table.row_id.tolist() == [0, 1, 2, 3, 4, 5]
@@ -75,8 +81,10 @@ def test_levels_are_the_sorted_ones_seen_unless_listed(tmp_path):
     del content["columns"][1]["levels"]
     csv = CSV.replace("54,yes", "54,often")
     assert encoded(tmp_path, content, csv).table.columns[1:4] == (
-        "smoker=no", "smoker=often", "smoker=yes"
-    )  # fmt: skip
+        "smoker=no",
+        "smoker=often",
+        "smoker=yes",
+    )
 
 
 def test_missing_level_takes_the_gaps(tmp_path):

@@ -99,9 +99,11 @@ FITTED = [
 LAW = ["stabilised_ipw_true", "stabilised_afais_s_true"]
 SOME_SETS = np.array([[1, 1]] * 3 + [[0, 1]] * 3, dtype=bool)
 IMPUTATIONS = [
-    "imputation_chained_trees", "imputation_missforest", "multiple_imputation",
+    "imputation_chained_trees",
+    "imputation_missforest",
+    "multiple_imputation",
     "multiple_imputation_label",
-]  # fmt: skip
+]
 CASES = {
     "no truth": (
         replace(healthy_case(), full=None),

@@ -61,15 +61,19 @@ def test_a_table_names_only_columns_that_it_has():
 @given(
     st.lists(
         st.tuples(st.floats(0, 9), st.one_of(st.just(np.nan), st.floats(-9, 9))),
-        min_size=1, max_size=12,
+        min_size=1,
+        max_size=12,
     ),
     st.booleans(),
     st.floats(0, 10),
-)  # fmt: skip
+)
 def test_a_budget_leads_to_the_best_row_that_fits(pairs, most, budget):
     rows = pd.DataFrame(pairs, columns=["cost", "score"])
-    reached = [row for least, row in best_within(rows, cost="cost", score="score", most=most)
-               if least <= budget]  # fmt: skip
+    reached = [
+        row
+        for least, row in best_within(rows, cost="cost", score="score", most=most)
+        if least <= budget
+    ]
     able = rows[(rows["cost"] <= budget) & rows["score"].notna()]
     assert bool(reached) == bool(len(able))
     if reached:
@@ -116,9 +120,15 @@ def table_of_units() -> Table:
 
 def test_units_are_told_as_the_log_has_them():
     decisions = pd.DataFrame(
-        {"row_id": [7, 7, 5], "step": [1, 0, 0], "action": [9, 1, 2], "cost": [0.0, 30.5, 0.0],
-         "probability": [0.25, 1.0, 1.0], "belief": [0.75, np.nan, 0.5]}
-    )  # fmt: skip
+        {
+            "row_id": [7, 7, 5],
+            "step": [1, 0, 0],
+            "action": [9, 1, 2],
+            "cost": [0.0, 30.5, 0.0],
+            "probability": [0.25, 1.0, 1.0],
+            "belief": [0.75, np.nan, 0.5],
+        }
+    )
     outcomes = pd.DataFrame({"row_id": [5, 7], "verdict": [0, 1], "probability": [0.125, 0.875]})
     course = Course("careful", "It goes by age.", decisions, outcomes, "log")
     told = patients(table_of_units(), {"age": "years"}, [course], [7, 9])
@@ -132,9 +142,12 @@ def test_units_are_told_as_the_log_has_them():
     assert second is None  # the policy was not run on unit 9
     assert first == {
         "actions": [1, 2],  # the scan, then the end, whatever number the log gives it
-        "costs": [30.5, 0.0], "probabilities": [1.0, 0.25], "beliefs": [None, 0.75],
-        "verdict": 1, "belief": 0.875,
-    }  # fmt: skip
+        "costs": [30.5, 0.0],
+        "probabilities": [1.0, 0.25],
+        "beliefs": [None, 0.75],
+        "verdict": 1,
+        "belief": 0.875,
+    }
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=40), st.integers(1, 20))
@@ -149,11 +162,23 @@ def test_every_class_is_among_the_units_that_are_shown(label, count):
 def part_of(name: str) -> dict:
     """A part that holds a name wherever a name may stand."""
     return {
-        "kind": "section", "study": "afape", "question": name, "answers": [], "charts": [],
-        "scope": {"columns": ["dataset"], "values": [[name]]}, "sliders": [],
-        "tables": {"t": packed_table(pd.DataFrame({"dataset": [name]}), title=name, source="t",
-                                     shown=["dataset"], keys=["dataset"])},
-    }  # fmt: skip
+        "kind": "section",
+        "study": "afape",
+        "question": name,
+        "answers": [],
+        "charts": [],
+        "scope": {"columns": ["dataset"], "values": [[name]]},
+        "sliders": [],
+        "tables": {
+            "t": packed_table(
+                pd.DataFrame({"dataset": [name]}),
+                title=name,
+                source="t",
+                shown=["dataset"],
+                keys=["dataset"],
+            )
+        },
+    }
 
 
 def report_of(part: dict) -> str:
@@ -164,8 +189,10 @@ def report_of(part: dict) -> str:
     table = made | {"inputs": [raw], "columns": [told]}
     read = {"name": "t", "path": "results/t.parquet", "sha256": "a" * 64}
     section = made | {"inputs": [read]}
-    origins = {"inputs": {"part": ["results/s.json"]},
-               "files": {"results/s.json": section, "results/t.parquet": table}}  # fmt: skip
+    origins = {
+        "inputs": {"part": ["results/s.json"]},
+        "files": {"results/s.json": section, "results/t.parquet": table},
+    }
     streams = Streams(0, "write_report", {})
     found = write_report(origins=origins, settings={}, streams=streams, progress=list, part=part)
     return found["report"].decode()
@@ -194,8 +221,9 @@ def test_a_file_is_told_with_what_is_behind_it():
     page = report_of(part_of("clinic"))
     document = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert document["parts"][0]["sources"]["t"] == {
-        "paths": ["results/t.parquet"], "columns": {"dataset": ["", "name of the data set"]}
-    }  # fmt: skip
+        "paths": ["results/t.parquet"],
+        "columns": {"dataset": ["", "name of the data set"]},
+    }
     section, table = document["files"]
     assert section["inputs"] == [1]
     assert table["outside"] == [["raw.csv", "b" * 64]]

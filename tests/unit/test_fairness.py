@@ -48,8 +48,9 @@ def test_a_group_without_rows_has_no_gap():
     counts = COUNTS.copy()
     counts[1] = 0
     assert np.isnan(demographic_disparity(counts))
-    assert np.isnan(bootstrap_disparity(
-        counts, resamples=10, level=0.95, rng=np.random.default_rng(0)).low)  # fmt: skip
+    assert np.isnan(
+        bootstrap_disparity(counts, resamples=10, level=0.95, rng=np.random.default_rng(0)).low
+    )
 
 
 def test_a_single_row_has_no_interval():
@@ -145,12 +146,14 @@ def test_a_coins_disparity_is_at_most_its_sides_weighted_mean():
     label = rng.integers(0, 2, 4000)
     one, other = one | sensitive, other & (1 - sensitive)
     share = 0.3
-    tossed = np.stack([
-        demographic_disparity(
-            contingency(label, sensitive, np.where(rng.random(4000) < share, one, other) == 1)
-        )
-        for _ in range(200)
-    ])  # fmt: skip
+    tossed = np.stack(
+        [
+            demographic_disparity(
+                contingency(label, sensitive, np.where(rng.random(4000) < share, one, other) == 1)
+            )
+            for _ in range(200)
+        ]
+    )
     sides = [demographic_disparity(contingency(label, sensitive, d == 1)) for d in (one, other)]
     signed = share * sides[0] - (1 - share) * sides[1]  # one favours group 1, the other group 0
     error = 4 * tossed.std(ddof=1) / 200**0.5

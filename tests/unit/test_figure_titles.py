@@ -31,12 +31,17 @@ def test_blocking_is_shown_where_it_misleads_most():
     shares["blocking"] = shares["ground_truth"]
     assert afape.frequency_finding(shares, "dqn") == "blocking keeps every share of DQN"
     costs = pd.DataFrame(
-        [("d", "mar", a, e, c) for a, e, c in (
-            ("dqn", "blocking", 2.0), ("dqn", "ground_truth", 2.5),
-            ("never", "blocking", 1.0), ("never", "ground_truth", 1.1),
-        )],
+        [
+            ("d", "mar", a, e, c)
+            for a, e, c in (
+                ("dqn", "blocking", 2.0),
+                ("dqn", "ground_truth", 2.5),
+                ("never", "blocking", 1.0),
+                ("never", "ground_truth", 1.1),
+            )
+        ],
         columns=["dataset", "mechanism", "agent", "estimator", "cost"],
-    )  # fmt: skip
+    )
     assert (
         afape.costs_finding(costs) == "by blocking DQN seems to cost 0.50 less than it truly does"
     )
@@ -52,10 +57,14 @@ def test_calibration_weighs_bins_by_their_rows():
 
 def test_the_cheapest_family_that_reaches_all_panels_is_named_or_the_nearest():
     means = pd.DataFrame(
-        [("cwcf", 0.3, 0.79, 0.02), ("cwcf", 0.6, 0.81, 0.02), ("greedy", 0.5, 0.785, 0.02),
-         ("best_full", 1.0, 0.80, 0.02)],
+        [
+            ("cwcf", 0.3, 0.79, 0.02),
+            ("cwcf", 0.6, 0.81, 0.02),
+            ("greedy", 0.5, 0.785, 0.02),
+            ("best_full", 1.0, 0.80, 0.02),
+        ],
         columns=["method", "cost_share", "f1", "f1_se"],
-    )  # fmt: skip
+    )
     said = diagnosis.families_finding(means, "best_full", "f1")
     assert said == (
         "CWCF reaches F1 0.79 for 30 % of the price; a classifier on all panels 0.80 ± 0.02"
@@ -68,10 +77,14 @@ def test_the_cheapest_family_that_reaches_all_panels_is_named_or_the_nearest():
 
 def test_a_front_is_told_by_its_ends():
     rows = pd.DataFrame(
-        [("greedy", 0.0, True, 0.2), ("greedy", 50.0, True, 0.8), ("greedy", 60.0, False, 0.9),
-         ("forest_full", 400.0, False, 0.85)],
+        [
+            ("greedy", 0.0, True, 0.2),
+            ("greedy", 50.0, True, 0.8),
+            ("greedy", 60.0, False, 0.9),
+            ("forest_full", 400.0, False, 0.85),
+        ],
         columns=["method", "cost", "on_front", "f1"],
-    )  # fmt: skip
+    )
     assert diagnosis.front_finding(rows, "greedy", "f1") == (
         "greedy information has F1 0.20 for 0 a unit, 0.80 for 50; "
         "a classifier on all panels 0.85 for 400"
@@ -80,10 +93,15 @@ def test_a_front_is_told_by_its_ends():
 
 def test_groups_are_weighed_by_their_units():
     table = pd.DataFrame(
-        [("a", "x", 0.1, 90), ("a", "x", 0.6, 10), ("b", "x", 0.5, 10), ("b", "y", 0.2, 10),
-         ("a", "y", 0.2, 100)],
+        [
+            ("a", "x", 0.1, 90),
+            ("a", "x", 0.6, 10),
+            ("b", "x", 0.5, 10),
+            ("b", "y", 0.2, 10),
+            ("a", "y", 0.2, 100),
+        ],
         columns=["group", "panel", "share", "n"],
-    )  # fmt: skip
+    )
     assert diagnosis.shares_finding(table) == "x is ordered for 50 % of b, for 15 % of a"
 
 
@@ -93,9 +111,13 @@ def test_generators_are_told_by_what_they_find():
     assert said.startswith("“full action, scores” finds the cheapest actions of 97.6 % of units")
     assert said.endswith("“named, dense (MC)” of 75 %")
     bins = pd.DataFrame(
-        {"generator": ["hamming"] * 2, "mean_confidence": [0.5, 0.9], "accuracy": [0.4, 0.9],
-         "n": [30, 10]}
-    )  # fmt: skip
+        {
+            "generator": ["hamming"] * 2,
+            "mean_confidence": [0.5, 0.9],
+            "accuracy": [0.4, 0.9],
+            "n": [30, 10],
+        }
+    )
     assert recourse.confidence_finding(bins) == "Hamming is off by 0.07 from what it says of itself"
     rows = pd.DataFrame({"repaired_infeasible_share": [0.0], "repair_cost_gap": [0.26]})
     assert "every answer works; repaired ones cost 26 to 26 % more" in recourse.repair_finding(rows)
@@ -105,7 +127,7 @@ def test_searches_are_told_by_the_trials_to_nearly_the_highest_efficacy():
     means = pd.DataFrame(
         [("true", "cg", 0.90, 2.0), ("true", "cg", 1.0, 3.0), ("true", "cdp", 0.96, 2.5)],
         columns=["facet", "series", "efficacy", "mean_trials"],
-    )  # fmt: skip
+    )
     said = treatment.search_finding(means)
     assert said.startswith("to find for 95 % of units ")
     assert "2.50 trials" in said
@@ -114,18 +136,26 @@ def test_searches_are_told_by_the_trials_to_nearly_the_highest_efficacy():
 
 def test_disparity_is_told_at_nearly_the_same_auc():
     agents = pd.DataFrame(
-        {"gamma": [0.1, 0.3, 0.5], "auc": [0.6, 0.8, 0.79], "disparity": [0.0, 0.0, 0.05],
-         "degenerate": [False, True, False]}
-    )  # fmt: skip
+        {
+            "gamma": [0.1, 0.3, 0.5],
+            "auc": [0.6, 0.8, 0.79],
+            "disparity": [0.0, 0.0, 0.05],
+            "degenerate": [False, True, False],
+        }
+    )
     whole = pd.DataFrame({"auc": [0.80], "disparity": [0.12], "degenerate": [False]})
     assert dadi.tradeoff_finding(agents, whole) == (
         "disparity 0.050 instead of 0.120 with all panels, at AUC 0.79 instead of 0.80 (γ = 0.5)"
     )
     audit = pd.DataFrame(
-        [("dadi", 0.1, "sensitive", 0.6), ("dadi", 0.1, "sensitive", 0.62),
-         ("dadi", 0.5, "sensitive", 0.7), ("all_panels", None, "sensitive", 0.75)],
+        [
+            ("dadi", 0.1, "sensitive", 0.6),
+            ("dadi", 0.1, "sensitive", 0.62),
+            ("dadi", 0.5, "sensitive", 0.7),
+            ("all_panels", None, "sensitive", 0.75),
+        ],
         columns=["method", "gamma", "target", "auc"],
-    )  # fmt: skip
+    )
     assert dadi.audit_finding(audit) == (
         "outsiders tell the group with AUC 0.62 from what γ = 0.1 collects, 0.75 from all panels"
     )

@@ -18,9 +18,14 @@ from tests.unit.double_precision import double_precision
 pytestmark = pytest.mark.trains
 
 OWN: dict[str, Any] = {
-    "folds": 2, "network": networks.NETWORK, "updates": 1500, "batch": 64, "learning_rate": 3e-3,
-    "temperatures": [1.0, 0.1], "price_weights": 4,
-}  # fmt: skip
+    "folds": 2,
+    "network": networks.NETWORK,
+    "updates": 1500,
+    "batch": 64,
+    "learning_rate": 3e-3,
+    "temperatures": [1.0, 0.1],
+    "price_weights": 4,
+}
 HOW = GdfsSettings(15, 20, 1e-2, (1.0, 0.1), 0.003)
 PENALTY, FOLDS = [0.01, 0.2, 0.01], [0, 0, 1]
 NATS_PER_PRICE = 0.1
@@ -84,8 +89,10 @@ def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
     with double_precision():
         units = networks.random_units()
         together = training_of(units)
-        first = [[plain.module_of(one.views, k) for k in range(3)]
-                 for one in (together.predictor, together.chooser)]  # fmt: skip
+        first = [
+            [plain.module_of(one.views, k) for k in range(3)]
+            for one in (together.predictor, together.chooser)
+        ]
         together.run()
         for k, (penalty, fold) in enumerate(zip(PENALTY, FOLDS, strict=True)):
             rngs = np.random.default_rng(2).spawn(3)

@@ -101,8 +101,9 @@ def test_a_law_is_checked_on_records_that_show_what_it_is_conditioned_by():
     conditions = np.array([[False, False], [True, False]])
     found = _checked(observed, probability, rng, conditions)
     assert {(c.panel, c.kind): c.rows for c in found.contrasts} == {
-        ("A", "column"): 400, ("B", "column"): a.sum()
-    }  # fmt: skip
+        ("A", "column"): 400,
+        ("B", "column"): a.sum(),
+    }
     assert abs(_checked(observed, probability, rng).contrasts[0].score) > 8  # as if by no edge
 
 

@@ -25,17 +25,28 @@ from tests.unit.missingness_tables import table_of, three_panels, uniforms
 pytestmark = pytest.mark.trains
 IMPUTATION = {
     "chained_trees": {
-        "rounds": 1, "trees": 5, "leaves": 4, "learning_rate": 0.3, "min_leaf": 20,
+        "rounds": 1,
+        "trees": 5,
+        "leaves": 4,
+        "learning_rate": 0.3,
+        "min_leaf": 20,
         "linear_penalty": 1.0,
     },
     "missforest": None,
     "multiple": None,
-}  # fmt: skip
+}
 WORLD = {
-    "mechanism": "mnar", "missing_share": 0.4, "panels": 4, "draws": 2, "rows": 200,
-    "imputed_draws": 1, "imputation": IMPUTATION,
-    "agents": AGENTS, "nuisance": NUISANCE, "evaluation": EVALUATION,
-}  # fmt: skip
+    "mechanism": "mnar",
+    "missing_share": 0.4,
+    "panels": 4,
+    "draws": 2,
+    "rows": 200,
+    "imputed_draws": 1,
+    "imputation": IMPUTATION,
+    "agents": AGENTS,
+    "nuisance": NUISANCE,
+    "evaluation": EVALUATION,
+}
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
@@ -51,14 +62,18 @@ def test_every_panel_is_missing_in_the_share_that_is_asked_for(mechanism, share)
 def test_causes_are_those_of_the_mechanism():
     table = three_panels(500, seed=3)
     causes = {
-        name: [list(one["values"]) for one in
-               grid_law(table, name, missing_share=0.5, panels=4)["panels"].values()]
+        name: [
+            list(one["values"])
+            for one in grid_law(table, name, missing_share=0.5, panels=4)["panels"].values()
+        ]
         for name in MECHANISMS
-    }  # fmt: skip
+    }
     assert causes == {
-        "mcar": [[], []], "mar": [["X1"], ["X1"]], "mnar": [["X1"], ["X2"]],
+        "mcar": [[], []],
+        "mar": [["X1"], ["X1"]],
+        "mnar": [["X1"], ["X2"]],
         "self": [["X2"], ["X3"]],
-    }  # fmt: skip
+    }
     found = {}
     for name in MECHANISMS:
         law = grid_law(table, name, missing_share=0.5, panels=4)
@@ -89,13 +104,20 @@ def judged_by(settings):
     part = np.where(np.arange(len(table)) < 100, "train", "test")
     frame, catalogue = table_to_frames(table, part)
     classifier = fit_classifier(
-        table=frame, catalogue=catalogue, settings=CLASSIFIER,
-        streams=Streams(1, "fit_classifier", {}), progress=no_bar,
-    )["classifier"]  # fmt: skip
+        table=frame,
+        catalogue=catalogue,
+        settings=CLASSIFIER,
+        streams=Streams(1, "fit_classifier", {}),
+        progress=no_bar,
+    )["classifier"]
     return judge_world(
-        table=frame, catalogue=catalogue, classifier=classifier, settings=settings,
-        streams=Streams(1, "judge_world", {}), progress=no_bar,
-    )  # fmt: skip
+        table=frame,
+        catalogue=catalogue,
+        classifier=classifier,
+        settings=settings,
+        streams=Streams(1, "judge_world", {}),
+        progress=no_bar,
+    )
 
 
 def test_a_world_of_several_blocks_of_rows_is_judged_as_one(monkeypatch, judged):
@@ -141,9 +163,12 @@ def test_the_summary_counts_verdicts(judged):
     draws.loc[draws["graph"] == "true", told] = [True, 0.3, 9.0, 1.0, 3, 2, True]
     draws.loc[draws["graph"] == "mcar", told] = [False, 0.0, 1.0, 1.0, 1, 0, False]
     made = summarise_grid(
-        draws=draws, estimates=judged["estimates"].assign(**world), settings={},
-        streams=Streams(1, "summarise_grid", {}), progress=no_bar,
-    )  # fmt: skip
+        draws=draws,
+        estimates=judged["estimates"].assign(**world),
+        settings={},
+        streams=Streams(1, "summarise_grid", {}),
+        progress=no_bar,
+    )
     grid = made["grid"].set_index("graph")
     counts = ["draws", "sure_draws", "sure_and_wrong", "clear", "clear_and_sure", *told[4:]]
     found = {graph: [int(row[name]) for name in counts] for graph, row in grid.iterrows()}
@@ -156,9 +181,13 @@ def test_the_summary_counts_verdicts(judged):
 
 def test_the_grid_of_a_config_is_a_file_for_each_world():
     block = {
-        "grid": {"datasets": ["a", "b"], "mechanisms": ["mar"], "missing_shares": [0.3, 0.5],
-                 "agents": ["x"]},
-    }  # fmt: skip
+        "grid": {
+            "datasets": ["a", "b"],
+            "mechanisms": ["mar"],
+            "missing_shares": [0.3, 0.5],
+            "agents": ["x"],
+        }
+    }
     files = Grid(block, {}).files("draws.parquet")
     assert len(files) == 4
     assert files[0] == "results/grid/dataset=a/mechanism=mar/missing_share=0.3/draws.parquet"
@@ -167,9 +196,10 @@ def test_the_grid_of_a_config_is_a_file_for_each_world():
 def test_agents_of_the_grid_are_there_and_need_no_file():
     config = copy.deepcopy(DEFAULT)
     config["afape"]["agents"] |= {
-        "x": {"kind": "python", "file": "x.py", "function": "choose"}, "gone": None,
+        "x": {"kind": "python", "file": "x.py", "function": "choose"},
+        "gone": None,
         "states": {"kind": "table", "file": "x.parquet", "dataset": "breast_cancer"},
-    }  # fmt: skip
+    }
     refused = {
         ("x",): "names 'x', which acts by a file of one's own",
         ("states",): "names 'states', which acts by a file of one's own",
@@ -190,9 +220,13 @@ def test_a_column_without_a_value_is_refused():
     frame, catalogue = table_to_frames(table, np.full(60, "test"))
     with pytest.raises(DataError, match="column 'X3' has no value"):
         judge_world(
-            table=frame, catalogue=catalogue, classifier={}, settings=WORLD,
-            streams=Streams(1, "judge_world", {}), progress=no_bar,
-        )  # fmt: skip
+            table=frame,
+            catalogue=catalogue,
+            classifier={},
+            settings=WORLD,
+            streams=Streams(1, "judge_world", {}),
+            progress=no_bar,
+        )
 
 
 def test_a_cause_is_no_column_of_the_panel_itself_and_not_nearly_constant():

@@ -43,9 +43,12 @@ def test_a_number_in_no_range_is_refused_with_its_place():
 
 def test_values_mean_groups():
     rule = classes_from(
-        {"column": "sex", "groups": [{"name": "f", "values": ["F", 2]},
-                                     {"name": "m", "values": ["M"]}]}, key="groups",
-    )  # fmt: skip
+        {
+            "column": "sex",
+            "groups": [{"name": "f", "values": ["F", 2]}, {"name": "m", "values": ["M"]}],
+        },
+        key="groups",
+    )
     assert rule.index_of_text(np.array(["M", "2", "?"], dtype=object)).tolist() == [1, 0, -1]
 
 
@@ -57,11 +60,16 @@ def test_mixed_overlapping_and_needless_rules_are_refused():
     two = [{"name": "a", "below": 65}, {"name": "b", "from": 60}]
     cases = {
         "overlap at 60": {"column": "edad_jefe", "groups": two},
-        "either all by": {"column": "x", "groups": [{"name": "a", "below": 1},
-                                                    {"name": "b", "values": ["2"]}]},
-        "unknown key 'by'": {"column": "x", "by": "y", "groups": [{"name": "a", "below": 1},
-                                                                  {"name": "b", "from": 1}]},
-    }  # fmt: skip
+        "either all by": {
+            "column": "x",
+            "groups": [{"name": "a", "below": 1}, {"name": "b", "values": ["2"]}],
+        },
+        "unknown key 'by'": {
+            "column": "x",
+            "by": "y",
+            "groups": [{"name": "a", "below": 1}, {"name": "b", "from": 1}],
+        },
+    }
     for words, sensitive in cases.items():
         with pytest.raises(ConfigError, match=words):
             Dataset.read(document(sensitive=sensitive), where="small.yaml")

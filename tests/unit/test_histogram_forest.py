@@ -57,9 +57,15 @@ def test_best_cut_is_the_one_of_least_impurity(n, bins, classes, min_leaf, seed)
     target = rng.integers(0, classes, n) if classes else rng.normal(size=n)
     weight = rng.integers(1, 4, n)
     score, cut, varies = best_cut(
-        column, bins, 0, n, classes, min_leaf, new_sample(target, weight, classes),
+        column,
+        bins,
+        0,
+        n,
+        classes,
+        min_leaf,
+        new_sample(target, weight, classes),
         new_scratch(n, classes),
-    )  # fmt: skip
+    )
     least, cuts = smallest_impurity(column, target, weight, classes, min_leaf)
     assert varies == (len(np.unique(column)) > 1)
     if not cuts:
@@ -80,15 +86,29 @@ def test_a_tree_on_all_predictors_is_the_one_of_scikit_learn(classes, min_leaf):
     smooth = bins[0] / 30 + np.sin(bins[1] / 9) + 0.3 * rng.normal(size=n)
     target = np.digitize(smooth, [0.5, 1.2, 2.0]) if classes else smooth
     nodes = Nodes(
-        np.empty(2 * n, np.int32), np.empty(2 * n, np.uint8), np.empty(2 * n, np.int32),
-        np.empty(2 * n, np.int32), np.empty(2 * n, np.int32), np.empty(2 * n),
-        np.empty(2 * n, np.int32), np.empty((n, max(classes, 1))),
-    )  # fmt: skip
+        np.empty(2 * n, np.int32),
+        np.empty(2 * n, np.uint8),
+        np.empty(2 * n, np.int32),
+        np.empty(2 * n, np.int32),
+        np.empty(2 * n, np.int32),
+        np.empty(2 * n),
+        np.empty(2 * n, np.int32),
+        np.empty((n, max(classes, 1))),
+    )
     sample = new_sample(target, np.ones(n), classes)
     made = grow_tree(
-        bins, np.full(d, 60), n, classes, d, min_leaf, np.zeros(1, np.uint64), np.arange(d),
-        sample, new_scratch(n, classes), nodes,
-    )  # fmt: skip
+        bins,
+        np.full(d, 60),
+        n,
+        classes,
+        d,
+        min_leaf,
+        np.zeros(1, np.uint64),
+        np.arange(d),
+        sample,
+        new_scratch(n, classes),
+        nodes,
+    )
     leaves = np.flatnonzero(nodes.feature[:made] < 0)
     sizes = nodes.stop[leaves] - nodes.start[leaves]
     assert sizes.sum() == n

@@ -16,19 +16,35 @@ SETTINGS = {
     "mean": {},
     "mice": {"rounds": 6},
     "missforest": {
-        "forest": "histogram", "trees": 15, "min_leaf_numeric": 5, "min_leaf_categorical": 1,
-        "max_rounds": 2, "max_train_rows": None,
+        "forest": "histogram",
+        "trees": 15,
+        "min_leaf_numeric": 5,
+        "min_leaf_categorical": 1,
+        "max_rounds": 2,
+        "max_train_rows": None,
     },
     "chained_trees": {
-        "rounds": 3, "trees": 30, "leaves": 8, "learning_rate": 0.15, "min_leaf": 10,
+        "rounds": 3,
+        "trees": 30,
+        "leaves": 8,
+        "learning_rate": 0.15,
+        "min_leaf": 10,
         "linear_penalty": 10.0,
     },
     "emflow": {
-        "couplings": 4, "hidden": [16], "passes": 2, "mask_draws": 5, "hidden_share": [0.0, 0.7],
-        "batch": 64, "learning_rate": 3e-3, "weight_decay": 1e-6, "alpha": 1e6, "em_scale": 0.99,
+        "couplings": 4,
+        "hidden": [16],
+        "passes": 2,
+        "mask_draws": 5,
+        "hidden_share": [0.0, 0.7],
+        "batch": 64,
+        "learning_rate": 3e-3,
+        "weight_decay": 1e-6,
+        "alpha": 1e6,
+        "em_scale": 0.99,
         "em_power": 0.8,
     },
-}  # fmt: skip
+}
 
 
 def linear_rows(seed: int, n: int = 400) -> np.ndarray:
@@ -43,9 +59,13 @@ def linear_rows(seed: int, n: int = 400) -> np.ndarray:
 def fit(kind: str, *, train: np.ndarray | None = None, seed: int = 0, onehot=()) -> Imputer:
     rows = linear_rows(0) if train is None else train
     return fit_imputer(
-        kind, rows, onehot=onehot, validation=rows[:80], settings=SETTINGS[kind],
+        kind,
+        rows,
+        onehot=onehot,
+        validation=rows[:80],
+        settings=SETTINGS[kind],
         rng=np.random.default_rng(seed),
-    )  # fmt: skip
+    )
 
 
 def holed(seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -112,5 +132,11 @@ def test_missforest_returns_whole_codes():
 
 def test_refusals():
     with pytest.raises(ConfigError, match="no imputer 'knn'; allowed are chained_trees, emflow"):
-        fit_imputer("knn", linear_rows(0), onehot=(), validation=None, settings={},
-                    rng=np.random.default_rng(0))  # fmt: skip
+        fit_imputer(
+            "knn",
+            linear_rows(0),
+            onehot=(),
+            validation=None,
+            settings={},
+            rng=np.random.default_rng(0),
+        )

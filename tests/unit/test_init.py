@@ -22,22 +22,29 @@ def test_what_columns_are_is_guessed_and_told(tmp_path, capsys):
     text = init(tmp_path)
     document, said = yaml.safe_load(text), capsys.readouterr().out
     assert [one["name"] for one in document["columns"]] == [
-        "age", "sex", "lab_crp", "lab_pct", "sofa", "discharged_to"
-    ]  # fmt: skip
+        "age",
+        "sex",
+        "lab_crp",
+        "lab_pct",
+        "sofa",
+        "discharged_to",
+    ]
     assert document["source"]["format"]["missing"] == ["", "NA"]
     assert document["label"]["classes"][1] == {"name": "yes", "values": ["yes"]}
     for words in (
-        "left out: case_id: names that stand in several rows", "left out: row: numbers the rows",
-        "left out: seen: holds dates", "left out: site: holds 'one' alone",
+        "left out: case_id: names that stand in several rows",
+        "left out: row: numbers the rows",
+        "left out: seen: holds dates",
+        "left out: site: holds 'one' alone",
         "look: discharged_to: tells the label in all of 60 rows",
         "look: sofa: -9 (",
-    ):  # fmt: skip
+    ):
         assert words in said
     assert document["cluster"] == "case_id"
     assert "special_values: [{value: -9, meaning: FILL IN}]" in text
     assert [(one["columns"], one["cost"]) for one in document["panels"]] == [
         ([one["name"]], None) for one in document["columns"]
-    ]  # fmt: skip
+    ]
     assert "no gap in 'age', 'sex', 'sofa', 'discharged_to': a price for each" in said
 
 
@@ -45,8 +52,10 @@ def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
     visits().to_csv(tmp_path / "t.csv", index=False)
     panels = yaml.safe_load(init(tmp_path, "--free", "age,sex", "--free", "sofa"))["panels"]
     assert panels[0] == {
-        "name": "known at the start", "columns": ["age", "sex", "sofa"], "free": True
-    }  # fmt: skip
+        "name": "known at the start",
+        "columns": ["age", "sex", "sofa"],
+        "free": True,
+    }
     assert all(one["cost"] is None for one in panels[1:])
     assert "no gap in 'discharged_to': a price" in capsys.readouterr().out
     (tmp_path / "t.yaml").unlink()
@@ -86,7 +95,8 @@ FORMS = {
     "latin": ("t.csv", lambda table, path: table.to_csv(path, index=False, encoding="latin-1")),
     "utf-16": ("t.csv", lambda table, path: table.to_csv(path, index=False, encoding="utf-16")),
     "utf-16-le": (
-        "t.txt", lambda table, path: table.to_csv(path, index=False, sep="\t", encoding="utf-16-le")
+        "t.txt",
+        lambda table, path: table.to_csv(path, index=False, sep="\t", encoding="utf-16-le"),
     ),
     "gzip": ("t.csv.gz", lambda table, path: table.to_csv(path, index=False)),
     "titles": ("t.csv", lambda table, path: _write_below(table, path, "Visits of 2026\n\n")),
@@ -94,10 +104,11 @@ FORMS = {
     "parquet": ("t.parquet", lambda table, path: table.to_parquet(path)),
     "excel": ("t.xlsx", lambda table, path: table.to_excel(path, index=False)),
     "excel below titles": (
-        "t.xlsx", lambda table, path: table.to_excel(path, index=False, startrow=3, startcol=0)
+        "t.xlsx",
+        lambda table, path: table.to_excel(path, index=False, startrow=3, startcol=0),
     ),
     "arff": ("t.arff", lambda table, path: _write_arff(table, path)),
-}  # fmt: skip
+}
 
 
 def _write_blanks(table: pd.DataFrame, path: Path) -> None:
@@ -207,14 +218,24 @@ def test_a_number_as_label_is_cut_in_two(tmp_path):
         init(tmp_path)
     document = yaml.safe_load(init(tmp_path, "--cut", "5"))
     assert document["label"]["classes"] == [
-        {"name": "below 5", "below": 5}, {"name": "from 5", "from": 5}
-    ]  # fmt: skip
+        {"name": "below 5", "below": 5},
+        {"name": "from 5", "from": 5},
+    ]
     values_of(priced(tmp_path))
     with pytest.raises(
         DataError, match=r"holds '[fm]', which is no number that --cut could divide"
     ):
-        init_command([str(tmp_path / "t.csv"), "--label", "sex", "--cut", "5",
-                      "--out", str(tmp_path / "other.yaml")])  # fmt: skip
+        init_command(
+            [
+                str(tmp_path / "t.csv"),
+                "--label",
+                "sex",
+                "--cut",
+                "5",
+                "--out",
+                str(tmp_path / "other.yaml"),
+            ]
+        )
 
 
 @pytest.mark.parametrize(
@@ -336,9 +357,17 @@ def test_what_nearly_tells_the_label_is_suspected_and_a_strong_feature_is_not():
 
 
 STATED = (
-    "--free", "age,sex", "--panel", "lab=lab_crp,lab_pct", "--panel", "rest=sofa,discharged_to",
-    "--errors", "missed=900,false_alarm=120", "--unit", "CHF",
-)  # fmt: skip
+    "--free",
+    "age,sex",
+    "--panel",
+    "lab=lab_crp,lab_pct",
+    "--panel",
+    "rest=sofa,discharged_to",
+    "--errors",
+    "missed=900,false_alarm=120",
+    "--unit",
+    "CHF",
+)
 
 
 @pytest.mark.parametrize(
@@ -352,8 +381,10 @@ def test_with_all_prices_stated_no_yaml_needs_to_be_edited(tmp_path, capsys, pri
     text = init(tmp_path, *STATED, "--prices", prices)
     described = load_description(tmp_path / "t.yaml")
     assert {p.name: (p.free, p.cost) for p in described.panels} == {
-        "known at the start": (True, 0), "lab": (False, 12), "rest": (False, 0),
-    }  # fmt: skip
+        "known at the start": (True, 0),
+        "lab": (False, 12),
+        "rest": (False, 0),
+    }
     assert yaml.safe_load(text)["misclassification_cost"] == [[0, 120], [900, 0]]
     assert described.cost_unit == "CHF"
     said = capsys.readouterr().out
@@ -397,8 +428,10 @@ def test_at_a_terminal_what_is_missing_is_asked(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", answer)
     document = yaml.safe_load(init(tmp_path))
     assert [(one["name"], one.get("cost")) for one in document["panels"]] == [
-        ("known at the start", None), ("sex", 3), ("lab_crp", None),
-    ]  # fmt: skip
+        ("known at the start", None),
+        ("sex", 3),
+        ("lab_crp", None),
+    ]
     assert document["misclassification_cost"] == [[0, None], [900, 0]]  # the input ended
     assert asked[0] == "Price of age in EUR, or free: "
     assert asked[-1].startswith("Cost in EUR of predicting")

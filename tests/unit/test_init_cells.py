@@ -87,11 +87,14 @@ def test_a_comma_that_may_be_either_is_asked_about(tmp_path):
 
 SITUATIONS = {
     "spellings of the label": (
-        {"ill": ["yes", "no", "No", "Yes.", "no ", "NO"] * 10}, {},
+        {"ill": ["yes", "no", "No", "Yes.", "no ", "NO"] * 10},
+        {},
         "'yes' and 'Yes.'; 'no' and 'No' and 'NO' are taken for one value",
     ),
     "the positive class by its name": (
-        {"ill": ["yes", "yes", "no"] * 20}, {}, "'yes' is the positive class (67% of the rows)"
+        {"ill": ["yes", "yes", "no"] * 20},
+        {},
+        "'yes' is the positive class (67% of the rows)",
     ),
     "spellings of a level": (
         {"x": ["Red", "red", "blue"] * 20},
@@ -99,7 +102,8 @@ SITUATIONS = {
         "x: 'Red' and 'red' is taken for one value",
     ),
     "a unit behind numbers": (
-        {"x": [f"{v} mg" for v in SMALL]}, {"type": "numeric", "unit": "mg"},
+        {"x": [f"{v} mg" for v in SMALL]},
+        {"type": "numeric", "unit": "mg"},
         "x: numbers with the unit 'mg'",
     ),
     "percent": ({"x": [f"{v}%" for v in SMALL]}, {"type": "numeric", "unit": "%"}, "unit '%'"),
@@ -110,49 +114,72 @@ SITUATIONS = {
     ),
     "words among numbers": (
         {"x": ["not done" if k % 3 else v for k, v in enumerate(SMALL)]},
-        {"type": "numeric", "unit": "1"}, "x: holds text among its numbers ('not done', in 67%",
+        {"type": "numeric", "unit": "1"},
+        "x: holds text among its numbers ('not done', in 67%",
     ),
-    "zeros": ({"x": [0 if k % 3 else int(v) + 30 for k, v in enumerate(SMALL)]},
-              {"type": "numeric", "unit": "1"}, "x: 0 (67%) may be a code"),
+    "zeros": (
+        {"x": [0 if k % 3 else int(v) + 30 for k, v in enumerate(SMALL)]},
+        {"type": "numeric", "unit": "1"},
+        "x: 0 (67%) may be a code",
+    ),
     "codes of a survey": (
         {"x": [[1, 2, 3, 77, 88, 99][k % 6] for k in range(N)]},
-        {"type": "numeric", "unit": "1"}, "x: 77 (17%), 88 (17%), 99 (17%) may be a code",
+        {"type": "numeric", "unit": "1"},
+        "x: 77 (17%), 88 (17%), 99 (17%) may be a code",
     ),
     "no code": ({"x": list(range(8)) * 7 + [9, 9, 8, 8]}, {"type": "numeric", "unit": "1"}, "x"),
     "dates without marks": ({"x": [f"{d:%Y%m%d}" for d in DAYS]}, None, "x: holds dates"),
     "dates with slashes": ({"x": [f"{d:%Y/%m/%d}" for d in DAYS]}, None, "x: holds dates"),
     "dates with names": ({"x": [f"{d:%d-%b-%Y}" for d in DAYS]}, None, "x: holds dates"),
     "months": ({"x": [f"{d:%Y-%m}" for d in DAYS]}, None, "x: holds dates"),
-    "days of a spreadsheet": ({"x": [45000 + 3 * k for k in range(N)][::-1]}, None,
-                              "x: holds dates; make a number of them, such as days since an event, "
-                              "if they matter (they are counted in days"),
-    "thousands with decimals": ({"x": [f"{v}.{v % 90 + 10}" for v in LARGE]},
-                                {"type": "numeric", "unit": "1"}, "x"),
+    "days of a spreadsheet": (
+        {"x": [45000 + 3 * k for k in range(N)][::-1]},
+        None,
+        "x: holds dates; make a number of them, such as days since an event, "
+        "if they matter (they are counted in days",
+    ),
+    "thousands with decimals": (
+        {"x": [f"{v}.{v % 90 + 10}" for v in LARGE]},
+        {"type": "numeric", "unit": "1"},
+        "x",
+    ),
     "zip codes": ({"x": [f"0{v}" for v in LARGE + 1000]}, None, "different numbers with a zero in"),
-    "units by number": ({"patient": [k // 4 for k in range(N)]}, None,
-                        "cluster: patient: rows of one value stay in one part"),
+    "units by number": (
+        {"patient": [k // 4 for k in range(N)]},
+        None,
+        "cluster: patient: rows of one value stay in one part",
+    ),
     "units in columns of many": (
         {"hospital_id": [k // 5 for k in range(N)], "patient_id": [f"p{k // 2}" for k in range(N)]},
-        None, "cluster: patient_id: rows",
+        None,
+        "cluster: patient_id: rows",
     ),
-    "a copy": ({"y": POINTS, "x": POINTS}, {"type": "numeric", "unit": "1"},
-               "x: is the same as y in every row"),
+    "a copy": (
+        {"y": POINTS, "x": POINTS},
+        {"type": "numeric", "unit": "1"},
+        "x: is the same as y in every row",
+    ),
     "the same by other words": (
-        {"y": ["a", "b", "c"] * 20, "x": [1, 2, 3] * 20}, {"type": "numeric", "unit": "1"},
+        {"y": ["a", "b", "c"] * 20, "x": [1, 2, 3] * 20},
+        {"type": "numeric", "unit": "1"},
         "x: tells the same as y in every row",
     ),
     "only of one class": (
         {"x": [v if k % 3 == 0 else "" for k, v in enumerate(POINTS)]},
-        {"type": "numeric", "unit": "1"}, "x: has a value only where the label is 'yes' (20 rows)",
+        {"type": "numeric", "unit": "1"},
+        "x: has a value only where the label is 'yes' (20 rows)",
     ),
     "a rare level": (
-        {"x": [*["a", "b"] * 29, "b", "c"]}, {"type": "categorical", "levels": ["a", "b", "c"]},
+        {"x": [*["a", "b"] * 29, "b", "c"]},
+        {"type": "categorical", "levels": ["a", "b", "c"]},
         "x: fewer than 5 rows have 'c': put",
     ),
-    "a region that is no gap": ({"x": ["NA", "EU", "AS"] * 20},
-                                {"type": "categorical", "levels": ["AS", "EU"]},
-                                "'NA' means no value (x)"),
-}  # fmt: skip
+    "a region that is no gap": (
+        {"x": ["NA", "EU", "AS"] * 20},
+        {"type": "categorical", "levels": ["AS", "EU"]},
+        "'NA' means no value (x)",
+    ),
+}
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -174,8 +201,10 @@ def test_columns_that_are_missing_together_are_one_panel(tmp_path, capsys):
     columns = {name: np.where(lacks, "", POINTS) for name in ("ast", "alt", "bili")}
     document = _described(tmp_path, {"age": SMALL, **columns, "crp": with_gaps(RNG, "")})
     assert [one["columns"] for one in document["panels"]] == [
-        ["age"], ["ast", "alt", "bili"], ["crp"]
-    ]  # fmt: skip
+        ["age"],
+        ["ast", "alt", "bili"],
+        ["crp"],
+    ]
     assert "one panel: ast, alt, bili are always missing together" in capsys.readouterr().out
 
 
@@ -207,10 +236,36 @@ def test_lines_below_a_table_are_left_out(tmp_path, capsys):
 
 
 NAMES = [
-    "pressure, systolic", "x]", "a{b", "blood\u00a0pressure", "a\u200bb", "a: b", "#1", "- x", "'q",
-    '"q', "a b ", "null", "yes", "1e3", "2023-01-01", "?", "*a", "&b", "!c", "%d", "@e", "`f", "|",
-    "Größe", "part", "<<", "=", "12:30", "\U0001f600",
-]  # fmt: skip
+    "pressure, systolic",
+    "x]",
+    "a{b",
+    "blood\u00a0pressure",
+    "a\u200bb",
+    "a: b",
+    "#1",
+    "- x",
+    "'q",
+    '"q',
+    "a b ",
+    "null",
+    "yes",
+    "1e3",
+    "2023-01-01",
+    "?",
+    "*a",
+    "&b",
+    "!c",
+    "%d",
+    "@e",
+    "`f",
+    "|",
+    "Größe",
+    "part",
+    "<<",
+    "=",
+    "12:30",
+    "\U0001f600",
+]
 
 
 def test_every_name_that_is_read_is_written_so_that_it_is_read_back(tmp_path):

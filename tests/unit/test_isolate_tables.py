@@ -22,10 +22,21 @@ from tests.unit.search_files import BREAKPOINTS as CLSI
 @pytest.mark.parametrize(
     ("text", "letter"),
     [
-        ("4", "S"), ("<=0.5", "S"), ("8", "I"), ("16", "R"), (">16", "R"), (">8", "R"),
-        (">=16", "R"), ("<8", "S"), ("<=8", ""), (">4", ""), ("8/4", "I"), ("", ""), (" 4 ", "S"),
+        ("4", "S"),
+        ("<=0.5", "S"),
+        ("8", "I"),
+        ("16", "R"),
+        (">16", "R"),
+        (">8", "R"),
+        (">=16", "R"),
+        ("<8", "S"),
+        ("<=8", ""),
+        (">4", ""),
+        ("8/4", "I"),
+        ("", ""),
+        (" 4 ", "S"),
     ],
-)  # fmt: skip
+)
 def test_a_concentration_by_its_bounds(text, letter):
     """Breakpoints 4 and 16 mg/L; a text that leaves two letters open gives none."""
     found = interpret_mic(np.array([text]), susceptible_mg_l=4.0, resistant_mg_l=16.0)

@@ -37,9 +37,14 @@ def ground(group: np.ndarray | None = None) -> Ground:
     recorded = np.random.default_rng(0).random((len(table), 2)) < 0.5
     seen = np.ones_like(table.values, dtype=bool)
     forest = fit_forest(
-        table.values, seen, table.label, classes=2, trees=1, min_leaf=50,
+        table.values,
+        seen,
+        table.label,
+        classes=2,
+        trees=1,
+        min_leaf=50,
         rng=np.random.default_rng(0),
-    )  # fmt: skip
+    )
     bar = SimpleNamespace(update=lambda n: None, close=lambda: None)
     return Ground(table, recorded, group, forest, Streams(1, "train_agent", {}), lambda **_: bar)
 
@@ -61,12 +66,27 @@ def test_cwcf_learns_costs_in_units_of_the_dearest_error(monkeypatch):
 
 
 DQN = {
-    "hidden": [4], "double": False, "dueling": False, "huber_bound": None, "learning_rate": 0.01,
-    "learning_rate_last": 0.01, "discount": 1.0, "batch": 4, "memory": 100, "learning_starts": 10,
-    "transitions_per_update": 4, "target_every": 8, "exploration_share": 0.5, "epsilon_first": 1.0,
-    "epsilon_last": 0.2, "max_gradient_norm": 1.0, "episodes": 4, "transitions": 40,
-    "start": "free", "moments": 5,
-}  # fmt: skip
+    "hidden": [4],
+    "double": False,
+    "dueling": False,
+    "huber_bound": None,
+    "learning_rate": 0.01,
+    "learning_rate_last": 0.01,
+    "discount": 1.0,
+    "batch": 4,
+    "memory": 100,
+    "learning_starts": 10,
+    "transitions_per_update": 4,
+    "target_every": 8,
+    "exploration_share": 0.5,
+    "epsilon_first": 1.0,
+    "epsilon_last": 0.2,
+    "max_gradient_norm": 1.0,
+    "episodes": 4,
+    "transitions": 40,
+    "start": "free",
+    "moments": 5,
+}
 SB3 = {"algorithm": "DQN", "policy": "MlpPolicy", "steps": 40, "arguments": {}, "greedy": True}
 SB3 |= {"episodes": 4}
 
@@ -113,13 +133,19 @@ def test_greedy_looks_up_among_complete_records(monkeypatch):
     monkeypatch.setattr(greedy, "fit_state_classifier", lambda *_, **__: no_networks)
     records = ground()
     classifier = {
-        "hidden": [4], "activation": "silu", "learning_rate": 0.01, "batch": 8,
+        "hidden": [4],
+        "activation": "silu",
+        "learning_rate": 0.01,
+        "batch": 8,
         "class_weights": [1.0, 1.0],
-    }  # fmt: skip
+    }
     settings = {
-        "encoder": {"kind": "mean"}, "classifier": classifier, "updates": 1, "input_bound": 5.0,
+        "encoder": {"kind": "mean"},
+        "classifier": classifier,
+        "updates": 1,
+        "input_bound": 5.0,
         "units": 20,
-    }  # fmt: skip
+    }
     arrays = greedy.fit(records, settings).arrays
     complete = np.flatnonzero(records.recorded.all(axis=1))
     assert len(complete) > 20

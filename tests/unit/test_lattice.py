@@ -26,8 +26,12 @@ def said_ill(episodes):
 
 
 def policies_on(world, name, budgets, **changed):
-    made = learn(cases.rows_of(world, **changed), cases.objective(name, world), cases.LATTICE,
-                 np.array(budgets))  # fmt: skip
+    made = learn(
+        cases.rows_of(world, **changed),
+        cases.objective(name, world),
+        cases.LATTICE,
+        np.array(budgets),
+    )
     return LatticePolicies.from_arrays(made.arrays, cases.layout_of(world)), made
 
 
@@ -84,9 +88,7 @@ def test_all_sets_or_the_best_that_single_steps_reach():
     rows = cases.rows_of(cases.nested_world(900, 5))
     beliefs = fit_masked(rows, copies=2)
     every = lattice_sets(beliefs, most=16)
-    assert sorted(map(sorted, every)) == [
-        [0, 2], [0, 2, 3], [1, 2], [1, 2, 3], [2], [2, 3]
-    ]  # fmt: skip
+    assert sorted(map(sorted, every)) == [[0, 2], [0, 2, 3], [1, 2], [1, 2, 3], [2], [2, 3]]
     some = lattice_sets(beliefs, most=4)
     assert every[0] == some[0] == {2}
     assert every[-1] == some[-1] == {1, 2, 3}
@@ -124,7 +126,9 @@ def test_ensembles_that_are_joined_come_apart_as_they_were(cheapest):
 def test_a_rule_for_a_cost_weighs_money_as_it_is():
     world = cases.cell_world(900, 0)
     rules, *_ = fit_lattice(
-        cases.rows_of(world), cases.objective("cost", world), settings=cases.LATTICE,
+        cases.rows_of(world),
+        cases.objective("cost", world),
+        settings=cases.LATTICE,
         budgets=np.array([0.0]),
-    )  # fmt: skip
+    )
     assert [one.weight for one in rules] == [1.0]

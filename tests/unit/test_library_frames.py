@@ -13,9 +13,12 @@ from tests.workflow.runs import ROOT
 
 N = 80
 TERMS = {
-    "label": "ill", "prices": {"crp": 12, "film": 40.5}, "panels": {"film": ["opacity", "fluid"]},
-    "errors": {"missed": 900, "false alarm": np.int64(120)}, "free": ["age", "sex"],
-}  # fmt: skip
+    "label": "ill",
+    "prices": {"crp": 12, "film": 40.5},
+    "panels": {"film": ["opacity", "fluid"]},
+    "errors": {"missed": 900, "false alarm": np.int64(120)},
+    "free": ["age", "sex"],
+}
 
 
 def visits() -> pd.DataFrame:
@@ -24,12 +27,14 @@ def visits() -> pd.DataFrame:
     films = rng.random(N) < 0.4
     return pd.DataFrame(
         {
-            "age": rng.integers(20, 90, N), "sex": rng.choice(["f", "m"], N), "crp": crp,
+            "age": rng.integers(20, 90, N),
+            "sex": rng.choice(["f", "m"], N),
+            "crp": crp,
             "opacity": pd.Series(rng.choice(["no", "some"], N)).mask(films),
             "fluid": pd.Series(rng.integers(0, 3, N)).mask(films).astype("Int64"),
             "ill": rng.random(N) < 0.3,
         }
-    )  # fmt: skip
+    )
 
 
 class Polars:

@@ -198,9 +198,14 @@ def global_state() -> str:
 def fitted(fit, updates: int) -> dict[str, np.ndarray]:
     task, encoder = small_problem()
     environment = BatchedAcquisition(
-        task, encoder, theorem_reward(np.array([3.0]), np.array([-0.05])),
-        learners=1, episodes=EPISODES, start="random", rng=np.random.default_rng(0),
-    )  # fmt: skip
+        task,
+        encoder,
+        theorem_reward(np.array([3.0]), np.array([-0.05])),
+        learners=1,
+        episodes=EPISODES,
+        start="random",
+        rng=np.random.default_rng(0),
+    )
     settings = SETTINGS.changed(epochs=2)
     return fit(environment, settings=settings, updates=updates, rng=np.random.default_rng(1))
 
@@ -233,12 +238,18 @@ def test_what_goes_wrong_in_one_learner_stays_there():
     for worth in (3.0, 3e6, np.nan):
         task, encoder = small_problem()
         environment = BatchedAcquisition(
-            task, encoder, theorem_reward(np.array([3.0, worth, 1.0]), np.full(3, -0.05)),
-            learners=3, episodes=EPISODES, start="random", rng=np.random.default_rng(0),
-        )  # fmt: skip
+            task,
+            encoder,
+            theorem_reward(np.array([3.0, worth, 1.0]), np.full(3, -0.05)),
+            learners=3,
+            episodes=EPISODES,
+            start="random",
+            rng=np.random.default_rng(0),
+        )
         settings = SETTINGS.changed(epochs=2)
-        weights.append(fit_ppo(environment, settings=settings, updates=1,
-                               rng=np.random.default_rng(1)))  # fmt: skip
+        weights.append(
+            fit_ppo(environment, settings=settings, updates=1, rng=np.random.default_rng(1))
+        )
     for name, plain in weights[0].items():
         for other in weights[1:]:
             assert np.array_equal(plain[[0, 2]], other[name][[0, 2]])

@@ -11,8 +11,11 @@ from tests.oracles.acquisition_worlds import overlapping_world
 
 WORLD = replace(
     overlapping_world(3, 2, np.random.default_rng(0), cost=np.array([1.0, 4.0])),
-    name="missforest", draw=5, row_id=np.array([70, 80, 90]), label=np.array([0, 1, 1]),
-)  # fmt: skip
+    name="missforest",
+    draw=5,
+    row_id=np.array([70, 80, 90]),
+    label=np.array([0, 1, 1]),
+)
 SCENE = Scene(
     members=(Member("late", 0), Member("early", 3)),
     world=WORLD,
@@ -27,11 +30,17 @@ ACQUIRED[1, 2], ACQUIRED[0, 0, 1] = True, True
 
 def episodes(belief: np.ndarray | None) -> Episodes:
     return Episodes(
-        acquired=ACQUIRED, verdict=None, cost=ACQUIRED @ WORLD.action_cost,
-        member=np.array([0, 1, 1]), row=np.array([1, 0, 2]), step=np.array([0, 0, 1]),
-        action=np.array([2, 1, 0]), price=np.array([0.0, 4.0, 1.0]),
-        probability=np.array([0.5, 0.25, 1.0]), belief=belief,
-    )  # fmt: skip
+        acquired=ACQUIRED,
+        verdict=None,
+        cost=ACQUIRED @ WORLD.action_cost,
+        member=np.array([0, 1, 1]),
+        row=np.array([1, 0, 2]),
+        step=np.array([0, 0, 1]),
+        action=np.array([2, 1, 0]),
+        price=np.array([0.0, 4.0, 1.0]),
+        probability=np.array([0.5, 0.25, 1.0]),
+        belief=belief,
+    )
 
 
 def test_a_decision_is_a_row_that_says_who_acted_where_on_whom():

@@ -93,8 +93,9 @@ def test_another_antibiotic_in_another_admission_excludes_the_patient(tmp_path):
     steps = after.table.report["cohort"]
     assert steps["treated with one of the six"]["patients"] == before.table.report["patients"]
     assert steps["and never given another antibiotic"] == {
-        "patients": after.table.report["patients"], "units": len(after.table)
-    }  # fmt: skip
+        "patients": after.table.report["patients"],
+        "units": len(after.table),
+    }
 
 
 def test_a_drug_without_a_day_comes_last(tmp_path):

@@ -81,20 +81,24 @@ def gaps_that_alternate(found: pd.DataFrame) -> pd.DataFrame:
 SPLIT = {"scheme": "fractions", "seed": 0, "parts": {"train": 0.4, "agent": 0.3, "test": 0.4}}
 MISTAKES: dict[str, tuple[Change, str]] = {
     "the label's column misspelt": (
-        text(("column: pneumonia", "column: pneumonai")), "did you mean 'pneumonia'?"
+        text(("column: pneumonia", "column: pneumonai")),
+        "did you mean 'pneumonia'?",
     ),
     "a text in a number": (cell("crp", "high"), "clinic.csv, line 5: column 'crp' holds 'high'"),
     "a decimal comma": (cell("temperature", "37,8"), "line 5: column 'temperature' holds '37,8'"),
     "a panel priced twice": (
-        text(("cost: 4}", "cost: 4, cost: 5}")), "line 30, column 42: key 'cost' is written twice"
+        text(("cost: 4}", "cost: 4, cost: 5}")),
+        "line 30, column 42: key 'cost' is written twice",
     ),
     "two panels of one name": (
-        text(("name: lactate, columns", "name: crp, columns")), "panel name 'crp' twice"
+        text(("name: lactate, columns", "name: crp, columns")),
+        "panel name 'crp' twice",
     ),
     "a level misspelt": (text(("shadow]", "shadwo]")), "line 2: column 'xray' holds 'shadow'"),
     "a class misspelt": (text(('["yes"]', '["Yes"]')), "'label.classes' knows no, Yes"),
     "yes and no without quotes": (
-        text(('["yes"]', "[yes]"), ('["no"]', "[no]")), "write the text in quotes"
+        text(('["yes"]', "[yes]"), ('["no"]', "[no]")),
+        "write the text in quotes",
     ),
     "the label among the features": (
         text(("  - {name: xray,", "  - {name: pneumonia, type: categorical}\n  - {name: xray,")),
@@ -104,23 +108,28 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     "a price below zero": (text(("cost: 45", "cost: -45")), "is -45; allowed are values from 0 on"),
     "a price with its unit": (text(("cost: 45", "cost: 45 EUR")), "'panels[4].cost' is '45 EUR'"),
     "error costs of another number of classes": (
-        keys(misclassification_cost=[[0, 1, 2], [1, 0, 2], [1, 2, 0]]), "2 classes need 2 rows"
+        keys(misclassification_cost=[[0, 1, 2], [1, 0, 2], [1, 2, 0]]),
+        "2 classes need 2 rows",
     ),
     "error costs of zero": (
-        keys(misclassification_cost=[[0, 0], [0, 0]]), "is zero everywhere, so that no acquisition"
+        keys(misclassification_cost=[[0, 0], [0, 0]]),
+        "is zero everywhere, so that no acquisition",
     ),
     "error costs left open": (
-        keys(misclassification_cost=[[0, None], [600, 0]]), "what each error costs"
+        keys(misclassification_cost=[[0, None], [600, 0]]),
+        "what each error costs",
     ),
     "a file that is not there": (text(("clinic.csv", "clinics.csv")), "no file 'clinics.csv'"),
     "another separator": (text(('","', '";"')), "clinic.csv has no column 'age'"),
     "a column that the file lacks": (
-        text(("name: lactate, type", "name: lactat, type")), "did you mean 'lactat'?"
+        text(("name: lactate, type", "name: lactat, type")),
+        "did you mean 'lactat'?",
     ),
     "a column in no panel": (text(("[lactate]", "[crp]")), "'lactate', which belongs to no panel"),
     "a panel of an unknown column": (text(("[lactate]", "[laktate]")), "it is 'laktate'"),
     "a gap in what is known at the start": (
-        cell("age", ""), "line 5: column 'age' has no value, but it is in a free panel"
+        cell("age", ""),
+        "line 5: column 'age' has no value, but it is in a free panel",
     ),
     "a row without a label": (cell("pneumonia", ""), "line 5: label 'pneumonia' holds no value"),
     "one class alone": (table(lambda t: t.assign(pneumonia="no")), "has one class only"),
@@ -145,7 +154,8 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         "column 'outcome' tells the label in every row",
     ),
     "units that stand twice": (
-        table(lambda t: pd.concat([t, t])), "rows are copies of others; if of the same"
+        table(lambda t: pd.concat([t, t])),
+        "rows are copies of others; if of the same",
     ),
     "no complete row": (table(gaps_that_alternate), "no row has every panel"),
     "three hospitals that are to be kept whole": (
@@ -160,7 +170,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         table(lambda t: t.assign(lactate=np.where(t.index == 4, "2.1", ""))),
         "panel 'lactate' is recorded in 1 of 800 rows, all in one of 5 folds",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -47,8 +47,10 @@ def test_operators_and_constants_are_and_stars_of_signatures_are_told_apart():
 
 def test_the_first_line_that_differs_is_told():
     assert difference(CODE, CODE.replace("* side * side", "* side")) == (
-        6, "return times * side * side", "return times * side",
-    )  # fmt: skip
+        6,
+        "return times * side * side",
+        "return times * side",
+    )
 
 
 def test_a_module_is_judged_by_tests_that_import_it_or_come_nearest():

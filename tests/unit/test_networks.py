@@ -98,9 +98,15 @@ def test_lock_step_equals_networks_apart():
         for k, rng in enumerate(np.random.default_rng(5).spawn(4)):
             table = tables[source[k]]
             apart = fit_networks(
-                [table], [y], [0], train[[k]],
-                loss="binary", rngs=[rng], weight_decay=[decay[k]], **SETTINGS,
-            )  # fmt: skip
+                [table],
+                [y],
+                [0],
+                train[[k]],
+                loss="binary",
+                rngs=[rng],
+                weight_decay=[decay[k]],
+                **SETTINGS,
+            )
             # probabilities, after up to 40 steps
             np.testing.assert_allclose(
                 together.predict(k, table), apart.predict(0, table), rtol=0, atol=GAP
@@ -168,9 +174,15 @@ def test_means_in_their_own_units():
     x = rng.normal(size=(6000, 2))
     y = np.column_stack([1000 + 50 * np.abs(x[:, 0]), 1e-3 * x[:, 1], np.full(6000, 7.0)])
     fitted = fit_networks(
-        [x], [y], [0], np.ones((1, 6000)),
-        loss="squared", rngs=[rng], weight_decay=[DECAY], **{**SETTINGS, "epochs": 20},
-    )  # fmt: skip
+        [x],
+        [y],
+        [0],
+        np.ones((1, 6000)),
+        loss="squared",
+        rngs=[rng],
+        weight_decay=[DECAY],
+        **{**SETTINGS, "epochs": 20},
+    )
     error = np.abs(fitted.predict(0, x) - y).mean(axis=0)
     # of ten trainings the worst was .009; the spread of the targets is one of these units
     assert (error < 0.05 * np.array([50, 1e-3, 1])).all()
@@ -184,9 +196,15 @@ def test_an_input_that_never_varied_in_training_is_not_read():
     x, _, y = world(500, 7)
     x[:, 2] = 0.0
     fitted = fit_networks(
-        [x], [y], [0], np.ones((1, 500)),
-        loss="binary", rngs=[np.random.default_rng(0)], weight_decay=[DECAY], **SETTINGS,
-    )  # fmt: skip
+        [x],
+        [y],
+        [0],
+        np.ones((1, 500)),
+        loss="binary",
+        rngs=[np.random.default_rng(0)],
+        weight_decay=[DECAY],
+        **SETTINGS,
+    )
     changed = x + np.array([0, 0, 5])
     np.testing.assert_array_equal(fitted.predict(0, x), fitted.predict(0, changed))
     assert fitted.predict(0, x[:0]).shape == (0, 1)
@@ -201,10 +219,16 @@ def test_no_network_of_the_default_stays_with_a_linear_law():
     truth = 1 / (1 + np.exp(0.75 * x[:, 0] - 0.5 * np.sin(2 * x[:, 1]) - 2))
     y = (rng.random(33_000) < truth)[:, None].astype(np.float64)
     fitted = fit_networks(
-        [x], [y], [0] * 6, np.tile(np.arange(33_000) < 25_000, (6, 1)) * 1.0, loss="binary",
+        [x],
+        [y],
+        [0] * 6,
+        np.tile(np.arange(33_000) < 25_000, (6, 1)) * 1.0,
+        loss="binary",
         **{name: value for name, value in default.items() if name != "ridge"},
-        weight_decay=[default["ridge"] / 25_000] * 6, activation="silu", rngs=rng.spawn(6),
-    )  # fmt: skip
+        weight_decay=[default["ridge"] / 25_000] * 6,
+        activation="silu",
+        rngs=rng.spawn(6),
+    )
     p, fresh = truth[25_000:], x[25_000:]
     for k in range(6):
         q = fitted.predict(k, fresh)[:, 0]

@@ -91,8 +91,9 @@ def newcomers(tmp_path_factory):
     real = declarations.modules_of
     with pytest.MonkeyPatch.context() as patch:
         for folder, package, name, text in (
-            (FOLDER, policies, KIND, FILE), (FILLER_FOLDER, imputers, FILLER, FILLER_FILE)
-        ):  # fmt: skip
+            (FOLDER, policies, KIND, FILE),
+            (FILLER_FOLDER, imputers, FILLER, FILLER_FILE),
+        ):
             path = tmp_path_factory.mktemp("kinds") / f"{name}.py"
             path.write_text(text)
             more[folder] = {f"{folder}.{name}": path}
@@ -177,9 +178,7 @@ def test_diagnosis_learns_a_front_of_it(tmp_path, acts):
         inner = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear")}
         agent = agent | {"acting": inner}
     data = clinic.run(prepare_data, None, {}, description=clinic.tiny_description(tmp_path))
-    settings = {
-        "name": KIND, "agent": agent, "criterion": "f1", "budget_shares": [0.1, 0.4, 1.0],
-    }  # fmt: skip
+    settings = {"name": KIND, "agent": agent, "criterion": "f1", "budget_shares": [0.1, 0.4, 1.0]}
     made = clinic.run(train_trees, settings, {"seed": "0", "trees": KIND}, **data)
     assert made["policies"].header["kind"] == agent["kind"]
     assert set(made["scores"]["method"]) == {KIND}
@@ -217,8 +216,10 @@ def test_diagnosis_reads_states_through_a_new_encoder_and_compares_it(tmp_path):
     )
     assert set(states) == {"states"}
     settings = config["diagnosis"]["imputer_comparison"] | {
-        "most_rows": 200, "seeds": [0], "imputers": {"mean": {"kind": "mean"}, FILLER: encoder}
-    }  # fmt: skip
+        "most_rows": 200,
+        "seeds": [0],
+        "imputers": {"mean": {"kind": "mean"}, FILLER: encoder},
+    }
     compared = clinic.run(compare_imputers, settings, {}, **data)["comparison"]
     assert set(compared["imputer"]) == {"mean", FILLER}
 

@@ -11,11 +11,16 @@ pytestmark = pytest.mark.trains
 
 SETTINGS = {
     "network": {
-        "hidden": 8, "layers": 1, "epochs": 5, "batch": 64, "learning_rate": 0.02, "ridge": 1.0
+        "hidden": 8,
+        "layers": 1,
+        "epochs": 5,
+        "batch": 64,
+        "learning_rate": 0.02,
+        "ridge": 1.0,
     },
     "logistic": {"C": 1.0},
     "boosting": {"trees": 40, "leaves": 7, "learning_rate": 0.1, "min_leaf": 20},
-}  # fmt: skip
+}
 N = 1500
 
 
@@ -80,9 +85,13 @@ def test_with_a_part_to_learn_from_the_choice_and_the_fit_read_no_other_row():
         np.testing.assert_array_equal(np.isfinite(one.values), rule["predict"])
         assert one.rows == (head.usable & rule["train"]).sum()
     (straight,) = separate_fit(
-        heads()[:1], train=rule["train"], predict=rule["predict"],
-        method="logistic", settings=SETTINGS["logistic"], rng=rng(),
-    )  # fmt: skip
+        heads()[:1],
+        train=rule["train"],
+        predict=rule["predict"],
+        method="logistic",
+        settings=SETTINGS["logistic"],
+        rng=rng(),
+    )
     np.testing.assert_array_equal(found[0].values, straight)
     (named, _) = fit_probabilities(heads(), **{**shared, "method": "logistic"}, rng=rng())
     np.testing.assert_array_equal(named.values, straight)

@@ -54,9 +54,9 @@ def corrected(
         crossed = np.sum(
             [part.T @ psi[rows] for part, rows in zip(parts, slices, strict=True)], axis=0
         )
-        return np.concatenate([
-            fit.corrected(k, psi[rows], parts[k], crossed) for k, rows in enumerate(slices)
-        ])  # fmt: skip
+        return np.concatenate(
+            [fit.corrected(k, psi[rows], parts[k], crossed) for k, rows in enumerate(slices)]
+        )
 
 
 def interval(centre: np.ndarray, psi: np.ndarray, weight: np.ndarray):

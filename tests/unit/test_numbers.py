@@ -23,8 +23,7 @@ def test_every_block_stands_on_a_page_and_has_its_maker():
 
 
 @pytest.mark.skipif(
-    UNFINISHED is not None,
-    reason=f"{UNFINISHED}; FRUGAL_RESULTS names the folder of another one",
+    UNFINISHED is not None, reason=f"{UNFINISHED}; FRUGAL_RESULTS names the folder of another one"
 )
 @pytest.mark.parametrize("stand", STANDS, ids=lambda s: f"{s.page.parent.name}-{s.name}")
 def test_a_page_says_what_the_default_run_has(stand: Stand):

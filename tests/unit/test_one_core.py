@@ -103,10 +103,12 @@ def test_there_is_one_standardisation():
     assert places(is_population_spread, "std") == OTHER_SPREADS
     # minibatches of K networks, each by its own of the one scaling, in torch; the same in a graph
     assert places(subtracts_and_divides, "scale", "spread", "deviation") == {
-        SCALING, "learn/networks.py", "acquire/onnx_graph.py",
+        SCALING,
+        "learn/networks.py",
+        "acquire/onnx_graph.py",
         "acquire/policies/cascade.py",  # by stored numbers
         "judge/comparisons.py",  # differences by their standard errors
-    }  # fmt: skip
+    }
     assert places(is_definition, *scalings, "scaler", "Scaler") == {SCALING}
     assert names_one_of("StandardScaler", "Normalizer", "zscore") == set()
 

@@ -143,8 +143,7 @@ def test_policies_are_asked_in_one_place():
         return any(isinstance(n, ast.Attribute) and n.attr in names for n in ast.walk(body))
 
     # policies themselves; tables and worlds of actions know none, and have other words alike
-    apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "data.",
-             "cover.")  # fmt: skip
+    apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "data.", "cover.")
     outside = {name for name in among(asks) if not name.startswith(apart)}
     assert outside == {f"acquire.rollouts.PolicyStates.{w}" for w in ("law", "verdict", "belief")}
 

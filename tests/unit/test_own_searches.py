@@ -45,15 +45,26 @@ pytestmark = pytest.mark.trains
 
 WORTH = np.array([0.0, 1.0, 2.5])
 LONG = {
-    "name": "own", "title": "Own", "file": "own.csv", "layout": "long", "unit": "who",
-    "step": "day", "treatment": "drug", "outcome": "result",
+    "name": "own",
+    "title": "Own",
+    "file": "own.csv",
+    "layout": "long",
+    "unit": "who",
+    "step": "day",
+    "treatment": "drug",
+    "outcome": "result",
     "outcomes": {"levels": ["bad", "fair", "good"]},
-}  # fmt: skip
+}
 WIDE = {
-    "name": "own", "title": "Own", "file": "own.csv", "layout": "wide", "unit": "who",
-    "treatments": {"A": "a", "B": "b"}, "order": {"A": "a_day", "B": "b_day"},
+    "name": "own",
+    "title": "Own",
+    "file": "own.csv",
+    "layout": "wide",
+    "unit": "who",
+    "treatments": {"A": "a", "B": "b"},
+    "order": {"A": "a_day", "B": "b_day"},
     "outcomes": {"levels": ["bad", "fair", "good"]},
-}  # fmt: skip
+}
 ROWS = "who,day,drug,result\nx,1,A,bad\nx,3,B,good\ny,2,B,fair\ny,1,A,bad\n"
 
 
@@ -74,9 +85,14 @@ def world():
         table, statistic, delta=0.3, alpha=1.0, stop_rule="<=", ties="improving"
     )
     judged = prepare_judging(
-        records, made.covariates[context].astype(float), context % 2, np.arange(600), rng,
-        outcome_value=WORTH, memory_gib=1.0,
-    )  # fmt: skip
+        records,
+        made.covariates[context].astype(float),
+        context % 2,
+        np.arange(600),
+        rng,
+        outcome_value=WORTH,
+        memory_gib=1.0,
+    )
     return made, records, table, policy, judged
 
 
@@ -130,9 +146,10 @@ def test_records_follow_a_policy_as_a_walk_with_dictionaries_says(world):
     for u in range(len(records)):
         known, weight, ended = {}, 1.0, False
         trials = [
-            (int(a), int(y)) for a, y in zip(records.action[u], records.outcome[u], strict=True)
+            (int(a), int(y))
+            for a, y in zip(records.action[u], records.outcome[u], strict=True)
             if a >= 0
-        ]  # fmt: skip
+        ]
         x = int(records.context[u])
         for t in range(4):
             h = sum((y + 1) * 3**a for a, y in known.items())
@@ -375,8 +392,10 @@ def test_estimates_rest_on_clusters_and_say_what_no_record_took(world):
     assert 0 <= found.unseen < 0.5
     assert 1 < found.effective < len(records)
     for quantity, (low, high) in {
-        "mean_trials": (1, 3), "mean_outcome": (0, 2.5), "best_share": (0, 1)
-    }.items():  # fmt: skip
+        "mean_trials": (1, 3),
+        "mean_outcome": (0, 2.5),
+        "best_share": (0, 1),
+    }.items():
         cell = found.cells[quantity, "doubly_robust"]
         assert low <= cell["ci_low"] <= cell["estimate"] <= cell["ci_high"] <= high
         assert found.influence[quantity].mean() == pytest.approx(cell["estimate"])
@@ -401,9 +420,13 @@ _TABLE = {  # of two treatments with two outcomes: 0, then 1
     "trials_left": np.full((1, 4, 2), 1.5),
 }
 _NAMES = {
-    "searches": 1, "gaps": [], "contexts": ["all"], "treatments": ["A", "B"],
-    "outcomes": ["bad", "good"], "description": LONG | {"outcomes": {"levels": ["bad", "good"]}},
-}  # fmt: skip
+    "searches": 1,
+    "gaps": [],
+    "contexts": ["all"],
+    "treatments": ["A", "B"],
+    "outcomes": ["bad", "good"],
+    "description": LONG | {"outcomes": {"levels": ["bad", "good"]}},
+}
 
 
 def _spoilt():
@@ -411,14 +434,18 @@ def _spoilt():
     for name, array in _TABLE.items():
         yield f"no {name}", {k: v for k, v in _TABLE.items() if k != name}, _NAMES
         for what, other in {
-            "type": array.astype(np.float32), "length": array[:, :3], "axes": array[0],
-            "contexts": np.repeat(array, 2, axis=0), "low": array * 0 - 2,
-        }.items():  # fmt: skip
+            "type": array.astype(np.float32),
+            "length": array[:, :3],
+            "axes": array[0],
+            "contexts": np.repeat(array, 2, axis=0),
+            "low": array * 0 - 2,
+        }.items():
             yield f"{what} of {name}", _TABLE | {name: np.ascontiguousarray(other)}, _NAMES
     for name, other in {
-        "action": [[3, 1, 0, 2]], "runner_up": [[2, -1, -1, -1]],
+        "action": [[3, 1, 0, 2]],
+        "runner_up": [[2, -1, -1, -1]],
         "trials_left": np.full((1, 4, 2), np.inf),
-    }.items():  # fmt: skip
+    }.items():
         yield f"high {name}", _TABLE | {name: np.asarray(other, _TABLE[name].dtype)}, _NAMES
     again = np.array([[0, 0, 0, 2]], dtype=np.int8)
     yield "a treatment twice", _TABLE | {"action": again}, _NAMES

@@ -198,8 +198,11 @@ def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(fo
     found = asked(folder)
     agents = found.config["afape"]["agents"]
     assert {n for n, one in agents.items() if one is not None} == {
-        "never", "always", "fixed", "constant"
-    }  # fmt: skip
+        "never",
+        "always",
+        "fixed",
+        "constant",
+    }
     assert "The policies cascade, permutation are left out: they decide between two" in str(
         found.remarks
     )
@@ -224,14 +227,17 @@ def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
     [
         ({"agents": {"always": None}}, {}, r"names agent 'always'; under"),
         ({"answer": {"practice": "alway"}}, {}, r"practice names 'alway'; .* 'always'"),
-        ({"agents": {"x": {"kind": "fixed", "panels": ["crp"]}}, "answer": {"practice": "x"}},
-         {"objective": "f1"}, r"answer\.practice names 'x'"),
+        (
+            {"agents": {"x": {"kind": "fixed", "panels": ["crp"]}}, "answer": {"practice": "x"}},
+            {"objective": "f1"},
+            r"answer\.practice names 'x'",
+        ),
         ({"answer": {"prefer": ["cascad"]}}, {}, r"answer\.prefer names 'cascad'; .*'cascade'"),
         ({"agents": {"practice": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'practice'; a"),
         ({"agents": {"crp.2": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'crp\.2'; a pol"),
         ({}, {"sensitive": "pneumonia"}, r"'sensitive' is 'pneumonia', the label; allowed are"),
     ],
-)  # fmt: skip
+)
 def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):
     config = copy.deepcopy(DEFAULT)
     over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())

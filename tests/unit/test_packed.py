@@ -55,8 +55,7 @@ def test_strange_names_are_refused(tmp_path, name, words):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE],
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
 )
 def test_links_and_devices_are_refused(tmp_path, kind):
     path = archive(tmp_path / "a.tar.gz", MEMBERS, others=(linked("set/3.txt", "1.txt", kind),))

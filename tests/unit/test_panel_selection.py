@@ -106,9 +106,14 @@ def test_no_panel_is_added_that_does_not_help():
     group = rng.integers(0, 2, 600)
     ones = np.ones(300)
     found = forward_panels(
-        (x[:300], label[:300], group[:300]), (x[300:], label[300:], group[300:]), (ones, ones),
-        np.eye(2, dtype=bool), most=2, gamma=1.0, ridge=1e-6,
-    )  # fmt: skip
+        (x[:300], label[:300], group[:300]),
+        (x[300:], label[300:], group[300:]),
+        (ones, ones),
+        np.eye(2, dtype=bool),
+        most=2,
+        gamma=1.0,
+        ridge=1e-6,
+    )
     base = fit_logistic(x[:300, :0], label[:300], ones, ridge=1e-6)
     fitted = fit_logistic(x[:300][:, found], label[:300], ones, ridge=1e-6)
     after = log_loss(label[300:], fitted.log_odds(x[300:][:, found]), ones)

@@ -61,11 +61,8 @@ GRAPHS = {
         },
         {},
     ),
-    "a larger s": (
-        LATER,
-        {"s": ["P3"]},
-    ),
-}  # fmt: skip
+    "a larger s": (LATER, {"s": ["P3"]}),
+}
 RULE = [{"panel": "P2"}, {"panel": "P3", "when": {"column": "X2", "above": 0.5}}, {"panel": "P4"}]
 
 
@@ -153,10 +150,15 @@ def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
     def counted(heads, **_):
         values = by_counting(heads, mass)
         return [
-            Fitted(p, "logistic" if head.usable.any() else "", {}, int(head.usable.sum()),
-                   looked_up(head.inputs, p))
+            Fitted(
+                p,
+                "logistic" if head.usable.any() else "",
+                {},
+                int(head.usable.sum()),
+                looked_up(head.inputs, p),
+            )
             for head, p in zip(heads, values, strict=True)
-        ]  # fmt: skip
+        ]
 
     monkeypatch.setattr(pattern_law, "fit_probabilities", counted)
     rule = {"fold": np.arange(len(mass)) % 2}

@@ -8,15 +8,7 @@ import pytest
 from frugal.__main__ import main
 from frugal.core.blocks import BLOCK_ROWS
 from frugal.core.errors import ConfigError
-from frugal.run.plans import (
-    Job,
-    amount,
-    jobs_of_summary,
-    load_costs,
-    plan_lines,
-    planned,
-    sized,
-)
+from frugal.run.plans import Job, amount, jobs_of_summary, load_costs, plan_lines, planned, sized
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -177,10 +169,7 @@ JOB = "stages: {a: {by: [rows], jobs: [[null, 1, %s]]}}"
     [
         ("stages: {}", "key 'measured_on' is missing"),
         (HEAD + "stages: {a: {by: [], jobs: []}}", "must hold at least 1"),
-        (
-            HEAD + JOB % "-1, 1",
-            r"a is \[None, 1, -1, 1\]; allowed are dataset, rows",
-        ),
+        (HEAD + JOB % "-1, 1", r"a is \[None, 1, -1, 1\]; allowed are dataset, rows"),
         (HEAD + JOB % "1", "numbers above 0"),
         (HEAD + JOB % "1, 1, 1", "numbers above 0"),
         (HEAD + JOB % ".nan, 1", "numbers above 0"),

@@ -125,8 +125,10 @@ def test_a_line_that_bash_would_not_take_has_braces_and_means_the_same():
     code = "import json, sys; print(json.dumps(sys.argv[1:]))"
     told = subprocess.run(
         ["bash", "-c", f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} {line}"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     found = []
     for word in json.loads(told.stdout):
         found += ["--input", word[8:]] if word.startswith("--input=") else [word]
@@ -235,8 +237,10 @@ def test_rows_are_divided_where_one_seed_has_too_many(config):
     divided = portions(config, 300_000, 131_072, [4, 9])
     assert divided.seeds(WIDE) == ["/seeds=4", "/seeds=9"]
     assert divided.row_folders(WIDE, "always") == [
-        "/rows=0-131071", "/rows=131072-262143", "/rows=262144-on"
-    ]  # fmt: skip
+        "/rows=0-131071",
+        "/rows=131072-262143",
+        "/rows=262144-on",
+    ]
     paths = divided.rollouts(WIDE, "mnar", "blocked.parquet", "/seeds=4")
     assert len(paths) == 3 * len(divided.study.agents)
     assert paths[0].startswith(f"results/rollouts/dataset={WIDE}/mechanism=mnar/seeds=4/agent=")
@@ -258,11 +262,14 @@ def test_a_portion_is_planned_at_its_own_size(config):
     divided = portions(config, 300_000, 131_072, [4, 9])
     described = divided.study.descriptions
     sizings = config_sizes(
-        divided.study, load_dadi_study(config, described),
-        load_diagnosis_study(config, described), load_treatment_study(config, ROOT),
-        load_recourse_study(config, ROOT), rows={},
+        divided.study,
+        load_dadi_study(config, described),
+        load_diagnosis_study(config, described),
+        load_treatment_study(config, ROOT),
+        load_recourse_study(config, ROOT),
+        rows={},
         tables={**dict.fromkeys(described), WIDE: 300_000},
-    )  # fmt: skip
+    )
     keys = {"dataset": WIDE, "mechanism": "mnar"}
     played, _ = sizes_of(keys | {"agent": "always", "seeds": "4", "rows": "0-131071"}, sizings)
     judged, _ = sizes_of(keys | {"seeds": "4"}, sizings)

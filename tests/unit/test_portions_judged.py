@@ -34,8 +34,14 @@ from tests.unit.test_blocks import CAUSES, LAW, N, belonging
 ROOT = Path(__file__).parents[2]
 AGENTS = {name: EVERY[name] for name in ("half", "rule")}
 SEEDS = (3, 0, 7)
-CHAINED = {"rounds": 1, "trees": 3, "leaves": 4, "learning_rate": 0.3, "min_leaf": 20,
-           "linear_penalty": 1.0}  # fmt: skip
+CHAINED = {
+    "rounds": 1,
+    "trees": 3,
+    "leaves": 4,
+    "learning_rate": 0.3,
+    "min_leaf": 20,
+    "linear_penalty": 1.0,
+}
 IMPUTATION = {"chained_trees": CHAINED, "missforest": None, "multiple": None}
 BLOCK = 700  # rows; there are three blocks
 ROWS = ("0-699", "700-on")
@@ -60,16 +66,26 @@ class _Scenario:
         return {"settings": settings, "streams": streams, "progress": no_bar}
 
     def imputed(self, portion: Portion) -> dict[str, pd.DataFrame]:
-        return together(impute_features(
-            **self.stored, masks=self.drawn["masks"], portion=portion,
-            **self.common("impute_features", IMPUTATION),
-        ))  # fmt: skip
+        return together(
+            impute_features(
+                **self.stored,
+                masks=self.drawn["masks"],
+                portion=portion,
+                **self.common("impute_features", IMPUTATION),
+            )
+        )
 
     def played(self, agent: str, imputed: Mapping[str, Any], portion: Portion) -> dict[str, Any]:
-        return together(roll_out(
-            **self.stored, **self.drawn, **imputed, classifier=self.classifier, portion=portion,
-            **self.common("roll_out", AGENTS[agent], agent=agent),
-        ))  # fmt: skip
+        return together(
+            roll_out(
+                **self.stored,
+                **self.drawn,
+                **imputed,
+                classifier=self.classifier,
+                portion=portion,
+                **self.common("roll_out", AGENTS[agent], agent=agent),
+            )
+        )
 
     def of_seeds(self, name: str | None, rows: tuple[str | None, ...]) -> dict[str, Any]:
         """All that one portion of the seeds makes; its roll-outs in portions of the rows."""
@@ -88,22 +104,28 @@ class _Scenario:
         episodes = _partitions(folders, blocked), _partitions(folders, worlds)
         given = {**self.stored, **self.drawn, "portion": portion}
         settings = {**NUISANCE, "agents": AGENTS, "filed": []}
-        nuisances = together(fit_nuisances(
-            **given, blocked=episodes[0], **self.common("fit_nuisances", settings)
-        ))  # fmt: skip
+        nuisances = together(
+            fit_nuisances(**given, blocked=episodes[0], **self.common("fit_nuisances", settings))
+        )
         known = {k: v for k, v in given.items() if k != "graph"}
         checked = check_graph(
             **known, propensities=nuisances["propensities"], **self.common("check_graph", {})
         )
         estimated = estimate_costs(
-            **given, blocked=episodes[0], worlds=episodes[1],
-            propensities=nuisances["propensities"], agents=nuisances["agents"],
+            **given,
+            blocked=episodes[0],
+            worlds=episodes[1],
+            propensities=nuisances["propensities"],
+            agents=nuisances["agents"],
             **self.common("estimate_costs", EVALUATION),
-        )  # fmt: skip
+        )
         return {
-            "blocked": episodes[0], "worlds": episodes[1], "decisions": pd.concat(decisions),
-            "tables": {**nuisances, **checked, **estimated}, "keys": keys,
-        }  # fmt: skip
+            "blocked": episodes[0],
+            "worlds": episodes[1],
+            "decisions": pd.concat(decisions),
+            "tables": {**nuisances, **checked, **estimated},
+            "keys": keys,
+        }
 
     def joined(self, parts: list[dict[str, Any]]) -> dict[str, pd.DataFrame]:
         folders = [part["keys"] for part in parts]
@@ -115,9 +137,13 @@ class _Scenario:
         fitted = {name: tables.pop(name) for name in ("propensities", "agents")}
         del tables["efficiency"]
         return join_seeds(
-            **self.stored, **self.drawn, **episodes, **fitted,
-            **self.common("join_seeds", EVALUATION), **tables,
-        )  # fmt: skip
+            **self.stored,
+            **self.drawn,
+            **episodes,
+            **fitted,
+            **self.common("join_seeds", EVALUATION),
+            **tables,
+        )
 
 
 def _partitions(folders: list[dict[str, str]], tables: list[pd.DataFrame]) -> Partitions:
@@ -178,16 +204,27 @@ def test_a_seed_without_a_contrast_has_columns_of_their_types():
     drawn = draw(table, never, source="induced", seeds=(0,))
     factors = pd.DataFrame({"factor:P2": 1.0, "factor:P3": 1.0, "row_id": range(80, 400)})
     made = check_graph(
-        table=frame, catalogue=catalogue, masks=drawn["masks"],
-        identification=drawn["identification"], propensities=factors.assign(seed=0), settings={},
-        streams=Streams(1, "check_graph", {}), progress=no_bar,
-    )["contrasts"]  # fmt: skip
+        table=frame,
+        catalogue=catalogue,
+        masks=drawn["masks"],
+        identification=drawn["identification"],
+        propensities=factors.assign(seed=0),
+        settings={},
+        streams=Streams(1, "check_graph", {}),
+        progress=no_bar,
+    )["contrasts"]
     assert made.empty
     kinds = {name: one.kind for name, one in made.dtypes.items()}
     assert kinds == {
-        "kind": "O", "panel": "O", "other": "O", "score": "f", "rows": "i", "share": "f",
-        "expected": "f", "seed": "i",
-    }  # fmt: skip
+        "kind": "O",
+        "panel": "O",
+        "other": "O",
+        "score": "f",
+        "rows": "i",
+        "share": "f",
+        "expected": "f",
+        "seed": "i",
+    }
 
 
 @pytest.mark.trains

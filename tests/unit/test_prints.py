@@ -42,8 +42,10 @@ TWICE = {  # a figure of each study, and one with boxes
 def test_a_figure_drawn_twice_has_the_same_bytes(name: str):
     module, figure = TWICE[name]
     paths = [Path("figure.png"), Path("figure.pdf")]
-    first, second = ([payload_bytes(path, one) for path in paths]
-                     for one in (module.DRAWN[figure](), module.DRAWN[figure]()))  # fmt: skip
+    first, second = (
+        [payload_bytes(path, one) for path in paths]
+        for one in (module.DRAWN[figure](), module.DRAWN[figure]())
+    )
     assert first == second
 
 

@@ -21,15 +21,19 @@ HEAD = "import numpy as np\nimport pandas as pd\n\n\n"  # the function stands on
 def table(names: tuple[str, ...] = ("blood", "scan")) -> Table:
     rng = np.random.default_rng(0)
     return Table(
-        np.arange(40), rng.normal(size=(40, 3)), ("age", "crp", "size"), (),
-        np.arange(40) % 2, ("no", "yes"),
+        np.arange(40),
+        rng.normal(size=(40, 3)),
+        ("age", "crp", "size"),
+        (),
+        np.arange(40) % 2,
+        ("no", "yes"),
         (
             Panel("free", ("age",), 0.0, True),
             Panel(names[0], ("crp",), 1.0, False),
             Panel(names[1], ("crp", "size"), 3.0, False),
         ),
         np.array([[0.0, 1.0], [1.0, 0.0]]),
-    )  # fmt: skip
+    )
 
 
 def written(folder: Path, body: str) -> Path:
@@ -89,13 +93,16 @@ def test_probabilities_are_read_by_the_names_of_their_columns(tmp_path):
 @pytest.mark.parametrize(
     "answer",
     [
-        "pd.Series(['stop'] * len(values))", "['stop'] * len(values)", "('stop',) * len(values)",
-        "np.tile([0, 0, 1], (len(values), 1))", "[[0, 0, 1.0]] * len(values)",
+        "pd.Series(['stop'] * len(values))",
+        "['stop'] * len(values)",
+        "('stop',) * len(values)",
+        "np.tile([0, 0, 1], (len(values), 1))",
+        "[[0, 0, 1.0]] * len(values)",
         "np.tile([False, False, True], (len(values), 1))",
         "np.tile(np.array([0, 0, 1], dtype=object), (len(values), 1))",
         "pd.DataFrame({'stop': 1, 'blood': 0, 'scan': 0}, index=values.index)",
     ],
-)  # fmt: skip
+)
 def test_answers_may_have_several_forms(tmp_path, answer):
     chosen = policy(tmp_path, f"def choose(values, acquired, available):\n    return {answer}\n")
     law = chosen.action_probabilities(*states(5))
@@ -111,12 +118,15 @@ def test_it_is_rolled_out_like_any_other(tmp_path):
 
 
 def test_what_it_writes_into_its_arguments_changes_nothing(tmp_path):
-    chosen = policy(tmp_path, """
+    chosen = policy(
+        tmp_path,
+        """
     def choose(values, acquired, available):
         values.iloc[:, :] = 0
         acquired[:] = True
         return ["stop"] * len(values)
-    """)  # fmt: skip
+    """,
+    )
     values, acquired, available = states()
     kept = values.copy(), acquired.copy()
     chosen.action_probabilities(values, acquired, available)
@@ -125,7 +135,9 @@ def test_what_it_writes_into_its_arguments_changes_nothing(tmp_path):
 
 
 def test_a_file_may_hold_classes_and_other_functions(tmp_path):
-    chosen = policy(tmp_path, """
+    chosen = policy(
+        tmp_path,
+        """
     from dataclasses import dataclass
 
     @dataclass
@@ -138,7 +150,8 @@ def test_a_file_may_hold_classes_and_other_functions(tmp_path):
             return ["stop"] * len(values)
 
     choose = Rule()
-    """)  # fmt: skip
+    """,
+    )
     assert chosen.action_probabilities(*states(3))[0, 0, 2] == 1
     assert chosen.origin.line == 16
 
@@ -148,8 +161,11 @@ def function(body: str, head: str = "values, acquired, available") -> str:
 
 
 BROKEN = {
-    "too few columns": (function("return np.ones((m, 2)) / 2"), 5,
-                        r"array of shape \(20, 2\); allowed are \(20, 3\) for 20 states"),
+    "too few columns": (
+        function("return np.ones((m, 2)) / 2"),
+        5,
+        r"array of shape \(20, 2\); allowed are \(20, 3\) for 20 states",
+    ),
     "too few rows": (function("return np.ones((m - 1, 3)) / 3"), 5, r"shape \(19, 3\)"),
     "ragged": (function("return [[1.0]] + [[0, 0, 1]] * (m - 1)"), 5, "rows of different lengths"),
     "one number a row": (function("return np.ones(m)"), 5, r"array of shape \(20,\)"),
@@ -160,29 +176,50 @@ BROKEN = {
     "objects": (function("return [[None, 'a', 1]] * m"), 5, "entries that are not numbers"),
     "NaN": (function("return np.full((m, 3), np.nan)"), 5, "'blood' the probability nan in row 0"),
     "infinite": (function("return np.full((m, 3), np.inf)"), 5, "probability inf in row 0"),
-    "below zero": (function("return np.tile([0, -0.5, 1.5], (m, 1))"), 5,
-                   "'scan' the probability -0.5 in row 0, which is below zero"),
+    "below zero": (
+        function("return np.tile([0, -0.5, 1.5], (m, 1))"),
+        5,
+        "'scan' the probability -0.5 in row 0, which is below zero",
+    ),
     "above one": (function("return np.tile([0, 0, 1.5], (m, 1))"), 5, "is above 1"),
-    "sums": (function("return np.tile([0, 0, 0.9], (m, 1))"), 5,
-             "row 0 probabilities that sum to 0.9; allowed is 1"),
-    "forbidden": (function("return np.tile([0.5, 0, 0.5], (m, 1))"), 5,
-                  "'blood' the probability 0.5 in row 1, where it is acquired already"),
-    "unavailable": (function("return np.where(available['scan'], 'stop', 'scan')"), 5,
-                    "'scan' the probability 1 in row 0, where it is not available"),
-    "unknown name": (function("return ['stop'] * (m - 1) + ['mri']"), 5,
-                     "names 'mri' for row 19; allowed are blood, scan, stop"),
+    "sums": (
+        function("return np.tile([0, 0, 0.9], (m, 1))"),
+        5,
+        "row 0 probabilities that sum to 0.9; allowed is 1",
+    ),
+    "forbidden": (
+        function("return np.tile([0.5, 0, 0.5], (m, 1))"),
+        5,
+        "'blood' the probability 0.5 in row 1, where it is acquired already",
+    ),
+    "unavailable": (
+        function("return np.where(available['scan'], 'stop', 'scan')"),
+        5,
+        "'scan' the probability 1 in row 0, where it is not available",
+    ),
+    "unknown name": (
+        function("return ['stop'] * (m - 1) + ['mri']"),
+        5,
+        "names 'mri' for row 19; allowed are blood, scan, stop",
+    ),
     "no name": (function("return pd.Series([None] * m, dtype=object)"), 5, "names None for row 0"),
     "names short": (function("return ['stop']"), 5, "returns 1 names for 20 states"),
-    "frame columns": (function("return pd.DataFrame(np.ones((m, 3)) / 3)"), 5,
-                      r"frame of the columns \[0, 1, 2\]; allowed are blood, scan, stop"),
+    "frame columns": (
+        function("return pd.DataFrame(np.ones((m, 3)) / 3)"),
+        5,
+        r"frame of the columns \[0, 1, 2\]; allowed are blood, scan, stop",
+    ),
     "frame order": (function("return pd.Series(['stop'] * m)[::-1]"), 5, "another index"),
     "frame short": (function("return pd.Series(['stop'])"), 5, "returns 1 rows for 20 states"),
     "exception": (function("return values['weight']"), 7, "raises KeyError: 'weight'"),
-    "deeper": ("def helper(values):\n    return 1 / 0\n\n\n" + function("return helper(values)"), 6,
-               "raises ZeroDivisionError: division by zero"),
+    "deeper": (
+        "def helper(values):\n    return 1 / 0\n\n\n" + function("return helper(values)"),
+        6,
+        "raises ZeroDivisionError: division by zero",
+    ),
     "of many lines": (function("raise ValueError('one\\n\\x1b[2Jtwo')"), 7, "ValueError: one$"),
     "exit": (function("raise SystemExit(3)"), 7, "raises SystemExit: 3"),
-}  # fmt: skip
+}
 RANDOM = {
     "drawn": """
         def choose(values, acquired, available):
@@ -270,8 +307,11 @@ def test_the_row_whose_answer_differs_is_told(tmp_path):
     ("body", "line", "words"),
     [
         ("def choose(values, acquired, available:\n    return 1\n", 5, "cannot be read: '\\(' was"),
-        ("x = 1\nimport of_which_there_is_none\n", 6,
-         "raises ModuleNotFoundError: No module named 'of_which_there_is_none'"),
+        (
+            "x = 1\nimport of_which_there_is_none\n",
+            6,
+            "raises ModuleNotFoundError: No module named 'of_which_there_is_none'",
+        ),
         ("import beside\n", 5, "raises ModuleNotFoundError: No module named 'beside'"),
         ("x = 1\nx / 0\n", 6, "raises ZeroDivisionError"),
         ("import sys\nsys.exit(0)\n", 6, "raises SystemExit: 0"),
@@ -282,7 +322,7 @@ def test_the_row_whose_answer_differs_is_told(tmp_path):
         ("def choose(values, acquired, available):\n    yield 1\n", 5, "or a generator"),
         ("x = '\0'\n", 1, "cannot be read"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_cannot_be_run_is_one_sentence(tmp_path, body, line, words):
     (tmp_path / "beside.py").write_text("choose = None\n")
     with pytest.raises(DataError, match=words) as refused:

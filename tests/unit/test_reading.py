@@ -20,14 +20,71 @@ from tests.oracles.slow_records import SlowError, slow_numbers, slow_records, sl
 LONG = "9" * 200_000
 BLANK = "\u00a0\u2003\x1c\x85"
 CELLS = [
-    "", " ", "0", "-0", "-0.0", "007", "+5", " 5", "5 ", "\t5", "1.", ".5", "-.5e-3", "1e5",
-    "1E+5", "1e", ".", "1,000", '"1,000"', "1 000", "1_000", "0.1", "0.30000000000000004",
-    "2.2250738585072011e-308", "5e-324", "1e-400", "1e400", "123456789012345678901234567890",
-    "9007199254740993", "18446744073709551616", "0" * 40 + "1", "0." + "3" * 60, "inf", "-Inf",
-    "Infinity", "nan", "NaN", "NA", "?", "-9", "-9.0", "0x10", "True", "\uff11", "n\u00e4he",
-    "\U0001f600", BLANK + "x" + BLANK, '"quoted"', '"a ""b"" c"', '""', '" 7 "', '"two\nlines"',
-    '"cut', 'a"b', '"a"b', ' "7"', "it's", "#N/A", "# 1", "\0", "a\x0bb", "\x0c", "\u2028", "{1}",
-]  # fmt: skip
+    "",
+    " ",
+    "0",
+    "-0",
+    "-0.0",
+    "007",
+    "+5",
+    " 5",
+    "5 ",
+    "\t5",
+    "1.",
+    ".5",
+    "-.5e-3",
+    "1e5",
+    "1E+5",
+    "1e",
+    ".",
+    "1,000",
+    '"1,000"',
+    "1 000",
+    "1_000",
+    "0.1",
+    "0.30000000000000004",
+    "2.2250738585072011e-308",
+    "5e-324",
+    "1e-400",
+    "1e400",
+    "123456789012345678901234567890",
+    "9007199254740993",
+    "18446744073709551616",
+    "0" * 40 + "1",
+    "0." + "3" * 60,
+    "inf",
+    "-Inf",
+    "Infinity",
+    "nan",
+    "NaN",
+    "NA",
+    "?",
+    "-9",
+    "-9.0",
+    "0x10",
+    "True",
+    "\uff11",
+    "n\u00e4he",
+    "\U0001f600",
+    BLANK + "x" + BLANK,
+    '"quoted"',
+    '"a ""b"" c"',
+    '""',
+    '" 7 "',
+    '"two\nlines"',
+    '"cut',
+    'a"b',
+    '"a"b',
+    ' "7"',
+    "it's",
+    "#N/A",
+    "# 1",
+    "\0",
+    "a\x0bb",
+    "\x0c",
+    "\u2028",
+    "{1}",
+]
 ENDS = ["\n", "\r\n", "\r"]
 NAMES = ["a", "b", "ä ", "a", "#c", '"d,e"', ""]
 lines = st.lists(st.sampled_from(CELLS), min_size=1, max_size=4)
@@ -54,9 +111,14 @@ def _read(path, content: bytes, form: Format):
     try:
         text = slow_text(content, form.encoding, path=path)
         slow = slow_records(
-            text, separator=form.separator, comment=form.comment, strip=form.strip,
-            header=form.header, personal=form.personal, skip_lines=form.skip_lines,
-        )  # fmt: skip
+            text,
+            separator=form.separator,
+            comment=form.comment,
+            strip=form.strip,
+            header=form.header,
+            personal=form.personal,
+            skip_lines=form.skip_lines,
+        )
     except SlowError as error:
         slow = str(error)
     return ours, slow
@@ -89,15 +151,31 @@ def _blocks_of(characters: int):
     packed=st.booleans(),
     skip=st.sampled_from([0, 0, 0, 1, 3]),
 )
-@example(["a", "b", "c"], [["1", "2", "3"], [""], ["4", "5", "6"]],
-         ",", "\n", None, True, 7, True, "utf-8", False, 0)  # fmt: skip
+@example(
+    ["a", "b", "c"],
+    [["1", "2", "3"], [""], ["4", "5", "6"]],
+    ",",
+    "\n",
+    None,
+    True,
+    7,
+    True,
+    "utf-8",
+    False,
+    0,
+)
 def test_any_file_is_read_as_row_by_row(
     tmp_path, head, body, separator, end, comment, strip, block, last, encoding, packed, skip
 ):
     text = end.join(separator.join(cells) for cells in [head, *body]) + (end if last else "")
     content = text.encode(encoding)
-    form = _form(separator=separator, comment=comment, strip=strip, skip_lines=skip,
-                 encoding="utf-16" if encoding == "utf-16" else "utf-8")  # fmt: skip
+    form = _form(
+        separator=separator,
+        comment=comment,
+        strip=strip,
+        skip_lines=skip,
+        encoding="utf-16" if encoding == "utf-16" else "utf-8",
+    )
     with _blocks_of(block):
         ours, slow = _read(tmp_path / "f", gzip.compress(content) if packed else content, form)
     assert _same(ours, slow), (ours, slow)

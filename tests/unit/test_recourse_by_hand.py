@@ -145,8 +145,15 @@ def test_a_group_on_one_side_only_is_said_and_does_not_change_the_labels(by_hand
 
 
 APPLICATION = "A14 6 A34 A43 1169 A63 A73 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1\n"
-CHANGES = [("A14", "A12"), ("A14", "A13"), ("A63", "A64"), ("A73", "A74"), ("A73", "A75"),
-           ("A121", "A122"), (" 6 ", " 36 ")]  # fmt: skip
+CHANGES = [
+    ("A14", "A12"),
+    ("A14", "A13"),
+    ("A63", "A64"),
+    ("A73", "A74"),
+    ("A73", "A75"),
+    ("A121", "A122"),
+    (" 6 ", " 36 "),
+]
 
 
 def test_a_real_table_names_the_unit_of_its_costs_and_wrong_rules_are_refused(tmp_path):

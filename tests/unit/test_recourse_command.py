@@ -133,7 +133,7 @@ def test_a_search_that_stops_is_told_with_its_bound_and_its_status(recourse):
         ),
         ({"actions": ACTIONS.replace("threshold,,,", "threshold,,sell_car,")}, "threshold row has"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_one_sentence(recourse, given, sentence):
     status, said, wrong = recourse(**given)
     assert (status, said, len(wrong)) == (2, [], 1)

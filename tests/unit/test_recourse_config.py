@@ -17,11 +17,17 @@ from tests.defaults import DEFAULT as CONFIG
 ROOT = Path(__file__).parents[2]
 STEPS = CONFIG["recourse"]["generators"]["named"]
 TABLE = {
-    "dataset": "german_credit", "variant": "eight_conditions", "seeds": [0], "subsets": ["all"],
+    "dataset": "german_credit",
+    "variant": "eight_conditions",
+    "seeds": [0],
+    "subsets": ["all"],
     "generators": ["hamming"],
-    "source": {"kind": "table", "description": "config/datasets/german_credit.yaml",
-               "rules": "config/recourse/german_credit.yaml"},
-}  # fmt: skip
+    "source": {
+        "kind": "table",
+        "description": "config/datasets/german_credit.yaml",
+        "rules": "config/recourse/german_credit.yaml",
+    },
+}
 
 
 def _load(**block):

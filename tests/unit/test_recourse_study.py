@@ -50,12 +50,16 @@ def _run(stage, settings, **inputs):
 def results():
     labels = _run(label_units, {"source": SOURCE, "most_actions": 3, "max_nodes": 10**6})
     settings = {
-        "train_share": 0.8, "max_nodes": 10**6, "more_than": 0,
+        "train_share": 0.8,
+        "max_nodes": 10**6,
+        "more_than": 0,
         "augmentation": AUGMENTATION,
-        "generators": {"hamming_3": {"kind": "hamming", "augmentation": "none", "neighbours": 3},
-                       "seen_cover_ag2": {"kind": "seen_cover", "augmentation": "ag2"},
-                       "named_action": STEPS | {"kind": "named_action"}},
-    }  # fmt: skip
+        "generators": {
+            "hamming_3": {"kind": "hamming", "augmentation": "none", "neighbours": 3},
+            "seen_cover_ag2": {"kind": "seen_cover", "augmentation": "ag2"},
+            "named_action": STEPS | {"kind": "named_action"},
+        },
+    }
     given = {name: labels[name] for name in ("labels", "instance", "names")}
     return labels, _run(answer_units, settings, **given)
 
@@ -120,9 +124,11 @@ def test_a_fitted_generator_answers_new_units_and_no_answer_fails(results, tmp_p
     found = _run(
         recommend_actions,
         {"generator": "named_action", "max_nodes": 10**6},
-        generators=answered["generators"], instance=made["instance"], names=made["names"],
+        generators=answered["generators"],
+        instance=made["instance"],
+        names=made["names"],
         units=_units_file(tmp_path / "new.csv", pd.concat([chosen, whole])),
-    )["recommendations"].set_index("row_id")  # fmt: skip
+    )["recommendations"].set_index("row_id")
     again = found.loc[outcomes.index]
     for column in ("answer", "repaired", "confidence", "answer_cost", "repaired_cost"):
         pd.testing.assert_series_equal(again[column], outcomes[column], check_dtype=False)
@@ -147,9 +153,13 @@ def test_recommendations_refuse_what_they_cannot_do(results, tmp_path, settings,
     made, answered = results
     with pytest.raises(ConfigError, match=sentence):
         _run(
-            recommend_actions, settings, generators=answered["generators"],
-            instance=made["instance"], names=made["names"], units=tmp_path / "none.csv",
-        )  # fmt: skip
+            recommend_actions,
+            settings,
+            generators=answered["generators"],
+            instance=made["instance"],
+            names=made["names"],
+            units=tmp_path / "none.csv",
+        )
 
 
 def test_augmented_generator_learns_from_more_and_leaks_nothing(results):
@@ -201,9 +211,16 @@ def test_amounts_are_never_learnt_as_yes_and_no(amount, threshold, state, senten
         np.ones(1), np.array([[amount, 1]]), np.array([threshold, 1]), np.ones((1, 1), dtype=bool)
     )
     labels = pd.DataFrame(
-        {"label_status": ["labelled"], "feature:f": [0], "feature:g": [state], "chosen:0": [0],
-         "cheapest_cost": [1.0], "optima": [1], "group": [0]}
-    )  # fmt: skip
+        {
+            "label_status": ["labelled"],
+            "feature:f": [0],
+            "feature:g": [state],
+            "chosen:0": [0],
+            "cheapest_cost": [1.0],
+            "optima": [1],
+            "group": [0],
+        }
+    )
     with pytest.raises(DataError, match=sentence):
         labelled_of(labels, instance)
 

@@ -30,8 +30,9 @@ def _units(group: list[int]) -> LabelledUnits:
     own = np.asarray(group) == 2
     sets[own] = [2, -1]
     cost = np.where(sets >= 0, INSTANCE.cost[sets], 0.0).sum(axis=1)
-    return LabelledUnits(~lacks, sets, cost, np.ones(len(group), dtype=np.int64),
-                         np.asarray(group), INSTANCE)  # fmt: skip
+    return LabelledUnits(
+        ~lacks, sets, cost, np.ones(len(group), dtype=np.int64), np.asarray(group), INSTANCE
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -115,11 +115,13 @@ def test_every_key_of_the_config_has_a_row():
         ({"$ref": "#/$defs/share"}, "number above 0 to 1"),
         ({"type": ["integer", "null"], "minimum": 1}, "whole number from 1 or null"),
         ({"enum": ["a", None]}, "`a`, `null`"),
-        ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
-         "list of lists of texts"),
+        (
+            {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+            "list of lists of texts",
+        ),
         ({"oneOf": [{"const": True}, {"type": "object"}]}, "`true` or keys"),
     ],
-)  # fmt: skip
+)
 def test_a_schema_is_told_in_words(schema, words):
     share = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     assert allowed(schema, {"share": share}) == words

@@ -57,9 +57,12 @@ def test_masks_of_next_states_follow_from_the_same_bytes():
     memory = ReplayMemory(1, 2, 3)
     available = np.array([[True, True, False]])
     task = world_of(
-        np.zeros((1, 3)), np.eye(3, dtype=bool), np.zeros(3, dtype=bool), available=available,
+        np.zeros((1, 3)),
+        np.eye(3, dtype=bool),
+        np.zeros(3, dtype=bool),
+        available=available,
         terminals=2,
-    )  # fmt: skip
+    )
     memory.add(
         np.zeros((1, 2), dtype=np.int64),
         np.array([[[False, False, False], [True, False, False]]]),

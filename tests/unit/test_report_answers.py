@@ -9,13 +9,29 @@ from frugal.studies.dadi.stages.explore_dadi import _answers as fair_answers
 from frugal.studies.diagnosis.stages.explore_diagnosis import _answers as panel_answers
 
 VERDICT = {
-    "dataset": "visits", "mechanism": "own", "seed": 0, "agent": "tree_one",
-    "estimator": "stabilised_ipw", "estimate": 2.0, "ci_low": 1.0, "ci_high": 3.0,
-    "runner_up": "tree_two", "difference": 1.0, "not_worse": "tree_one", "sure": True, "ess": 80.0,
-    "n": 100, "state": "best", "bound": 0.0, "worth": 0.0, "tipping_gamma": 2.5,
-    "tipping_other": "tree_three", "by_group": "", "reason": REASONS["best"],
+    "dataset": "visits",
+    "mechanism": "own",
+    "seed": 0,
+    "agent": "tree_one",
+    "estimator": "stabilised_ipw",
+    "estimate": 2.0,
+    "ci_low": 1.0,
+    "ci_high": 3.0,
+    "runner_up": "tree_two",
+    "difference": 1.0,
+    "not_worse": "tree_one",
+    "sure": True,
+    "ess": 80.0,
+    "n": 100,
+    "state": "best",
+    "bound": 0.0,
+    "worth": 0.0,
+    "tipping_gamma": 2.5,
+    "tipping_other": "tree_three",
+    "by_group": "",
+    "reason": REASONS["best"],
     "sentence": "Use tree one.",
-}  # fmt: skip
+}
 
 
 def told(**changes) -> dict:
@@ -60,19 +76,35 @@ def test_an_answer_whose_graph_is_refuted_is_not_relied_on():
 
 def solution(method: str, pair: int, f1: float, cost: float, **changes) -> dict:
     return {
-        "dataset": "clinic", "criterion": "f1", "seed": 0, "family": method, "method": method,
-        "pair": pair, "score": "f1", "budget_share": 0.4, "f1": f1, "f1_se": 0.02, "cost": cost,
-        "validation_f1": f1 + 0.01, "validation_cost": cost - 1, "full_cost": 100.0, "n": 200,
+        "dataset": "clinic",
+        "criterion": "f1",
+        "seed": 0,
+        "family": method,
+        "method": method,
+        "pair": pair,
+        "score": "f1",
+        "budget_share": 0.4,
+        "f1": f1,
+        "f1_se": 0.02,
+        "cost": cost,
+        "validation_f1": f1 + 0.01,
+        "validation_cost": cost - 1,
+        "full_cost": 100.0,
+        "n": 200,
         "positives": 40,
-    } | changes  # fmt: skip
+    } | changes
 
 
 def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
-    rows = pd.DataFrame([
-        solution("deep", 0, 0.85, 40.0), solution("trees", 1, 0.81, 20.0),
-        solution("trees", 2, 0.60, 5.0), solution("baselines", 3, 0.95, 1.0),
-        solution("deep", 4, 0.99, 3.0, criterion="am"),
-    ])  # fmt: skip
+    rows = pd.DataFrame(
+        [
+            solution("deep", 0, 0.85, 40.0),
+            solution("trees", 1, 0.81, 20.0),
+            solution("trees", 2, 0.60, 5.0),
+            solution("baselines", 3, 0.95, 1.0),
+            solution("deep", 4, 0.99, 3.0, criterion="am"),
+        ]
+    )
     match = {"dataset": "clinic", "seed": "0", "criterion": "f1", "method": "deep", "pair": "0"}
     stops = [
         {"budget": 0.0, "match": match | {"method": "trees", "pair": "2"}},
@@ -94,28 +126,59 @@ def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
 
 def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
     row = {
-        "dataset": "form", "method": "dadi", "gamma": 0.5, "auc": 0.8, "disparity": 0.05,
-        "on_front": True, "features_acquired": 2.5, "audit_auc": 0.88,
+        "dataset": "form",
+        "method": "dadi",
+        "gamma": 0.5,
+        "auc": 0.8,
+        "disparity": 0.05,
+        "on_front": True,
+        "features_acquired": 2.5,
+        "audit_auc": 0.88,
         "degenerate": False,
-    }  # fmt: skip
-    means = pd.DataFrame([
-        row,
-        row | {"gamma": 0.0, "auc": 0.6, "disparity": 0.01},
-        row | {"gamma": 0.2, "auc": 0.7, "disparity": 0.02},
-        row | {"gamma": 0.7, "auc": 0.82, "disparity": 0.07},
-        row | {"gamma": 0.9, "auc": 0.79, "disparity": 0.03, "on_front": False},
-    ])  # fmt: skip
-    least = pd.DataFrame([
-        row | {"disparity_low": 0.0, "disparity_high": 0.1, "family": "dadi", "folds": 2,
-               "reference_auc": 0.81, "reference_disparity": 0.09,
-               "disparity_cut": 0.04, "disparity_cut_low": 0.01, "disparity_cut_high": 0.07},
-    ])  # fmt: skip
-    selection = pd.DataFrame([
-        {"dataset": "form", "gamma": gamma, "stratum": stratum, "panel": panel, "frequency": share}
-        for gamma in (0.2, 0.5)
-        for panel, shares in (("age", (1.0, 0.99)), ("debt", (0.6, 0.2)), ("postcode", (0.0, 0.02)))
-        for stratum, share in zip("01", np.array(shares) * (gamma == 0.5), strict=True)
-    ])  # fmt: skip
+    }
+    means = pd.DataFrame(
+        [
+            row,
+            row | {"gamma": 0.0, "auc": 0.6, "disparity": 0.01},
+            row | {"gamma": 0.2, "auc": 0.7, "disparity": 0.02},
+            row | {"gamma": 0.7, "auc": 0.82, "disparity": 0.07},
+            row | {"gamma": 0.9, "auc": 0.79, "disparity": 0.03, "on_front": False},
+        ]
+    )
+    least = pd.DataFrame(
+        [
+            row
+            | {
+                "disparity_low": 0.0,
+                "disparity_high": 0.1,
+                "family": "dadi",
+                "folds": 2,
+                "reference_auc": 0.81,
+                "reference_disparity": 0.09,
+                "disparity_cut": 0.04,
+                "disparity_cut_low": 0.01,
+                "disparity_cut_high": 0.07,
+            }
+        ]
+    )
+    selection = pd.DataFrame(
+        [
+            {
+                "dataset": "form",
+                "gamma": gamma,
+                "stratum": stratum,
+                "panel": panel,
+                "frequency": share,
+            }
+            for gamma in (0.2, 0.5)
+            for panel, shares in (
+                ("age", (1.0, 0.99)),
+                ("debt", (0.6, 0.2)),
+                ("postcode", (0.0, 0.02)),
+            )
+            for stratum, share in zip("01", np.array(shares) * (gamma == 0.5), strict=True)
+        ]
+    )
     (found,) = fair_answers(least, means, selection, 5)
     said = found["told"]
     assert "The gap is 0.05 (0 to 0.1), smaller by 0.04 (0.01 to 0.07)" in said["may I trust it"]

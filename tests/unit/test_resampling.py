@@ -64,9 +64,13 @@ def test_law_of_the_resamples_is_that_of_all_subsets(blocks):
     numerators = denominators * rng.random((9, 1))
     every = np.sort(all_subset_ratios(numerators[:, 0].tolist(), denominators[:, 0].tolist(), 6))
     values = resample(
-        numerators, denominators, resamples=8000, share=2 / 3, rng=np.random.default_rng(0),
+        numerators,
+        denominators,
+        resamples=8000,
+        share=2 / 3,
+        rng=np.random.default_rng(0),
         blocks=blocks,
-    )[:, 0]  # fmt: skip
+    )[:, 0]
     nearest = np.abs(values[:, None] - every).argmin(axis=1)
     np.testing.assert_allclose(values, every[nearest], rtol=1e-6)
     counts = np.bincount(nearest, minlength=len(every))
@@ -165,9 +169,11 @@ def _weighted(n: int) -> Terms:
 def _prefixes(terms: Terms, cuts: list[int], *, blocks: int = 1) -> np.ndarray:
     slices = cut(len(terms.weight), blocks)
     return prefix_estimates(
-        [[rows_of(terms, rows)] for rows in slices], [rows.stop - rows.start for rows in slices],
-        cuts, lambda k: np.random.default_rng([3, k]),
-    )[:, 0]  # fmt: skip
+        [[rows_of(terms, rows)] for rows in slices],
+        [rows.stop - rows.start for rows in slices],
+        cuts,
+        lambda k: np.random.default_rng([3, k]),
+    )[:, 0]
 
 
 def test_each_prefix_is_the_estimate_on_the_first_rows_of_a_random_order():

@@ -12,11 +12,18 @@ TABLE, POLICY = Path("results/data/table.parquet"), Path("results/agents/policy.
 
 def document(path: Path, stage: str, inputs, **settings):
     return {
-        "file": path.name, "sha256": path.name.encode().hex().ljust(64, "0"), "bytes": 7,
-        "stage": stage, "output": path.stem, "outputs": {path.stem: path.as_posix()},
-        "wildcards": {"dataset": "visits"}, "seed": 5, "settings": settings, "inputs": inputs,
+        "file": path.name,
+        "sha256": path.name.encode().hex().ljust(64, "0"),
+        "bytes": 7,
+        "stage": stage,
+        "output": path.stem,
+        "outputs": {path.stem: path.as_posix()},
+        "wildcards": {"dataset": "visits"},
+        "seed": 5,
+        "settings": settings,
+        "inputs": inputs,
         "environment": "e" * 64,
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -56,9 +63,12 @@ def test_the_action_joins_what_was_read_with_what_was_made(graph):
 def test_settings_that_differ_between_steps_are_left_out(graph):
     values = {i: e["value"] for i, e in graph.items() if e["@type"] == "PropertyValue"}
     assert values == {
-        "#value-seed": "5", "#value-environment": "e" * 64, "#value-prepare_data.share": "0.5",
-        "#value-prepare_data.text": "x", "#value-train_agent.units": "3",
-    }  # fmt: skip
+        "#value-seed": "5",
+        "#value-environment": "e" * 64,
+        "#value-prepare_data.share": "0.5",
+        "#value-prepare_data.text": "x",
+        "#value-train_agent.units": "3",
+    }
     kinds = {i: e["additionalType"] for i, e in graph.items() if e["@type"] == "FormalParameter"}
     assert kinds["#parameter-prepare_data.share"] == "Float"
     assert kinds["#parameter-seed"] == "Integer"

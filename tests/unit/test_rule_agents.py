@@ -176,9 +176,13 @@ def test_an_enumerated_world_is_told_as_it_is():
     law = np.array([[patterns(one)[tuple(r)] for r in every.astype(int).tolist()] for one in x])
     for target in every:
         found = true_afa_propensity(
-            policy, World.of_table(data), target=np.tile(target, (len(x), 1)), patterns=every,
-            pattern_probability=law, s=np.zeros(2, dtype=bool),
-        )  # fmt: skip
+            policy,
+            World.of_table(data),
+            target=np.tile(target, (len(x), 1)),
+            patterns=every,
+            pattern_probability=law,
+            s=np.zeros(2, dtype=bool),
+        )
         for one, value in zip(x, found, strict=True):
             here = [o for o in outcomes if o.x == one and o.r_hat == tuple(target)]
             wanted = share_of(here, lambda o: all(o.r)) if here else np.nan

@@ -34,19 +34,27 @@ SMALL: dict[str, Any] = {
     "DQN": {"learning_starts": 32, "batch_size": 16, "buffer_size": 1000},
     "MaskablePPO": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
     "PPO": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
-    "QRDQN": {"learning_starts": 32, "batch_size": 16, "buffer_size": 1000,
-              "policy_kwargs": {"n_quantiles": 7, "net_arch": [8]}},
+    "QRDQN": {
+        "learning_starts": 32,
+        "batch_size": 16,
+        "buffer_size": 1000,
+        "policy_kwargs": {"n_quantiles": 7, "net_arch": [8]},
+    },
     "TRPO": {"n_steps": 8, "batch_size": 32},
-}  # fmt: skip
+}
 PAIR = (3.0, -0.2)
 
 
 def fitted(algorithm: str, seed: int = 0, *, steps: int = 256, **arguments: Any):
     given = SMALL[algorithm] | arguments
     return fit_sb3(
-        small_environment([PAIR], 8, start="free"), algorithm=algorithm, policy="MlpPolicy",
-        steps=steps, arguments=given, rng=np.random.default_rng(seed),
-    )  # fmt: skip
+        small_environment([PAIR], 8, start="free"),
+        algorithm=algorithm,
+        policy="MlpPolicy",
+        steps=steps,
+        arguments=given,
+        rng=np.random.default_rng(seed),
+    )
 
 
 def policy_of(fit: sb3_agents.Sb3Weights, *, greedy: bool, d: int = 5) -> Sb3Policy:
@@ -192,9 +200,8 @@ def test_masked_actions_in_a_batch_do_what_they_do_to_one_unit():
     world = partly_available()
     encoder, reward = ValuesEncoder.of(world), theorem_reward(np.array([3.0]), np.array([-0.05]))
     batch = BatchedAcquisition(
-        world, encoder, reward, learners=1, episodes=6, start="free",
-        rng=np.random.default_rng(0),
-    )  # fmt: skip
+        world, encoder, reward, learners=1, episodes=6, start="free", rng=np.random.default_rng(0)
+    )
     vectorised = OpenVecEnv(batch)
     vectorised.reset()
     plain = [AcquisitionEnv(world, encoder, reward, learner=0, start="free") for _ in range(6)]
@@ -233,18 +240,36 @@ def test_an_agent_that_only_stops_has_no_verdict_and_acquires_what_pays():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(300, 2))
     world = World(
-        "blocked", 0, np.arange(300), values, np.array([[False, True]]), np.array([True, False]),
-        np.ones((300, 1), dtype=bool), (values[:, 1] > 0).astype(np.int64), np.zeros(1), 2, 1,
-    )  # fmt: skip
+        "blocked",
+        0,
+        np.arange(300),
+        values,
+        np.array([[False, True]]),
+        np.array([True, False]),
+        np.ones((300, 1), dtype=bool),
+        (values[:, 1] > 0).astype(np.int64),
+        np.zeros(1),
+        2,
+        1,
+    )
     loss = np.tile(np.array([1.0, 0.0], dtype=np.float32), (300, 1))
     environment = BatchedAcquisition(
-        world, ValuesEncoder.of(world), StopReward(loss, np.ones(1, dtype=np.float32)),
-        learners=1, episodes=16, start="free", rng=rng,
-    )  # fmt: skip
+        world,
+        ValuesEncoder.of(world),
+        StopReward(loss, np.ones(1, dtype=np.float32)),
+        learners=1,
+        episodes=16,
+        start="free",
+        rng=rng,
+    )
     fit = fit_sb3(
-        environment, algorithm="A2C", policy="MlpPolicy", steps=8000,
-        arguments={"gamma": 1.0, "learning_rate": 0.005}, rng=rng,
-    )  # fmt: skip
+        environment,
+        algorithm="A2C",
+        policy="MlpPolicy",
+        steps=8000,
+        arguments={"gamma": 1.0, "learning_rate": 0.005},
+        rng=rng,
+    )
     policy = Sb3Policy(
         fit.layers, fit.activation, fit.stochastic, True, np.zeros(2), np.ones(2), False
     )
@@ -311,16 +336,16 @@ def test_values_are_not_drawn_by_and_weights_too_large_are_told():
         )
 
 
-GOOD: dict[str, Any] = {
-    "algorithm": "PPO", "policy": "MlpPolicy", "steps": 10, "arguments": {},
-}  # fmt: skip
+GOOD: dict[str, Any] = {"algorithm": "PPO", "policy": "MlpPolicy", "steps": 10, "arguments": {}}
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"algorithm": "PP0"},
-         "has the algorithm 'PP0'; allowed are A2C, ARS, DQN, MaskablePPO, PPO, QRDQN, TRPO"),
+        (
+            {"algorithm": "PP0"},
+            "has the algorithm 'PP0'; allowed are A2C, ARS, DQN, MaskablePPO, PPO, QRDQN, TRPO",
+        ),
         ({"algorithm": "SAC"}, "'SAC', which acts on continuous actions or has a memory; allowed"),
         ({"algorithm": "RecurrentPPO"}, "'RecurrentPPO', which acts on continuous"),
         ({"algorithm": "HerReplayBuffer"}, "'HerReplayBuffer'; allowed are A2C"),
@@ -329,13 +354,15 @@ GOOD: dict[str, Any] = {
         ({"steps": 0}, "0 steps; allowed are 1, 2, 3"),
         ({"arguments": {"gama": 1}}, "PPO has the argument 'gama'; allowed are learning_rate"),
         ({"arguments": {"device": "cuda"}}, "has the argument 'device'; allowed are"),
-        ({"arguments": {"policy_kwargs": {"activation_fn": "sine"}}},
-         "activation_fn 'sine'; allowed are tanh, relu"),
+        (
+            {"arguments": {"policy_kwargs": {"activation_fn": "sine"}}},
+            "activation_fn 'sine'; allowed are tanh, relu",
+        ),
         ({"arguments": {"policy_kwargs": {"lr": 1}}}, "'lr'; allowed are net_arch, activation_fn"),
         ({"arguments": {"policy_kwargs": 3}}, "policy_kwargs 3; allowed are names with values"),
         ({"arguments": {"policy_kwargs": {"net_arch": [8, -1]}}}, r"net_arch \[8, -1\]; allowed"),
     ],
-)  # fmt: skip
+)
 def test_settings_are_refused_before_training(change, sentence):
     require_sb3(**GOOD)
     with pytest.raises(ConfigError, match=sentence) as refusal:
@@ -353,11 +380,16 @@ def test_only_probabilities_are_drawn_from():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"learning_rate": "fast"}, {"batch_size": 1}, {"n_steps": 0}, {"clip_range": "wide"},
-        {"learning_rate": 1e30}, {"n_epochs": "many"}, {"gamma": None},
+        {"learning_rate": "fast"},
+        {"batch_size": 1},
+        {"n_steps": 0},
+        {"clip_range": "wide"},
+        {"learning_rate": 1e30},
+        {"n_epochs": "many"},
+        {"gamma": None},
         {"policy_kwargs": {"optimizer_kwargs": {"speed": 1}}},
     ],
-)  # fmt: skip
+)
 def test_what_stable_baselines3_refuses_is_one_sentence(arguments):
     with pytest.raises(ConfigError, match="PPO of stable-baselines3") as refusal:
         fitted("PPO", **arguments)
@@ -376,9 +408,13 @@ def test_sizes_of_actor_and_critic_and_a_network_without_hidden_layers():
 
 def test_a_linear_policy_without_biases():
     fit = fit_sb3(
-        small_environment([PAIR], 8, start="free"), algorithm="ARS", policy="LinearPolicy",
-        steps=300, arguments={"n_delta": 2}, rng=np.random.default_rng(0),
-    )  # fmt: skip
+        small_environment([PAIR], 8, start="free"),
+        algorithm="ARS",
+        policy="LinearPolicy",
+        steps=300,
+        arguments={"n_delta": 2},
+        rng=np.random.default_rng(0),
+    )
     assert list(fit.layers) == ["0.weight", "0.bias"]
     assert not fit.layers["0.bias"].any()
     assert fit.layers["0.weight"].any()

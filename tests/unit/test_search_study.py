@@ -67,12 +67,19 @@ def test_a_file_that_is_nowhere_is_told_with_its_address(tmp_path):
     [
         ({"reader": "mimic3", "options": {"exclude_other_antibiotics": True}}, "takes 5"),
         ({"files": []}, "files has 0 entries; reader 'ecoli_ast' takes 1"),
-        ({"reader": "amr_isolates", "options": {"organisms": {}, "factors": []}, "files": [
-            {"name": n, "url": "https://example.org", "sha256": [], "downloadable": False}
-            for n in "ab"
-        ]}, "files has 2 entries; reader 'amr_isolates' takes 1"),
+        (
+            {
+                "reader": "amr_isolates",
+                "options": {"organisms": {}, "factors": []},
+                "files": [
+                    {"name": n, "url": "https://example.org", "sha256": [], "downloadable": False}
+                    for n in "ab"
+                ],
+            },
+            "files has 2 entries; reader 'amr_isolates' takes 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_number_of_files_is_refused(tmp_path, changes, sentence):
     with pytest.raises(ConfigError, match=sentence):
         load_search_description(_description(tmp_path, **changes))
@@ -150,8 +157,10 @@ def _with_table(tmp_path):
     entry["grids"].pop("sizes")
     entry["redraw_world"] = False
     entry["grids"]["sweep"] |= {
-        "n_train": None, "outcome_models": ["smoothed"], "trial_prices": [0.35]
-    }  # fmt: skip
+        "n_train": None,
+        "outcome_models": ["smoothed"],
+        "trial_prices": [0.35],
+    }
     config["treatment"]["scenarios"]["own"] = entry
     return config, entry["grids"]["sweep"]
 

@@ -54,9 +54,13 @@ APART = np.eye(COLUMNS, dtype=bool)[1:]  # what the panels of `clinic` provide
 def fitted_classifier(seed: int) -> StateClassifier:
     task, states = clinic(3000, 0)
     return fit_state_classifier(
-        task, states, settings=ClassifierSettings.of(CLASSIFIER), updates=300, input_bound=5.0,
+        task,
+        states,
+        settings=ClassifierSettings.of(CLASSIFIER),
+        updates=300,
+        input_bound=5.0,
         rng=np.random.default_rng(seed),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +163,13 @@ def test_random_selection_is_even_over_what_is_left_and_not_nested(classifier, s
     for i in range(6):
         taken = np.flatnonzero(acquired[i]).tolist()
         left = [
-            j for j in range(4)
-            if available[i, j] and j not in taken and len(taken) < length
+            j
+            for j in range(4)
+            if available[i, j]
+            and j not in taken
+            and len(taken) < length
             and not any(columns[j] <= columns[t] or columns[t] <= columns[j] for t in taken)
-        ]  # fmt: skip
+        ]
         expected = [1 / len(left) if j in left else 0.0 for j in range(4)]
         np.testing.assert_allclose(law[i], [*expected, 0.0 if left else 1.0])
 
@@ -197,8 +204,10 @@ def test_of_nested_panels_only_the_first_in_the_order_is_taken():
     available[2, 3] = False
     gone = np.inf
     assert without_nested(plan, available, provides).tolist() == [
-        [gone, 0, gone, 1], [1, 0, gone, 2], [gone, 0, 2, 1]
-    ]  # fmt: skip
+        [gone, 0, gone, 1],
+        [1, 0, gone, 2],
+        [gone, 0, 2, 1],
+    ]
     chain = np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1]], dtype=bool)  # 1 and 2 are not nested
     kept = without_nested(fixed_plan(1, np.array([1, 0, 2])), np.ones((1, 3), dtype=bool), chain)
     assert kept.tolist() == [[gone, 0, 1]]
@@ -251,9 +260,13 @@ def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises():
         classifier = fitted_classifier(seed)
         policies = GreedyPolicies(
             ReferenceUnits.drawn(train, classifier, units=500, rng=np.random.default_rng(0)),
-            classifier, BY_ZEROS, task.action_cost, neighbours=20,
-            least_gain=np.array([0.01, 0.1, 1.0]), threshold=np.full(3, 0.5),
-        )  # fmt: skip
+            classifier,
+            BY_ZEROS,
+            task.action_cost,
+            neighbours=20,
+            least_gain=np.array([0.01, 0.1, 1.0]),
+            threshold=np.full(3, 0.5),
+        )
         episodes = greedy_episodes(policies, task, states)
         shares.append(episodes.acquired.mean(axis=1))
         f1.append(plain_scores(task.label, episodes, 0)["f1"])
@@ -267,18 +280,35 @@ def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises():
 def test_cwcf_acquires_less_as_the_price_rises():
     """Twelve trainings spent 2.1 to 2.6 and 0, with AUROC 0.96 to 0.995."""
     dqn = {
-        "hidden": [32], "double": True, "dueling": False, "huber_bound": None,
-        "learning_rate": 3e-3, "learning_rate_last": 3e-4, "discount": 1.0, "batch": 128,
-        "memory": 5000, "learning_starts": 500, "transitions_per_update": 16, "target_every": 640,
-        "exploration_share": 0.7, "epsilon_first": 1.0, "epsilon_last": 0.1,
-        "max_gradient_norm": 10.0, "episodes": 64, "transitions": 12_000,
-    }  # fmt: skip
+        "hidden": [32],
+        "double": True,
+        "dueling": False,
+        "huber_bound": None,
+        "learning_rate": 3e-3,
+        "learning_rate_last": 3e-4,
+        "discount": 1.0,
+        "batch": 128,
+        "memory": 5000,
+        "learning_starts": 500,
+        "transitions_per_update": 16,
+        "target_every": 640,
+        "exploration_share": 0.7,
+        "epsilon_first": 1.0,
+        "epsilon_last": 0.1,
+        "max_gradient_norm": 10.0,
+        "episodes": 64,
+        "transitions": 12_000,
+    }
     task, _ = clinic(1500, 8)
     encoder = ValuesEncoder(task, column_bits=False)
     weights = fit_cwcf(
-        task, encoder, cost_weight=np.array([0.005, 1.0]), class_weights=(1.0, 2.0),
-        settings=dqn, rngs=[np.random.default_rng(k) for k in range(2)],
-    )  # fmt: skip
+        task,
+        encoder,
+        cost_weight=np.array([0.005, 1.0]),
+        class_weights=(1.0, 2.0),
+        settings=dqn,
+        rngs=[np.random.default_rng(k) for k in range(2)],
+    )
     policies = CwcfPolicies(weights, PANELS, PLAIN, False, (1.0, 2.0), None)
     episodes = greedy_episodes(policies, task, encoder)
     spent = episodes.cost.mean(axis=1)
@@ -290,6 +320,10 @@ def test_cwcf_acquires_less_as_the_price_rises():
     np.testing.assert_array_equal(read.verdict, episodes.verdict)  # pyright: ignore
     with pytest.raises(DataError, match="1 terminal actions"):
         fit_cwcf(
-            replace(task, terminals=1), encoder, cost_weight=np.ones(1),
-            class_weights=(1.0, 1.0), settings=dqn, rngs=[np.random.default_rng(0)],
-        )  # fmt: skip
+            replace(task, terminals=1),
+            encoder,
+            cost_weight=np.ones(1),
+            class_weights=(1.0, 1.0),
+            settings=dqn,
+            rngs=[np.random.default_rng(0)],
+        )

@@ -20,10 +20,12 @@ def world(rng, n, *, gaps="mar"):
     x = rng.normal(size=(n, 3))
     y = (rng.random(n) < expit(1.5 * x[:, 1] + x[:, 2] + 0.5 * x[:, 0] - 1)).astype(np.int64)
     cause = {"mar": x[:, 0], "label": 2.0 * y - 1, "values": x[:, 1]}[gaps]
-    observed = np.column_stack([
-        rng.random(n) < expit(1 + (0.8 if gaps == "mar" else 0.0) * x[:, 0]),
-        rng.random(n) < expit(0.5 - 0.9 * cause),
-    ])  # fmt: skip
+    observed = np.column_stack(
+        [
+            rng.random(n) < expit(1 + (0.8 if gaps == "mar" else 0.0) * x[:, 0]),
+            rng.random(n) < expit(0.5 - 0.9 * cause),
+        ]
+    )
     return x, y, observed
 
 
@@ -69,10 +71,14 @@ def candidates_of(x, y, observed, law):
     b = risk(x, observed)
     seen = np.repeat(np.column_stack([1 - b, b])[:, None], 3, axis=1)
     paths["practice"] = replace(
-        ends, order=np.full_like(ends.order, -1), held=np.zeros_like(ends.held),
-        complete=np.ones(len(y), dtype=bool), acquired=observed, belief=seen,
+        ends,
+        order=np.full_like(ends.order, -1),
+        held=np.zeros_like(ends.held),
+        complete=np.ones(len(y), dtype=bool),
+        acquired=observed,
+        belief=seen,
         verdict=(seen[:, 0] @ ERRORS).argmin(axis=1),
-    )  # fmt: skip
+    )
     return judged(paths, law, x[:, :1], PRICE, ERRORS, practice="practice"), paths
 
 

@@ -177,9 +177,13 @@ def test_in_a_world_with_a_hidden_cause_of_known_gamma_the_ranges_cover_the_trut
     for _ in range(20):
         tables = rng.uniform(0, 6, size=(2, 4, 3))
         told.append(sharp_range(given, gammas, CostQuantiles(rows.known, *tables)))
-    told.append(sharp_range(given, gammas, fit_quantiles(
-        given, KnownRows.of(np.eye(4)[rows.known]), gammas, SETTINGS, rng
-    )))  # fmt: skip
+    told.append(
+        sharp_range(
+            given,
+            gammas,
+            fit_quantiles(given, KnownRows.of(np.eye(4)[rows.known]), gammas, SETTINGS, rng),
+        )
+    )
     for found in told:
         assert (found.low[1:] <= rows.truth + 1e-12).all()
         assert (rows.truth <= found.high[1:] + 1e-12).all()

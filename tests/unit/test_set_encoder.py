@@ -227,11 +227,14 @@ def test_a_value_outside_the_set_changes_nothing():
     other[:, 2:5] = np.roll(other[:, 2:5], 1, axis=1)
     both = [
         _fast_encodings(
-            stack, UnitTable(lay_out_tokens(v, PANEL), PANELS), torch.arange(10)[None], [known],
+            stack,
+            UnitTable(lay_out_tokens(v, PANEL), PANELS),
+            torch.arange(10)[None],
+            [known],
             Steps(),
         )
         for v in (values, other)
-    ]  # fmt: skip
+    ]
     assert torch.equal(*both)
 
 

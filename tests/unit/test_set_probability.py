@@ -344,8 +344,9 @@ def test_one_walk_tells_a_consistent_policy_what_the_sums_over_subsets_do(lots, 
     world = overlapping_world(n, a, rng)
     policy = ScoredPolicy(rng.normal(-0.3, 1.0, (2**a, a)), lots)
     law = rng.dirichlet(np.ones(len(patterns)), n)
-    played = roll_out(policy, replace(world, available=rng.random((n, a)) < 0.8),
-                      uniforms=rng.random((n, a + 1))).acquired[0]  # fmt: skip
+    played = roll_out(
+        policy, replace(world, available=rng.random((n, a)) < 0.8), uniforms=rng.random((n, a + 1))
+    ).acquired[0]
     target = np.where(rng.random((n, 1)) < 0.7, played, rng.random((n, a)) < 0.5)
     s = np.zeros(a, dtype=bool)
     asked = {"target": target, "patterns": patterns, "pattern_probability": law, "s": s}
@@ -363,7 +364,11 @@ def test_a_chance_is_never_above_one_by_rounding():
     law = np.outer([0.84, 1 - 0.84], [0.18, 1 - 0.18]).reshape(1, -1)
     assert law.sum() > 1  # as a product of two laws is
     _, chance = set_probability.afa_propensity_and_chance(
-        FixedPolicy(np.zeros(a, dtype=bool)), world, target=np.zeros((1, a), dtype=bool),
-        patterns=patterns, pattern_probability=law, s=np.zeros(a, dtype=bool),
-    )  # fmt: skip
+        FixedPolicy(np.zeros(a, dtype=bool)),
+        world,
+        target=np.zeros((1, a), dtype=bool),
+        patterns=patterns,
+        pattern_probability=law,
+        s=np.zeros(a, dtype=bool),
+    )
     assert chance[0] == 1

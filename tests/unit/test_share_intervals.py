@@ -97,10 +97,15 @@ def test_a_mean_over_folds_stays_where_shares_are():
     assert free.high > 1
     kept = fold_interval(folds, level=LEVEL, least=0.0, most=1.0)
     assert (kept.value, kept.low, kept.high) == (free.value, 0, 1)
-    rows = DataFrame({
-        "key": "a", "auc": folds, "frequency": [0.0, 0.1], "cost": [1.0, 50.0],
-        "coin_cut": [-0.5, 0.5],
-    })  # fmt: skip
+    rows = DataFrame(
+        {
+            "key": "a",
+            "auc": folds,
+            "frequency": [0.0, 0.1],
+            "cost": [1.0, 50.0],
+            "coin_cut": [-0.5, 0.5],
+        }
+    )
     measures = ["auc", "frequency", "cost", "coin_cut"]
     row = over_folds(rows, ["key"], measures, level=LEVEL).iloc[0]
     assert (row["auc_low"], row["auc_high"]) == (0, 1)

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 WORLD = MakeClassification(
-    name="make_classification", population=20_000, clusters_per_class=2, class_separation=1.0,
+    name="make_classification",
+    population=20_000,
+    clusters_per_class=2,
+    class_separation=1.0,
     seed=10,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=20)

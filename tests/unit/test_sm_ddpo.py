@@ -32,20 +32,45 @@ pytestmark = pytest.mark.trains
 
 PANELS, COLUMNS, LEARNERS = 3, 4, 3
 PPO = {
-    "hidden": [32, 32], "activation": "silu", "learning_rate": 3e-3, "steps": 512, "episodes": 64,
-    "batch": 128, "epochs": 4, "clip": 0.2, "gae_lambda": 0.95, "value_weight": 0.5,
-    "entropy_weight": 0.01, "max_gradient_norm": 0.5, "compiled": False,
-}  # fmt: skip
+    "hidden": [32, 32],
+    "activation": "silu",
+    "learning_rate": 3e-3,
+    "steps": 512,
+    "episodes": 64,
+    "batch": 128,
+    "epochs": 4,
+    "clip": 0.2,
+    "gae_lambda": 0.95,
+    "value_weight": 0.5,
+    "entropy_weight": 0.01,
+    "max_gradient_norm": 0.5,
+    "compiled": False,
+}
 CLASSIFIER = {
-    "hidden": [16, 16], "activation": "silu", "learning_rate": 3e-3, "batch": 128,
+    "hidden": [16, 16],
+    "activation": "silu",
+    "learning_rate": 3e-3,
+    "batch": 128,
     "class_weights": [1.0, 3.0],
-}  # fmt: skip
+}
 SETTINGS = {
-    "ppo": PPO, "classifier": CLASSIFIER, "variant": "end2end", "pretraining_updates": 0,
-    "tuned": True, "verdict": "actor", "outer_loops": 12, "policy_updates": 2,
-    "classifier_updates": 20, "visited_states": 5000, "input_bound": 5.0, "start": "random",
-    "validate_every": 4, "patience": 100, "criterion": "f1", "watched_units": 200,
-}  # fmt: skip
+    "ppo": PPO,
+    "classifier": CLASSIFIER,
+    "variant": "end2end",
+    "pretraining_updates": 0,
+    "tuned": True,
+    "verdict": "actor",
+    "outer_loops": 12,
+    "policy_updates": 2,
+    "classifier_updates": 20,
+    "visited_states": 5000,
+    "input_bound": 5.0,
+    "start": "random",
+    "validate_every": 4,
+    "patience": 100,
+    "criterion": "f1",
+    "watched_units": 200,
+}
 ADDS = np.eye(COLUMNS, dtype=bool)[1:]
 REWARD = theorem_reward(np.full(LEARNERS, 4.0), np.array([-0.01, -0.05, -3.0]))
 
@@ -71,9 +96,14 @@ def greedy_episodes(policies: Policy, world: World, states: StateEncoder) -> Epi
 def fit(**changes) -> SmDdpoResult:
     task, states = clinic(2000, 0)
     return fit_sm_ddpo(
-        task, states, clinic(300, 1), reward=REWARD, settings={**SETTINGS, **changes},
-        rng=np.random.default_rng(2), watched={"test": clinic(250, 3)},
-    )  # fmt: skip
+        task,
+        states,
+        clinic(300, 1),
+        reward=REWARD,
+        settings={**SETTINGS, **changes},
+        rng=np.random.default_rng(2),
+        watched={"test": clinic(250, 3)},
+    )
 
 
 def plain_scores(label: np.ndarray, episodes: Episodes, k: int) -> dict[str, float]:
@@ -317,16 +347,24 @@ def test_refusals():
     settings = {k: v for k, v in SETTINGS.items() if k != "patience"}
     with pytest.raises(ConfigError, match="key 'patience' is missing"):
         fit_sm_ddpo(
-            task, states, (task, states), reward=REWARD, settings=settings,
+            task,
+            states,
+            (task, states),
+            reward=REWARD,
+            settings=settings,
             rng=np.random.default_rng(0),
-        )  # fmt: skip
+        )
     stop = replace(task, terminals=1)
     reward = DiagnosisReward(REWARD.matrix[:1], REWARD.cost_weight[:1])
     with pytest.raises(DataError, match="1 terminal actions"):
         fit_sm_ddpo(
-            stop, states, (stop, states), reward=reward, settings=SETTINGS,
+            stop,
+            states,
+            (stop, states),
+            reward=reward,
+            settings=SETTINGS,
             rng=np.random.default_rng(0),
-        )  # fmt: skip
+        )
 
 
 def test_a_threshold_on_the_belief_says_the_class_if_the_settings_say_so():
@@ -373,9 +411,15 @@ def test_a_panel_that_adds_no_column_is_neither_tried_nor_ordered(result):
     world, states = clinic(40, 0)
     nested = replace(world, provides=adds)
     environment = BatchedAcquisition(
-        nested, states, REWARD, learners=LEARNERS, episodes=8, start="random",
-        rng=np.random.default_rng(0), only_new=True,
-    )  # fmt: skip
+        nested,
+        states,
+        REWARD,
+        learners=LEARNERS,
+        episodes=8,
+        start="random",
+        rng=np.random.default_rng(0),
+        only_new=True,
+    )
     both = environment.acquired[..., 1]
     assert both.any()
     assert not environment.action_mask[..., 0][both].any()

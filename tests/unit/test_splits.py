@@ -59,8 +59,10 @@ def test_the_largest_remainder_is_rounded_up():
     fractions = {"train": 0.499999996, "test": 0.500000004}
     assert part_sizes(1, fractions) == {"train": 0, "test": 1}
     assert part_sizes(10, {"train": 0.25, "agent": 0.36, "test": 0.39}) == {
-        "train": 2, "agent": 4, "test": 4,
-    }  # fmt: skip
+        "train": 2,
+        "agent": 4,
+        "test": 4,
+    }
 
 
 @given(st.integers(0, 2**32))

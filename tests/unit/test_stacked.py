@@ -16,8 +16,15 @@ from tests.unit import tree_agent_cases as cases
 
 pytestmark = pytest.mark.trains
 
-NETWORK = {"copies": 4, "hidden": 16, "layers": 1, "epochs": 8, "batch": 128,
-           "learning_rate": 0.01, "weight_decay": 0.001}  # fmt: skip
+NETWORK = {
+    "copies": 4,
+    "hidden": 16,
+    "layers": 1,
+    "epochs": 8,
+    "batch": 128,
+    "learning_rate": 0.01,
+    "weight_decay": 0.001,
+}
 GAINS = {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 40, "ridge": 1.0}
 ACTING = {
     "cascade": {"kind": "cascade"} | cases.CASCADE,
@@ -37,8 +44,12 @@ def linear_world(n: int, seed: int) -> World:
 
 
 def settings(acting: str) -> dict:
-    return {"kind": "stacked", "boosting": cases.BOOSTING, "network": NETWORK,
-            "acting": ACTING[acting]}  # fmt: skip
+    return {
+        "kind": "stacked",
+        "boosting": cases.BOOSTING,
+        "network": NETWORK,
+        "acting": ACTING[acting],
+    }
 
 
 def learnt(world: World, acting: str, budgets: list[float]) -> Learned:

@@ -17,10 +17,18 @@ from scipy.stats import rankdata
 
 LIBRARIES = ("torch", "sklearn", "scipy.stats", "scipy.optimize", "lightgbm", "matplotlib")
 NETWORKS = (
-    "answer_units", "audit_fairness", "bundle_dadi", "fit_fair_baselines", "recommend_actions",
-    "roll_out_dadi", "roll_out_front", "train_dadi", "train_fair_agent", "train_front",
+    "answer_units",
+    "audit_fairness",
+    "bundle_dadi",
+    "fit_fair_baselines",
+    "recommend_actions",
+    "roll_out_dadi",
+    "roll_out_front",
+    "train_dadi",
+    "train_fair_agent",
+    "train_front",
     "train_selection",
-)  # fmt: skip
+)
 
 
 def fresh_python(program: str) -> list[str]:
@@ -53,11 +61,17 @@ def test_what_does_not_draw_nor_train_networks_loads_no_heavy_library():
 @pytest.mark.parametrize(
     ("module", "extra"),
     [
-        ("torch", "networks"), ("sb3_contrib.common", "networks"), ("numba", "networks"),
-        ("vl_convert", "report"), ("seaborn.objects", "report"), ("snakemake.api", "workflow"),
-        ("python_calamine", "data"), ("xgboost", "studies"), ("onnx", "export"),
+        ("torch", "networks"),
+        ("sb3_contrib.common", "networks"),
+        ("numba", "networks"),
+        ("vl_convert", "report"),
+        ("seaborn.objects", "report"),
+        ("snakemake.api", "workflow"),
+        ("python_calamine", "data"),
+        ("xgboost", "studies"),
+        ("onnx", "export"),
     ],
-)  # fmt: skip
+)
 def test_a_missing_extra_is_a_sentence(module, extra):
     with pytest.raises(ConfigError) as refusal, extras_named("agent 'x'"):
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)

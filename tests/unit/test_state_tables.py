@@ -85,8 +85,9 @@ def _judged(table, policies, source="induced"):
     kinds = {True: SETTINGS, False: {"kind": "python", "file": "own.py", "function": "choose"}}
     for policy in policies:
         settings = kinds[isinstance(policy, pd.DataFrame)]
-        chain = run_chain(table, law, source=source, agents={"own": settings},
-                          policies={"own": policy})  # fmt: skip
+        chain = run_chain(
+            table, law, source=source, agents={"own": settings}, policies={"own": policy}
+        )
         yield chain.estimates["estimates"].set_index("estimator")
 
 
@@ -123,10 +124,12 @@ def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path)
     masks = chain.drawn["masks"]
     observed = masks[["observed:P2", "observed:P3"]].to_numpy(dtype=bool)
     both = dict(zip(masks["row_id"], observed.all(axis=1), strict=True))
-    kept = whole[[  # of records with gaps, the start and what is recorded
-        both[row] or not named or observed[row, PANELS.index(named[0])]
-        for row, named in zip(whole["row"], whole["acquired"], strict=True)
-    ]]  # fmt: skip
+    kept = whole[
+        [  # of records with gaps, the start and what is recorded
+            both[row] or not named or observed[row, PANELS.index(named[0])]
+            for row, named in zip(whole["row"], whole["acquired"], strict=True)
+        ]
+    ]
     function, states = _judged(table, [own, stored(kept, tmp_path)])
     assert states.loc["ground_truth", "status"] == "not_available"
     assert "where nothing is missing" in str(states.loc["ground_truth", "reason"])
@@ -149,10 +152,12 @@ def test_panels_that_cannot_be_had_are_passed_over():
     layout = Layout.of(small_table(6))
     frame = pd.DataFrame(
         {
-            "row": [3, 3, 3, 3], "acquired": [[], [], [], ["P2"]],
-            "action": ["P2", "P3", "stop", "P3"], "probability": [0.5, 0.3, 0.2, 1.0],
+            "row": [3, 3, 3, 3],
+            "acquired": [[], [], [], ["P2"]],
+            "action": ["P2", "P3", "stop", "P3"],
+            "probability": [0.5, 0.3, 0.2, 1.0],
         }
-    )  # fmt: skip
+    )
     policy = state_table(frame, layout, "mine.parquet")
     assert isinstance(policy, RowPolicy)
     acquired = np.array([[False, False]] * 3 + [[True, False]])

@@ -21,9 +21,15 @@ TWO = {
 
 def _summary(name: str, measurement: str, statistic: str, start: float, end: float) -> StaySummary:
     return StaySummary.read(
-        {"name": name, "measurement": measurement, "statistic": statistic, "from_hour": start,
-         "to_hour": end}, where="small.yaml",
-    )  # fmt: skip
+        {
+            "name": name,
+            "measurement": measurement,
+            "statistic": statistic,
+            "from_hour": start,
+            "to_hour": end,
+        },
+        where="small.yaml",
+    )
 
 
 def _measured(tmp_path, members, **kwargs):
@@ -43,9 +49,12 @@ def test_first_lowest_highest(tmp_path):
     assert frame["RecordID"].tolist() == [7, 9]
     nan = float("nan")
     for name, expected in {
-        "K": [3.9, nan], "Height": [nan, 170], "low": [3.9, nan], "high": [6.2, 2.5],
+        "K": [3.9, nan],
+        "Height": [nan, 170],
+        "low": [3.9, nan],
+        "high": [6.2, 2.5],
         "later": [4.1, 2.5],
-    }.items():  # fmt: skip
+    }.items():
         np.testing.assert_array_equal(frame[name], expected)
 
 
@@ -75,9 +84,10 @@ def test_agrees_with_going_through_the_lines(tmp_path_factory, drawn, start, len
     frame = summarise(measured, hours=24.0, summaries=wanted)
     for row, lines in zip(frame.itertuples(index=False), drawn.values(), strict=True):
         inside = [
-            (m, v) for m, p, v in lines if p == "A" and v != -1
-            and start * 60 <= m < (start + length) * 60
-        ]  # fmt: skip
+            (m, v)
+            for m, p, v in lines
+            if p == "A" and v != -1 and start * 60 <= m < (start + length) * 60
+        ]
         values = [v for _, v in inside]
         expected = {
             "first": next((v for m, v in inside if m == min(i for i, _ in inside)), None),
@@ -134,9 +144,7 @@ def test_no_stay_at_all(tmp_path):
 def _described(tmp_path, outcomes: str):
     content = document()
     content["source"]["files"] = [{"name": "set.tar.gz"}, {"name": "outcomes.txt"}]
-    content["source"]["format"] = {
-        "kind": "stays", "missing": ["-1"], "hours": 24, "summaries": [],
-    }  # fmt: skip
+    content["source"]["format"] = {"kind": "stays", "missing": ["-1"], "hours": 24, "summaries": []}
     archive(tmp_path / "set.tar.gz", TWO)
     (tmp_path / "outcomes.txt").write_text(outcomes)
     names = ("set.tar.gz", "outcomes.txt")

@@ -97,10 +97,22 @@ def test_a_checkpoint_that_cannot_be_read_says_what_to_do(tmp_path):
     ],
 )
 def test_an_input_of_another_kind_is_one_sentence(tmp_path, name, file, suffix):
-    names = ("table", "catalogue", "classifier", "masks", "graph", "identification", "imputed",
-             "rounds")  # fmt: skip
-    kinds = {"classifier": ".safetensors", "catalogue": ".json", "graph": ".json",
-             "identification": ".json"}  # fmt: skip
+    names = (
+        "table",
+        "catalogue",
+        "classifier",
+        "masks",
+        "graph",
+        "identification",
+        "imputed",
+        "rounds",
+    )
+    kinds = {
+        "classifier": ".safetensors",
+        "catalogue": ".json",
+        "graph": ".json",
+        "identification": ".json",
+    }
     inputs: dict[str, Any] = {n: tmp_path / f"{n}{kinds.get(n, '.parquet')}" for n in names}
     wrong = tmp_path / file
     wrong.write_bytes(b"x")

@@ -19,12 +19,21 @@ N = 40
 
 def table() -> Table:
     rng = np.random.default_rng(0)
-    panels = (Panel("free", ("a",), 0.0, True), Panel("p", ("b",), 1.0, False),
-              Panel("q", ("c",), 2.0, False))  # fmt: skip
+    panels = (
+        Panel("free", ("a",), 0.0, True),
+        Panel("p", ("b",), 1.0, False),
+        Panel("q", ("c",), 2.0, False),
+    )
     return Table(
-        np.arange(N), rng.normal(size=(N, 3)), ("a", "b", "c"), (), np.arange(N) % 2,
-        ("no", "yes"), panels, np.array([[0.0, 1.0], [2.0, 0.0]]),
-    )  # fmt: skip
+        np.arange(N),
+        rng.normal(size=(N, 3)),
+        ("a", "b", "c"),
+        (),
+        np.arange(N) % 2,
+        ("no", "yes"),
+        panels,
+        np.array([[0.0, 1.0], [2.0, 0.0]]),
+    )
 
 
 def stored() -> tuple[Any, Any, Any]:

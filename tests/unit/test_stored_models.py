@@ -46,8 +46,18 @@ def _refused(said: dict[str, str | None], *parts: str) -> None:
         assert all(found.values()), [what for what, words in found.items() if words is None]
 
 
-ALWAYS = ("nan", "inf", "no ", "one array too many", "empty", "one more axis", "as complex64",
-          "as >f", "as U1", "as float16")  # fmt: skip
+ALWAYS = (
+    "nan",
+    "inf",
+    "no ",
+    "one array too many",
+    "empty",
+    "one more axis",
+    "as complex64",
+    "as >f",
+    "as U1",
+    "as float16",
+)
 
 
 def _use_trees(arrays: Arrays) -> list[np.ndarray]:
@@ -65,12 +75,27 @@ def test_spoilt_trees_are_refused_or_predict(kind):
         fitted = fit_forest(VALUES, OBSERVED, LABEL, classes=3, trees=2, min_leaf=9, rng=rng)
     else:
         fitted = fit_boosting(
-            VALUES, OBSERVED, LABEL, classes=3, trees=2, leaves=4, learning_rate=0.3, min_leaf=9,
+            VALUES,
+            OBSERVED,
+            LABEL,
+            classes=3,
+            trees=2,
+            leaves=4,
+            learning_rate=0.3,
+            min_leaf=9,
             rng=rng,
-        )  # fmt: skip
+        )
     said = outcomes_of(fitted.to_arrays(), _use_trees)
-    _refused(said, *ALWAYS, "right: 100000000", "right: 0 at 0", "right: its own", "right: -1",
-             "feature: axis", "byte of 2")  # fmt: skip
+    _refused(
+        said,
+        *ALWAYS,
+        "right: 100000000",
+        "right: 0 at 0",
+        "right: its own",
+        "right: -1",
+        "feature: axis",
+        "byte of 2",
+    )
 
 
 def test_a_walk_of_a_stored_tree_cannot_loop_leave_its_tree_or_miss_a_leaf():
@@ -108,12 +133,15 @@ def test_a_million_nodes_are_checked_in_a_moment():
     right[:, leaf] = np.arange(leaves, dtype=np.int32).reshape(trees, -1)
     nodes = trees * size
     arrays = {
-        "root": root, "right": right.reshape(-1),
+        "root": root,
+        "right": right.reshape(-1),
         "feature": np.where(np.tile(leaf, trees), -1, 2).astype(np.int16),
         "threshold": rng.normal(size=nodes).astype(np.float32),
-        "missing_left": rng.random(nodes) < 0.5, "leaf_value": rng.normal(size=(leaves, 2)),
-        "link": np.array([1], dtype=np.uint8), "columns": np.array([D]),
-    }  # fmt: skip
+        "missing_left": rng.random(nodes) < 0.5,
+        "leaf_value": rng.normal(size=(leaves, 2)),
+        "link": np.array([1], dtype=np.uint8),
+        "columns": np.array([D]),
+    }
     assert nodes > 10**6
     import time
 
@@ -164,8 +192,13 @@ def test_spoilt_encoders_are_refused_or_impute(model):
     said = outcomes_of(model.to_arrays(), use)
     _refused(said, *ALWAYS, "axis", "scale: 0.0", "scale: -1.0")
     if isinstance(model, EmFlow):
-        _refused(said, "passes: 100000000", "couplings: 100000000", "hidden: 100000000",
-                 "covariance: -1.0 at 0")  # fmt: skip
+        _refused(
+            said,
+            "passes: 100000000",
+            "couplings: 100000000",
+            "hidden: 100000000",
+            "covariance: -1.0 at 0",
+        )
 
 
 def _diagnosis_weights() -> Arrays:
@@ -186,9 +219,11 @@ def test_spoilt_diagnosis_policies_are_refused_or_decide():
     rows = np.repeat(np.nan_to_num(VALUES).astype(np.float32)[None], K, axis=0)
     taken = np.repeat(acquired[None], K, axis=0)
     settings: dict[str, Any] = {
-        "ppo": {"activation": "tanh"}, "classifier": {"activation": "silu"}, "input_bound": 5.0,
+        "ppo": {"activation": "tanh"},
+        "classifier": {"activation": "silu"},
+        "input_bound": 5.0,
         "verdict": "actor",
-    }  # fmt: skip
+    }
 
     def use(arrays: Arrays) -> list[np.ndarray]:
         policies = DiagnosisPolicies(arrays, settings, adds=PROVIDES & ~FREE)
@@ -249,7 +284,7 @@ def test_spoilt_generators_are_refused_or_answer(kind):
     arrays = {name: np.asarray(array, order="C") for name, array in fitted.arrays.items()}
     floats = () if kind == "hamming" else ("nan", "inf")
     said = outcomes_of(arrays, use, every=2 if "dense" in kind or "sequence" in kind else 1)
-    _refused(said, *floats, "no ", "one more axis", "as complex64", "as float16")  # fmt: skip
+    _refused(said, *floats, "no ", "one more axis", "as complex64", "as float16")
 
 
 def test_a_decoder_of_other_inputs_is_refused():
@@ -267,9 +302,15 @@ def test_a_decoder_of_other_inputs_is_refused():
 
 @pytest.mark.parametrize(
     ("names", "fits"),
-    [([0, 2, -1], True), ([-1], True), ([-1, -1], False), ([2, 0, -1], False), ([1, 1, -1], False),
-     ([0, 2], False)],
-)  # fmt: skip
+    [
+        ([0, 2, -1], True),
+        ([-1], True),
+        ([-1, -1], False),
+        ([2, 0, -1], False),
+        ([1, 1, -1], False),
+        ([0, 2], False),
+    ],
+)
 def test_names_of_actions_rise_and_end_with_none(names, fits):
     stored = StoredGenerator("x", {"names": np.array(names)}, SMALL.instance)
     if fits:
@@ -299,9 +340,10 @@ def test_a_spoilt_catalogue_of_actions_is_refused_or_read():
 def test_spoilt_names_are_refused_or_read():
     a, d = SMALL.instance.gain.shape
     names = {
-        "actions": [f"a{i}" for i in range(a)], "features": [f"x{j}" for j in range(d)],
+        "actions": [f"a{i}" for i in range(a)],
+        "features": [f"x{j}" for j in range(d)],
         "groups": ["everyone"],
-    }  # fmt: skip
+    }
     arrays = instance_arrays(SMALL.instance)
     for place in places(names):
         for value in NASTY:

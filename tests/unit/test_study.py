@@ -398,13 +398,15 @@ def test_config_yaml_has_what_the_default_runs_and_no_more():
 
 def test_a_nested_block_written_in_part_keeps_the_defaults_of_its_key():
     agents = {
-        "mine": {"kind": "lattice", "boosting": {"trees": 9}}, "other": {"kind": "sm_ddpo"},
+        "mine": {"kind": "lattice", "boosting": {"trees": 9}},
+        "other": {"kind": "sm_ddpo"},
         "both": {"kind": "stacked", "acting": {"gates": 2}},
-    }  # fmt: skip
+    }
     block = effective(laid_over(DEFAULT, {"afape": {"agents": agents}}))["afape"]["agents"]
     assert block["mine"]["boosting"] == {
-        **DEFAULT["diagnosis"]["agents"]["lattice"]["boosting"], "trees": 9
-    }  # fmt: skip
+        **DEFAULT["diagnosis"]["agents"]["lattice"]["boosting"],
+        "trees": 9,
+    }
     assert block["other"] == DEFAULT["afape"]["agents"]["sm_ddpo"]
     assert block["both"]["acting"] == DEFAULT["diagnosis"]["agents"]["stacked"]["acting"] | {
         "gates": 2

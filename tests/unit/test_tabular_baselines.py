@@ -19,14 +19,22 @@ GRIDS = {
     "forest": {"trees": [25], "min_leaf": [5], "positive_weight": [1]},
     "xgboost": {"trees": [20], "depth": [3], "learning_rate": [0.2], "positive_weight": [3]},
     "lightgbm": {
-        "trees": [20], "leaves": [7], "learning_rate": [0.2], "min_leaf": [5],
+        "trees": [20],
+        "leaves": [7],
+        "learning_rate": [0.2],
+        "min_leaf": [5],
         "positive_weight": [1],
     },
     "perceptron": {
-        "hidden": [8], "layers": [2], "epochs": [15], "batch": [64], "learning_rate": [0.02],
-        "weight_decay": [0.0], "positive_weight": [3],
+        "hidden": [8],
+        "layers": [2],
+        "epochs": [15],
+        "batch": [64],
+        "learning_rate": [0.02],
+        "weight_decay": [0.0],
+        "positive_weight": [3],
     },
-}  # fmt: skip
+}
 
 
 def rare_positives(seed: int, n: int = 600, *, missing: float = 0.0):
@@ -114,9 +122,14 @@ def test_refusals():
     values, label = rare_positives(4)
     with pytest.raises(DataError, match="labels are 0; needed are both"):
         fit_baseline(
-            "logistic", values, 0 * label, values, label,
-            settings={"criterion": "f1", "grid": GRIDS["logistic"]}, rng=np.random.default_rng(0),
-        )  # fmt: skip
+            "logistic",
+            values,
+            0 * label,
+            values,
+            label,
+            settings={"criterion": "f1", "grid": GRIDS["logistic"]},
+            rng=np.random.default_rng(0),
+        )
     with pytest.raises(DataError, match="rows have 3 columns"):
         fit("logistic").predict_proba(values[:, :3])
 

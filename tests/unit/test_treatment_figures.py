@@ -67,8 +67,11 @@ def test_legible(name):
 
 
 def test_colours_and_markers_differ_within_each_kind():
-    for kind in (["cdp", "cg", "ndp", "doctor", "observed"], ["smoothed", "forest", "true"],
-                 ["upper", "exact", "lower"]):  # fmt: skip
+    for kind in (
+        ["cdp", "cg", "ndp", "doctor", "observed"],
+        ["smoothed", "forest", "true"],
+        ["upper", "exact", "lower"],
+    ):
         for first, second in combinations(kind, 2):
             assert SERIES[first].marker != SERIES[second].marker
             assert SERIES[first].colour != SERIES[second].colour

@@ -79,10 +79,12 @@ def _config(folder):
     block["scenarios"] = {
         "own": {"dataset": "own", "seeds": 2, "redraw_world": False, "grids": {"sweep": SWEEP}},
         "world": {
-            "dataset": "world", "seeds": 2, "redraw_world": True,
+            "dataset": "world",
+            "seeds": 2,
+            "redraw_world": True,
             "grids": {"sizes": sizes, "sweep": drawn},
         },
-    }  # fmt: skip
+    }
     return config
 
 
@@ -109,9 +111,7 @@ def _run(folder):
 
     nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": silent}
     made["summary"] = summarise_treatment(
-        scores=stacked("scores"),
-        best_after=stacked("best_after"),
-        **nothing,
+        scores=stacked("scores"), best_after=stacked("best_after"), **nothing
     )
     made["timed"] = add_cpu_times(
         repeats=made["summary"]["repeats"], timings=stacked("timings"), **nothing

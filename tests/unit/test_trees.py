@@ -190,10 +190,15 @@ def test_an_ensemble_of_another_table_is_refused():
     def table(columns: int, classes: int) -> Table:
         names = tuple(f"x{j}" for j in range(columns))
         return Table(
-            np.arange(2), np.zeros((2, columns)), names, (), np.arange(2),
-            tuple("abcd"[:classes]), (Panel("all", names, 1.0, False),),
+            np.arange(2),
+            np.zeros((2, columns)),
+            names,
+            (),
+            np.arange(2),
+            tuple("abcd"[:classes]),
+            (Panel("all", names, 1.0, False),),
             1.0 - np.eye(classes),
-        )  # fmt: skip
+        )
 
     assert ours.require_table(table(4, 3)) is ours
     for columns, classes in ((5, 3), (4, 2)):

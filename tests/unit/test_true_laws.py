@@ -19,17 +19,25 @@ def test_episodes_in_the_order_of_the_records_are_told():
     """Nobody's panel; one; both in the order of the records; both the other way round."""
     table = small_table()
     laws = TrueLaws(
-        policy=FixedPolicy(np.ones(2, dtype=bool)), table=table, rows=np.arange(4),
+        policy=FixedPolicy(np.ones(2, dtype=bool)),
+        table=table,
+        rows=np.arange(4),
         graph=draw(table, LAW, source="induced", seeds=(0,))["graph"],
         s=np.zeros(2, dtype=bool),
-    )  # fmt: skip
+    )
     acquired = np.array([[[False, False], [True, False], [True, True], [True, True]]])
     episodes = Episodes(
-        acquired=acquired, verdict=None, cost=np.zeros((1, 4)),
-        member=np.zeros(9, dtype=np.int64), row=np.array([0, 1, 1, 2, 2, 2, 3, 3, 3]),
-        step=np.array([0, 0, 1, 0, 1, 2, 0, 1, 2]), action=np.array([2, 0, 2, 0, 1, 2, 1, 0, 2]),
-        price=np.zeros(9), probability=np.ones(9), belief=None,
-    )  # fmt: skip
+        acquired=acquired,
+        verdict=None,
+        cost=np.zeros((1, 4)),
+        member=np.zeros(9, dtype=np.int64),
+        row=np.array([0, 1, 1, 2, 2, 2, 3, 3, 3]),
+        step=np.array([0, 0, 1, 0, 1, 2, 0, 1, 2]),
+        action=np.array([2, 0, 2, 0, 1, 2, 1, 0, 2]),
+        price=np.zeros(9),
+        probability=np.ones(9),
+        belief=None,
+    )
     assert laws.in_record_order(episodes).tolist() == [1, 1, 1, 0]
 
 

@@ -18,13 +18,22 @@ def _rows(costs: dict[str, float], **changes: Any) -> pd.DataFrame:
     """Rows of the summary: every agent by both estimators."""
     rows = pd.DataFrame(
         [
-            {"agent": agent, "estimator": name, "estimate": cost, "status": "ok", "reason": "",
-             "n": 1000, "ess": 400.0, "largest_weight_share": 0.01,
-             "simultaneous_low": cost - 0.05, "simultaneous_high": cost + 0.05}
+            {
+                "agent": agent,
+                "estimator": name,
+                "estimate": cost,
+                "status": "ok",
+                "reason": "",
+                "n": 1000,
+                "ess": 400.0,
+                "largest_weight_share": 0.01,
+                "simultaneous_low": cost - 0.05,
+                "simultaneous_high": cost + 0.05,
+            }
             for agent, cost in costs.items()
             for name in ORDER
         ]
-    )  # fmt: skip
+    )
     return rows.assign(**changes)
 
 
@@ -39,13 +48,18 @@ def _pairs(rows: pd.DataFrame, error: float) -> pd.DataFrame:
                 if a != b:
                     half = told.half_width[a, b]
                     found.append(
-                        {"estimator": name, "agent": agent, "other": other,
-                         "difference": told.difference[a, b],
-                         "ci_low": told.difference[a, b] - half,
-                         "ci_high": told.difference[a, b] + half,
-                         "std_error": told.std_error[a, b], "bound": told.most[a, b],
-                         "not_worse": told.not_worse[a]}
-                    )  # fmt: skip
+                        {
+                            "estimator": name,
+                            "agent": agent,
+                            "other": other,
+                            "difference": told.difference[a, b],
+                            "ci_low": told.difference[a, b] - half,
+                            "ci_high": told.difference[a, b] + half,
+                            "std_error": told.std_error[a, b],
+                            "bound": told.most[a, b],
+                            "not_worse": told.not_worse[a],
+                        }
+                    )
     columns = ["estimator", "agent", "other", "not_worse", "bound", "std_error"]
     return pd.DataFrame(found, columns=None if found else columns)
 

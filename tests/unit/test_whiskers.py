@@ -6,11 +6,7 @@ import pytest
 from frugal.draw import style
 from frugal.studies.afape.figures.estimates import frequency_figure
 from frugal.studies.recourse.figures import confidence_figure
-from frugal.studies.treatment.figures import (
-    data_size_figure,
-    profile_figure,
-    tradeoff_figure,
-)
+from frugal.studies.treatment.figures import data_size_figure, profile_figure, tradeoff_figure
 from matplotlib.collections import LineCollection, PolyCollection
 
 from tests.unit import afape_frames, recourse_frames

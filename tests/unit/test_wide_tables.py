@@ -79,9 +79,12 @@ def test_true_afa_propensities_are_the_same_without_a_list_of_patterns(monkeypat
     data = table()
     for policy in (rule_policy(RULE, Layout.of(data)), RandomPolicy(0.4)):
         known = TrueLaws(
-            policy=policy, table=data, rows=np.arange(len(data)),
-            graph=as_stored(graph_of(laws)), s=np.zeros(3, dtype=bool),
-        )  # fmt: skip
+            policy=policy,
+            table=data,
+            rows=np.arange(len(data)),
+            graph=as_stored(graph_of(laws)),
+            s=np.zeros(3, dtype=bool),
+        )
         acquired = np.random.default_rng(1).random((len(data), 3)) < 0.5
         listed = known.afa_propensity(acquired, np.random.default_rng(0))
         with monkeypatch.context() as patched:

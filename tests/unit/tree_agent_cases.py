@@ -11,9 +11,16 @@ from frugal.core.table import Panel
 from frugal.core.world import World
 
 BOOSTING: dict[str, Any] = {
-    "trees": 60, "leaves": 4, "learning_rate": 0.2, "min_leaf": 30, "ridge": 1.0,
-    "column_share": 1.0, "row_share": 1.0, "folds": 3, "repeats": 2,
-}  # fmt: skip
+    "trees": 60,
+    "leaves": 4,
+    "learning_rate": 0.2,
+    "min_leaf": 30,
+    "ridge": 1.0,
+    "column_share": 1.0,
+    "row_share": 1.0,
+    "folds": 3,
+    "repeats": 2,
+}
 CASCADE: dict[str, Any] = {"gates": 3, "sets": 12, "price_weights": 12, "linear": False}
 ERROR, PRICE = 10.0, 1.0
 SHARE = np.array([0.6, 0.3, 0.1])  # of the groups: low, open, high
@@ -43,10 +50,18 @@ def of_values(
     """Column 0 is free; two classes, each with a verdict."""
     n, a = len(values), len(price)
     return World(
-        "full", 0, np.arange(n), values, provides, np.arange(values.shape[1]) == 0,
-        np.ones((n, a), dtype=bool) if available is None else available, label, np.array(price),
-        2, 2,
-    )  # fmt: skip
+        "full",
+        0,
+        np.arange(n),
+        values,
+        provides,
+        np.arange(values.shape[1]) == 0,
+        np.ones((n, a), dtype=bool) if available is None else available,
+        label,
+        np.array(price),
+        2,
+        2,
+    )
 
 
 def rows_of(world: World, *, judging: int = 0, **changed: Any) -> TreeRows:
@@ -83,9 +98,11 @@ def nested_world(n: int, seed: int, *, missing: float = 0.3) -> World:
 
 
 LATTICE: dict[str, Any] = {
-    "copies": 4, "sets": 32, "price_weights": 4,
+    "copies": 4,
+    "sets": 32,
+    "price_weights": 4,
     "gains": {"trees": 40, "leaves": 6, "learning_rate": 0.2, "min_leaf": 30, "ridge": 1.0},
-}  # fmt: skip
+}
 CELL_PRICE = (0.5, 0.8, 0.3)
 
 

@@ -123,10 +123,14 @@ def count_below(seen: Visit, table: Embedded, column: str, limit: float) -> int:
 
 def taken_by_slider(seen: Visit, study: str) -> Iterator[tuple[float, dict[str, Any]]]:
     """The row that each of a few places of the slider names, by column."""
-    tables = {one.name: one for one in embedded_tables(seen.report, seen.folder)
-              if one.study == study}  # fmt: skip
-    part = next(p for p in document_of(seen.report)["parts"]
-                if p["kind"] == "section" and p["study"] == study)  # fmt: skip
+    tables = {
+        one.name: one for one in embedded_tables(seen.report, seen.folder) if one.study == study
+    }
+    part = next(
+        p
+        for p in document_of(seen.report)["parts"]
+        if p["kind"] == "section" and p["study"] == study
+    )
     slider = seen.page.locator(f"#{study}-slider input[type=range]")
     name = part["sliders"][0]["table"] if part["sliders"] else "summary"
     for place in (40, 100, 200):
@@ -135,8 +139,9 @@ def taken_by_slider(seen: Visit, study: str) -> Iterator[tuple[float, dict[str, 
         if row is not None and seen.page.locator(f"#{study}-slider dl").count():
             shown = seen.page.locator(f"#{study}-slider dd")
             cells = [shown.nth(k) for k in range(shown.count())]
-            values = {one.get_attribute("data-name"): one.get_attribute("data-value")
-                      for one in cells}  # fmt: skip
+            values = {
+                one.get_attribute("data-name"): one.get_attribute("data-value") for one in cells
+            }
             yield float(place), {"shown": values, "row": tables[name].parquet().iloc[int(row)]}
 
 
@@ -151,16 +156,19 @@ def walked_to_the_end(seen: Visit, study: str) -> dict[str, Any]:
         view.get_by_role("button", name="Next step").click()
         steps += 1
     view.get_by_role("button", name="Back").press("ArrowLeft")
-    part = next(p for p in document_of(seen.report)["parts"]
-                if p["kind"] == "cases" and p["study"] == study)  # fmt: skip
+    part = next(
+        p for p in document_of(seen.report)["parts"] if p["kind"] == "cases" and p["study"] == study
+    )
     policies = part["patients"]["policies"]
     run = [p for p in policies if p["units"][0]][-1]
     return {
         "steps": steps,
         "wanted": len(run["units"][0]["actions"]),
         "paid": float(rows.last.locator("td[data-value]").get_attribute("data-value")),
-        "policy": run["name"], "row_id": part["patients"]["row_id"][0], "part": part,
-    }  # fmt: skip
+        "policy": run["name"],
+        "row_id": part["patients"]["row_id"][0],
+        "part": part,
+    }
 
 
 def origin_of_first_row(seen: Visit, table: Embedded) -> dict[str, Any]:

@@ -31,8 +31,11 @@ def walk(program: str, folder: Path, shots: Path | None, require: Require) -> No
             require(wider <= 0, f"{name}: nothing is wider than the window", f"{wider} pixels")
             for study in seen.sections():
                 _study(seen, study, f"{name}, {study}", require)
-            require(not seen.noticed, f"{name}: no error, no warning, no request",
-                    "\n".join(seen.noticed))  # fmt: skip
+            require(
+                not seen.noticed,
+                f"{name}: no error, no warning, no request",
+                "\n".join(seen.noticed),
+            )
             if shots is not None:
                 _take_pictures(seen, shots, name)
 

@@ -68,18 +68,34 @@ class Finished:
     def command(self) -> list[str]:
         """Run the step again, and no other, under another seed."""
         return [
-            str(BIN / "snakemake"), "--cores", "1", "--directory", str(self.folder),
-            "--force", "--rerun-triggers", "mtime", "--configfile", *map(str, self.configs),
-            "--config", f"seed={OTHER_SEED}", "--", self.step.target,
-        ]  # fmt: skip
+            str(BIN / "snakemake"),
+            "--cores",
+            "1",
+            "--directory",
+            str(self.folder),
+            "--force",
+            "--rerun-triggers",
+            "mtime",
+            "--configfile",
+            *map(str, self.configs),
+            "--config",
+            f"seed={OTHER_SEED}",
+            "--",
+            self.step.target,
+        ]
 
     def begin(self) -> subprocess.Popen[str]:
         """Snakemake in a process group of its own; what it says goes to a file."""
         with self.folder.with_name(f"{self.folder.name}_said.txt").open("w") as stream:
             return subprocess.Popen(
-                self.command(), cwd=ROOT, env=plain_environment(), stdout=stream,
-                stderr=subprocess.STDOUT, text=True, start_new_session=True,
-            )  # fmt: skip
+                self.command(),
+                cwd=ROOT,
+                env=plain_environment(),
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
 
     def run(self) -> tuple[int, str]:
         """Run to the end; the exit status and what was said."""

@@ -87,8 +87,16 @@ def a_column(study: str) -> Callable[[Path], None]:
     return lambda project: add(project, f"studies/{study}/columns.py", new, after=opening)
 
 
-OWN = {"draw_missingness": 1, "impute_features": 1, "train_agent": 1, "roll_out": 4,
-       "fit_nuisances": 1, "check_graph": 1, **REST, **FIGURES}  # fmt: skip
+OWN = {
+    "draw_missingness": 1,
+    "impute_features": 1,
+    "train_agent": 1,
+    "roll_out": 4,
+    "fit_nuisances": 1,
+    "check_graph": 1,
+    **REST,
+    **FIGURES,
+}
 
 
 @pytest.mark.parametrize(
@@ -163,9 +171,11 @@ def test_the_recipe_of_a_generator_makes_rows_and_marks(copy, tmp_path):
     scenario |= {"generators": names, "source": scenario["source"] | {"draws": 400}}
     figures = {key: scenario[key] for key in ("dataset", "variant")}
     figures |= {"seed": 0, "subset": "all", "mistakes_of": names}
-    block = {"generators": {"commonest": {"kind": "commonest", "augmentation": "none"}},
-             "scenarios": [scenario | {"seeds": [0], "subsets": ["all"]}],
-             "figures": figures}  # fmt: skip
+    block = {
+        "generators": {"commonest": {"kind": "commonest", "augmentation": "none"}},
+        "scenarios": [scenario | {"seeds": [0], "subsets": ["all"]}],
+        "figures": figures,
+    }
     results = add_and_run(copy, tmp_path, GENERATOR, {"recourse": block}, "recourse")
     summary = pd.read_parquet(results / "results/summary/recourse.parquet")
     assert set(summary["generator"]) == set(names)

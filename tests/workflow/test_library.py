@@ -65,9 +65,12 @@ answer.outcomes.to_parquet(place / "outcomes.parquet")
 """
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=pinned(os.environ), text=True,
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=pinned(os.environ),
+        text=True,
         capture_output=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     place = theirs / "results"
     scenario = "dataset=clinic/mechanism=own"
@@ -192,9 +195,11 @@ def test_ones_own_function_is_a_policy_and_is_kept_with_its_file(tmp_path, monke
 def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known():
     table = frugal.load(EXAMPLES / "form.yaml", config={"afape": {"seeds": [0, 1]}})
     law = {
-        "source": "induced", "standardise": True, "complete_share": 0.4,
+        "source": "induced",
+        "standardise": True,
+        "complete_share": 0.4,
         "panels": {"arrears": {"intercept": 1.0, "values": {"income": -0.75}}},
-    }  # fmt: skip
+    }
     masks = frugal.missingness(table, law, name="mar")
     assert set(masks.frame["seed"]) == {0, 1}
     assert masks.law == law
@@ -270,9 +275,11 @@ def test_a_folder_is_run_again_where_another_question_was_asked_since(tmp_path, 
 
 def test_what_a_stage_refuses_is_the_same_sentence_in_a_folder(tmp_path):
     law = {
-        "source": "induced", "standardise": False, "complete_share": None,
+        "source": "induced",
+        "standardise": False,
+        "complete_share": None,
         "panels": {"blood test": {"intercept": 0.0}},
-    }  # fmt: skip
+    }
     sentences = []
     for folder in (None, tmp_path):
         table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=folder)

@@ -54,8 +54,14 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
         partitioning=None,
     ).set_index("agent")
     assert set(outcomes.index) == {
-        "cascade", "permutation", "fixed", "never", "always", "constant", "practice"
-    }  # fmt: skip
+        "cascade",
+        "permutation",
+        "fixed",
+        "never",
+        "always",
+        "constant",
+        "practice",
+    }
     assert outcomes.loc["never", "cost"] == pytest.approx(58.5, abs=2)
     page = (folder / "answer.html").read_text()
     assert "data:image/png;base64," in page

@@ -94,12 +94,14 @@ FILE_GONE["source"]["files"] = [{"name": "eleven_lines.csv"}]
     ("spoilt", "words"),
     [
         ({"config": changed(CONFIG, seed=-1)}, "(study.yaml over config.yaml): 'seed' is -1"),
-        ({"config": changed(CONFIG, recourse={"frequency_edges": [1, 5]})},
-         "config (study.yaml over config.yaml): recourse.frequency_edges is [1, 5]"),
+        (
+            {"config": changed(CONFIG, recourse={"frequency_edges": [1, 5]})},
+            "config (study.yaml over config.yaml): recourse.frequency_edges is [1, 5]",
+        ),
         ({"description": FILE_GONE}, "'eleven_lines.csv'"),
     ],
     ids=["config", "another study", "a file that is not there"],
-)  # fmt: skip
+)
 def test_snakemake_tells_a_refusal_and_the_config_files(tmp_path, spoilt, words):
     assert words in refused_by_snakemake(tmp_path, **spoilt)
 

@@ -31,9 +31,12 @@ class Bucket:
     def __init__(self, address: str) -> None:
         self.address = address
         self.resource: Any = boto3.resource(
-            "s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="nobody",
+            "s3",
+            endpoint_url=address,
+            region_name="us-east-1",
+            aws_access_key_id="nobody",
             aws_secret_access_key="nothing",
-        )  # fmt: skip
+        )
 
     def snakemake(self, folder: Path, *words: str, prefix="study", configs=(TEN_LINES,)):
         """Started in the project, working in a folder that holds no results."""

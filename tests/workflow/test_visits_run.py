@@ -25,12 +25,15 @@ def _records(rng: np.random.Generator) -> pd.DataFrame:
     gap = rng.random((2, n)) < np.array([[0.2], [0.3]])
     return pd.DataFrame(
         {
-            "age": age.round(2), "smoker": rng.choice(["no", "yes"], size=n),
+            "age": age.round(2),
+            "smoker": rng.choice(["no", "yes"], size=n),
             "troponin": pd.Series(troponin.round(3)).mask(gap[0]),
             "angiography": pd.Series(narrowed).mask(gap[1]),
-            "infarction": ill, "ward": ward, "patient": patient,
+            "infarction": ill,
+            "ward": ward,
+            "patient": patient,
         }
-    )  # fmt: skip
+    )
 
 
 def _states(records: pd.DataFrame) -> pd.DataFrame:
@@ -56,8 +59,10 @@ def folder(tmp_path_factory):
     config = yaml.safe_load(TEN_LINES.read_text())
     config["datasets"]["ten_lines"] = str(folder / "ten_lines.yaml")
     config["afape"]["agents"]["mine"] = {
-        "kind": "table", "file": str(folder / "mine.parquet"), "dataset": "ten_lines"
-    }  # fmt: skip
+        "kind": "table",
+        "file": str(folder / "mine.parquet"),
+        "dataset": "ten_lines",
+    }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     target = "results/summary/verdict.txt"
     done = snakemake(folder, target, configs=(folder / "config.yaml",))

@@ -19,8 +19,16 @@ ROWS, MISSABLE = 300, 8
 STATUSES = {"ok", "not_available", "not_identified", "no_support"}
 
 LEFT_OUT = (
-    "random_10", "random_90", "never", "dqn", "sb3_ppo", "sm_ddpo", "cwcf", "greedy", "dadi",
-)  # fmt: skip
+    "random_10",
+    "random_90",
+    "never",
+    "dqn",
+    "sb3_ppo",
+    "sm_ddpo",
+    "cwcf",
+    "greedy",
+    "dadi",
+)
 
 
 def write_table(folder, panels):

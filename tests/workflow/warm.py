@@ -17,8 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 BIN = Path(sys.executable).parent
-PLUGINS = ("executor_plugin_slurm", "executor_plugin_cluster_generic", "storage_plugin_fs",
-           "storage_plugin_s3")  # fmt: skip
+PLUGINS = (
+    "executor_plugin_slurm",
+    "executor_plugin_cluster_generic",
+    "storage_plugin_fs",
+    "storage_plugin_s3",
+)
 LATER = ("jsonschema", "snakemake.report.html_reporter", "yte", "numpy", "jaxtyping", "pydantic")
 
 
@@ -42,9 +46,12 @@ def _server() -> subprocess.Popen[bytes]:
     """The process that has imported Snakemake; it ends with this one."""
     kept = {k: v for k, v in os.environ.items() if k in {"HOME", "TMPDIR", "LANG"}}
     server = subprocess.Popen(
-        [sys.executable, __file__], cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, __file__],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env=kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
 
     def end() -> None:
         with contextlib.suppress(OSError):

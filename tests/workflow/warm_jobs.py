@@ -18,11 +18,31 @@ from functools import cache
 from pathlib import Path
 
 LIBRARIES = (
-    "numpy", "pandas", "pyarrow.parquet", "pyarrow.compute", "jaxtyping", "pydantic", "yaml",
-    "torch", "numba", "scipy.special", "scipy.optimize", "scipy.sparse", "scipy.linalg",
-    "sklearn.tree", "sklearn.ensemble", "lightgbm", "matplotlib.figure", "seaborn.objects",
-    "altair", "networkx", "safetensors.numpy", "jsonschema", "duckdb", "tqdm",
-)  # fmt: skip
+    "numpy",
+    "pandas",
+    "pyarrow.parquet",
+    "pyarrow.compute",
+    "jaxtyping",
+    "pydantic",
+    "yaml",
+    "torch",
+    "numba",
+    "scipy.special",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.linalg",
+    "sklearn.tree",
+    "sklearn.ensemble",
+    "lightgbm",
+    "matplotlib.figure",
+    "seaborn.objects",
+    "altair",
+    "networkx",
+    "safetensors.numpy",
+    "jsonschema",
+    "duckdb",
+    "tqdm",
+)
 OWN = ("HOME", "TMPDIR", "LANG", "PATH")  # of the server's environment; all else are pins
 FUNCTION = """unset BASH_ENV
 python() {{
@@ -42,9 +62,12 @@ def variables() -> dict[str, str]:
     folder = Path(tempfile.mkdtemp(prefix="jobs"))
     kept = {name: os.environ[name] for name in OWN if name in os.environ}
     server = subprocess.Popen(
-        [sys.executable, "-P", __file__, "serve", str(folder / "socket")], cwd="/",
-        env=pinned(kept | {"OMP_NUM_THREADS": "1"}), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-P", __file__, "serve", str(folder / "socket")],
+        cwd="/",
+        env=pinned(kept | {"OMP_NUM_THREADS": "1"}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
 
     def end() -> None:
         server.communicate()

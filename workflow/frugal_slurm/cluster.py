@@ -15,11 +15,22 @@ from typing import NamedTuple
 
 ALIVE = frozenset(
     (
-        "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "REQUEUED", "REQUEUE_HOLD",
-        "REQUEUE_FED", "RESIZING", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED",
+        "PENDING",
+        "RUNNING",
+        "SUSPENDED",
+        "CONFIGURING",
+        "COMPLETING",
+        "REQUEUED",
+        "REQUEUE_HOLD",
+        "REQUEUE_FED",
+        "RESIZING",
+        "SIGNALING",
+        "SPECIAL_EXIT",
+        "STAGE_OUT",
+        "STOPPED",
         "RESV_DEL_HOLD",
     )
-)  # fmt: skip
+)
 _SECONDS = 60  # that Slurm has for an answer
 Ask = Callable[[list[str]], str]
 
@@ -255,10 +266,7 @@ class Waiting:
         self._told: set[str] = set()
 
     def lines(
-        self,
-        jobs: Mapping[str, Waits],
-        now: float,
-        unusable_nodes: Callable[[], list[str]] = list,
+        self, jobs: Mapping[str, Waits], now: float, unusable_nodes: Callable[[], list[str]] = list
     ) -> list[str]:
         """What is new to say of the jobs that wait, a line for each reason.
 

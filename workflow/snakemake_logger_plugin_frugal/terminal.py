@@ -22,17 +22,35 @@ _OWN_WORDS = re.compile(
     r"^(-n|--dry-?run|--verbose|-e|--executor|--profile|--mode|--lint|-l|--list)\b"
 )
 _QUIET = (
-    "Using workflow specific profile", "Config file ", "Assuming unrestricted shared",
-    "Building DAG", "Using shell", "Provided ", "Rules claiming more threads", "Conda environments",
-    "Select jobs to execute", "Execute ", "Finished job", "Removing temporary output",
-    "Shutting down, this", "Exiting because a job", "Complete log(s):", "Job stats:",
-)  # fmt: skip
+    "Using workflow specific profile",
+    "Config file ",
+    "Assuming unrestricted shared",
+    "Building DAG",
+    "Using shell",
+    "Provided ",
+    "Rules claiming more threads",
+    "Conda environments",
+    "Select jobs to execute",
+    "Execute ",
+    "Finished job",
+    "Removing temporary output",
+    "Shutting down, this",
+    "Exiting because a job",
+    "Complete log(s):",
+    "Job stats:",
+)
 _AFTER_A_FAILURE = ("Exiting because a job", "WorkflowError:\nAt least one job did not complete")
 _TOLD_OTHERWISE = "RuleException:\nCalledProcessError"  # the job's own words follow
 _DROPPED = (
-    LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO, LogEvent.SHELLCMD, LogEvent.PROGRESS,
-    LogEvent.JOB_STARTED, LogEvent.RESOURCES_INFO, LogEvent.DEBUG_DAG, LogEvent.RULEGRAPH,
-)  # fmt: skip
+    LogEvent.WORKFLOW_STARTED,
+    LogEvent.RUN_INFO,
+    LogEvent.SHELLCMD,
+    LogEvent.PROGRESS,
+    LogEvent.JOB_STARTED,
+    LogEvent.RESOURCES_INFO,
+    LogEvent.DEBUG_DAG,
+    LogEvent.RULEGRAPH,
+)
 _SNAKEMAKES = "DefaultStreamHandler"  # the name of its handler of the terminal
 _LONG_S = 30.0
 

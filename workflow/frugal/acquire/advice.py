@@ -210,9 +210,18 @@ def _world(bundle: CaseBundle, cases: Cases, available: np.ndarray) -> World:
     """The cases as a world; nobody knows their labels."""
     n, layout = len(cases.ids), bundle.layout
     return World(
-        "cases", 0, np.arange(n), cases.values, layout.provides, layout.free_columns, available,
-        np.zeros(n, dtype=np.int64), layout.action_cost, len(layout.classes), 1,
-    )  # fmt: skip
+        "cases",
+        0,
+        np.arange(n),
+        cases.values,
+        layout.provides,
+        layout.free_columns,
+        available,
+        np.zeros(n, dtype=np.int64),
+        layout.action_cost,
+        len(layout.classes),
+        1,
+    )
 
 
 def _belief(

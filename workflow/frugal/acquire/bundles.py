@@ -200,10 +200,16 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
             f"policy beside it has {len(layout.columns)} and {k}"
         )
     return CaseBundle(
-        policy, document["member"], stored.header["kind"], layout, classifier,
-        np.array(document["misclassification_cost"], dtype=np.float64), document["cost_unit"],
-        Streams(document["seed"], "roll_out", document["wildcards"]), cases,
-    )  # fmt: skip
+        policy,
+        document["member"],
+        stored.header["kind"],
+        layout,
+        classifier,
+        np.array(document["misclassification_cost"], dtype=np.float64),
+        document["cost_unit"],
+        Streams(document["seed"], "roll_out", document["wildcards"]),
+        cases,
+    )
 
 
 def _require_edition(document: Mapping[str, Any], path: Path) -> None:

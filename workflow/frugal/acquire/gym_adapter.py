@@ -26,13 +26,7 @@ class AcquisitionEnv(gymnasium.Env):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own attribute)
 
     def __init__(
-        self,
-        task: World,
-        encoder: StateEncoder,
-        reward: Reward,
-        *,
-        learner: int,
-        start: Start,
+        self, task: World, encoder: StateEncoder, reward: Reward, *, learner: int, start: Start
     ) -> None:
         """Environment of one learner of a reward; `start` as in `BatchedAcquisition`."""
         self.task = task

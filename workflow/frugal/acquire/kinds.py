@@ -13,13 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.encoders import (
-    CallableEncoder,
-    TabulatedEncoder,
-    ValuesEncoder,
-    fits,
-    tabulate,
-)
+from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder, fits, tabulate
 from frugal.config.declared import block_of, declared_kinds
 from frugal.core.declarations import load_one
 from frugal.core.episodes import Episodes, Policy

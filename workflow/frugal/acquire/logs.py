@@ -16,14 +16,25 @@ from frugal.core.episodes import Episodes
 from frugal.core.world import World
 
 WORLDS = (
-    "blocked", "full", "retrospective", "chained_trees", "missforest", "multiple", "multiple_label",
-)  # fmt: skip
+    "blocked",
+    "full",
+    "retrospective",
+    "chained_trees",
+    "missforest",
+    "multiple",
+    "multiple_label",
+)
 IDENTITY = ("policy", "member", "world", "draw", "seed", "part", "row_id")
 DECISIONS = (*IDENTITY, "step", "action", "cost", "probability", "belief")
 OUTCOMES = (
-    *IDENTITY, "label", "verdict", "probability", "acquisition_cost", "misclassification_cost",
+    *IDENTITY,
+    "label",
+    "verdict",
+    "probability",
+    "acquisition_cost",
+    "misclassification_cost",
     "cost",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -183,9 +183,12 @@ class Graph:
     def leaf_sums(self, ensemble: TreeEnsemble, values: GraphNode) -> GraphNode:
         """Sums of leaves, float32; a value that is NaN goes where the trees send it. (m, k)"""
         return self.op(
-            "TreeEnsembleRegressor", [values.of_kind("f")], "f", domain="ai.onnx.ml",
+            "TreeEnsembleRegressor",
+            [values.of_kind("f")],
+            "f",
+            domain="ai.onnx.ml",
             **tree_attributes(ensemble),
-        )  # fmt: skip
+        )
 
     def trees(self, ensemble: TreeEnsemble, values: GraphNode) -> GraphNode:
         """Class probabilities by trees. (m, k)"""
@@ -215,22 +218,29 @@ class Graph:
             helper.make_node("Identity", [node.name], [name]) for name, (node, _) in outputs.items()
         ]
         described = [
-            [helper.make_tensor_value_info(name, code[kind], ["states", width])
-             for name, (kind, width) in shapes]
+            [
+                helper.make_tensor_value_info(name, code[kind], ["states", width])
+                for name, (kind, width) in shapes
+            ]
             for shapes in (
                 self.inputs.items(),
                 [(name, (node.kind, width)) for name, (node, width) in outputs.items()],
             )
-        ]  # fmt: skip
+        ]
         graph = helper.make_graph(
-            nodes, "policy", described[0], described[1],
+            nodes,
+            "policy",
+            described[0],
+            described[1],
             [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
-        )  # fmt: skip
+        )
         versions = [("", OPSET), ("ai.onnx.ml", TREES_OPSET)]
         model = helper.make_model(
-            graph, producer_name="frugal", ir_version=IR,
+            graph,
+            producer_name="frugal",
+            ir_version=IR,
             opset_imports=[helper.make_opsetid(domain, number) for domain, number in versions],
-        )  # fmt: skip
+        )
         helper.set_model_props(model, dict(notes))
         onnx.checker.check_model(model)
         return model.SerializeToString(deterministic=True)

@@ -231,9 +231,14 @@ def _roll_out_units(
     for step in range(a + 1):
         row, known = units[unit], acquired[member, unit]
         law = decision_probabilities(
-            policy, world, row=row, acquired=known, available=world.available[row],
-            member=member, states=states,
-        )  # fmt: skip
+            policy,
+            world,
+            row=row,
+            acquired=known,
+            available=world.available[row],
+            member=member,
+            states=states,
+        )
         if beliefs and len(row):
             believed = PolicyStates(policy, world, row, known, member, states).belief()
             belief.append((member, unit, np.full(len(row), step), believed))
@@ -250,10 +255,17 @@ def _roll_out_units(
     taken = action[who, place, step_of]
     verdict = verdicts_at(policy, world, acquired, units=units, states=states)
     return Episodes(
-        acquired, verdict, acquired @ world.action_cost,
-        who, units[place], step_of, taken, np.append(world.action_cost, 0.0)[taken],
-        probability[who, place, step_of], _in_order(belief),
-    )  # fmt: skip
+        acquired,
+        verdict,
+        acquired @ world.action_cost,
+        who,
+        units[place],
+        step_of,
+        taken,
+        np.append(world.action_cost, 0.0)[taken],
+        probability[who, place, step_of],
+        _in_order(belief),
+    )
 
 
 def verdicts_at(

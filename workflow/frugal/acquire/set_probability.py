@@ -29,10 +29,7 @@ ROWS_AT_ONCE = 1 << 12
 
 
 def terminal_set_probability(
-    policy: Policy,
-    world: World,
-    *,
-    target: Bool[np.ndarray, "n a"],
+    policy: Policy, world: World, *, target: Bool[np.ndarray, "n a"]
 ) -> Float[np.ndarray, " n"]:
     """π_AFA(R̂ = target | X): the unblocked policy ends with exactly this set  [afape, sec. A.9].
 
@@ -88,10 +85,7 @@ def blocked_set_probability(
 
 
 def terminal_sequence_probability(
-    policy: Policy,
-    world: World,
-    *,
-    order: Int[np.ndarray, "n a"],
+    policy: Policy, world: World, *, order: Int[np.ndarray, "n a"]
 ) -> Float[np.ndarray, " n"]:
     """π_AFA(Û = u | X): the unblocked policy acquires exactly this sequence, then stops.
 
@@ -415,8 +409,9 @@ def wide_propensity_and_chance(
         return result, chance
     for start in range(0, len(left), ROWS_AT_ONCE):
         part = left[start : start + ROWS_AT_ONCE]
-        total, most = _drawn(policy, world.take(part), target[part], needed[part], law, rows[part],
-                             rng)  # fmt: skip
+        total, most = _drawn(
+            policy, world.take(part), target[part], needed[part], law, rows[part], rng
+        )
         result[part] = unhindered[part] * complete[part] / total
         chance[part] = np.minimum(total / np.maximum(most, unhindered[part]), 1.0)
     return result, chance

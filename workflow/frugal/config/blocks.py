@@ -23,21 +23,22 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import (
-    check_against_schema,
-    did_you_mean,
-    listed,
-    require_plain_text,
-)
+from frugal.core.schema_check import check_against_schema, did_you_mean, listed, require_plain_text
 
 _Block = TypeVar("_Block", bound="Block")
 _Any = TypeVar("_Any")
 _Several = TypeVar("_Several", list[Any], tuple[Any, ...])
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "left out"})()
 _INLINE = (
-    "type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "pattern", "enum",
+    "type",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "pattern",
+    "enum",
     "minLength",
-)  # fmt: skip
+)
 
 
 class Block(BaseModel):

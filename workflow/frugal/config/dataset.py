@@ -64,9 +64,13 @@ _KEYS_OF_DROPPING = {
     "columns": ("feature_missing",),
 }
 _Rule = Literal[
-    "all_features_equal", "any_feature_missing", "feature_missing", "label_missing", "below",
+    "all_features_equal",
+    "any_feature_missing",
+    "feature_missing",
+    "label_missing",
+    "below",
     "above",
-]  # fmt: skip
+]
 _Mark = Literal[",", ".", " ", "'"]
 ShortName = Annotated[str, StringConstraints(max_length=100, pattern="^[a-z][a-z0-9_]*$")]
 Character = Annotated[str, StringConstraints(min_length=1, max_length=1)]
@@ -166,8 +170,7 @@ class RawFile(Block):
         "of the unpacked bytes, or of the sorted names and digests of an archive's files"
     )
     published_bytes: Maybe[Count] = maybe(
-        "where a download stops; 1,000,000,000 where it is left out",
-        name="bytes",
+        "where a download stops; 1,000,000,000 where it is left out", name="bytes"
     )
     group: Maybe[Text] = maybe("of all rows of this file, for split scheme given")
 
@@ -212,8 +215,7 @@ class FileFormat(Block):
         "(csv)",
     )
     skip_lines: Whole = setting(
-        0,
-        "lines at the top; names of columns, or the first record, follow (csv)",
+        0, "lines at the top; names of columns, or the first record, follow (csv)"
     )
     decimal: Literal[".", ","] = setting(".", "mark in numbers that are text (csv, arff, parquet)")
     thousands: Maybe[_Mark] = maybe("mark in numbers that are text (csv, arff, parquet)")
@@ -300,8 +302,7 @@ class Column(Block):
     )
     missing_level: Maybe[Text] = maybe("that a missing value becomes (categorical)")
     recode: Annotated[dict[str, Text | int | float], Len(1)] = setting(
-        {},
-        "raw text → level; of a numeric column, text that is no number → number: <0.01 to 0.005",
+        {}, "raw text → level; of a numeric column, text that is no number → number: <0.01 to 0.005"
     )
     valid: Maybe[Annotated[tuple[float, float], Strict(False)]] = maybe(
         "lowest and highest possible value; another is an error and counts as missing (numeric)"
@@ -420,8 +421,7 @@ class LabelClass(Group):
     """One class, by raw values or by a range of numbers."""
 
     low: Maybe[Bound] = maybe(
-        "least number that means it, or one for each text of column `by`",
-        name="from",
+        "least number that means it, or one for each text of column `by`", name="from"
     )
     below: Maybe[Bound] = maybe("numbers below this mean it, or one for each text")
 

@@ -196,8 +196,9 @@ class Diagnosis(Block):
         entry = scenarios[shown.dataset]
         trained = [*entry.methods, *(entry.agents if also else []), *also]
         for name, value, known in (
-            ("method", shown.method, trained), ("criterion", shown.criterion, entry.criteria),
+            ("method", shown.method, trained),
+            ("criterion", shown.criterion, entry.criteria),
             ("seed", int(shown.seed), entry.seeds),
-        ):  # fmt: skip
+        ):
             what = {"method": "methods", "criterion": "criteria", "seed": "seeds"}[name]
             yield from not_among(value, known, f"{key}.{name}", f"the scenario's {what}")

@@ -114,9 +114,17 @@ class SimulatedUnits(Block):
 
     kind: Literal["simulated"]
     world: Literal[
-        "dim_20", "dim_50", "dim_100", "manual_groups", "probabilistic_groups",
-        "first_5", "first_10", "mid_5", "last_5", "last_10",
-    ]  # fmt: skip
+        "dim_20",
+        "dim_50",
+        "dim_100",
+        "manual_groups",
+        "probabilistic_groups",
+        "first_5",
+        "first_10",
+        "mid_5",
+        "last_5",
+        "last_10",
+    ]
     draws: Count = setting(12000, "units before equal ones are dropped")
     feature_probability: Probability = setting(0.68)
     actions: Count = setting(100)

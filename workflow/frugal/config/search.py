@@ -29,13 +29,18 @@ from frugal.core.schema_check import listed
 WORLD = "synthetic_world"
 _OPTIONS = {
     WORLD: {
-        "covariates", "moderators", "covariate_scale", "form", "p_stop", "p_stop_best",
+        "covariates",
+        "moderators",
+        "covariate_scale",
+        "form",
+        "p_stop",
+        "p_stop_best",
         "test_units",
     },
     "kpneumoniae_mic": {"breakpoints"},
     "amr_isolates": {"organisms", "factors"},
     "mimic3": {"exclude_other_antibiotics"},
-}  # fmt: skip
+}
 _FILES = {WORLD: 0, "mimic3": 5}  # files that a reader takes; of the others one
 _BY_LAYOUT = {"long": ("step", "treatment", "outcome"), "wide": ("treatments", "order")}
 Bits = Annotated[int, Ge(1), Le(30)]

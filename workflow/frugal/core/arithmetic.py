@@ -125,9 +125,15 @@ _GLIBC, _HWCAPS = "GLIBC_TUNABLES", "glibc.cpu.hwcaps="
 _HWCAPS_PINNED = f"{_HWCAPS}-AVX512F,-FMA4"
 # What would take precedence over a pin, contradict it, or change how OpenBLAS cuts matrices.
 _LEFT_OUT = (
-    "MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE", "DNNL_MAX_CPU_ISA", "NPY_DISABLE_CPU_FEATURES",
-    "OPENBLAS_BLOCK_FACTOR", "OPENBLAS_L2_SIZE", "NUMBA_DISABLE_JIT", "NUMBA_OPT",
-)  # fmt: skip
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_DEBUG_CPU_TYPE",
+    "DNNL_MAX_CPU_ISA",
+    "NPY_DISABLE_CPU_FEATURES",
+    "OPENBLAS_BLOCK_FACTOR",
+    "OPENBLAS_L2_SIZE",
+    "NUMBA_DISABLE_JIT",
+    "NUMBA_OPT",
+)
 _NEEDED = ("avx2", "fma")
 _BEGUN_AGAIN = "FRUGAL_BEGUN_AGAIN"  # the process that did; the same one need not try twice
 

@@ -133,9 +133,7 @@ def describe_columns(table: Any, units: Mapping[str, str], own: ModuleType) -> l
 
 
 def _shaped(
-    name: str,
-    known: Mapping[str, tuple[str, str]],
-    shaped: Sequence[tuple[str, tuple[str, str]]],
+    name: str, known: Mapping[str, tuple[str, str]], shaped: Sequence[tuple[str, tuple[str, str]]]
 ) -> tuple[str, str]:
     for pattern, (unit, meaning) in shaped:
         if match := re.fullmatch(pattern, name, flags=re.DOTALL):

@@ -19,9 +19,14 @@ from frugal.core.table import Panel, Table
 
 _PANEL = {"name": str, "columns": [str], "cost": float, "free": bool}
 _HEADER = {
-    "kind": str, "settings": Each(object), "columns": [str], "onehot": [[int]],
-    "panels": [_PANEL], "classes": [str], "trained_on": str,
-}  # fmt: skip
+    "kind": str,
+    "settings": Each(object),
+    "columns": [str],
+    "onehot": [[int]],
+    "panels": [_PANEL],
+    "classes": [str],
+    "trained_on": str,
+}
 _SHOWN = 60  # characters of a name from a file
 
 
@@ -144,10 +149,14 @@ def bundle_header(
         for p in layout.panels
     ]
     return {
-        "kind": kind, "settings": dict(settings), "columns": list(layout.columns),
-        "onehot": [list(group) for group in layout.onehot], "panels": panels,
-        "classes": list(layout.classes), "trained_on": trained_on,
-    }  # fmt: skip
+        "kind": kind,
+        "settings": dict(settings),
+        "columns": list(layout.columns),
+        "onehot": [list(group) for group in layout.onehot],
+        "panels": panels,
+        "classes": list(layout.classes),
+        "trained_on": trained_on,
+    }
 
 
 def read_header(header: Mapping[str, Any] | None) -> Layout:

@@ -260,8 +260,9 @@ def _sentence_of_branches(error: Any) -> str:
         branches.setdefault(one.schema_path[0], []).append(one)
     fitting = [es for es in branches.values() if not any(_is_other_type(e) for e in es)]
     fitting = fitting or list(branches.values())
-    if all(len(es) == 1 and es[0].validator in ("type", "const") and not es[0].path
-           for es in fitting):  # fmt: skip
+    if all(
+        len(es) == 1 and es[0].validator in ("type", "const") and not es[0].path for es in fitting
+    ):
         return _sentence_of_values(error, [one for es in branches.values() for one in es])
     kinds = [e for es in fitting for e in es if e.validator == "const"]
     if len({e.schema_path[0] for e in kinds}) == len(fitting):

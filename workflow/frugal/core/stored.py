@@ -17,9 +17,12 @@ from frugal.core.errors import DataError
 from frugal.core.table import LARGEST
 
 _WORDS: dict[type, str] = {
-    str: "a text", bool: "true or false", int: "a whole number", float: "a finite number",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a finite number",
     list: "a list",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,9 @@ def _require_entries(value: Mapping[Any, Any], shape: Any, what: str, at: str) -
     if isinstance(shape, Each):
         for key, entry in value.items():
             if not isinstance(key, str):
-                raise DataError(f"{what}{f' at {at}' if at else ''} has the key {_shown(key)}; "
-                                "a text is needed")  # fmt: skip
+                raise DataError(
+                    f"{what}{f' at {at}' if at else ''} has the key {_shown(key)}; a text is needed"
+                )
             _require(entry, shape.shape, what, f"{start}{str(key)[:60]}")
         return
     if odd := [*(k for k in shape if k not in value), *(k for k in value if k not in shape)]:
@@ -124,10 +128,7 @@ class StoredArrays(dict[str, np.ndarray]):
     """
 
     def __init__(
-        self,
-        arrays: Mapping[str, np.ndarray],
-        source: str,
-        header: Mapping[str, Any] | None = None,
+        self, arrays: Mapping[str, np.ndarray], source: str, header: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(arrays)
         self.source, self.header = source, header
@@ -196,11 +197,7 @@ class Stored:
         return DataError(f"{source + ': ' if source else ''}the stored {self.what} {reason}")
 
     def require(
-        self,
-        expected: Mapping[str, Array],
-        *,
-        empty: Collection[str] = (),
-        **sizes: int,
+        self, expected: Mapping[str, Array], *, empty: Collection[str] = (), **sizes: int
     ) -> dict[str, int]:
         """Every array is there, no other is, and each is what it must be.
 
@@ -248,8 +245,9 @@ class Stored:
             for axis, size in zip(expected.shape, found, strict=True):
                 if isinstance(axis, str) and (size > 0 or axis in empty):
                     sizes.setdefault(axis, size)
-        wanted = tuple(sizes.get(axis, axis) if isinstance(axis, str) else axis
-                       for axis in expected.shape)  # fmt: skip
+        wanted = tuple(
+            sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in expected.shape
+        )
         if found != wanted:
             raise self.refusal(
                 f"has an array {name!r} of shape {_listed(found)}; allowed: {_listed(wanted)}"

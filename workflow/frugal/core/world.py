@@ -184,9 +184,18 @@ class World:
         if available is None:
             available = np.ones((len(table), len(table.actions)), dtype=bool)
         return cls(
-            name, draw, table.row_id, table.values, table.provides, table.free_columns, available,
-            table.label, table.action_cost, len(table.classes), terminals,
-        )  # fmt: skip
+            name,
+            draw,
+            table.row_id,
+            table.values,
+            table.provides,
+            table.free_columns,
+            available,
+            table.label,
+            table.action_cost,
+            len(table.classes),
+            terminals,
+        )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -209,9 +218,12 @@ class World:
     def take(self, rows: np.ndarray) -> "World":
         """The same world restricted to units (indices or a boolean mask)."""
         return replace(
-            self, row_id=self.row_id[rows], values=self.values[rows],
-            available=self.available[rows], label=self.label[rows],
-        )  # fmt: skip
+            self,
+            row_id=self.row_id[rows],
+            values=self.values[rows],
+            available=self.available[rows],
+            label=self.label[rows],
+        )
 
     def known(self, acquired: Bool[np.ndarray, "m a"]) -> Bool[np.ndarray, "m d"]:
         """Columns that are free or revealed by an acquired panel. (m, d)"""

@@ -238,9 +238,11 @@ def training_frequency(
     """How many training units have each unit's action set; 0 for an unseen one. (n,)"""
     width = max(action_set.shape[1], train_sets.shape[1])
     both = np.concatenate(
-        [np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1)
-         for s in (train_sets, action_set)]
-    )  # fmt: skip
+        [
+            np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1)
+            for s in (train_sets, action_set)
+        ]
+    )
     number = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     count = np.bincount(number[: len(train_sets)], minlength=number.max(initial=0) + 1)
     return count[number[len(train_sets) :]]
@@ -303,10 +305,17 @@ def confidence_rows(outcomes: pd.DataFrame, *, bins: int) -> pd.DataFrame:
     for k, part in outcomes.groupby(number):
         right = int(part["correct"].sum())
         rows.append(
-            {"bin": int(k), "low": k / bins, "high": (k + 1) / bins, "n": len(part),  # pyright: ignore
-             "mean_confidence": float(part["confidence"].mean()),
-             **_without_error(part["correct"]), "correct": right, "wrong": len(part) - right}
-        )  # fmt: skip
+            {
+                "bin": int(k),
+                "low": k / bins,
+                "high": (k + 1) / bins,
+                "n": len(part),  # pyright: ignore
+                "mean_confidence": float(part["confidence"].mean()),
+                **_without_error(part["correct"]),
+                "correct": right,
+                "wrong": len(part) - right,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -326,12 +335,17 @@ def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.Data
         raise DataError(f"edges are {edges}; they begin at 0 and ascend")
     number = np.searchsorted(edges, outcomes["train_frequency"], side="right") - 1
     rows = []
-    for k, part in outcomes.groupby(number):
-        last = edges[k + 1] - 1 if k + 1 < len(edges) else -1  # pyright: ignore
+    for group, part in outcomes.groupby(number):
+        k = int(group)  # pyright: ignore
+        last = edges[k + 1] - 1 if k + 1 < len(edges) else -1
         rows.append(
-            {"at_least": edges[k], "at_most": last, "n": len(part),  # pyright: ignore
-             **_without_error(part["correct"])}
-        )  # fmt: skip
+            {
+                "at_least": edges[k],
+                "at_most": last,
+                "n": len(part),
+                **_without_error(part["correct"]),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -202,10 +202,12 @@ def forbidding(advice: Advice, u: int) -> str:
     for i in np.flatnonzero(~np.isnan(advice.without[u])):
         more = advice.without[u, i]
         price = (
-            "nothing else is enough" if more == np.inf
-            else "not settled" if more == -np.inf
+            "nothing else is enough"
+            if more == np.inf
+            else "not settled"
+            if more == -np.inf
             else f"+{advice.price(more)}"
-        )  # fmt: skip
+        )
         told.append(f"{advice.catalogue.actions[i]}: {price}")
     return "; ".join(told)
 

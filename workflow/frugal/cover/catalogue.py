@@ -189,10 +189,7 @@ def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
     cost = np.array([price_of(str(frame["cost"].iloc[i]), int(lines[i]), source) for i in rows])
     try:
         instance = CoverInstance(
-            cost=cost,
-            provides=numbers[rows],
-            thresholds=numbers[at],
-            access=access,
+            cost=cost, provides=numbers[rows], thresholds=numbers[at], access=access
         )
     except DataError as error:
         raise DataError(f"{source}: {error}") from None

@@ -97,14 +97,7 @@ _NEEDED_OF_20 = {
     "last_5": (15, 20),
     "last_10": (10, 20),
 }
-VARIANTS = (
-    "dim_20",
-    "dim_50",
-    "dim_100",
-    "manual_groups",
-    "probabilistic_groups",
-    *_NEEDED_OF_20,
-)
+VARIANTS = ("dim_20", "dim_50", "dim_100", "manual_groups", "probabilistic_groups", *_NEEDED_OF_20)
 
 
 def variant_design(

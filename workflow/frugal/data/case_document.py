@@ -19,10 +19,19 @@ from frugal.data.description import Column, Description
 CASES = {
     "columns": [
         {
-            "name": str, "from": str, "type": str, "unit": str, "levels": OrNull([str]),
-            "missing_level": OrNull(str), "recode": Each(str), "codes": [float],
-            "instead": float, "valid": OrNull([float]), "low": OrNull(float),
-            "high": OrNull(float), "seen": [str],
+            "name": str,
+            "from": str,
+            "type": str,
+            "unit": str,
+            "levels": OrNull([str]),
+            "missing_level": OrNull(str),
+            "recode": Each(str),
+            "codes": [float],
+            "instead": float,
+            "valid": OrNull([float]),
+            "low": OrNull(float),
+            "high": OrNull(float),
+            "seen": [str],
         }
     ],
     "panels": [{"name": str, "columns": [str], "free": bool}],
@@ -32,7 +41,7 @@ CASES = {
     "thousands": OrNull(str),
     "missing_values": str,
     "ignored": [str],
-}  # fmt: skip
+}
 JUDGES = "test"  # the part that no training sees
 
 
@@ -142,12 +151,20 @@ def _column_document(
     if codes:
         instead = float(np.nanmedian(values))  # codes were given the median: it stays one
     return {
-        "name": column.name, "from": column.raw_name, "type": column.kind, "unit": column.unit,
-        "levels": None if levels is None else list(levels), "missing_level": column.missing_level,
-        "recode": dict(column.recode), "codes": codes, "instead": instead,
-        "valid": None if column.valid is None else list(column.valid), "low": low, "high": high,
+        "name": column.name,
+        "from": column.raw_name,
+        "type": column.kind,
+        "unit": column.unit,
+        "levels": None if levels is None else list(levels),
+        "missing_level": column.missing_level,
+        "recode": dict(column.recode),
+        "codes": codes,
+        "instead": instead,
+        "valid": None if column.valid is None else list(column.valid),
+        "low": low,
+        "high": high,
         "seen": [name for name, yes in zip(names, found, strict=True) if yes],
-    }  # fmt: skip
+    }
 
 
 def require_case_document(document: Any) -> Mapping[str, Any]:

@@ -17,14 +17,7 @@ from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
 from frugal.data.description import Column, Format
 from frugal.data.encoded_columns import coded_cells, is_absent, level_cells, levels_of, possible
-from frugal.data.opening import (
-    MARKS,
-    as_texts,
-    is_stored,
-    number_marks,
-    open_stored,
-    plain_name,
-)
+from frugal.data.opening import MARKS, as_texts, is_stored, number_marks, open_stored, plain_name
 from frugal.data.packed import unpacked_bytes
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.raw_cells import Cells
@@ -81,19 +74,23 @@ def read_cases(
     typed, notes = _typed(raw, document, described, whole)
     rows = np.arange(len(raw))
     blocks = [
-        level_cells(raw, rows, typed[c.name], c, strict=False) if c.kind == "categorical"
+        level_cells(raw, rows, typed[c.name], c, strict=False)
+        if c.kind == "categorical"
         else coded_cells(typed[c.name], np.array([v for v, _ in c.special_values]), instead)
         for c, instead in zip(described, (e["instead"] for e in document["columns"]), strict=True)
-    ]  # fmt: skip
+    ]
     values = np.concatenate(blocks, axis=1)
     acquired = _acquired(document, values, provides, notes)
     for entry, block in zip(document["columns"], blocks, strict=True):
         _note_unseen(notes, entry, typed[entry["name"]], block)
     ids = raw.line.tolist() if id_name is None else raw.frame.read(id_name).to_pylist()
     return Cases(
-        id_name or "line", [str(one) for one in ids], values, acquired,
+        id_name or "line",
+        [str(one) for one in ids],
+        values,
+        acquired,
         ["; ".join(said) for said in notes],
-    )  # fmt: skip
+    )
 
 
 def _acquired(
@@ -201,11 +198,16 @@ def _require_columns(
 
 def _described(entry: Mapping[str, Any]) -> Column:
     return Column(
-        entry["name"], entry["from"], entry["type"], entry["unit"],
-        None if entry["levels"] is None else tuple(entry["levels"]), entry["missing_level"],
-        tuple((code, "") for code in entry["codes"]), tuple(entry["recode"].items()),
+        entry["name"],
+        entry["from"],
+        entry["type"],
+        entry["unit"],
+        None if entry["levels"] is None else tuple(entry["levels"]),
+        entry["missing_level"],
+        tuple((code, "") for code in entry["codes"]),
+        tuple(entry["recode"].items()),
         None if entry["valid"] is None else (entry["valid"][0], entry["valid"][1]),
-    )  # fmt: skip
+    )
 
 
 def _typed(

@@ -235,8 +235,19 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
     found = Dataset.read(document, where=str(path))
     sensitive = found.sensitive
     apart = found.groups if "groups" in found.model_fields_set else sensitive
-    same = ("name", "title", "note", "cost_unit", "source", "panels", "cost_draw", "cluster",
-            "misclassification_cost", "drop_rows", "missing_values")  # fmt: skip
+    same = (
+        "name",
+        "title",
+        "note",
+        "cost_unit",
+        "source",
+        "panels",
+        "cost_draw",
+        "cluster",
+        "misclassification_cost",
+        "drop_rows",
+        "missing_values",
+    )
     return Description(
         path=path,
         **{key: getattr(found, key) for key in same},

@@ -67,9 +67,11 @@ class Encoded:
         """The kept rows of one block."""
         rows = self.columns.blocks[number]
         return replace(
-            self.layout, row_id=self.row_id[rows], values=self.columns.block(number),
+            self.layout,
+            row_id=self.row_id[rows],
+            values=self.columns.block(number),
             label=self.label[rows],
-        )  # fmt: skip
+        )
 
 
 def encode(raw: RawTable, description: Description) -> Encoded:

@@ -228,9 +228,15 @@ def guess_table(
     again.sort(key=lambda guess: (guess.gaps > 0, -len(factors[guess.name][1])))
     missing = tuple(w for w in NO_VALUE if w == "" or any(w in held for held in words.values()))
     return TableGuess(
-        len(cells), missing, tuple(columns), classes, int((~labelled).sum()),
-        tuple(again), tuple(remarks), cut,
-    )  # fmt: skip
+        len(cells),
+        missing,
+        tuple(columns),
+        classes,
+        int((~labelled).sum()),
+        tuple(again),
+        tuple(remarks),
+        cut,
+    )
 
 
 def _factors(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -46,9 +46,15 @@ SEPSIS_POINTS = 2
 OXYGEN_HOURS = 4  # that an inspired share holds
 TYPICAL_KG = 80.0  # where a rate per minute needs a weight that nobody wrote down
 _VITALS = (
-    "heart_rate", "systolic_pressure", "diastolic_pressure", "mean_pressure", "respiratory_rate",
-    "temperature", "pulse_oximetry", "weight",
-)  # fmt: skip
+    "heart_rate",
+    "systolic_pressure",
+    "diastolic_pressure",
+    "mean_pressure",
+    "respiratory_rate",
+    "temperature",
+    "pulse_oximetry",
+    "weight",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +179,7 @@ def _with_creatinine(
 
 
 def _with_sepsis(
-    connection: duckdb.DuckDBPyConnection,
-    day: _Day,
-    records: pd.DataFrame,
-    steps: dict[str, int],
+    connection: duckdb.DuckDBPyConnection, day: _Day, records: pd.DataFrame, steps: dict[str, int]
 ) -> Bool[np.ndarray, " n"]:
     """Stays with a suspected infection and organ failure; adds the points and the outcome."""
     records["sofa"] = _sofa_points(connection, day).astype(np.float64)
@@ -253,8 +256,11 @@ def _oxygen_ratios(
     matched = pd.merge_asof(
         pressure.sort_values(["hour", "icustay_id"], kind="stable"),
         inspired.sort_values(["hour", "icustay_id"], kind="stable"),
-        on="hour", by="icustay_id", tolerance=OXYGEN_HOURS, direction="backward",
-    )  # fmt: skip
+        on="hour",
+        by="icustay_id",
+        tolerance=OXYGEN_HOURS,
+        direction="backward",
+    )
     ratio = matched["value"] / matched["share"]
     lowest = day.of_stays(ratio.groupby(matched["icustay_id"]).min())
     aided = day.stays["icustay_id"].isin(day.ventilated).to_numpy()

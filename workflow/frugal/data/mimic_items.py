@@ -61,25 +61,46 @@ _LOCAL_FORMS = re.compile(r"ophth|otic\b|opht\.|cream|ointment|\boint|topical|en
 OTHER = "other"
 LABS: dict[str, tuple[int, ...]] = {
     # basic metabolic panel
-    "sodium": (50983,), "potassium": (50971,), "chloride": (50902,), "bicarbonate": (50882,),
-    "urea_nitrogen": (51006,), "creatinine": (50912,), "glucose": (50931,), "calcium": (50893,),
+    "sodium": (50983,),
+    "potassium": (50971,),
+    "chloride": (50902,),
+    "bicarbonate": (50882,),
+    "urea_nitrogen": (51006,),
+    "creatinine": (50912,),
+    "glucose": (50931,),
+    "calcium": (50893,),
     "anion_gap": (50868,),
     # comprehensive metabolic panel, in addition to these
-    "albumin": (50862,), "alkaline_phosphatase": (50863,),
-    "alanine_transaminase": (50861,), "aspartate_transaminase": (50878,), "bilirubin": (50885,),
+    "albumin": (50862,),
+    "alkaline_phosphatase": (50863,),
+    "alanine_transaminase": (50861,),
+    "aspartate_transaminase": (50878,),
+    "bilirubin": (50885,),
     # blood count
-    "haematocrit": (51221,), "haemoglobin": (51222,), "leukocytes": (51300, 51301),
-    "platelets": (51265,), "erythrocytes": (51279,), "cell_volume": (51250,),
-    "cell_haemoglobin": (51248,), "cell_haemoglobin_concentration": (51249,),
-    "cell_width": (51277,), "neutrophils": (51256,), "lymphocytes": (51244,),
+    "haematocrit": (51221,),
+    "haemoglobin": (51222,),
+    "leukocytes": (51300, 51301),
+    "platelets": (51265,),
+    "erythrocytes": (51279,),
+    "cell_volume": (51250,),
+    "cell_haemoglobin": (51248,),
+    "cell_haemoglobin_concentration": (51249,),
+    "cell_width": (51277,),
+    "neutrophils": (51256,),
+    "lymphocytes": (51244,),
     # coagulation
-    "partial_thromboplastin_time": (51275,), "prothrombin_time": (51274,), "inr": (51237,),
+    "partial_thromboplastin_time": (51275,),
+    "prothrombin_time": (51274,),
+    "inr": (51237,),
     # arterial blood gas
-    "ph": (50820,), "carbon_dioxide_pressure": (50818,), "oxygen_pressure": (50821,),
-    "base_excess": (50802,), "lactate": (50813,),
+    "ph": (50820,),
+    "carbon_dioxide_pressure": (50818,),
+    "oxygen_pressure": (50821,),
+    "base_excess": (50802,),
+    "lactate": (50813,),
     # of a blood gas, for SOFA only
     "gas_inspired_oxygen": (50816,),
-}  # fmt: skip
+}
 
 CHARTS: dict[str, tuple[int, ...]] = {
     "heart_rate": (211, 220045),
@@ -101,10 +122,15 @@ CHARTS: dict[str, tuple[int, ...]] = {
 INTUBATED = ("No Response-ETT", "1.0 ET/Trach")  # texts of coma_verbal: speech cannot be judged
 NOT_VENTILATED = ("Other/Remeasured", "None", "")  # texts of ventilator
 POSSIBLE = {  # lowest and highest value that is no error of recording
-    "heart_rate": (10, 300), "systolic_pressure": (20, 300), "diastolic_pressure": (10, 220),
-    "mean_pressure": (10, 250), "respiratory_rate": (1, 100), "temperature": (25, 45),
-    "pulse_oximetry": (20, 100), "weight": (20, 400),
-}  # fmt: skip
+    "heart_rate": (10, 300),
+    "systolic_pressure": (20, 300),
+    "diastolic_pressure": (10, 220),
+    "mean_pressure": (10, 250),
+    "respiratory_rate": (1, 100),
+    "temperature": (25, 45),
+    "pulse_oximetry": (20, 100),
+    "weight": (20, 400),
+}
 
 DRIPS: dict[str, tuple[int, ...]] = {
     "norepinephrine": (30047, 30120, 221906),
@@ -113,10 +139,34 @@ DRIPS: dict[str, tuple[int, ...]] = {
     "dobutamine": (30042, 30306, 221653),
 }
 URINE = (
-    40055, 40056, 40057, 40061, 40065, 40069, 40085, 40086, 40094, 40096, 40405, 40428, 40473,
-    40651, 40715, 43175, 226557, 226558, 226559, 226560, 226561, 226563, 226564, 226565, 226567,
-    226584, 227489,
-)  # fmt: skip
+    40055,
+    40056,
+    40057,
+    40061,
+    40065,
+    40069,
+    40085,
+    40086,
+    40094,
+    40096,
+    40405,
+    40428,
+    40473,
+    40651,
+    40715,
+    43175,
+    226557,
+    226558,
+    226559,
+    226560,
+    226561,
+    226563,
+    226564,
+    226565,
+    226567,
+    226584,
+    227489,
+)
 IRRIGANT = (227488,)  # put in, so taken off
 
 HISTORY: dict[str, tuple[tuple[int, int], ...]] = {  # ranges of three-digit ICD-9 categories

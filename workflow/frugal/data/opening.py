@@ -72,9 +72,14 @@ class Opened:
     def as_csv(self, place: Path, why: str) -> "Opened":
         """The same, written anew as a plain CSV next to the YAML."""
         form = {
-            "kind": "csv", "separator": ",", "header": True, "comment": None, "strip": True,
-            "encoding": "utf-8", **{k: self.form[k] for k in MARKS if k in self.form},
-        }  # fmt: skip
+            "kind": "csv",
+            "separator": ",",
+            "header": True,
+            "comment": None,
+            "strip": True,
+            "encoding": "utf-8",
+            **{k: self.form[k] for k in MARKS if k in self.form},
+        }
         said = (f"{self.path.name} {why}: written anew as {place}", *self.remarks)
         return replace(self, path=place, form=form, remarks=said, converted=True)
 
@@ -232,13 +237,23 @@ def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
     if units:
         remarks.append(_UNITS.format(f"line {skipped}"))
     described: dict[str, Any] = {
-        "kind": "csv", "separator": separator, "header": True if as_written else names,
-        "comment": None, "strip": True, "encoding": encoding,
-    } | ({"skip_lines": skipped} if skipped else {})  # fmt: skip
+        "kind": "csv",
+        "separator": separator,
+        "header": True if as_written else names,
+        "comment": None,
+        "strip": True,
+        "encoding": encoding,
+    } | ({"skip_lines": skipped} if skipped else {})
     form = Format(
-        "csv", (), separator, None if as_written else tuple(names), None, True, encoding,
+        "csv",
+        (),
+        separator,
+        None if as_written else tuple(names),
+        None,
+        True,
+        encoding,
         skip_lines=skipped,
-    )  # fmt: skip
+    )
     end = _lines_below(text, separator, len(names))
     read = (
         parse_text("".join(lines_of(text)[:-end]), form, source=path.name)
@@ -365,9 +380,14 @@ def _names(
     numbered = [f"column_{k + 1}" for k in range(len(first))]
     if not named:
         asked = "" if header is False else "; say --header if it does"
-        return numbered, False, [
-            f"the first line holds no names, so columns are column_1 to column_{len(first)}{asked}"
-        ]  # fmt: skip
+        return (
+            numbered,
+            False,
+            [
+                "the first line holds no names, so columns are column_1 to "
+                f"column_{len(first)}{asked}"
+            ],
+        )
     names: list[str] = []
     remarks = []
     for name, number in zip(first, numbered, strict=True):

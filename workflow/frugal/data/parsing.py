@@ -143,8 +143,10 @@ def side_by_side(tables: Sequence[RawTable], key: str) -> RawTable:
 
 def _by_key(table: RawTable, key: str) -> pd.DataFrame:
     values = pd.Series(_cells(table, key, "source.join").to_pylist())
-    for fault, rows in (("has no value", values.isna() | (values == "")),
-                        ("holds a value twice", values.duplicated())):  # fmt: skip
+    for fault, rows in (
+        ("has no value", values.isna() | (values == "")),
+        ("holds a value twice", values.duplicated()),
+    ):
         if rows.any():
             row = int(np.argmax(rows))
             raise DataError(

@@ -67,11 +67,14 @@ class Prepared:
         for number, rows in enumerate(self.encoded.columns.blocks):
             sensitive = None if self.sensitive is None else self.sensitive[rows]
             yield table_to_frames(
-                self.encoded.block(number), self.split[rows], units=self.units,
-                sensitive=sensitive, groups=self.groups,
+                self.encoded.block(number),
+                self.split[rows],
+                units=self.units,
+                sensitive=sensitive,
+                groups=self.groups,
                 belonging=self.belonging.take(np.arange(rows.start, rows.stop)),
                 report=self.report,
-            )  # fmt: skip
+            )
 
 
 def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: int) -> Prepared:
@@ -96,10 +99,14 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     pa.default_memory_pool().release_unused()
     try:
         split = split_rows(
-            label, group, description.split, rng_seed=rng_seed, cluster=belonging.cluster,
+            label,
+            group,
+            description.split,
+            rng_seed=rng_seed,
+            cluster=belonging.cluster,
             cluster_name=description.cluster or "",
             classes=description.label.classes,
-        )  # fmt: skip
+        )
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
     report = {
@@ -200,8 +207,9 @@ def belonging_of(raw: RawTable, rows: np.ndarray, description: Description) -> B
     group, names = _groups(raw, rows, description.told_apart, raw_names, missing)
     cluster = None
     if description.cluster is not None:
-        cluster = _clusters(raw, rows, raw_names.get(description.cluster, description.cluster),
-                            missing)  # fmt: skip
+        cluster = _clusters(
+            raw, rows, raw_names.get(description.cluster, description.cluster), missing
+        )
     return Belonging(group, names, cluster)
 
 

@@ -13,15 +13,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import SplitSpec
 
 PARTS = ("train", "validation", "test")
-PART_NAMES = (
-    "train",
-    "encoder",
-    "encoder_validation",
-    "agent",
-    "validation",
-    "nuisance",
-    "test",
-)
+PART_NAMES = ("train", "encoder", "encoder_validation", "agent", "validation", "nuisance", "test")
 FOLDS = "folds"  # scheme
 
 _OTHER_CLUSTERS = "name a column with more values, or leave 'cluster' out"

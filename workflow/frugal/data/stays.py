@@ -111,9 +111,14 @@ def read_archive(path: Path, *, missing: tuple[str, ...], source: str) -> Measur
         raise DataError(f"{source} holds no file of measurements (*.txt)")
     try:
         lines = pd.read_csv(
-            io.BytesIO(b"".join(texts)), dtype="category", keep_default_na=False, header=None,
-            names=["time", "parameter", "value"], quoting=3, encoding="latin-1",
-        )  # fmt: skip
+            io.BytesIO(b"".join(texts)),
+            dtype="category",
+            keep_default_na=False,
+            header=None,
+            names=["time", "parameter", "value"],
+            quoting=3,
+            encoding="latin-1",
+        )
     except (pd.errors.ParserError, ValueError) as error:
         for name, content in zip(names, texts, strict=True):
             _require_cells(content, f"{source}, {name}")

@@ -397,10 +397,12 @@ class StoredTable:
         frame = self._rows.read(rows, [*IDENTITY_COLUMNS, *there, *self.columns])
         require_values(frame, self.columns)
         found = TableBlock(
-            number, rows, table_of(frame, self.catalogue),
+            number,
+            rows,
+            table_of(frame, self.catalogue),
             np.array(self._names, dtype=str)[self._part[rows]],
             belonging_from_frames(frame, self.catalogue),
-        )  # fmt: skip
+        )
         if len(self.blocks) == 1:
             self._whole = found
         return found

@@ -159,10 +159,16 @@ def draw_series(
             axes.hlines(up[mine], *across[:, mine], color=look.colour, linewidth=0.9)
         stroke = "none" if line is None or look.line == "none" else look.line
         axes.plot(
-            at[mine], up[mine], color=look.colour, linestyle=stroke, linewidth=line or 0,
-            marker=look.marker if size else "", markersize=size * look.size,
-            markerfacecolor=look.face, **more,
-        )  # fmt: skip
+            at[mine],
+            up[mine],
+            color=look.colour,
+            linestyle=stroke,
+            linewidth=line or 0,
+            marker=look.marker if size else "",
+            markersize=size * look.size,
+            markerfacecolor=look.face,
+            **more,
+        )
 
 
 def _ends(rows: pd.DataFrame, ends: tuple[str, str] | Ends | None) -> Ends | None:

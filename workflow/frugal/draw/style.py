@@ -35,9 +35,15 @@ BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 COLOURS = {  # by the words of declarations
-    "black": BLACK, "grey": GREY, "orange": ORANGE, "sky": SKY, "green": GREEN, "blue": BLUE,
-    "vermillion": VERMILLION, "purple": PURPLE,
-}  # fmt: skip
+    "black": BLACK,
+    "grey": GREY,
+    "orange": ORANGE,
+    "sky": SKY,
+    "green": GREEN,
+    "blue": BLUE,
+    "vermillion": VERMILLION,
+    "purple": PURPLE,
+}
 
 THEME: dict[Any, Any] = {
     **sns.plotting_context("paper"),
@@ -64,9 +70,22 @@ THEME: dict[Any, Any] = {
 }
 
 _ACRONYMS = frozenset(
-    ("mcar", "mar", "mnar", "dqn", "ppo", "sb3", "cwcf", "dadi", "ddpo", "heloc", "nhanes", "afa",
-     "afais")
-)  # fmt: skip
+    (
+        "mcar",
+        "mar",
+        "mnar",
+        "dqn",
+        "ppo",
+        "sb3",
+        "cwcf",
+        "dadi",
+        "ddpo",
+        "heloc",
+        "nhanes",
+        "afa",
+        "afais",
+    )
+)
 P = ParamSpec("P")
 Stroke = Literal["-", "--", "-.", ":", "none"]
 
@@ -104,9 +123,15 @@ class Look:
     def handle(self, *, line: Stroke = "none", label: str | None = None) -> Line2D:
         """Entry of a legend, with the stroke of its line or without one."""
         return Line2D(
-            [], [], color=self.colour, marker=self.marker, markersize=5 * self.size,
-            markerfacecolor=self.face, linestyle=line, label=self.label if label is None else label,
-        )  # fmt: skip
+            [],
+            [],
+            color=self.colour,
+            marker=self.marker,
+            markersize=5 * self.size,
+            markerfacecolor=self.face,
+            linestyle=line,
+            label=self.label if label is None else label,
+        )
 
 
 def looks_of(declarations: Iterable[Mapping[str, Any]]) -> dict[str, Look]:
@@ -214,9 +239,12 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
     columns = _legend_columns([str(h.get_label()) for h in handles])
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(handles) // columns))
     figure.legend(
-        handles=list(handles), loc="outside lower center", ncols=columns, handlelength=1.8,
+        handles=list(handles),
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=1.8,
         columnspacing=1.4,
-    )  # fmt: skip
+    )
 
 
 def _legend_columns(labels: Sequence[str]) -> int:

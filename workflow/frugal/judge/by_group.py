@@ -40,9 +40,19 @@ SHARES = ("error_rate", "positive_share", "true_positive_rate", "false_positive_
 
 Ratio = tuple[np.ndarray, np.ndarray]  # a and b of each row
 COLUMNS = (
-    "group", "other", "quantity", "estimate", "std_error", "ci_low", "ci_high", "truth", "n",
-    "ess", "status", "reason",
-)  # fmt: skip
+    "group",
+    "other",
+    "quantity",
+    "estimate",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "truth",
+    "n",
+    "ess",
+    "status",
+    "reason",
+)
 
 
 def ratios(acted: pd.DataFrame, data: Table) -> dict[str, Ratio]:
@@ -138,13 +148,15 @@ class GroupTerms:
             value[k] = self._terms.tally((name, k)).estimate[0]
             error[k] = spreads[name, k].error(self.weight(name, k).usable)[0]
         return Estimated(
-            value, error, [spreads.get((name, k)) for k in groups],
+            value,
+            error,
+            [spreads.get((name, k)) for k in groups],
             [self.weight(name, k) for k in groups],
             np.array([self.rows[name, k] for k in groups]),
             [self._terms.units((name, k)).error_costs((name, k)) for k in groups],
             lambda wanted: stacked(self._kept, [(self, (name, k)) for k in wanted]),
             name in SHARES,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +219,9 @@ def by_group(
         rows += _of_pairs(name, one, names, right, rng)
     for gap, parts in GAPS.items():
         if all(part in found for part in parts):
-            rows.append(_largest(gap, [found[p] for p in parts], [truth.get(p) for p in parts],
-                                 names, rng))  # fmt: skip
+            rows.append(
+                _largest(gap, [found[p] for p in parts], [truth.get(p) for p in parts], names, rng)
+            )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -257,10 +270,7 @@ def _of_groups(
 
 
 def _where_it_can_be(
-    name: str,
-    given: tuple[float, float, float],
-    errors: tuple[ErrorCosts, WeightSums],
-    data: Table,
+    name: str, given: tuple[float, float, float], errors: tuple[ErrorCosts, WeightSums], data: Table
 ) -> tuple[float, float]:
     """The interval of a mean, with room for errors that were not seen where it is of costs."""
     within = cost_range(data)
@@ -273,18 +283,20 @@ def _where_it_can_be(
 
 
 def _of_pairs(
-    name: str,
-    one: Estimated,
-    names: Sequence[str],
-    truth: np.ndarray,
-    rng: np.random.Generator,
+    name: str, one: Estimated, names: Sequence[str], truth: np.ndarray, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
     """Signed differences between two groups; the intervals of all of a quantity hold at once."""
     known = set(one.known.tolist())
     gaps = {(gap.first, gap.second): gap for gap in _gaps([one], rng)}
     for a, b in combinations(range(len(names)), 2):
-        row = _row(name, float(truth[a] - truth[b]), group=names[a], other=names[b],
-                   n=int(one.n[[a, b]].sum()), ess=float(one.ess[[a, b]].min()))  # fmt: skip
+        row = _row(
+            name,
+            float(truth[a] - truth[b]),
+            group=names[a],
+            other=names[b],
+            n=int(one.n[[a, b]].sum()),
+            ess=float(one.ess[[a, b]].min()),
+        )
         if (a, b) in gaps:
             gap = gaps[a, b]
             yield row | _told(gap.value, gap.error, gap.low, gap.high)
@@ -304,8 +316,12 @@ def _largest(
     Intervals of all signed differences hold at once; those folded at zero bound the largest.
     """
     true = [np.ptp(one[np.isfinite(one)]) for one in truths if one is not None]
-    row = _row(name, float(max(true, default=np.nan)), n=int(max(one.n.sum() for one in parts)),
-               ess=float(min(one.ess.min() for one in parts)))  # fmt: skip
+    row = _row(
+        name,
+        float(max(true, default=np.nan)),
+        n=int(max(one.n.sum() for one in parts)),
+        ess=float(min(one.ess.min() for one in parts)),
+    )
     untold = [group for k, group in enumerate(names) if any(k not in one.known for one in parts)]
     gaps = _gaps(parts, rng)
     if not gaps:
@@ -364,11 +380,16 @@ def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) ->
 def _gap(one: Estimated, a: int, b: int, error: float, level: float) -> _Gap:
     """θ_a − θ_b. Of shares the interval follows from theirs (Zou & Donner, Stat. Med. 27, 2008)."""
     value = float(one.value[a] - one.value[b])
-    ends = [
-        effective_share_interval(float(one.value[k]), float(one.error[k]), float(one.ess[k]),
-                                 level=level)
-        for k in (a, b)
-    ] if one.share else None  # fmt: skip
+    ends = (
+        [
+            effective_share_interval(
+                float(one.value[k]), float(one.error[k]), float(one.ess[k]), level=level
+            )
+            for k in (a, b)
+        ]
+        if one.share
+        else None
+    )
     if ends is None:
         half = float(ndtri((1 + level) / 2)) * error
         return _Gap(a, b, value, error, value - half, value + half)
@@ -386,10 +407,19 @@ def _row(
     quantity: str, truth: float, *, n: int, ess: float, group: str = "", other: str = ""
 ) -> dict[str, Any]:
     return {
-        "group": group, "other": other, "quantity": quantity, "estimate": np.nan,
-        "std_error": np.nan, "ci_low": np.nan, "ci_high": np.nan, "truth": truth, "n": n,
-        "ess": ess, "status": "ok", "reason": "",
-    }  # fmt: skip
+        "group": group,
+        "other": other,
+        "quantity": quantity,
+        "estimate": np.nan,
+        "std_error": np.nan,
+        "ci_low": np.nan,
+        "ci_high": np.nan,
+        "truth": truth,
+        "n": n,
+        "ess": ess,
+        "status": "ok",
+        "reason": "",
+    }
 
 
 def _told(value: float, error: float, low: float, high: float) -> dict[str, Any]:

@@ -283,9 +283,10 @@ def tipping_gamma(choice: Choice, most: float) -> float:
     """
     candidates, unit = choice.candidates, choice.candidates.unit_costs
     exact = [
-        name for name, one in candidates.outcomes.items()
+        name
+        for name, one in candidates.outcomes.items()
         if name != choice.policy and (one.weight == 1).all()
-    ]  # fmt: skip
+    ]
     named = candidates.outcomes[choice.policy]
     beyond = np.maximum(named.weight - 1, 0.0)
     if not exact or not beyond.any():

@@ -119,9 +119,10 @@ class _Tree:
         from sklearn.tree import DecisionTreeRegressor  # a second to import
 
         tree = DecisionTreeRegressor(
-            max_leaf_nodes=settings["leaves"], min_samples_leaf=settings["leaf_rows"],
+            max_leaf_nodes=settings["leaves"],
+            min_samples_leaf=settings["leaf_rows"],
             random_state=0,
-        )  # fmt: skip
+        )
         tree.fit(known, cost, sample_weight=mass if mass.any() else None)
         return cls(tree, np.unique(tree.apply(known)))
 

@@ -180,17 +180,23 @@ class ErrorCosts:
         (centre, mean) = tally.centre
         far = np.abs((part.numerator - part.denominator[:, None] * centre) / mean)
         return cls(
-            tally, float(seen.min(initial=np.inf)), float(seen.max(initial=-np.inf)),
-            float(seen[0]) if len(seen) else np.nan, bool(numerator[~used].any()),
+            tally,
+            float(seen.min(initial=np.inf)),
+            float(seen.max(initial=-np.inf)),
+            float(seen[0]) if len(seen) else np.nan,
+            bool(numerator[~used].any()),
             float(far.max(initial=0.0)),
-        )  # fmt: skip
+        )
 
     def __add__(self, other: "ErrorCosts") -> "ErrorCosts":
         return ErrorCosts(
-            self.tally + other.tally, min(self.least, other.least), max(self.most, other.most),
-            other.first if np.isnan(self.first) else self.first, self.beside or other.beside,
+            self.tally + other.tally,
+            min(self.least, other.least),
+            max(self.most, other.most),
+            other.first if np.isnan(self.first) else self.first,
+            self.beside or other.beside,
             max(self.farthest, other.farthest),
-        )  # fmt: skip
+        )
 
     def only(self, within: CostRange) -> float | None:
         """The one cost of a decision that all rows with weight have; None where they differ.

@@ -18,15 +18,26 @@ from frugal.judge.positivity import PropensitySums
 from frugal.judge.sums import Tally
 
 READ_BY_ROW = (
-    Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.S_PROPENSITY, Need.AFA_PROPENSITY,
-    Need.AFA_PROPENSITY_BY_POLICY, Need.TRUE_AFA_PROPENSITY, Need.OUTCOME_MEAN,
-)  # fmt: skip
+    Need.PROPENSITY,
+    Need.TRUE_PROPENSITY,
+    Need.S_PROPENSITY,
+    Need.AFA_PROPENSITY,
+    Need.AFA_PROPENSITY_BY_POLICY,
+    Need.TRUE_AFA_PROPENSITY,
+    Need.OUTCOME_MEAN,
+)
 DIVISORS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.S_PROPENSITY}
 BESIDE = {Need.S_PROPENSITY, Need.OUTCOME_MEAN}  # read where R_s = 1, at any weight
 RECORDED_SETS = (Need.SET_PROBABILITY, Need.SEQUENCE_PROBABILITY)
 WEIGHTS = (Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY)
-_ASKED = ("complete_probability", "afa_propensity_policy", "true_afa_propensity",
-          "pattern_propensity", "set_probability", "sequence_probability")  # fmt: skip
+_ASKED = (
+    "complete_probability",
+    "afa_propensity_policy",
+    "true_afa_propensity",
+    "pattern_propensity",
+    "set_probability",
+    "sequence_probability",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +63,21 @@ class Among:
         """Those of a block."""
         factors = case.factors[rows]
         return cls(
-            int(rows.sum()), int(of.sum()), np.asarray(np.isnan(factors).any(axis=0)),
-            np.asarray(~case.observed[rows].all(axis=0)), np.asarray((factors == 0).any(axis=0)),
-        )  # fmt: skip
+            int(rows.sum()),
+            int(of.sum()),
+            np.asarray(np.isnan(factors).any(axis=0)),
+            np.asarray(~case.observed[rows].all(axis=0)),
+            np.asarray((factors == 0).any(axis=0)),
+        )
 
     def __add__(self, other: "Among") -> "Among":
         return Among(
-            self.count + other.count, self.out_of + other.out_of, self.unfitted | other.unfitted,
-            self.lacking | other.lacking, self.impossible | other.impossible,
-        )  # fmt: skip
+            self.count + other.count,
+            self.out_of + other.out_of,
+            self.unfitted | other.unfitted,
+            self.lacking | other.lacking,
+            self.impossible | other.impossible,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +201,7 @@ class Evidence:
             np.ascontiguousarray(ended.sets), ended.count, listed, strict=True
         ):
             before = self.full_sets.get(row.tobytes(), (row, 0, 0))
-            self.full_sets[row.tobytes()] = (
-                row, before[1] + int(count), before[2] + int(in_order)
-            )  # fmt: skip
+            self.full_sets[row.tobytes()] = (row, before[1] + int(count), before[2] + int(in_order))
 
     def _add_recorded(self, need: Need, case: Case, first: Mapping[bytes, int]) -> None:
         own, pattern = case.fitted[need.value], case.fitted["pattern_propensity"]
@@ -202,15 +217,25 @@ class Evidence:
         if case.cluster is not None:
             summed = cluster_sums(np.column_stack([weight, each]), case.cluster, self._clusters)
         new = RecordedSets(
-            int(np.isnan(own).sum()), int(((own > 0) & np.isnan(pattern)).sum()),
-            Among.of(zero, zero, case), tally, summed, known,
-        )  # fmt: skip
-        self.recorded[need] = new if before is None else RecordedSets(
-            before.unknown + new.unknown, before.lost + new.lost, before.zero + new.zero,
-            before.weight + new.weight,
-            None if before.clusters is None or summed is None else before.clusters + summed,
-            {**known, **before.first},
-        )  # fmt: skip
+            int(np.isnan(own).sum()),
+            int(((own > 0) & np.isnan(pattern)).sum()),
+            Among.of(zero, zero, case),
+            tally,
+            summed,
+            known,
+        )
+        self.recorded[need] = (
+            new
+            if before is None
+            else RecordedSets(
+                before.unknown + new.unknown,
+                before.lost + new.lost,
+                before.zero + new.zero,
+                before.weight + new.weight,
+                None if before.clusters is None or summed is None else before.clusters + summed,
+                {**known, **before.first},
+            )
+        )
 
 
 def value_of(need: Need, case: Case) -> np.ndarray:

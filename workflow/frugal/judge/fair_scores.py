@@ -25,14 +25,23 @@ from frugal.judge.fronts import non_dominated
 
 KEYS = ("dataset", "method", "gamma", "fold")
 MEASURES = (
-    "auc", "disparity", "features_acquired", "cost", "equal_opportunity_gap",
-    "equalised_odds_gap", "adversary_auc", "audit_auc", "positive_share",
-)  # fmt: skip
+    "auc",
+    "disparity",
+    "features_acquired",
+    "cost",
+    "equal_opportunity_gap",
+    "equalised_odds_gap",
+    "adversary_auc",
+    "audit_auc",
+    "positive_share",
+)
 ALIKE = 0.1  # of the rarer label's share, below which the rarer decision is next to none
 RANGES = {
-    "features_acquired": (0.0, np.inf), "cost": (0.0, np.inf),
-    "disparity_cut": (-1.0, 1.0), "coin_cut": (-1.0, 1.0),
-}  # fmt: skip
+    "features_acquired": (0.0, np.inf),
+    "cost": (0.0, np.inf),
+    "disparity_cut": (-1.0, 1.0),
+    "coin_cut": (-1.0, 1.0),
+}
 SHARE = (0.0, 1.0)  # range of every other measure
 
 
@@ -169,12 +178,16 @@ def least_disparities(
             )
             best = least_disparity(auc, disparity, least_auc=least_auc)
             coin = coin_at(auc, disparity, auc_wanted=least_auc)
-            rows.append({
-                "dataset": dataset, "family": family, "solutions": len(solutions),
-                **beside,
-                **_beside(None if best is None else solutions[best], whole, level=level),
-                **_coin_beside(solutions, coin, whole, level=level),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "family": family,
+                    "solutions": len(solutions),
+                    **beside,
+                    **_beside(None if best is None else solutions[best], whole, level=level),
+                    **_coin_beside(solutions, coin, whole, level=level),
+                }
+            )
     texts = dict.fromkeys(("method", "coin_method", "coin_other_method"), object)
     return pd.DataFrame(rows).astype(texts)
 

@@ -202,11 +202,7 @@ def adversary_auc(
 
 
 def fold_interval(
-    values: Float[np.ndarray, " k"],
-    *,
-    level: float,
-    least: float = -np.inf,
-    most: float = np.inf,
+    values: Float[np.ndarray, " k"], *, level: float, least: float = -np.inf, most: float = np.inf
 ) -> Estimated:
     """Mean over folds with Student's interval; the ends are NaN for a single fold.
 

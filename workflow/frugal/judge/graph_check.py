@@ -85,8 +85,9 @@ class GraphRows:
     def known(self) -> Float[np.ndarray, "n v"]:
         """Fully observed variables: columns, classes, indicators."""
         told = [*self.columns.values(), *self.label.values()]
-        return np.column_stack([np.empty((len(self.indicators.observed), 0)), *told,
-                                self.indicators.observed])  # fmt: skip
+        return np.column_stack(
+            [np.empty((len(self.indicators.observed), 0)), *told, self.indicators.observed]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,9 +285,10 @@ class _Asked:
                 first, second = sorted((j, k))
                 shares = counts.both[k, j] / rows, counts.expected.total[k, j] / rows
                 self.contrasts.append(
-                    Contrast("panels", panels[first], panels[second], nan, rows,
-                             *map(float, shares))
-                )  # fmt: skip
+                    Contrast(
+                        "panels", panels[first], panels[second], nan, rows, *map(float, shares)
+                    )
+                )
 
     def _direction(self, effects: np.ndarray, a: int, b: int) -> list[tuple[int, int]]:
         """Whose residual is multiplied with whose indicator: that with more rows, if either.

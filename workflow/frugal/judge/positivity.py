@@ -113,9 +113,12 @@ class PropensitySums:
 
     def __add__(self, other: "PropensitySums") -> "PropensitySums":
         return PropensitySums(
-            self.rows + other.rows, self.complete + other.complete, self.known + other.known,
-            self.low + other.low, min(self.least, other.least),
-        )  # fmt: skip
+            self.rows + other.rows,
+            self.complete + other.complete,
+            self.known + other.known,
+            self.low + other.low,
+            min(self.least, other.least),
+        )
 
     def findings(self) -> tuple[Finding, ...]:
         """Warnings about support by the records: `no_complete_case`, `propensity_below_0.01`."""

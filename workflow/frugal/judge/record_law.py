@@ -162,9 +162,14 @@ def mode(
     """Coefficients of a logistic regression under normal priors of these precisions and means."""
     start = np.zeros(design.shape[1]) if towards is None else np.array(towards)
     return logistic_mode(
-        design, target.astype(np.int64), np.ones(len(target)),
-        precision=np.array(precision), start=start, decrement=DONE, towards=start,
-    )[0]  # fmt: skip
+        design,
+        target.astype(np.int64),
+        np.ones(len(target)),
+        precision=np.array(precision),
+        start=start,
+        decrement=DONE,
+        towards=start,
+    )[0]
 
 
 def _inside(probability: np.ndarray, rows: int) -> np.ndarray:

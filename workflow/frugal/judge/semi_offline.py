@@ -209,17 +209,26 @@ def fit_labels(
     weight = weight / (weight.sum(axis=0) / ended.sum(axis=0))  # 1 in the mean of those that ended
     verdict = np.column_stack([paths[j].verdict == 1 for j in able]) - HALF
     scaled = HALF * fit_scaling(known, constant=np.inf).standardise(known)
-    blocks = [(odds - centre, APART), ((ended * (odds - centre))[:, cut], AT_END),
-              (weight * verdict, np.where(cut, DECIDED, FREE)), (weight[:, cut], FOLLOWED),
-              (scaled, KNOWN)]  # fmt: skip
+    blocks = [
+        (odds - centre, APART),
+        ((ended * (odds - centre))[:, cut], AT_END),
+        (weight * verdict, np.where(cut, DECIDED, FREE)),
+        (weight[:, cut], FOLLOWED),
+        (scaled, KNOWN),
+    ]
     inputs = np.hstack([one for one, _ in blocks])
     design = np.column_stack([np.ones(len(label)), centre, inputs - inputs.mean(axis=0)])
     precision = np.concatenate([[FREE, FREE], *(np.full(x.shape[1], p) for x, p in blocks)])
     start = np.append([0.0, 1.0], np.zeros(inputs.shape[1]))
     fitted, factor = logistic_mode(
-        design, label, np.ones(len(label)), precision=precision, start=start, decrement=DONE,
+        design,
+        label,
+        np.ones(len(label)),
+        precision=precision,
+        start=start,
+        decrement=DONE,
         towards=start,
-    )  # fmt: skip
+    )
     chance = expit(design @ fitted)
     return Labels(np.column_stack([1 - chance, chance]), label, design, factor, precision)
 
@@ -335,11 +344,19 @@ def _state_features(
     belief = np.where(np.isfinite(belief), belief, 1 / k)
     if_stopped = belief @ errors
     decided = np.eye(k)[if_stopped.argmin(axis=1)]
-    return np.column_stack([
-        np.ones(len(row)), acquired @ price / unit, if_stopped.min(axis=1) / unit,
-        belief[:, 1:], belief[:, 1:] ** 2, decided[:, 1:], log_odds(belief[:, 1:]) / 4,
-        step > 0, price[paths.order[row, step]] / unit,
-    ])  # fmt: skip
+    return np.column_stack(
+        [
+            np.ones(len(row)),
+            acquired @ price / unit,
+            if_stopped.min(axis=1) / unit,
+            belief[:, 1:],
+            belief[:, 1:] ** 2,
+            decided[:, 1:],
+            log_odds(belief[:, 1:]) / 4,
+            step > 0,
+            price[paths.order[row, step]] / unit,
+        ]
+    )
 
 
 LINES = 15
@@ -436,8 +453,11 @@ def lines_of(root: Node, panels: Sequence[str], classes: Sequence[str]) -> list[
     """At most `LINES` lines: the branches of the largest shares, in the order of the tree."""
     chosen, open_ = {id(root)}, [root]
     while open_ and sum(_height(one, chosen) for one in [root]) < LINES:
-        largest = max((c for n in open_ for c in n.children if id(c) not in chosen),
-                      key=lambda c: c.share, default=None)  # fmt: skip
+        largest = max(
+            (c for n in open_ for c in n.children if id(c) not in chosen),
+            key=lambda c: c.share,
+            default=None,
+        )
         if largest is None or largest.share < LEAST:
             break
         chosen.add(id(largest))

@@ -73,9 +73,12 @@ def adversary_score(
         fitted = fit_logistic(inputs[train], target[train], weight, ridge=settings["ridge"])
         return fitted.probability(inputs[~train])
     booster = train_booster(
-        inputs[train], target[train].astype(np.float64),
-        objective={"objective": "binary"}, rng=rng, **settings,
-    )  # fmt: skip
+        inputs[train],
+        target[train].astype(np.float64),
+        objective={"objective": "binary"},
+        rng=rng,
+        **settings,
+    )
     return np.asarray(booster.predict(inputs[~train], num_threads=1), dtype=np.float64)
 
 
@@ -131,9 +134,13 @@ def fit_set_networks(
         memory = remember(stack.views, ENCODER, population.units.tokens(row))
         member = population.units.members(population.units.holdings(row), known[:, row[0]])
         reading = read_sets(
-            stack.views, ENCODER, memory, member,
-            processing_steps=settings.processing_steps, steps=Steps(),
-        )  # fmt: skip
+            stack.views,
+            ENCODER,
+            memory,
+            member,
+            processing_steps=settings.processing_steps,
+            steps=Steps(),
+        )
         encoding = encode(stack.views, ENCODER, memory, [reading], steps=Steps()).squeeze(2)
         logits = class_logits(stack.views, encoding, None)
         adam.descend(class_losses(logits, population.targets(row)).mean(dim=1).sum())
@@ -142,15 +149,16 @@ def fit_set_networks(
         row = rows.expand(learners, -1)
         parts.append(
             logits_at_sets(
-                stack.views, population.units, row, known[:, rows], None,
+                stack.views,
+                population.units,
+                row,
+                known[:, rows],
+                None,
                 processing_steps=settings.processing_steps,
             )
-        )  # fmt: skip
+        )
     of_label, of_sensitive = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
-    return (
-        torch.sigmoid(of_label).double().numpy(),
-        torch.sigmoid(of_sensitive).double().numpy(),
-    )
+    return (torch.sigmoid(of_label).double().numpy(), torch.sigmoid(of_sensitive).double().numpy())
 
 
 def _population(

@@ -43,9 +43,14 @@ class WeightSums:
         at = first + (int(weight.argmax()) if len(weight) else 0)
         scaled = weight / top if top > 0 else weight
         return cls(
-            len(weight), int((weight > 0).sum()), float(weight.sum()), top, at,
-            float(scaled.sum()), float((scaled**2).sum()),
-        )  # fmt: skip
+            len(weight),
+            int((weight > 0).sum()),
+            float(weight.sum()),
+            top,
+            at,
+            float(scaled.sum()),
+            float((scaled**2).sum()),
+        )
 
     def __add__(self, other: "WeightSums") -> "WeightSums":
         top = max(self.top, other.top)
@@ -166,16 +171,25 @@ class Tally:
             centre = (total / bottom, mean) if bottom != 0 else (np.zeros(len(total)), 1.0)
         x = (terms.numerator - terms.denominator[:, None] * centre[0]) / centre[1]
         return cls(
-            total, bottom, WeightSums.of(terms.weight, first), centre, (x**2).sum(axis=0),
-            (x * terms.denominator[:, None]).sum(axis=0), float((terms.denominator**2).sum()),
-        )  # fmt: skip
+            total,
+            bottom,
+            WeightSums.of(terms.weight, first),
+            centre,
+            (x**2).sum(axis=0),
+            (x * terms.denominator[:, None]).sum(axis=0),
+            float((terms.denominator**2).sum()),
+        )
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
-            self.numerator + other.numerator, self.denominator + other.denominator,
-            self.weight + other.weight, self.centre, self.squares + other.squares,
-            self.crossed + other.crossed, self.denominators + other.denominators,
-        )  # fmt: skip
+            self.numerator + other.numerator,
+            self.denominator + other.denominator,
+            self.weight + other.weight,
+            self.centre,
+            self.squares + other.squares,
+            self.crossed + other.crossed,
+            self.denominators + other.denominators,
+        )
 
     @property
     def estimate(self) -> Float[np.ndarray, " o"]:

@@ -23,11 +23,26 @@ REASONS = {
     "short_list": "another policy may be cheaper by more than the margin",
 }
 _EMPTY: dict[str, object] = {
-    "agent": "", "estimator": "", "estimate": np.nan, "ci_low": np.nan, "ci_high": np.nan,
-    "runner_up": "", "difference": np.nan, "difference_low": np.nan, "difference_high": np.nan,
-    "not_worse": "", "state": "open", "bound": np.nan, "worth": np.nan, "sure": False,
-    "left_out": "", "ess": 0.0, "n": 0, "tipping_gamma": np.nan, "tipping_other": "",
-}  # fmt: skip
+    "agent": "",
+    "estimator": "",
+    "estimate": np.nan,
+    "ci_low": np.nan,
+    "ci_high": np.nan,
+    "runner_up": "",
+    "difference": np.nan,
+    "difference_low": np.nan,
+    "difference_high": np.nan,
+    "not_worse": "",
+    "state": "open",
+    "bound": np.nan,
+    "worth": np.nan,
+    "sure": False,
+    "left_out": "",
+    "ess": 0.0,
+    "n": 0,
+    "tipping_gamma": np.nan,
+    "tipping_other": "",
+}
 
 State = Literal["best", "good_enough", "short_list", "open"]
 
@@ -157,11 +172,17 @@ def verdict(
     may = {best["agent"], *own.loc[own["not_worse"], "agent"]}
     alike = [agent for agent in chosen["agent"] if agent in may]
     found: dict[str, object] = _EMPTY | {
-        "agent": best["agent"], "estimator": name, "estimate": best["estimate"],
-        "ci_low": best["simultaneous_low"], "ci_high": best["simultaneous_high"],
-        "not_worse": ",".join(alike), "left_out": ",".join(left), "ess": best["ess"],
-        "n": best["n"], "reason": "only one policy can be judged",
-    }  # fmt: skip
+        "agent": best["agent"],
+        "estimator": name,
+        "estimate": best["estimate"],
+        "ci_low": best["simultaneous_low"],
+        "ci_high": best["simultaneous_high"],
+        "not_worse": ",".join(alike),
+        "left_out": ",".join(left),
+        "ess": best["ess"],
+        "n": best["n"],
+        "reason": "only one policy can be judged",
+    }
     if len(chosen) > 1:
         found |= {"runner_up": (alike[1:] or list(chosen["agent"][1:]))[0]}
         found |= _compared(found, chosen, own, words, rng) | _tip(tipping, name, str(best["agent"]))
@@ -187,11 +208,15 @@ def _compared(
     error = error.reindex(index=names, columns=names).fillna(0.0).to_numpy(dtype=float)
     state = state_of(bound, words.margin * float(str(found["estimate"])))
     return {
-        "difference": -pair["difference"], "difference_low": -pair["ci_high"],
-        "difference_high": -pair["ci_low"], "state": state, "bound": bound,
+        "difference": -pair["difference"],
+        "difference_low": -pair["ci_high"],
+        "difference_high": -pair["ci_low"],
+        "state": state,
+        "bound": bound,
         "worth": worth_of_knowing(chosen["estimate"].to_numpy(), error, rng),
-        "sure": state == "best", "reason": REASONS[state],
-    }  # fmt: skip
+        "sure": state == "best",
+        "reason": REASONS[state],
+    }
 
 
 def over_draws(verdicts: pd.DataFrame) -> str:
@@ -240,8 +265,10 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
         else f"{second} costs {_gap(-value, -high, -low)}{unit} more than {first}"
         for first, second, value, low, high in pairs[
             ["group", "other", "estimate", "ci_low", "ci_high"]
-        ].head(1).itertuples(index=False)
-    ]  # fmt: skip
+        ]
+        .head(1)
+        .itertuples(index=False)
+    ]
     largest = own[own["group"] == ""]
     gaps += [
         f"{plain(name)} gap {_gap(value, low, high)}"
@@ -273,14 +300,20 @@ def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
     """The row where no estimator can be read: why, by the one that would be read first."""
     first = rows[rows["estimator"] == order[0]]
     told = first.loc[first["reason"] != "", "reason"]
-    why = told.iloc[0] if len(told) else (
-        f"the weights stand on fewer than {LEAST_ESS:g} effective rows, or one row carries over "
-        f"{LARGEST_SHARE:.0%} of them"
-    )  # fmt: skip
+    why = (
+        told.iloc[0]
+        if len(told)
+        else (
+            f"the weights stand on fewer than {LEAST_ESS:g} effective rows, or one row carries "
+            f"over {LARGEST_SHARE:.0%} of them"
+        )
+    )
     return _EMPTY | {
-        "left_out": ",".join(sorted(set(rows["agent"]))), "n": int(rows["n"].iloc[0]),
-        "reason": why, "sentence": f"Open: {why.rstrip('.')}.",
-    }  # fmt: skip
+        "left_out": ",".join(sorted(set(rows["agent"]))),
+        "n": int(rows["n"].iloc[0]),
+        "reason": why,
+        "sentence": f"Open: {why.rstrip('.')}.",
+    }
 
 
 def _sentence(found: Mapping[str, object], words: Words) -> str:
@@ -298,10 +331,12 @@ def _sentence(found: Mapping[str, object], words: Words) -> str:
     rest = [name for name in str(found["not_worse"]).split(",") if name != found["agent"]]
     rest = rest or [str(found["runner_up"])]
     said = how_sure(
-        state, [agent, *map(plain, rest)], margin=words.margin,
+        state,
+        [agent, *map(plain, rest)],
+        margin=words.margin,
         most=of_cost(float(str(found["bound"])), estimate, words.cost_unit),
         worth=f"{number(found['worth'])} a case",
-    )  # fmt: skip
+    )
     if state == "best":
         ends = (float(str(found[f"difference_{end}"])) for end in ("low", "high"))
         gap = number(float(str(found["difference"])))

@@ -99,15 +99,20 @@ class FitSums:
             np.bincount(number, minlength=bins),
             np.bincount(number, weights=probability, minlength=bins).astype(np.float64),
             np.bincount(number[outcome], minlength=bins),
-            float(loss), float(probability.min(initial=np.inf)), int((probability < LOW).sum()),
-        )  # fmt: skip
+            float(loss),
+            float(probability.min(initial=np.inf)),
+            int((probability < LOW).sum()),
+        )
 
     def __add__(self, other: "FitSums") -> "FitSums":
         return FitSums(
-            self.counts + other.counts, self.probabilities + other.probabilities,
-            self.events + other.events, self.loss + other.loss,
-            min(self.minimum, other.minimum), self.low + other.low,
-        )  # fmt: skip
+            self.counts + other.counts,
+            self.probabilities + other.probabilities,
+            self.events + other.events,
+            self.loss + other.loss,
+            min(self.minimum, other.minimum),
+            self.low + other.low,
+        )
 
     @property
     def rows(self) -> int:

@@ -223,9 +223,12 @@ def fit_column(
     chosen = _parameters(classes, settings, seed)
     coded = np.delete(variables.categorical, j)
     data = lightgbm.Dataset(
-        np.delete(rows, j, axis=1), label=target, weight=weight, params=chosen,
+        np.delete(rows, j, axis=1),
+        label=target,
+        weight=weight,
+        params=chosen,
         categorical_feature=np.flatnonzero(coded).tolist(),
-    )  # fmt: skip
+    )
     losses: dict[str, Any] = {}
     watched = []
     if held is not None:
@@ -236,9 +239,13 @@ def fit_column(
             )
         ]
     booster = lightgbm.train(
-        chosen, data, num_boost_round=settings.trees, keep_training_booster=True,
-        valid_sets=watched, callbacks=[lightgbm.record_evaluation(losses)] if watched else [],
-    )  # fmt: skip
+        chosen,
+        data,
+        num_boost_round=settings.trees,
+        keep_training_booster=True,
+        valid_sets=watched,
+        callbacks=[lightgbm.record_evaluation(losses)] if watched else [],
+    )
     kept = settings.trees
     if held is not None:
         [curve] = losses["valid_0"].values()
@@ -270,10 +277,10 @@ def _ridge(
 
 def _parameters(classes: int, settings: TreeSettings, seed: int) -> dict[str, Any]:
     """LightGBM's own names."""
-    objective = {0: {"objective": "regression", "metric": "l2", "boost_from_average": False},
-                 2: {"objective": "binary", "metric": "binary_logloss"}}.get(
-        classes, {"objective": "multiclass", "metric": "multi_logloss", "num_class": classes}
-    )  # fmt: skip
+    objective = {
+        0: {"objective": "regression", "metric": "l2", "boost_from_average": False},
+        2: {"objective": "binary", "metric": "binary_logloss"},
+    }.get(classes, {"objective": "multiclass", "metric": "multi_logloss", "num_class": classes})
     return {
         **objective,
         "num_leaves": settings.leaves,

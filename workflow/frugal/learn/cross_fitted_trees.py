@@ -179,20 +179,34 @@ def _booster(
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
-        "objective": "binary", "metric": "binary_logloss", "num_threads": 1, "verbosity": -1,
-        "deterministic": True, "force_row_wise": True, "max_bin": BINS, "seed": seed,
-        "learning_rate": settings.learning_rate, "num_leaves": settings.leaves,
+        "objective": "binary",
+        "metric": "binary_logloss",
+        "num_threads": 1,
+        "verbosity": -1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "max_bin": BINS,
+        "seed": seed,
+        "learning_rate": settings.learning_rate,
+        "num_leaves": settings.leaves,
         "min_data_in_leaf": max(1, min(settings.min_leaf, len(train) // LEAST_SHARE)),
-        "feature_fraction": settings.column_share, "bagging_fraction": settings.row_share,
-        "bagging_freq": 1, "lambda_l2": settings.ridge, "feature_pre_filter": False,
-    }  # fmt: skip
+        "feature_fraction": settings.column_share,
+        "bagging_fraction": settings.row_share,
+        "bagging_freq": 1,
+        "lambda_l2": settings.ridge,
+        "feature_pre_filter": False,
+    }
     data = lightgbm.Dataset(seen[train], label=label[train])
     told = lightgbm.Dataset(seen[out], label=label[out], reference=data)
     losses: dict[str, dict[str, list[float]]] = {}
     booster = lightgbm.train(
-        chosen, data, num_boost_round=settings.trees, valid_sets=[told], valid_names=["out"],
+        chosen,
+        data,
+        num_boost_round=settings.trees,
+        valid_sets=[told],
+        valid_names=["out"],
         callbacks=[lightgbm.record_evaluation(losses)],
-    )  # fmt: skip
+    )
     return booster, losses["out"]["binary_logloss"]
 
 
@@ -265,12 +279,19 @@ def fit_means(
     for part in (0, 1):
         train, out = np.flatnonzero(half != part), np.flatnonzero(half == part)
         chosen = {
-            "objective": "regression", "num_threads": 1, "verbosity": -1, "deterministic": True,
-            "force_row_wise": True, "max_bin": MEAN_BINS, "seed": seed,
-            "learning_rate": learning_rate, "num_leaves": leaves, "lambda_l2": ridge,
+            "objective": "regression",
+            "num_threads": 1,
+            "verbosity": -1,
+            "deterministic": True,
+            "force_row_wise": True,
+            "max_bin": MEAN_BINS,
+            "seed": seed,
+            "learning_rate": learning_rate,
+            "num_leaves": leaves,
+            "lambda_l2": ridge,
             "min_data_in_leaf": max(1, min(min_leaf, len(train) // LEAST_SHARE)),
             "feature_pre_filter": False,
-        }  # fmt: skip
+        }
         data = lightgbm.Dataset(seen[train], np.zeros(len(train)), params=chosen)
         for k in range(targets.shape[1]):
             weight = counts[train, k].astype(np.float64)
@@ -315,10 +336,14 @@ def split_ensemble(
         shift = np.where(leaf, rows.start, nodes.start)
         found.append(
             TreeEnsemble(
-                ensemble.root[first:end] - ensemble.root[first], ensemble.feature[nodes],
-                ensemble.threshold[nodes], (ensemble.right[nodes] - shift).astype(np.int32),
-                ensemble.missing_left[nodes], ensemble.leaf_value[rows], ensemble.link,
+                ensemble.root[first:end] - ensemble.root[first],
+                ensemble.feature[nodes],
+                ensemble.threshold[nodes],
+                (ensemble.right[nodes] - shift).astype(np.int32),
+                ensemble.missing_left[nodes],
+                ensemble.leaf_value[rows],
+                ensemble.link,
                 ensemble.columns,
             )
-        )  # fmt: skip
+        )
     return tuple(found)

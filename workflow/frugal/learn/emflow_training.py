@@ -317,8 +317,12 @@ class _Check:
 def _check_settings(
     couplings: int, passes: int, mask_draws: int, batch: int, hidden_share: Sequence[float | int]
 ) -> None:
-    for name, count in (("couplings", couplings), ("passes", passes), ("mask_draws", mask_draws),
-                        ("batch", batch)):  # fmt: skip
+    for name, count in (
+        ("couplings", couplings),
+        ("passes", passes),
+        ("mask_draws", mask_draws),
+        ("batch", batch),
+    ):
         if count < 1:
             raise ConfigError(f"EMFlow got {count} {name}; at least 1 is needed")
     if passes > MOST_PASSES:

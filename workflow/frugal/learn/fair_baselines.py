@@ -79,9 +79,13 @@ def lasso_panels(
     share_of_strongest = 1.0
     while share_of_strongest > WEAKEST * (1 - 1e-9) and halvings <= HALVINGS:
         tried = fit_sparse_logistic(
-            inputs, label, weight, l1=strongest * share_of_strongest * factor,
-            steps=PROXIMAL_STEPS, start=fitted,
-        )  # fmt: skip
+            inputs,
+            label,
+            weight,
+            l1=strongest * share_of_strongest * factor,
+            steps=PROXIMAL_STEPS,
+            start=fitted,
+        )
         found = (provides & (tried.slope != 0)).any(axis=1)
         if found.sum() <= most:
             chosen, fitted = found, tried
@@ -203,9 +207,7 @@ def reduced_probability(
     """
     larger = max(sensitive.mean(), 1 - sensitive.mean())
     reduction = ExponentiatedGradient(
-        _Learner(),
-        DemographicParity(difference_bound=bound * larger),
-        max_iter=rounds,
+        _Learner(), DemographicParity(difference_bound=bound * larger), max_iter=rounds
     )
     reduction.fit(pd.DataFrame(train), pd.Series(label), sensitive_features=pd.Series(sensitive))
     return np.asarray(reduction._pmf_predict(pd.DataFrame(test)), dtype=np.float64)[:, 1]
@@ -221,9 +223,11 @@ class _Learner:
         """Fit to re-weighted rows."""
         weight = np.asarray(sample_weight, dtype=np.float64)
         self._fitted = fit_logistic(
-            np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.int64), weight,
+            np.asarray(inputs, dtype=np.float64),
+            np.asarray(target, dtype=np.int64),
+            weight,
             ridge=RIDGE / weight.sum(),
-        )  # fmt: skip
+        )
         return self
 
     def predict(self, inputs) -> np.ndarray:
@@ -329,9 +333,12 @@ def fair_baseline(kind: str) -> FairBaseline:
 def _lasso(sample: Sample, settings: Mapping[str, Any], options: Options) -> Bool[np.ndarray, " a"]:
     train = evenly(sample.train, most=options.most_rows)
     return lasso_panels(
-        *sample.of(train), equal_group_weights(sample.sensitive[train]), sample.provides,
-        most=settings["most"], parity=settings["parity"],
-    )  # fmt: skip
+        *sample.of(train),
+        equal_group_weights(sample.sensitive[train]),
+        sample.provides,
+        most=settings["most"],
+        parity=settings["parity"],
+    )
 
 
 def _forward(
@@ -339,12 +346,18 @@ def _forward(
 ) -> Bool[np.ndarray, " a"]:
     train, held = (evenly(rows, most=options.most_rows) for rows in (sample.train, sample.held))
     weights = (
-        equal_group_weights(sample.sensitive[train]), equal_group_weights(sample.sensitive[held]),
-    )  # fmt: skip
+        equal_group_weights(sample.sensitive[train]),
+        equal_group_weights(sample.sensitive[held]),
+    )
     return forward_panels(
-        sample.of(train), sample.of(held), weights, sample.provides, most=settings["most"],
-        gamma=settings["gamma"], ridge=options.ridge,
-    )  # fmt: skip
+        sample.of(train),
+        sample.of(held),
+        weights,
+        sample.provides,
+        most=settings["most"],
+        gamma=settings["gamma"],
+        ridge=options.ridge,
+    )
 
 
 def _by_logistic(
@@ -363,9 +376,12 @@ def _by_boosting(
     del settings
     inputs, train = sample.values[:, columns], sample.train
     booster = train_booster(
-        inputs[train], sample.label[train].astype(np.float64), objective={"objective": "binary"},
-        rng=options.rng, **options.boosting,
-    )  # fmt: skip
+        inputs[train],
+        sample.label[train].astype(np.float64),
+        objective={"objective": "binary"},
+        rng=options.rng,
+        **options.boosting,
+    )
     return np.asarray(booster.predict(inputs, num_threads=1), dtype=np.float64)
 
 
@@ -374,9 +390,13 @@ def _by_reduction(
 ) -> Float[np.ndarray, " n"]:
     inputs, rows = sample.filled[:, columns], evenly(sample.train, most=options.most_rows)
     return reduced_probability(
-        inputs[rows], sample.label[rows], sample.sensitive[rows], inputs,
-        bound=settings["bound"], rounds=settings["rounds"],
-    )  # fmt: skip
+        inputs[rows],
+        sample.label[rows],
+        sample.sensitive[rows],
+        inputs,
+        bound=settings["bound"],
+        rounds=settings["rounds"],
+    )
 
 
 def fitted(

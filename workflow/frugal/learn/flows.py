@@ -240,9 +240,11 @@ class EmFlow:
         _require_emflow(arrays)
         hidden = tuple(int(h) for h in arrays["hidden"])
         flow = AffineFlow.from_vector(
-            arrays["weights"], len(arrays["mean"]), couplings=int(arrays["couplings"][0]),
+            arrays["weights"],
+            len(arrays["mean"]),
+            couplings=int(arrays["couplings"][0]),
             hidden=hidden,
-        )  # fmt: skip
+        )
         return EmFlow(
             Scaling(arrays["centre"], arrays["scale"]),
             flow,

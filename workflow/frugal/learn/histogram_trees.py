@@ -65,16 +65,25 @@ def add_forest(bins, n_bins, known, asked, classes, trees, tries, min_leaf, stat
     k = max(classes, 1)
     slots = n // 2 + 1 if classes > 0 else 1  # a leaf with mixed classes has two rows or more
     nodes = Nodes(
-        np.empty(capacity, np.int32), np.empty(capacity, np.uint8), np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.float64),
-        np.empty(capacity, np.int32), np.empty((slots, k), np.float64),
-    )  # fmt: skip
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.uint8),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.float64),
+        np.empty(capacity, np.int32),
+        np.empty((slots, k), np.float64),
+    )
     sample = Sample(np.empty(n, np.int32), np.empty(n, np.float64), np.empty(n, np.float64))
     scratch = Scratch(
-        np.empty((MAX_BINS, 3), np.float64), np.empty(n, np.uint8), np.empty(n, np.float64),
-        np.empty(n, np.float64), np.empty(n, np.int32), np.empty(k, np.float64),
+        np.empty((MAX_BINS, 3), np.float64),
+        np.empty(n, np.uint8),
+        np.empty(n, np.float64),
+        np.empty(n, np.float64),
+        np.empty(n, np.int32),
         np.empty(k, np.float64),
-    )  # fmt: skip
+        np.empty(k, np.float64),
+    )
     features = np.arange(bins.shape[0])
     for _ in range(trees):
         size = draw_bootstrap(known, classes, state, sample)
@@ -507,7 +516,15 @@ def _run(
     asked = np.ascontiguousarray(bins[features][:, predict].T)
     total = np.zeros((len(predict), max(classes, 1)))
     add_forest(
-        inside, n_bins[features].astype(np.int64), known, asked, classes, trees, tries, min_leaf,
-        np.array([seed], dtype=np.uint64), total,
-    )  # fmt: skip
+        inside,
+        n_bins[features].astype(np.int64),
+        known,
+        asked,
+        classes,
+        trees,
+        tries,
+        min_leaf,
+        np.array([seed], dtype=np.uint64),
+        total,
+    )
     return total / trees

@@ -125,9 +125,14 @@ def fit_encoder(
     own = dict(settings)
     panels = np.concatenate([table.provides, table.free_columns[None]])
     return fit_imputer(
-        own.pop("kind"), train, onehot=table.onehot, validation=validation, settings=own, rng=rng,
+        own.pop("kind"),
+        train,
+        onehot=table.onehot,
+        validation=validation,
+        settings=own,
+        rng=rng,
         panels=panels[panels.any(axis=1)],
-    )  # fmt: skip
+    )
 
 
 def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:

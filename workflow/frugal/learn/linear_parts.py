@@ -59,8 +59,12 @@ class LinearPart:
         Raises:
             DataError: it is no regression on so many columns.
         """
-        shape = {"weights": (3,), "centre": (columns,), "scale": (columns,),
-                 "slope": (2 * columns + 1,)}  # fmt: skip
+        shape = {
+            "weights": (3,),
+            "centre": (columns,),
+            "scale": (columns,),
+            "slope": (2 * columns + 1,),
+        }
         Stored("regression averaged with the trees", arrays).require(
             {name: Array("float64", shape[name], low=-LARGEST) for name in NAMES}
         )
@@ -113,23 +117,30 @@ def averaged(
             odds[fold == part] = design[fold == part][:, used] @ _mode(
                 design[train][:, used], label[train], ridge
             )
-    loss = {ridge: np.logaddexp(0, np.where(label == 1, -x, x))[learns].mean()
-            for ridge, x in held_out.items()}  # fmt: skip
+    loss = {
+        ridge: np.logaddexp(0, np.where(label == 1, -x, x))[learns].mean()
+        for ridge, x in held_out.items()
+    }
     ridge = min(loss, key=lambda one: loss[one])
     slope = np.zeros(design.shape[1])
     slope[used] = _mode(design[learns][:, used], label[learns], ridge)
     linear = np.where(learns, held_out[ridge], design @ slope)
     inputs = np.column_stack([np.ones(len(label)), trees.alike, linear])
     weights = logistic_mode(
-        inputs[learns], label[learns], np.ones(int(learns.sum())),
-        precision=np.array([FREE, CERTAIN, CERTAIN]), start=np.array(WEIGHTS), decrement=DONE,
+        inputs[learns],
+        label[learns],
+        np.ones(int(learns.sum())),
+        precision=np.array([FREE, CERTAIN, CERTAIN]),
+        start=np.array(WEIGHTS),
+        decrement=DONE,
         towards=np.array(WEIGHTS),
-    )[0]  # fmt: skip
+    )[0]
     weights[1:] = np.maximum(weights[1:], 0.0)
     both = CrossFitted(
-        weighed(weights, trees.log_odds, linear), trees.ensemble,
+        weighed(weights, trees.log_odds, linear),
+        trees.ensemble,
         weighed(weights, trees.alike, linear),
-    )  # fmt: skip
+    )
     return both, LinearPart(weights, scaling.centre, scaling.scale, slope)
 
 

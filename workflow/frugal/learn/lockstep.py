@@ -40,11 +40,7 @@ class FlatParameters:
     """
 
     def __init__(
-        self,
-        shapes: Mapping[str, Sequence[int]],
-        *,
-        rows: int | None = None,
-        traced: bool = False,
+        self, shapes: Mapping[str, Sequence[int]], *, rows: int | None = None, traced: bool = False
     ) -> None:
         """Room for arrays of these shapes.
 

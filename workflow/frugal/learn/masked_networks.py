@@ -182,11 +182,20 @@ def fit_masked_networks(
 
     train = np.stack([(one >= 0) & (one != k) for one in fold for k in range(folds)])
     fitted = fit_networks(
-        [reads.read(values)], [label[:, None].astype(np.float64)], [0] * len(train),
-        train.astype(np.float64), loss="binary", hidden=settings.hidden, layers=settings.layers,
-        epochs=settings.epochs, batch=settings.batch, learning_rate=settings.learning_rate,
-        weight_decay=[settings.weight_decay] * len(train), activation=ACTIVATION, rngs=rngs,
-    )  # fmt: skip
+        [reads.read(values)],
+        [label[:, None].astype(np.float64)],
+        [0] * len(train),
+        train.astype(np.float64),
+        loss="binary",
+        hidden=settings.hidden,
+        layers=settings.layers,
+        epochs=settings.epochs,
+        batch=settings.batch,
+        learning_rate=settings.learning_rate,
+        weight_decay=[settings.weight_decay] * len(train),
+        activation=ACTIVATION,
+        rngs=rngs,
+    )
     return MaskedNetworks(reads, *_unscaled(fitted))
 
 

@@ -118,9 +118,15 @@ def _draw(
         return rng.choice(target[known], int(wanted.sum()))
     held = filled[outside], target[outside]
     model, _ = fit_column(
-        filled[inside], target[inside], j=j, variables=variables, weight=count[count > 0],
-        held=held, settings=trees, seed=int(rng.integers(_SEEDS)),
-    )  # fmt: skip
+        filled[inside],
+        target[inside],
+        j=j,
+        variables=variables,
+        weight=count[count > 0],
+        held=held,
+        settings=trees,
+        seed=int(rng.integers(_SEEDS)),
+    )
     mean, left_out = (model.predict(rows, variables) for rows in (filled[wanted], held[0]))
     if model.classes:
         return _draw_classes(mean, left_out, held[1].astype(np.int64), rng)

@@ -307,9 +307,11 @@ def _fit_logistic(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> li
     inputs, target = head.inputs[job.train], head.target[job.train, 0]
     scaling, n = fit_scaling(inputs), len(target)
     fitted = fit_logistic(
-        scaling.standardise(inputs), target.astype(np.int64), np.ones(n),
+        scaling.standardise(inputs),
+        target.astype(np.int64),
+        np.ones(n),
         ridge=1 / (settings["C"] * n),
-    )  # fmt: skip
+    )
     return [lambda asked: fitted.probability(scaling.standardise(asked))[:, None]]
 
 

@@ -170,9 +170,14 @@ def _attend_backward(
 
 
 def read_sets(
-    named: Mapping[str, Tensor], prefix: str, memory: Memory, member: tuple[Tensor, Tensor],
-    *, processing_steps: int, steps: Steps,
-) -> SetReading:  # fmt: skip
+    named: Mapping[str, Tensor],
+    prefix: str,
+    memory: Memory,
+    member: tuple[Tensor, Tensor],
+    *,
+    processing_steps: int,
+    steps: Steps,
+) -> SetReading:
     """Read one set per unit in each encoder, without a graph  [dadi, app. B].
 
         r₀ = mean of the memory,  q₀ = LSTM([0, r₀]),  qₜ₊₁ = LSTM([qₜ, rₜ])
@@ -237,9 +242,14 @@ def encode(
         steps: how a processing step is computed.
     """
     return _Encode.apply(
-        memory.shared, memory.own, named[prefix + "cell"], named[prefix + "cell_bias"],
-        memory, readings, steps,
-    )  # fmt: skip
+        memory.shared,
+        memory.own,
+        named[prefix + "cell"],
+        named[prefix + "cell_bias"],
+        memory,
+        readings,
+        steps,
+    )
 
 
 class _Encode(torch.autograd.Function):
@@ -262,9 +272,8 @@ class _Encode(torch.autograd.Function):
 
 
 def _read_backward(
-    d_encoding: Tensor, memory: Memory, weight: Tensor, readings: Sequence[SetReading],
-    steps: Steps,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    d_encoding: Tensor, memory: Memory, weight: Tensor, readings: Sequence[SetReading], steps: Steps
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients by shared and own memory, the cell's weight and bias."""
     (g, n, t, h), (shared, own) = d_encoding.shape, memory.flat()
     z, states = shared.shape[1], n * t

@@ -202,9 +202,14 @@ def _fit_xgboost(
     import xgboost
 
     chosen = {
-        "objective": "binary:logistic", "tree_method": "hist", "nthread": 1, "seed": seed,
-        "max_depth": depth, "eta": learning_rate, "verbosity": 0,
-    }  # fmt: skip
+        "objective": "binary:logistic",
+        "tree_method": "hist",
+        "nthread": 1,
+        "seed": seed,
+        "max_depth": depth,
+        "eta": learning_rate,
+        "verbosity": 0,
+    }
     weight = _unit_weight(label, positive_weight)
     data = xgboost.DMatrix(values, label=label, weight=weight, nthread=1)
     model = xgboost.train(chosen, data, num_boost_round=trees)
@@ -225,10 +230,16 @@ def _fit_lightgbm(
     import lightgbm
 
     chosen = {
-        "objective": "binary", "num_leaves": leaves, "learning_rate": learning_rate,
-        "min_data_in_leaf": min_leaf, "num_threads": 1, "deterministic": True,
-        "force_row_wise": True, "seed": seed, "verbosity": -1,
-    }  # fmt: skip
+        "objective": "binary",
+        "num_leaves": leaves,
+        "learning_rate": learning_rate,
+        "min_data_in_leaf": min_leaf,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "seed": seed,
+        "verbosity": -1,
+    }
     data = lightgbm.Dataset(values, label=label, weight=_unit_weight(label, positive_weight))
     model = lightgbm.train(chosen, data, num_boost_round=trees)
     return lambda rows: np.asarray(model.predict(rows, num_threads=1), dtype=np.float64)

@@ -494,9 +494,7 @@ def join_trees(
 def classifier_of(data: Table, settings: Mapping[str, Any], streams: Streams) -> TreeEnsemble:
     """Trees that predict the class of some rows from any of their panels."""
     values, observed, label = training_set(
-        data,
-        probability=settings["subsample_probability"],
-        rng=streams.generator("subsample"),
+        data, probability=settings["subsample_probability"], rng=streams.generator("subsample")
     )
     common = {
         "classes": len(data.classes),
@@ -507,6 +505,10 @@ def classifier_of(data: Table, settings: Mapping[str, Any], streams: Streams) ->
     if settings["kind"] == "forest":
         return fit_forest(values, observed, label, **common)
     return fit_boosting(
-        values, observed, label, leaves=settings["leaves"],
-        learning_rate=settings["learning_rate"], **common,
-    )  # fmt: skip
+        values,
+        observed,
+        label,
+        leaves=settings["leaves"],
+        learning_rate=settings["learning_rate"],
+        **common,
+    )

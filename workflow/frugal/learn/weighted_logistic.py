@@ -129,9 +129,13 @@ def fit_logistic(
     precision = np.full(design.shape[1], ridge + LEAST_PRECISION)
     precision[0] = LEAST_PRECISION
     mode, _ = logistic_mode(
-        design, target, weight / weight.sum(),
-        precision=precision, start=np.zeros(design.shape[1]), decrement=NEWTON_DONE,
-    )  # fmt: skip
+        design,
+        target,
+        weight / weight.sum(),
+        precision=precision,
+        start=np.zeros(design.shape[1]),
+        decrement=NEWTON_DONE,
+    )
     return Logistic(float(mode[0]), mode[1:])
 
 

@@ -9,15 +9,7 @@ what is up to date is not made again.
 The verbs return objects that name what was made; their tables are read when they are asked for.
 """
 
-from frugal.library.objects import (
-    Answer,
-    Evaluation,
-    Masks,
-    Policy,
-    Rollouts,
-    StoredPolicy,
-    Table,
-)
+from frugal.library.objects import Answer, Evaluation, Masks, Policy, Rollouts, StoredPolicy, Table
 from frugal.library.verbs import (
     advise,
     decide,

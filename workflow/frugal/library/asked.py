@@ -106,9 +106,12 @@ class Asked:
             ConfigError: the law is none, or names what the table does not have.
         """
         scenario = {
-            "dataset": self.decision.dataset, "mechanism": name, "missingness": dict(law),
-            "nuisance_method": None, "s": None,
-        }  # fmt: skip
+            "dataset": self.decision.dataset,
+            "mechanism": name,
+            "missingness": dict(law),
+            "nuisance_method": None,
+            "s": None,
+        }
         changed = self._with_afape({"scenarios": [scenario]})
         return replace(changed, mechanism=name)
 

@@ -115,11 +115,12 @@ def _policies(asked: Asked, agents: list[str]) -> list[Any]:
 
     files, filed = asked.study.own_files, asked.study.filed_agents
     return [
-        read_payload(files[agent]) if agent in files
+        read_payload(files[agent])
+        if agent in files
         else _payloads(asked, "train_agent", agent=agent)["policy"]
         for agent in agents
         if agent in filed
-    ]  # fmt: skip
+    ]
 
 
 def _episodes(asked: Asked, agent: str) -> Payloads:
@@ -167,11 +168,17 @@ def _verdicts(asked: Asked) -> Payloads:
 
 
 _STAGES: Mapping[str, Callable[..., Payloads]] = {
-    "prepare_data": _table, "draw_missingness": _gaps, "fit_classifier": _classifier,
-    "train_agent": _training, "roll_out": _episodes, "judge_candidates": _choice,
-    "write_answer": _answer, "check_graph": lambda asked: _costs(asked)[1],
-    "summarise_afape": _summary, "give_verdicts": _verdicts,
-}  # fmt: skip
+    "prepare_data": _table,
+    "draw_missingness": _gaps,
+    "fit_classifier": _classifier,
+    "train_agent": _training,
+    "roll_out": _episodes,
+    "judge_candidates": _choice,
+    "write_answer": _answer,
+    "check_graph": lambda asked: _costs(asked)[1],
+    "summarise_afape": _summary,
+    "give_verdicts": _verdicts,
+}
 
 
 def page_of(asked: Asked) -> Path:
@@ -213,11 +220,7 @@ def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
 
 
 def _run(
-    asked: Asked,
-    stage: str,
-    keys: Mapping[str, str],
-    settings: Any,
-    inputs: Mapping[str, Any],
+    asked: Asked, stage: str, keys: Mapping[str, str], settings: Any, inputs: Mapping[str, Any]
 ) -> Payloads:
     """Call a stage with the streams that the workflow gives it, unless it was called just so."""
     from threadpoolctl import threadpool_limits

@@ -13,23 +13,26 @@ _SCENARIO = f"{_DATA}/mechanism={{mechanism}}"
 FILES = {  # stage → folder under results/, and its files; docs/reference/outputs.md
     "prepare_data": (f"data/{_DATA}", "table.parquet catalogue.json"),
     "draw_missingness": (
-        f"missingness/{_SCENARIO}", "masks.parquet graph.json identification.json",
+        f"missingness/{_SCENARIO}",
+        "masks.parquet graph.json identification.json",
     ),
     "fit_classifier": (f"classifiers/{_DATA}", "classifier.safetensors"),
     "train_agent": (f"agents/{_SCENARIO}/agent={{agent}}", "policy.safetensors training.parquet"),
     "roll_out": (
-        f"rollouts/{_SCENARIO}/agent={{agent}}", "blocked.parquet worlds.parquet decisions.parquet",
+        f"rollouts/{_SCENARIO}/agent={{agent}}",
+        "blocked.parquet worlds.parquet decisions.parquet",
     ),
     "judge_candidates": (f"candidates/{_SCENARIO}", "choice.json outcomes.parquet"),
     "bundle_agent": (f"bundles/{_SCENARIO}/agent={{agent}}", "cases.json"),
     "check_graph": (f"nuisances/{_SCENARIO}", "graph_check.parquet"),
     "summarise_afape": ("summary", "summary=afape.parquet"),
     "give_verdicts": (
-        "summary", "sentence=verdict.txt comparisons.parquet groups.parquet sensitivity.parquet "
+        "summary",
+        "sentence=verdict.txt comparisons.parquet groups.parquet sensitivity.parquet "
         "verdicts.parquet",
     ),
     "write_answer": ("", "text=verdict.txt page=answer.html document=answer.json"),
-}  # fmt: skip
+}
 
 
 _LAST: dict[Path, str] = {}  # folder → the config with which the workflow last ran there

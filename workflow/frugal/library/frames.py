@@ -111,11 +111,12 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     _require_name(name)
     pairs = "names with numbers, such as {'crp': 12}"
     kinds = {
-        "prices": (Mapping, pairs), "errors": (Mapping, pairs),
+        "prices": (Mapping, pairs),
+        "errors": (Mapping, pairs),
         "panels": (Mapping, "names with lists of columns"),
         "free": ((list, tuple, set), "a list of names of columns"),
         "unit": (str, "a text, such as 'EUR'"),
-    }  # fmt: skip
+    }
     for key, (kind, allowed) in kinds.items():
         if stated[key] is not None:
             require(key, stated[key], kind, allowed)
@@ -125,9 +126,11 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         raise DataError(f"a column of the table holds cells that are no value: {error}") from None
     positive = stated["positive"]
     guess = guess_table(
-        opened.cells, str(label), levels=opened.levels,
+        opened.cells,
+        str(label),
+        levels=opened.levels,
         positive=None if positive is None else str(positive),
-    )  # fmt: skip
+    )
     terms = Terms(
         [str(one) for one in stated["free"] or ()],
         {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},

@@ -448,10 +448,11 @@ class Answer(_Judged):
 
         text = words(self._choice, self.outcomes, self.table.unit, self.table.catalogue["classes"])
         parts = {
-            "What to do": [text.headline, text.saving], "How sure": [text.sure],
+            "What to do": [text.headline, text.saving],
+            "How sure": [text.sure],
             "What it rests on": [text.rests],
             "What would change it": [*text.changes, *text.groups],
-        }  # fmt: skip
+        }
         return _html(f"Answer for {self.asked.dataset}", parts)
 
     @property

@@ -71,9 +71,15 @@ def load(
     own_causes = None if causes is None else str(causes)
     keys = {"sensitive": sensitive, "causes": own_causes, "cores": cores}
     stated = {
-        "label": label, "prices": prices, "errors": errors, "panels": panels, "free": free,
-        "positive": positive, "unit": unit, "name": name,
-    }  # fmt: skip
+        "label": label,
+        "prices": prices,
+        "errors": errors,
+        "panels": panels,
+        "free": free,
+        "positive": positive,
+        "unit": unit,
+        "name": name,
+    }
     if is_frame(table):
         asked = ask_frame(describe(table, stated), folder, config, **keys)
     else:
@@ -200,9 +206,7 @@ def verdict(answer: Answer | Evaluation) -> str:
 
 
 def advise(
-    policy: Policy | StoredPolicy | str | Path,
-    cases: Any,
-    **options: Any,
+    policy: Policy | StoredPolicy | str | Path, cases: Any, **options: Any
 ) -> "pd.DataFrame":
     """What to acquire next for each new case.
 

@@ -104,10 +104,7 @@ class IndicatorChain:
         return set(self.order)
 
     def draw(
-        self,
-        rows: Int[np.ndarray, " m"],
-        wanted: Bool[np.ndarray, "m a"],
-        rng: np.random.Generator,
+        self, rows: Int[np.ndarray, " m"], wanted: Bool[np.ndarray, "m a"], rng: np.random.Generator
     ) -> tuple[Bool[np.ndarray, "m a"], Float[np.ndarray, " m"]]:
         """One pattern a row that holds what is wanted, and its weight.
 

@@ -245,10 +245,7 @@ def _choose_s(
 
 
 def _checked_s(
-    adjustment: Sequence[str],
-    panels: _Panels,
-    obstacles: Sequence[str],
-    wanted: Sequence[str],
+    adjustment: Sequence[str], panels: _Panels, obstacles: Sequence[str], wanted: Sequence[str]
 ) -> tuple[tuple[str, ...], str]:
     """The user's s, if AFAIS can be evaluated with it."""
     for panel in wanted:

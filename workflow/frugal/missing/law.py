@@ -68,13 +68,17 @@ def grid_law(
         own = [c for c in panel.columns if c in varies]
         others = [c for c in before if c not in panel.columns]  # panels may share columns
         causes: dict[str, list[str]] = {
-            "mcar": [], "mar": known[k % max(len(known), 1):], "mnar": others or known, "self": own,
-        }  # fmt: skip
+            "mcar": [],
+            "mar": known[k % max(len(known), 1) :],
+            "mnar": others or known,
+            "self": own,
+        }
         weight = WEIGHT if k % 2 == 0 else -WEIGHT
         weights = dict.fromkeys(causes[mechanism][:1], weight)
         laws[panel.name] = {
-            "intercept": _intercept(table, weights, missing_share), "values": weights,
-        }  # fmt: skip
+            "intercept": _intercept(table, weights, missing_share),
+            "values": weights,
+        }
         before = own or before
     return {"source": "induced", "standardise": True, "complete_share": None, "panels": laws}
 
@@ -177,10 +181,7 @@ def complete_probability(graph: MissingnessGraph, table: Table) -> Float[np.ndar
 
 
 def calibrate(
-    graph: MissingnessGraph,
-    logits: Iterable[Float[np.ndarray, "n m"]],
-    *,
-    complete_share: float,
+    graph: MissingnessGraph, logits: Iterable[Float[np.ndarray, "n m"]], *, complete_share: float
 ) -> MissingnessGraph:
     """The graph whose expected share of complete cases is `complete_share`.
 

@@ -259,9 +259,11 @@ def _kind(payload: Any) -> str:
 def _page_bytes(path: Path, table: Any) -> bytes:
     """A table as a page of its own, for people: rounded, and only its first rows if it is long."""
     shown = table.head(_PAGE_ROWS)
-    note = f"{len(table):,} rows" if len(shown) == len(table) else (
-        f"the first {len(shown):,} of {len(table):,} rows"
-    )  # fmt: skip
+    note = (
+        f"{len(table):,} rows"
+        if len(shown) == len(table)
+        else (f"the first {len(shown):,} of {len(table):,} rows")
+    )
     shown = shown.astype({c: object for c in shown if shown[c].dtype.kind != "f"})
     rows = shown.where(shown.notna(), np.nan).to_html(
         index=False, border=0, na_rep="", float_format=_five_digits

@@ -110,10 +110,7 @@ def _tables() -> list[Path]:
 
 def _circumstances(path: Path) -> dict[str, str]:
     document = load_sidecar(path)
-    return {
-        "arithmetic": document.get("arithmetic", FAST),
-        "environment": document["environment"],
-    }
+    return {"arithmetic": document.get("arithmetic", FAST), "environment": document["environment"]}
 
 
 def this_cpu(told: Path = Path("/proc/cpuinfo")) -> str:
@@ -216,10 +213,16 @@ _PROFILES = {
 }
 _SCALARS = (str, int, float, bool)
 _FORMATS = {
-    ".parquet": "application/vnd.apache.parquet", ".json": "application/json", ".txt": "text/plain",
-    ".png": "image/png", ".pdf": "application/pdf", ".html": "text/html", ".csv": "text/csv",
-    ".safetensors": "application/octet-stream", ".md": "text/markdown",
-}  # fmt: skip
+    ".parquet": "application/vnd.apache.parquet",
+    ".json": "application/json",
+    ".txt": "text/plain",
+    ".png": "image/png",
+    ".pdf": "application/pdf",
+    ".html": "text/html",
+    ".csv": "text/csv",
+    ".safetensors": "application/octet-stream",
+    ".md": "text/markdown",
+}
 Entity = dict[str, Any]
 
 
@@ -271,11 +274,13 @@ def crate(
     files = [_file(path, document) for path, document in sorted(documents.items())]
     read = [
         {
-            "@id": f"#input-{digest[:16]}", "@type": "CreativeWork", "name": name,
+            "@id": f"#input-{digest[:16]}",
+            "@type": "CreativeWork",
+            "name": name,
             "identifier": f"sha256:{digest}",
         }
         for name, digest in sorted(outside)
-    ]  # fmt: skip
+    ]
     values, parameters = _settings(documents.values())
     kept_at = [sidecar_path(path).stat().st_mtime for path in documents]
     begun, ended = (
@@ -289,70 +294,106 @@ def crate(
         ],
         "@graph": [
             {
-                "@id": NAME, "@type": "CreativeWork", "about": {"@id": "./"},
-                "conformsTo": [{"@id": "https://w3id.org/ro/crate/1.1"},
-                               {"@id": "https://w3id.org/workflowhub/workflow-ro-crate/1.0"}],
+                "@id": NAME,
+                "@type": "CreativeWork",
+                "about": {"@id": "./"},
+                "conformsTo": [
+                    {"@id": "https://w3id.org/ro/crate/1.1"},
+                    {"@id": "https://w3id.org/workflowhub/workflow-ro-crate/1.0"},
+                ],
             },
             {
-                "@id": "./", "@type": "Dataset", "name": "Results of Frugal",
+                "@id": "./",
+                "@type": "Dataset",
+                "name": "Results of Frugal",
                 "description": "What a run of the Snakemake workflow Frugal has made: tables, "
                 "policies, estimates and figures, each with its digest and what it was made from.",
-                "datePublished": ended, "license": {"@id": "https://spdx.org/licenses/MIT"},
+                "datePublished": ended,
+                "license": {"@id": "https://spdx.org/licenses/MIT"},
                 "conformsTo": [{"@id": profile} for profile in _PROFILES],
                 "hasPart": _ids([{"@id": workflow.as_posix()}, *files]),
-                "mainEntity": {"@id": workflow.as_posix()}, "mentions": [{"@id": "#run"}],
+                "mainEntity": {"@id": workflow.as_posix()},
+                "mentions": [{"@id": "#run"}],
             },
             *(
-                {"@id": profile, "@type": "CreativeWork", "name": name,
-                 "version": profile.rpartition("/")[2]}
+                {
+                    "@id": profile,
+                    "@type": "CreativeWork",
+                    "name": name,
+                    "version": profile.rpartition("/")[2],
+                }
                 for profile, name in _PROFILES.items()
             ),
-            {"@id": "https://spdx.org/licenses/MIT", "@type": "CreativeWork", "name": "MIT License",
-             "url": "https://spdx.org/licenses/MIT"},
+            {
+                "@id": "https://spdx.org/licenses/MIT",
+                "@type": "CreativeWork",
+                "name": "MIT License",
+                "url": "https://spdx.org/licenses/MIT",
+            },
             {
                 "@id": workflow.as_posix(),
                 "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
-                "name": "Frugal", "encodingFormat": "text/plain",
+                "name": "Frugal",
+                "encodingFormat": "text/plain",
                 "description": "Learns what is worth acquiring next, and measures whether that "
                 "answer can be trusted.",
                 "version": ", commit ".join(filter(None, (version("frugal"), commit))),
                 "license": {"@id": "https://spdx.org/licenses/MIT"},
-                "programmingLanguage": {"@id": "#snakemake"}, "input": _ids(parameters),
+                "programmingLanguage": {"@id": "#snakemake"},
+                "input": _ids(parameters),
                 "conformsTo": {"@id": f"{_BIOSCHEMAS}/ComputationalWorkflow/1.0-RELEASE"},
             },
             *(
-                {"@id": f"{_BIOSCHEMAS}/{name}/1.0-RELEASE", "@type": "CreativeWork",
-                 "name": name, "version": "1.0-RELEASE"}
+                {
+                    "@id": f"{_BIOSCHEMAS}/{name}/1.0-RELEASE",
+                    "@type": "CreativeWork",
+                    "name": name,
+                    "version": "1.0-RELEASE",
+                }
                 for name in ("ComputationalWorkflow", "FormalParameter")
             ),
             {
-                "@id": "#snakemake", "@type": "ComputerLanguage", "name": "Snakemake",
-                "url": "https://snakemake.github.io", "version": version("snakemake"),
+                "@id": "#snakemake",
+                "@type": "ComputerLanguage",
+                "name": "Snakemake",
+                "url": "https://snakemake.github.io",
+                "version": version("snakemake"),
                 "identifier": {"@id": "https://snakemake.github.io"},
             },
             {"@id": "#people", "@type": "Organization", "name": "Whoever ran the workflow"},
             {
-                "@id": "#run", "@type": "CreateAction", "name": "Run of Frugal",
+                "@id": "#run",
+                "@type": "CreateAction",
+                "name": "Run of Frugal",
                 "description": "From the first file that is kept to the last.",
-                "instrument": {"@id": workflow.as_posix()}, "agent": {"@id": "#people"},
-                "startTime": begun, "endTime": ended,
+                "instrument": {"@id": workflow.as_posix()},
+                "agent": {"@id": "#people"},
+                "startTime": begun,
+                "endTime": ended,
                 "actionStatus": "http://schema.org/CompletedActionStatus",
-                "object": _ids([*read, *values]), "result": _ids(files),
+                "object": _ids([*read, *values]),
+                "result": _ids(files),
             },
-            *parameters, *values, *read, *files,
+            *parameters,
+            *values,
+            *read,
+            *files,
         ],
-    }  # fmt: skip
+    }
 
 
 def _file(path: Path, document: Mapping[str, Any]) -> Entity:
     wildcards = ", ".join(f"{key} {value}" for key, value in document["wildcards"].items())
     return {
-        "@id": path.as_posix(), "@type": "File", "name": path.name,
+        "@id": path.as_posix(),
+        "@type": "File",
+        "name": path.name,
         "description": f"{document['output']} of the stage {document['stage']}"
         f"{f' ({wildcards})' if wildcards else ''}, seed {document['seed']}",
         "encodingFormat": _FORMATS.get(path.suffix, "application/octet-stream"),
-        "contentSize": str(document["bytes"]), "sha256": document["sha256"],
-    }  # fmt: skip
+        "contentSize": str(document["bytes"]),
+        "sha256": document["sha256"],
+    }
 
 
 def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], list[Entity]]:
@@ -371,15 +412,25 @@ def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], lis
     found = {name: next(iter(values)) for name, values in seen.items() if len(values) == 1}
     values, parameters = [], []
     for name, value in sorted(found.items()):
-        parameters.append({
-            "@id": f"#parameter-{name}", "@type": "FormalParameter", "name": name,
-            "additionalType": _kind(value), "valueRequired": True,
-            "conformsTo": {"@id": f"{_BIOSCHEMAS}/FormalParameter/1.0-RELEASE"},
-        })  # fmt: skip
-        values.append({
-            "@id": f"#value-{name}", "@type": "PropertyValue", "name": name,
-            "value": str(value), "exampleOfWork": {"@id": f"#parameter-{name}"},
-        })  # fmt: skip
+        parameters.append(
+            {
+                "@id": f"#parameter-{name}",
+                "@type": "FormalParameter",
+                "name": name,
+                "additionalType": _kind(value),
+                "valueRequired": True,
+                "conformsTo": {"@id": f"{_BIOSCHEMAS}/FormalParameter/1.0-RELEASE"},
+            }
+        )
+        values.append(
+            {
+                "@id": f"#value-{name}",
+                "@type": "PropertyValue",
+                "name": name,
+                "value": str(value),
+                "exampleOfWork": {"@id": f"#parameter-{name}"},
+            }
+        )
     return values, parameters
 
 

@@ -128,9 +128,11 @@ class Survey:
                 "python -m frugal audit names all"
             )
         if self.elsewhere:
-            remedy = "made again where they are asked for (environment: strict)" if strict else (
-                "--config environment=strict makes them again"
-            )  # fmt: skip
+            remedy = (
+                "made again where they are asked for (environment: strict)"
+                if strict
+                else ("--config environment=strict makes them again")
+            )
             said.append(
                 f"{len(self.elsewhere)} files were made under another requirements.lock, first "
                 f"{self.elsewhere[0]}; {remedy}"

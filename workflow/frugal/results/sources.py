@@ -90,18 +90,18 @@ def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[
         found = json.loads(kept.read_bytes())
         if found["key"] == key:
             return (
-                str(found["code"]), tuple(map(str, found["imports"])), dict(found["folders"]),
+                str(found["code"]),
+                tuple(map(str, found["imports"])),
+                dict(found["folders"]),
                 str(found["literals"]),
-            )  # fmt: skip
+            )
     tree = ast.parse(text)
     if stage:
         tree = _needed_by(stage, tree)
     imports, folders = sorted(_imported_names(tree)), _open_folders(tree)
     literals = _digest_of_text(repr([arguments_of(call)[0] for call in _declarations(tree)]))
     code = _digest_of_text(ast.dump(_without_docstrings(tree)))
-    found = {
-        "key": key, "code": code, "imports": imports, "folders": folders, "literals": literals,
-    }  # fmt: skip
+    found = {"key": key, "code": code, "imports": imports, "folders": folders, "literals": literals}
     if not sys.dont_write_bytecode:
         with contextlib.suppress(
             OSError

@@ -43,9 +43,10 @@ def advise_command(words: list[str]) -> int:
     parser.add_argument("--out", type=file_path, metavar="FILE.csv", help="all numbers, as a CSV")
     parser.add_argument("--id", metavar="COLUMN", help="names the cases; carried along")
     parser.add_argument(
-        "--simulate", action="store_true",
+        "--simulate",
+        action="store_true",
         help="the whole path from the start, where the file has the values",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--without", metavar="PANEL", action="append", default=[], help="cannot be acquired now"
     )
@@ -53,9 +54,11 @@ def advise_command(words: list[str]) -> int:
         "--function", type=Path, metavar="FILE.py", help="of an agent of kind python"
     )
     parser.add_argument(
-        "--rollout", type=whole_number(0), metavar="SEED",
+        "--rollout",
+        type=whole_number(0),
+        metavar="SEED",
         help="draw as the roll-out of this seed did; the cases are the table's rows, in order",
-    )  # fmt: skip
+    )
     given = parser.parse_args(words)
     if given.out is not None and given.out.resolve() == given.cases.resolve():
         raise DataError(f"--out {given.out} is the file of the cases; name another")
@@ -63,9 +66,12 @@ def advise_command(words: list[str]) -> int:
         return advise_searches(given)
     bundle = read_bundle(given.bundle, function=given.function)
     cases = read_cases(
-        given.cases, bundle.cases, provides=bundle.layout.provides,
-        id_column=given.id, whole=given.simulate,
-    )  # fmt: skip
+        given.cases,
+        bundle.cases,
+        provides=bundle.layout.provides,
+        id_column=given.id,
+        whole=given.simulate,
+    )
     advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
     if given.out is not None:
         write_apart(given.out, csv_bytes(advice_frame(bundle, cases, advice)))
@@ -76,12 +82,7 @@ def advise_command(words: list[str]) -> int:
 
 
 def advise(
-    bundle: CaseBundle,
-    cases: Cases,
-    without: Sequence[str],
-    *,
-    simulate: bool,
-    rollout: int | None,
+    bundle: CaseBundle, cases: Cases, without: Sequence[str], *, simulate: bool, rollout: int | None
 ) -> CaseAdvice:
     """The next decision for each case, or all of them.
 
@@ -110,10 +111,13 @@ def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
     rows = [
         [cases.ids[row], choices[j], price[j], *said, why, cases.outside[row]]
         for row, j, said, why in zip(
-            advice.row[shown], advice.action[shown], _predictions(bundle, advice), advice.why,
+            advice.row[shown],
+            advice.action[shown],
+            _predictions(bundle, advice),
+            advice.why,
             strict=False,
         )
-    ]  # fmt: skip
+    ]
     unit = bundle.cost_unit
     head = [cases.id_name, "next", f"price ({unit})", *_HEAD, "why", "outside"]
     return _table(head, rows)

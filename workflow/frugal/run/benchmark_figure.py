@@ -45,9 +45,20 @@ def benchmark_figure(totals: pd.DataFrame) -> Figure:
     palette = {study: STUDY_COLOURS.get(study, GREY) for study in rows["study"]}
     for axes, amount in ((times, "cpu_s"), (memories, "memory_mb")):
         sns.barplot(
-            rows, x=amount, y="place", hue="study", palette=palette, orient="y", dodge=False,
-            native_scale=True, estimator="sum", errorbar=None, saturation=1, legend=False, ax=axes,
-        )  # fmt: skip
+            rows,
+            x=amount,
+            y="place",
+            hue="study",
+            palette=palette,
+            orient="y",
+            dodge=False,
+            native_scale=True,
+            estimator="sum",
+            errorbar=None,
+            saturation=1,
+            legend=False,
+            ax=axes,
+        )
         axes.set(ylabel="")
     for place, jobs, cpu_s in zip(places, totals["jobs"], totals["cpu_s"], strict=True):
         times.text(cpu_s, place, f"  {jobs} jobs" if jobs > 1 else "  1 job", va="center")

@@ -30,10 +30,13 @@ def run_workflow(config: Mapping[str, Any], folder: Path, target: str, cores: in
     request = {"config": config, "folder": str(folder), "target": target, "cores": cores}
     paths = filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH")))
     done = subprocess.run(
-        [sys.executable, "-P", "-m", __name__], input=json.dumps(request), text=True,
-        stdout=subprocess.PIPE, check=False,
+        [sys.executable, "-P", "-m", __name__],
+        input=json.dumps(request),
+        text=True,
+        stdout=subprocess.PIPE,
+        check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )  # fmt: skip
+    )
     if done.returncode == 0:
         return
     try:

@@ -176,9 +176,14 @@ def init_command(words: Sequence[str]) -> int:
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
     terms = Terms(
-        _free_columns(asked.free, guess), _panels(asked.panel), _amounts("--prices", asked.prices),
-        _amounts("--errors", asked.errors), asked.unit, asked.by_prefix, "--",
-    )  # fmt: skip
+        _free_columns(asked.free, guess),
+        _panels(asked.panel),
+        _amounts("--prices", asked.prices),
+        _amounts("--errors", asked.errors),
+        asked.unit,
+        asked.by_prefix,
+        "--",
+    )
     if sys.stdin.isatty() and sys.stdout.isatty():
         terms = ask_missing(terms, guess, input)
     text = describe_guess(opened, guess, asked.label, out, terms)
@@ -206,24 +211,33 @@ def _parser() -> argparse.ArgumentParser:
     pairs = "FILE.csv or NAME=NUMBER,…"
     parser.add_argument("--prices", default="", metavar=pairs, help="of panels, or of columns")
     parser.add_argument(
-        "--errors", default="", metavar=pairs,
+        "--errors",
+        default="",
+        metavar=pairs,
         help="missed=900,false_alarm=120; of more classes 'TRUE as PREDICTED=900'",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--panel", action="append", default=[], metavar="NAME=COLUMN,…",
+        "--panel",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN,…",
         help="columns that are acquired together; may be repeated",
-    )  # fmt: skip
+    )
     parser.add_argument("--unit", default="EUR", help="of prices and costs of errors")
     parser.add_argument("--positive", metavar="CLASS", help="of two classes; guessed without")
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
     parser.add_argument(
-        "--cut", type=float, metavar="NUMBER",
+        "--cut",
+        type=float,
+        metavar="NUMBER",
         help="the label is a number: the classes are below this, and from it on",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--header", action=argparse.BooleanOptionalAction, default=None,
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        default=None,
         help="the first line holds the names of the columns, or does not; guessed without",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--decimal", choices=[".", ","], help="mark of decimals in texts; guessed without"
     )
@@ -389,7 +403,7 @@ def describe_guess(
         "  scheme: fractions",
         "  seed: 0",
         "  parts: {train: 0.3, agent: 0.3, test: 0.4}",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines) + "\n"
 
 

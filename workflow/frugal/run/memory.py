@@ -35,11 +35,7 @@ def used(*, children: bool) -> dict[str, float]:
         cpu_s += theirs.ru_utime + theirs.ru_stime
         peak = max(peak, theirs.ru_maxrss * _RSS_BYTES)
     wall_s = time.perf_counter() - _STARTED
-    return {
-        "cpu_s": round(cpu_s, 2),
-        "memory_mb": round(peak / _MB, 1),
-        "wall_s": round(wall_s, 2),
-    }
+    return {"cpu_s": round(cpu_s, 2), "memory_mb": round(peak / _MB, 1), "wall_s": round(wall_s, 2)}
 
 
 @contextlib.contextmanager

@@ -28,9 +28,14 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "frugal", stage, *words],
-        cwd=folder, env=environment, input=given, capture_output=True, text=True, check=False,
+        cwd=folder,
+        env=environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
         errors="replace",
-    )  # fmt: skip
+    )
     if done.returncode == 0:
         return
     lines = done.stderr.strip().splitlines()

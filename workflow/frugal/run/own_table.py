@@ -15,12 +15,7 @@ import numpy as np
 from frugal.config.declared import kinds_with
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError, FrugalError
-from frugal.core.schema_check import (
-    asked_file,
-    did_you_mean,
-    listed,
-    read_yaml,
-)
+from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
@@ -239,12 +234,15 @@ class _Gaps:
         return cls(
             {name: float(1 - here.mean()) for name, here in lacking.items()},
             {name: other for name, other in first.items() if name != other},
-            tuple(varied), len(table), table.take(np.arange(0)),
+            tuple(varied),
+            len(table),
+            table.take(np.arange(0)),
             (
-                *_dropped(prepared.report["rows_dropped"]), *_suspicions(table, described),
+                *_dropped(prepared.report["rows_dropped"]),
+                *_suspicions(table, described),
                 *_never_recorded(lacking, prepared.split),
             ),
-        )  # fmt: skip
+        )
 
 
 def _gaps(described: Description, files: Files, seed: int) -> _Gaps:

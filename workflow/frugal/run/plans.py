@@ -56,8 +56,14 @@ _SCHEMA = {
 }
 _MEMORY_MARGIN = 1.25
 # How memory grows with a size, as a power of it; CPU time grows in proportion to each
-_MEMORY_GROWS = {"rows": 1.0, "columns": 0.5, "panels": 0.5, "seeds": 0.5, "policies": 0.5,
-                 "steps": 0.0}  # fmt: skip
+_MEMORY_GROWS = {
+    "rows": 1.0,
+    "columns": 0.5,
+    "panels": 0.5,
+    "seeds": 0.5,
+    "policies": 0.5,
+    "steps": 0.0,
+}
 
 
 @dataclass(frozen=True)

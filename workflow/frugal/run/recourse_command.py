@@ -59,9 +59,12 @@ def recourse_command(words: list[str]) -> int:
             f"--{rule}", action="append", default=[], metavar="ACTION", help="for every unit"
         )
     parser.add_argument(
-        "--max-nodes", type=whole_number(1, 10**12), default=100_000, metavar="N",
+        "--max-nodes",
+        type=whole_number(1, 10**12),
+        default=100_000,
+        metavar="N",
         help="branches after which the search of one unit stops (100000)",
-    )  # fmt: skip
+    )
     given = parser.parse_args(words)
     if given.out is not None and given.out.suffix.lower() not in (".csv", ".parquet"):
         raise DataError(f"--out {given.out}: the file's name ends in .csv or .parquet")
@@ -72,9 +75,13 @@ def recourse_command(words: list[str]) -> int:
         raise DataError(f"--out {given.out} is a file that is read; name another")
     for_all = RulesForAll(given.require, given.forbid, given.budget, given.at_most)
     advice, said = advise_units(
-        given.units, given.actions, for_all, best=given.best, max_nodes=given.max_nodes,
+        given.units,
+        given.actions,
+        for_all,
+        best=given.best,
+        max_nodes=given.max_nodes,
         cost_unit=given.unit,
-    )  # fmt: skip
+    )
     if given.out is not None:
         write_apart(given.out, _table(advice, given.out.suffix.lower()))
     say(*said, *summary_lines(advice, given.out))
@@ -112,9 +119,14 @@ def advise_units(
     reasons = [""] * len(names)
     if len(none):
         told = none_sentences(
-            tuple(names[u] for u in none), features[none], group[none], known, rules.take(none),
-            max_nodes=max_nodes, cost_unit=cost_unit,
-        )  # fmt: skip
+            tuple(names[u] for u in none),
+            features[none],
+            group[none],
+            known,
+            rules.take(none),
+            max_nodes=max_nodes,
+            cost_unit=cost_unit,
+        )
         for u, reason in zip(none, told, strict=True):
             reasons[u] = reason
     grouped = tuple(known.groups[g] for g in group) if known.groups != (EVERYONE,) else ()

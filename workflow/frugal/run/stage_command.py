@@ -327,9 +327,7 @@ def takes_rows(stage: Callable[..., Any], name: str) -> bool:
     from frugal.core.rows import Rows
 
     parameter = inspect.signature(stage).parameters.get(name)
-    return parameter is not None and Rows in (
-        parameter.annotation, *get_args(parameter.annotation)
-    )  # fmt: skip
+    return parameter is not None and Rows in (parameter.annotation, *get_args(parameter.annotation))
 
 
 def takes_path(stage: Callable[..., Any], name: str) -> bool:

@@ -14,11 +14,7 @@ from frugal.config.dataset import RawFile
 from frugal.config.declared import is_filed, kinds_with, learns
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import (
-    did_you_mean,
-    listed,
-    named_file,
-)
+from frugal.core.schema_check import did_you_mean, listed, named_file
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file, stored_names
 from frugal.studies.afape.spec import (
@@ -109,19 +105,22 @@ class Study:
             able = self.agents if self.config["objective"] == "cost" else self.trained_agents
             require_candidates(block, able)
         return {
-            "agents": self.candidates, "practice": block["answer"]["practice"],
-            "classifier": block["classifier"], "objective": self.config["objective"],
+            "agents": self.candidates,
+            "practice": block["answer"]["practice"],
+            "classifier": block["classifier"],
+            "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
-        }  # fmt: skip
+        }
 
     def judging_settings(self) -> dict[str, Any]:
         """Settings of `judge_candidates`."""
         return {
-            "agents": list(self.candidates), "margin": float(self.config["margin"]),
+            "agents": list(self.candidates),
+            "margin": float(self.config["margin"]),
             "gamma": self.config["afape"]["answer"]["gamma"],
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
-        }  # fmt: skip
+        }
 
     def verdict_settings(self) -> dict[str, Any]:
         """Settings of `give_verdicts`."""

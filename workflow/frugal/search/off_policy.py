@@ -123,9 +123,13 @@ def _fit(
     if not len(features):
         return np.zeros(shape)
     found = minimize(
-        loss, np.zeros(int(np.prod(shape))), args=(features, free, target), jac=True,
-        method="L-BFGS-B", options={"maxiter": 500},
-    )  # fmt: skip
+        loss,
+        np.zeros(int(np.prod(shape))),
+        args=(features, free, target),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 500},
+    )
     return found.x.reshape(shape)
 
 
@@ -286,11 +290,7 @@ def follow(policy: SearchPolicy, judged: Judged) -> Followed:
 
 
 def model_value(
-    table: OutcomeTable,
-    policy: SearchPolicy,
-    *,
-    step: float,
-    end: Float[np.ndarray, " y"],
+    table: OutcomeTable, policy: SearchPolicy, *, step: float, end: Float[np.ndarray, " y"]
 ) -> Float[np.ndarray, "x h"]:
     """Expected cost of trials and final value from every history on, under a model. (x, h)
 
@@ -497,9 +497,11 @@ def _interval(
     freedom = (sums**2).sum() ** 2 / fourth if fourth > 0 else groups - 1.0
     quantile = float(stdtrit(max(freedom, 1.0), 0.975))
     return {
-        "estimate": float(estimate), "std_error": error,
-        "ci_low": float(estimate - quantile * error), "ci_high": float(estimate + quantile * error),
-    }  # fmt: skip
+        "estimate": float(estimate),
+        "std_error": error,
+        "ci_low": float(estimate - quantile * error),
+        "ci_high": float(estimate + quantile * error),
+    }
 
 
 def records_behind(counts: OutcomeCounts, *, contexts: int) -> Float[np.ndarray, "x h a"]:

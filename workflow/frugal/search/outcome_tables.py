@@ -91,11 +91,7 @@ RELEASE_MASS = 4.0  # total pseudo-count of the release's prior
 
 
 def smoothed_table(
-    counts: OutcomeCounts,
-    *,
-    outcome_value: Float64[np.ndarray, " y"],
-    mode: str,
-    memory_gib: float,
+    counts: OutcomeCounts, *, outcome_value: Float64[np.ndarray, " y"], mode: str, memory_gib: float
 ) -> OutcomeTable:
     """Posterior mean under the historical prior, "_H".                [treatment, eqs. S9, S10]
 

@@ -76,12 +76,22 @@ def search_options(
 ) -> SearchOptions:
     """Planners and models that are tried on one's own records."""
     return SearchOptions(
-        planners=("cdp", "cg", "doctor"), outcome_models=("smoothed", "forest"), bounds=("upper",),
-        deltas=deltas, trial_prices=(), price_offset=0.0, epsilon=epsilon, alpha=1.0,
-        stop_rule="<=", ties="improving", smoothing="release", pseudo_count=0.0,
+        planners=("cdp", "cg", "doctor"),
+        outcome_models=("smoothed", "forest"),
+        bounds=("upper",),
+        deltas=deltas,
+        trial_prices=(),
+        price_offset=0.0,
+        epsilon=epsilon,
+        alpha=1.0,
+        stop_rule="<=",
+        ties="improving",
+        smoothing="release",
+        pseudo_count=0.0,
         forest=ForestOptions(action_code="onehot", trees=50, max_depth=None, min_leaf_trials=10),
-        outcome_value=worth, memory_gib=MEMORY_GIB,
-    )  # fmt: skip
+        outcome_value=worth,
+        memory_gib=MEMORY_GIB,
+    )
 
 
 def require_memory(own: OwnRecords, described: RecordsDescription) -> int:
@@ -101,9 +111,12 @@ def require_memory(own: OwnRecords, described: RecordsDescription) -> int:
     size = {"n_actions": len(own.treatments), "n_outcomes": len(described.worth)}
     try:
         require_search_memory(
-            n_contexts=max(contexts, strata), **size, memory_gib=MEMORY_GIB,
-            policies=4 * len(described.deltas) + 1, judging=FOLDS * strata,
-        )  # fmt: skip
+            n_contexts=max(contexts, strata),
+            **size,
+            memory_gib=MEMORY_GIB,
+            policies=4 * len(described.deltas) + 1,
+            judging=FOLDS * strata,
+        )
     except SearchSizeError as error:
         raise SearchSizeError(
             f"{described.file.name}: {error}; leave out treatments that are rare, or join "
@@ -187,10 +200,7 @@ def estimates_frame(policies: list[JudgedPolicy], chosen: JudgedPolicy) -> pd.Da
 
 
 def verdict(
-    chosen: JudgedPolicy,
-    judged: Judged,
-    worth: Mapping[str, float],
-    learned: int,
+    chosen: JudgedPolicy, judged: Judged, worth: Mapping[str, float], learned: int
 ) -> list[str]:
     """The answer in sentences, its evidence and its limits."""
     own = practice(judged, np.array(list(worth.values())))

@@ -17,13 +17,7 @@ from jaxtyping import Int
 
 from frugal.config.search import Records
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import (
-    cell_hint,
-    columns_listed,
-    did_you_mean,
-    listed,
-    read_yaml,
-)
+from frugal.core.schema_check import cell_hint, columns_listed, did_you_mean, listed, read_yaml
 from frugal.data.description import Format
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.encoding import spelled_alike
@@ -217,11 +211,14 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
         parts.append(
             pd.DataFrame(
                 {
-                    "unit": frame[document["unit"]], "step": step, "treatment": name,
-                    "outcome": coded, "line": lines,
+                    "unit": frame[document["unit"]],
+                    "step": step,
+                    "treatment": name,
+                    "outcome": coded,
+                    "line": lines,
                 }
             )[coded >= 0]
-        )  # fmt: skip
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -339,9 +336,15 @@ def _searches(
     if not kept.all():
         said.append(f"{int((~kept).sum())} units have no trial with an outcome; they are left out")
     return OwnRecords(
-        tuple(names[kept].tolist()), cluster[kept], treatments, levels["covariates"][kept],
-        levels["confounders"][kept], action[kept], outcome[kept], tuple(said),
-    )  # fmt: skip
+        tuple(names[kept].tolist()),
+        cluster[kept],
+        treatments,
+        levels["covariates"][kept],
+        levels["confounders"][kept],
+        action[kept],
+        outcome[kept],
+        tuple(said),
+    )
 
 
 def _require_names(

@@ -124,9 +124,10 @@ def next_step(table: StepTable, x: int, outcome: Sequence[int]) -> dict[str, obj
         why = (
             f"the probabilities that an untried treatment is better sum to {statistic:.2g}"
             if untried and np.isfinite(statistic)
-            else "everything was tried" if not untried
+            else "everything was tried"
+            if not untried
             else "no record went on"
-        )  # fmt: skip
+        )
         return {"next": "stop", "why": why, "records": ""}
     return {
         "next": table.treatments[action],
@@ -139,9 +140,10 @@ def _reasons(table: StepTable, x: int, h: int) -> list[str]:
     """Records behind a step, and the runner-up."""
     behind, visits = int(table.records[x, h]), int(table.visits[x, h])
     told = [
-        f"{behind} of {visits} records tried it here" if visits
+        f"{behind} of {visits} records tried it here"
+        if visits
         else "no record came to this point and went on"
-    ]  # fmt: skip
+    ]
     other = int(table.runner_up[x, h])
     if other >= 0:
         own, its = table.trials_left[x, h]

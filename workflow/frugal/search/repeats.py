@@ -195,10 +195,7 @@ def _score(
     played: SearchOutcome, repeat: SearchRepeat, options: SearchOptions
 ) -> dict[str, float | int]:
     score = score_search(
-        played,
-        repeat.outcome,
-        outcome_value=options.outcome_value,
-        epsilon=options.epsilon,
+        played, repeat.outcome, outcome_value=options.outcome_value, epsilon=options.epsilon
     )
     return {f.name: getattr(score, f.name) for f in fields(SearchScore)}
 

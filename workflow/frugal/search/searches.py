@@ -193,13 +193,7 @@ def plan_searches(
     for name in options.outcome_models:
         start = time.process_time()
         table = fit_outcome_model(
-            name,
-            records,
-            counts,
-            context_features,
-            rng,
-            options=options,
-            true_model=true_model,
+            name, records, counts, context_features, rng, options=options, true_model=true_model
         )
         fitted_s = counting_s + time.process_time() - start
         yield from _plans_of_model(name, planners, counts, table, fitted_s, options)

@@ -341,10 +341,5 @@ def records_from_trials(trials: pd.DataFrame, table: SusceptibilityTable) -> Tri
     action[rows, step] = trials["trial"].to_numpy()
     outcome[rows, step] = trials["result"].to_numpy()
     return TrialRecords(
-        table.context,
-        action,
-        outcome,
-        len(table.contexts),
-        len(table.actions),
-        len(table.results),
+        table.context, action, outcome, len(table.contexts), len(table.actions), len(table.results)
     )

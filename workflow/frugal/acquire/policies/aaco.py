@@ -307,9 +307,13 @@ class AacoPolicies(ThresholdRules):
         panel, at_once = first.argmax(axis=1), first.any(axis=1)
         rest = np.flatnonzero(~at_once)
         panel[rest] = next_panels(
-            self.oracle, flat[rest, :-1].astype(np.float64), own[rest], can[rest], weight[rest],
+            self.oracle,
+            flat[rest, :-1].astype(np.float64),
+            own[rest],
+            can[rest],
+            weight[rest],
             flat[rest, -1].astype(np.int64),
-        )  # fmt: skip
+        )
         panel = panel.reshape(shape)
         return panel_or_stop(panel, panel >= 0, a)
 
@@ -402,9 +406,18 @@ class AacoPolicies(ThresholdRules):
         n = len(own["label"])
         values = np.where(own["gap"], np.nan, own["values"].astype(np.float64))
         world = World(
-            "blocked", 0, np.arange(n), values, layout.provides, layout.free_columns,
-            own["available"], own["label"], layout.action_cost, 2, 2,
-        )  # fmt: skip
+            "blocked",
+            0,
+            np.arange(n),
+            values,
+            layout.provides,
+            layout.free_columns,
+            own["available"],
+            own["label"],
+            layout.action_cost,
+            2,
+            2,
+        )
         payoff = None if not own["payoff"].all() else Payoff(*map(float, own["payoff"]))
         oracle = Neighbours(
             world, trees, Scaling(own["centre"], own["scale"]), own["sets"], payoff, neighbours
@@ -413,11 +426,7 @@ class AacoPolicies(ThresholdRules):
 
 
 def _trees(
-    arrays: Mapping[str, np.ndarray],
-    own: Mapping[str, np.ndarray],
-    stored: Stored,
-    *,
-    columns: int,
+    arrays: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray], stored: Stored, *, columns: int
 ) -> FoldedTrees:
     """Trees of each repeat and fold."""
     ensemble = TreeEnsemble.from_arrays(arrays)
@@ -455,13 +464,17 @@ def learn(
     number = np.where(np.arange(len(judges)) < len(drawn), np.arange(len(judges)), STRANGER)
     world = rows.world.take(judges)
     run = roll_out(
-        tried, world, uniforms=np.zeros((len(world), world.panels + 1)),
+        tried,
+        world,
+        uniforms=np.zeros((len(world), world.panels + 1)),
         states=UnitStates(world, number),
-    )  # fmt: skip
+    )
     sought = replace(objective, ill=objective.ill[judges])
     informed = sought.knowing(beliefs.at(judges, world.available))
-    told = [informed.judged(beliefs.at(judges, sets), price)
-            for sets, price in zip(run.acquired, run.cost, strict=True)]  # fmt: skip
+    told = [
+        informed.judged(beliefs.at(judges, sets), price)
+        for sets, price in zip(run.acquired, run.cost, strict=True)
+    ]
     score, price = np.array([one[0] for one in told]), run.cost.mean(axis=1)
     chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
     policies = replace(

@@ -210,10 +210,16 @@ class CascadePolicies(ThresholdRules):
         if (own["sets"][:, :-1] > own["sets"][:, 1:]).any():
             raise stored.refusal("has a set that does not contain the one before it")
         return CascadePolicies(
-            own["sets"], own["model"], own["low"], own["high"], own["threshold"], ensembles,
-            layout.action_cost, Stack.from_arrays(arrays, columns=len(layout.columns)),
+            own["sets"],
+            own["model"],
+            own["low"],
+            own["high"],
+            own["threshold"],
+            ensembles,
+            layout.action_cost,
+            Stack.from_arrays(arrays, columns=len(layout.columns)),
             stored_regressions(arrays, len(layout.columns), len(ensembles)),
-        )  # fmt: skip
+        )
 
 
 def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learned:
@@ -232,8 +238,12 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
 
     policies = CascadePolicies(
         np.stack([[beliefs.rows.bits(s) for s in padded(c.path, c.path[-1])] for c in cascades]),
-        np.array([[number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
-                  for c in cascades]),
+        np.array(
+            [
+                [number[id(beliefs.of(s).ensemble)] for s in padded(c.path, c.path[-1])]
+                for c in cascades
+            ]
+        ),
         np.array([padded(c.low, 1.0) for c in cascades]),
         np.minimum([padded(c.high, 1.0) for c in cascades], NO_END),
         np.array([c.threshold for c in cascades]),
@@ -241,7 +251,7 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
         beliefs.rows.world.action_cost,
         beliefs.stack if isinstance(beliefs, StackedBeliefs) else None,
         tuple(part for part in parts.values() if part is not None),
-    )  # fmt: skip
+    )
     curve = pd.DataFrame(
         {
             "transitions": [len(beliefs.rows.world)] * len(cascades),

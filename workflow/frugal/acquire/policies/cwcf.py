@@ -188,10 +188,13 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     cost = ground.table.misclassification_cost / unit
     errors = (float(cost[0, 1]), float(cost[1, 0]))
     weights = fit_cwcf(
-        world, ground.observed(encoder), cost_weight=np.array([1 / unit]), class_weights=errors,
+        world,
+        ground.observed(encoder),
+        cost_weight=np.array([1 / unit]),
+        class_weights=errors,
         settings=settings["dqn"],
         rngs=[ground.streams.generator("learner")],
-    )  # fmt: skip
+    )
     arrays = {NETWORK + name: array for name, array in weights.items()} | {
         "centre": scaling.centre,
         "scale": scaling.scale,
@@ -218,9 +221,13 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPol
     )
     healthy, ill = map(float, own["errors"])
     return CwcfPolicies(
-        network, len(layout.actions), Scaling(own["centre"], own["scale"]),
-        bool(own["column_bits"][0]), (healthy, ill), None,
-    )  # fmt: skip
+        network,
+        len(layout.actions),
+        Scaling(own["centre"], own["scale"]),
+        bool(own["column_bits"][0]),
+        (healthy, ill),
+        None,
+    )
 
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
@@ -268,10 +275,13 @@ def _several(
     readings = {part: ValuesEncoder(whole.take(rows), bits) for part, rows in material.rows.items()}
     healthy, ill = map(float, class_weights)
     weights = fit_cwcf(
-        scaled.take(material.rows["agent"]), readings["agent"],
-        cost_weight=np.array(cost_weights, dtype=np.float64), class_weights=(healthy, ill),
-        settings=dqn, rngs=material.streams.generator(name).spawn(len(cost_weights)),
-    )  # fmt: skip
+        scaled.take(material.rows["agent"]),
+        readings["agent"],
+        cost_weight=np.array(cost_weights, dtype=np.float64),
+        class_weights=(healthy, ill),
+        settings=dqn,
+        rngs=material.streams.generator(name).spawn(len(cost_weights)),
+    )
     policies = CwcfPolicies(
         weights, scaled.panels, scaling, bits, (healthy, ill), np.full(len(cost_weights), UNTUNED)
     )
@@ -288,11 +298,7 @@ CWCF_WAY = SelectionWay(
             "λ of each solution, errors per mean panel cost",
             [0.003, 0.01, 0.03, 0.1],
         ),
-        "class_weights": (
-            "PositivePair",
-            "of an error on a healthy, on an ill unit",
-            [1.0, 1.0],
-        ),
+        "class_weights": ("PositivePair", "of an error on a healthy, on an ill unit", [1.0, 1.0]),
         "dqn": ("DqnSettings", "", {"transitions": 30000}),
     },
     steps=(("cost_weights", "dqn.transitions"),),

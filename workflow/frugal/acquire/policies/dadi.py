@@ -71,12 +71,19 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     found = fit_dadi(
         scaling.standardise(values).astype(np.float32),
         panel_of_columns(Layout.of(ground.table)),
-        ground.table.label, sensitive, train, np.sort(order[:held]),
-        panel_cost=ground.table.action_cost, available=ground.recorded,
-        gammas=np.array([settings["gamma"]], dtype=np.float64), settings=how,
-        rng=ground.streams.generator("learner"), save=lambda state: None, state=None,
+        ground.table.label,
+        sensitive,
+        train,
+        np.sort(order[:held]),
+        panel_cost=ground.table.action_cost,
+        available=ground.recorded,
+        gammas=np.array([settings["gamma"]], dtype=np.float64),
+        settings=how,
+        rng=ground.streams.generator("learner"),
+        save=lambda state: None,
+        state=None,
         advance=bar.update,
-    )  # fmt: skip
+    )
     bar.close()
     arrays = {NETWORKS + name: array for name, array in found.weights.items()}
     arrays |= {"centre": scaling.centre, "scale": scaling.scale}
@@ -90,9 +97,13 @@ def agent_settings(
     """The block of an agent from settings of the study `dadi`, where `training` holds all sizes."""
     sizes = {name: training[name] for name in SIZES}
     return {
-        "kind": "dadi", "gamma": gamma, "validation_share": validation_share, "exploration": 0.0,
-        "networks": sizes, "training": {k: v for k, v in training.items() if k not in sizes},
-    }  # fmt: skip
+        "kind": "dadi",
+        "gamma": gamma,
+        "validation_share": validation_share,
+        "exploration": 0.0,
+        "networks": sizes,
+        "training": {k: v for k, v in training.items() if k not in sizes},
+    }
 
 
 def _settings(settings: Mapping[str, Any]) -> DadiSettings:
@@ -123,10 +134,13 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> DadiPol
         {"centre": Array("float64", (d,)), "scale": Array("float64", (d,), above=0)}
     )
     policies = DadiPolicies(
-        under(stored, NETWORKS), _settings(settings), panel_of_columns(layout),
-        scaling=Scaling(own["centre"], own["scale"]), exploration=settings["exploration"],
+        under(stored, NETWORKS),
+        _settings(settings),
+        panel_of_columns(layout),
+        scaling=Scaling(own["centre"], own["scale"]),
+        exploration=settings["exploration"],
         threshold=stored.get(THRESHOLD),
-    )  # fmt: skip
+    )
     if THRESHOLD in stored:
         wanted = {THRESHOLD: Array("float64", (policies.members,), above=0, high=1)}
         Stored("DADI agent", {THRESHOLD: stored[THRESHOLD]}).require(wanted)
@@ -157,8 +171,9 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
         let_in, keep, let_out = (logistic(sums.columns(j * h, (j + 1) * h)) for j in range(3))
         cell = keep * cell + let_in * sums.columns(3 * h, 4 * h).apply("Tanh")
         query = let_out * cell.apply("Tanh")
-        match = state.graph.op("Squeeze", [memory @ query.with_last_axis(),
-                               state.graph.constant(np.array([2]))], "f")  # fmt: skip
+        match = state.graph.op(
+            "Squeeze", [memory @ query.with_last_axis(), state.graph.constant(np.array([2]))], "f"
+        )
         reading = _weighed((match + outside).apply("Softmax", axis=-1), memory) * filled
     value = _three(reading, part, POLICY_HEAD, 0).of_kind("d")
     read = reading

@@ -263,9 +263,11 @@ class DiagnosisPolicies(CompletesRows):
         by_belief = settings["verdict"] == "belief"
         self.models = _stored_models(weights)
         self.classes, self.panels, self.terminals, self.columns = _require_policies(
-            {k: v for k, v in weights.items() if not k.startswith(TREES)}, self.models,
-            by_belief=by_belief, boosted="boosting" in settings["classifier"],
-        )  # fmt: skip
+            {k: v for k, v in weights.items() if not k.startswith(TREES)},
+            self.models,
+            by_belief=by_belief,
+            boosted="boosting" in settings["classifier"],
+        )
         self.threshold = weights[THRESHOLD] if by_belief else None
         selector = {k: v for k, v in weights.items() if k.startswith(SELECTOR)}
         self.learners = ActorCritic.of(selector, settings["ppo"]["activation"])

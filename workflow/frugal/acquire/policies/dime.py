@@ -38,13 +38,19 @@ def learn(
 
     believers, folds = Believers.of(rows, settings["network"]), settings["folds"]
     how = DimeSettings(
-        settings["updates"], settings["batch"], settings["learning_rate"],
-        tuple(settings["exploration"]), settings["network"]["weight_decay"],
-    )  # fmt: skip
+        settings["updates"],
+        settings["batch"],
+        settings["learning_rate"],
+        tuple(settings["exploration"]),
+        settings["network"]["weight_decay"],
+    )
     training = DimeTraining(
-        Units.of(rows, believers.networks.reads), believers.parameters(1), list(range(folds)),
-        how, rows.rng.spawn(folds + 1),
-    )  # fmt: skip
+        Units.of(rows, believers.networks.reads),
+        believers.parameters(1),
+        list(range(folds)),
+        how,
+        rows.rng.spawn(folds + 1),
+    )
     training.run()
     networks = believers.beside("values", training.predictor, training.chooser)
     ways, tried = walks(rows, networks, floor=ALL), settings["levels"]

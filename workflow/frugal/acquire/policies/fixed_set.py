@@ -150,14 +150,20 @@ def fit_class_set(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         chosen = rows.base
     parts = [part for one in beliefs if (part := one.part(chosen)) is not None]
     policies = CascadePolicies(
-        np.tile(rows.bits(chosen), (k, 1, 1)), np.arange(k)[:, None], np.ones((k, 1)),
-        np.ones((k, 1)), np.full(k, 0.5), tuple(one.of(chosen).ensemble for one in beliefs),
-        world.action_cost, linear=tuple(parts),
-    )  # fmt: skip
+        np.tile(rows.bits(chosen), (k, 1, 1)),
+        np.arange(k)[:, None],
+        np.ones((k, 1)),
+        np.ones((k, 1)),
+        np.full(k, 0.5),
+        tuple(one.of(chosen).ensemble for one in beliefs),
+        world.action_cost,
+        linear=tuple(parts),
+    )
     curve = {
-        "transitions": len(world), "mean_return": -sets.cost(chosen),
+        "transitions": len(world),
+        "mean_return": -sets.cost(chosen),
         "acquisition_cost": float(rows.price(chosen).mean()),
-    }  # fmt: skip
+    }
     return Learned(ClassSet(policies, errors).to_arrays(), pd.DataFrame([curve]))
 
 

@@ -40,14 +40,20 @@ def learn(
     believers, folds = Believers.of(rows, settings["network"]), settings["folds"]
     penalty = penalties(rows, settings["price_weights"])
     how = GdfsSettings(
-        settings["updates"], settings["batch"], settings["learning_rate"],
-        tuple(settings["temperatures"]), settings["network"]["weight_decay"],
-    )  # fmt: skip
+        settings["updates"],
+        settings["batch"],
+        settings["learning_rate"],
+        tuple(settings["temperatures"]),
+        settings["network"]["weight_decay"],
+    )
     training = GdfsTraining(
-        Units.of(rows, believers.networks.reads), believers.parameters(len(penalty)),
-        np.repeat(penalty, folds).tolist(), list(range(folds)) * len(penalty), how,
+        Units.of(rows, believers.networks.reads),
+        believers.parameters(len(penalty)),
+        np.repeat(penalty, folds).tolist(),
+        list(range(folds)) * len(penalty),
+        how,
         rows.rng.spawn(folds + 1),
-    )  # fmt: skip
+    )
     training.run()
     networks = believers.beside("logits", training.predictor, training.chooser)
     ways = walks(rows, networks, floor=min(LEASTS))

@@ -235,9 +235,11 @@ class GreedyPolicies(CompletesRows):
         """Gain per cost of each open panel, then the least one that is ordered. (K, m, a + 1)"""
         a, shape = len(self.action_cost), acquired.shape[:2]
         gain = information_gains(
-            self.reference, self._clipped(reading), acquired.reshape(-1, a),
+            self.reference,
+            self._clipped(reading),
+            acquired.reshape(-1, a),
             neighbours=self.neighbours,
-        )  # fmt: skip
+        )
         per_cost = _per_cost(gain, self.action_cost).reshape(*shape, a)
         per_cost = np.where(available & ~acquired, per_cost, -np.inf)
         return with_stop(per_cost, self.least_gain[:, None])
@@ -276,16 +278,21 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
             f"of the {len(ground.table)} rows of the part 'agent' is complete"
         )
     imputer = fit_encoder(
-        ground.values, ground.values, table=ground.table, settings=settings["encoder"],
+        ground.values,
+        ground.values,
+        table=ground.table,
+        settings=settings["encoder"],
         rng=ground.streams.generator("encoder"),
-    )  # fmt: skip
+    )
     world = ground.world(terminals=2)
     classifier = fit_state_classifier(
-        world, completed_states(imputer, world),
+        world,
+        completed_states(imputer, world),
         settings=ClassifierSettings.of(settings["classifier"]),
-        updates=settings["updates"], input_bound=float(settings["input_bound"]),
+        updates=settings["updates"],
+        input_bound=float(settings["input_bound"]),
         rng=ground.streams.generator("classifier"),
-    )  # fmt: skip
+    )
     drawn = ground.streams.generator("reference").permutation(complete)[: settings["units"]]
     cost = ground.table.misclassification_cost
     arrays = {ENCODER + name: array for name, array in imputer_arrays(imputer).items()}
@@ -313,10 +320,14 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> GreedyP
     world = _reference_world(own["reference"], layout)
     units = _reference_units(completed_states(imputer, world), world, classifier)
     return GreedyPolicies(
-        units, classifier, imputer, layout.action_cost,
-        settings["neighbours"], np.array([settings["least_gain"] / layout.action_cost.mean()]),
+        units,
+        classifier,
+        imputer,
+        layout.action_cost,
+        settings["neighbours"],
+        np.array([settings["least_gain"] / layout.action_cost.mean()]),
         own["threshold"],
-    )  # fmt: skip
+    )
 
 
 def _reference_units(
@@ -332,10 +343,18 @@ def _reference_units(
 def _reference_world(values: np.ndarray, layout: Layout) -> World:
     n, a = len(values), len(layout.actions)
     return World(
-        "full", 0, np.arange(n), values, layout.provides, layout.free_columns,
-        np.ones((n, a), dtype=bool), np.zeros(n, dtype=np.int64), layout.action_cost,
-        len(layout.classes), 1,
-    )  # fmt: skip
+        "full",
+        0,
+        np.arange(n),
+        values,
+        layout.provides,
+        layout.free_columns,
+        np.ones((n, a), dtype=bool),
+        np.zeros(n, dtype=np.int64),
+        layout.action_cost,
+        len(layout.classes),
+        1,
+    )
 
 
 GREEDY = AgentKind(
@@ -367,14 +386,21 @@ def _several(
 ) -> Several:
     """The panel of most information per cost, while it is worth it."""
     reference = ReferenceUnits.drawn(
-        material.states["agent"], material.classifier, units=units,
+        material.states["agent"],
+        material.classifier,
+        units=units,
         rng=material.streams.generator(name),
-    )  # fmt: skip
+    )
     scale = float(material.table.action_cost.mean())
     policies = GreedyPolicies(
-        reference, material.classifier, material.imputer, material.table.action_cost, neighbours,
-        np.array(least_gains) / scale, np.full(len(least_gains), UNTUNED),
-    )  # fmt: skip
+        reference,
+        material.classifier,
+        material.imputer,
+        material.table.action_cost,
+        neighbours,
+        np.array(least_gains) / scale,
+        np.full(len(least_gains), UNTUNED),
+    )
     words = [f"at least {gain:g} nat per mean panel" for gain in least_gains]
     return Several([(np.nan, np.nan, w) for w in words], policies, material.states)
 

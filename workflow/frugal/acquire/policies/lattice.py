@@ -389,8 +389,10 @@ class LatticePolicies(ThresholdRules):
     def _offers(self) -> Bool[np.ndarray, "M a"]:
         """Panels that lead from a set of the lattice to another."""
         known = {one.tobytes() for one in self.sets}
-        more = [[(one | extra).tobytes() for extra in np.eye(len(self.cost), dtype=bool)]
-                for one in self.sets]  # fmt: skip
+        more = [
+            [(one | extra).tobytes() for extra in np.eye(len(self.cost), dtype=bool)]
+            for one in self.sets
+        ]
         return np.array([[code in known for code in row] for row in more]) & ~self.sets
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
@@ -480,9 +482,15 @@ class LatticePolicies(ThresholdRules):
         if (own["sets"][:1] > own["sets"]).any():
             raise stored.refusal("has a set that does not contain the first one")
         return LatticePolicies(
-            own["sets"], own["gains"], own["weight"], own["threshold"], believer, trees,
-            own["counts"], layout.action_cost,
-        )  # fmt: skip
+            own["sets"],
+            own["gains"],
+            own["weight"],
+            own["threshold"],
+            believer,
+            trees,
+            own["counts"],
+            layout.action_cost,
+        )
 
 
 def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, told: int) -> TreeEnsemble:

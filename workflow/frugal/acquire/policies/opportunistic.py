@@ -78,9 +78,15 @@ class ChangingBeliefs(BatchedAcquisition):
         self._beliefs, self._units = beliefs, units
         reward: Reward = NoReward(np.zeros(1, dtype=np.float32))
         super().__init__(
-            task, encoder, reward, learners=1, episodes=episodes, start="free", rng=rng,
+            task,
+            encoder,
+            reward,
+            learners=1,
+            episodes=episodes,
+            start="free",
+            rng=rng,
             only_new=True,
-        )  # fmt: skip
+        )
 
     def _advance(
         self, action: Int[np.ndarray, "K E"], allowed: Bool[np.ndarray, " KE"]
@@ -262,9 +268,13 @@ class OpportunisticPolicies(ThresholdRules):
             )
         network = QPolicy.from_arrays(under(arrays, NETWORK)).require_layout(layout)
         return OpportunisticPolicies(
-            network, believer, layout.provides & ~layout.free_columns, own["base"], own["least"],
+            network,
+            believer,
+            layout.provides & ~layout.free_columns,
+            own["base"],
+            own["least"],
             own["threshold"],
-        )  # fmt: skip
+        )
 
 
 def learn(
@@ -281,8 +291,10 @@ def learn(
     units = np.arange(len(rows.world))
     run = roll_out(tried, rows.world, uniforms=np.zeros((len(units), rows.world.panels + 1)))
     informed = objective.knowing(beliefs.at(units, rows.world.available))
-    told = [informed.judged(beliefs.at(units, sets), price)
-            for sets, price in zip(run.acquired, run.cost, strict=True)]  # fmt: skip
+    told = [
+        informed.judged(beliefs.at(units, sets), price)
+        for sets, price in zip(run.acquired, run.cost, strict=True)
+    ]
     score, price = np.array([one[0] for one in told]), run.cost.mean(axis=1)
     chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
     policies = replace(
@@ -303,9 +315,13 @@ def _believing(beliefs: MaskedBeliefs, found: "LearntValues") -> OpportunisticPo
     rows, scaling = beliefs.rows, found.scaling
     network = QPolicy(found.weights, scaling.centre, scaling.scale, found.column_bits)
     return OpportunisticPolicies(
-        network, beliefs.ensemble, rows.world.adds, rows.bits(rows.base), np.zeros(1),
+        network,
+        beliefs.ensemble,
+        rows.world.adds,
+        rows.bits(rows.base),
+        np.zeros(1),
         np.full(1, 0.5),
-    )  # fmt: skip
+    )
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> OpportunisticPolicies:

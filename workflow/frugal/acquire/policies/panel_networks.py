@@ -112,10 +112,12 @@ class PanelNetworks:
             tuple(b[some] for b in self.believer.biases),
         )
         return replace(
-            self, folds=folds, believer=believer,
+            self,
+            folds=folds,
+            believer=believer,
             weights=tuple(w[some] for w in self.weights),
             biases=tuple(b[some] for b in self.biases),
-        )  # fmt: skip
+        )
 
     def open_panels(
         self, acquired: Bool[np.ndarray, "*m a"], available: Bool[np.ndarray, "*m a"]
@@ -228,10 +230,12 @@ class ChooserWalk:
     def joined(parts: Sequence["ChooserWalk"], units: Sequence[np.ndarray]) -> "ChooserWalk":
         """Those of groups of units as one."""
         place = np.argsort(np.concatenate(units))
-        return ChooserWalk(*(
-            np.concatenate([getattr(one, name) for one in parts], axis=1)[:, place]
-            for name in ("margin", "log_odds", "price")
-        ))  # fmt: skip
+        return ChooserWalk(
+            *(
+                np.concatenate([getattr(one, name) for one in parts], axis=1)[:, place]
+                for name in ("margin", "log_odds", "price")
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,9 +303,13 @@ class Believers:
         """What was trained further, with the choosers."""
         believer = MaskedNetworks(self.networks.reads, *_exported(predictor))
         return PanelNetworks(
-            says, self.rows.settings.folds, believer, *_exported(chooser), self.rows.adds,
+            says,
+            self.rows.settings.folds,
+            believer,
+            *_exported(chooser),
+            self.rows.adds,
             self.rows.world.action_cost,
-        )  # fmt: skip
+        )
 
 
 def _exported(
@@ -326,7 +334,11 @@ def walks(rows: FoldedRows, networks: PanelNetworks, *, floor: float) -> list[Ch
         ChooserWalk.joined(
             [
                 ChooserWalk.along(
-                    own, chooser, read[units], world.available[units], free=world.free_columns,
+                    own,
+                    chooser,
+                    read[units],
+                    world.available[units],
+                    free=world.free_columns,
                     floor=floor,
                 )
                 for own, units in zip(folded, groups, strict=True)
@@ -334,7 +346,7 @@ def walks(rows: FoldedRows, networks: PanelNetworks, *, floor: float) -> list[Ch
             groups,
         )
         for chooser in range(networks.choosers)
-    ]  # fmt: skip
+    ]
 
 
 def fit_rules(
@@ -485,9 +497,13 @@ class NetworkPolicies(ThresholdRules):
             )
         chooser = _layers(under(arrays, CHOOSER), layout, says, believer.count)
         networks = PanelNetworks(
-            says, believer.count // size["C"], believer, *chooser,
-            layout.provides & ~layout.free_columns, layout.action_cost,
-        )  # fmt: skip
+            says,
+            believer.count // size["C"],
+            believer,
+            *chooser,
+            layout.provides & ~layout.free_columns,
+            layout.action_cost,
+        )
         return NetworkPolicies(networks, *(own[name] for name in OWN))
 
 
@@ -521,12 +537,13 @@ def learned_networks(
     """What training leaves; `mean_return` of the curve is the score of each rule, out of fold."""
     used = sorted({rule.chooser for rule in rules})
     policies = NetworkPolicies(
-        networks.of(used), penalty[used],
+        networks.of(used),
+        penalty[used],
         np.array([used.index(rule.chooser) for rule in rules]),
         np.array([rule.least for rule in rules]),
         np.array([rule.calibration for rule in rules]),
         np.array([rule.threshold for rule in rules]),
-    )  # fmt: skip
+    )
     curve = pd.DataFrame(
         {
             "transitions": [transitions] * len(rules),
@@ -559,9 +576,11 @@ def graph_of_networks(state: State, policy: Any, member: int) -> GraphOutputs:
         return perceptron(seen, [w[k] for w in weights], [b[k] for b in biases], "relu")
 
     odds = [
-        outputs(networks.believer.weights, networks.believer.biases, k)
-        .clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS) for k in some
-    ]  # fmt: skip
+        outputs(networks.believer.weights, networks.believer.biases, k).clipped(
+            -MOST_LOG_ODDS, MOST_LOG_ODDS
+        )
+        for k in some
+    ]
     raw = [outputs(networks.weights, networks.biases, k) for k in some]
     a = state.panels
     if networks.says == "logits":

@@ -361,8 +361,11 @@ def _line_of(content: bytes, name: str) -> int:
     line = 1
     for node in body:
         bound = {getattr(node, "name", None)}
-        bound |= {alias.asname or alias.name for alias in getattr(node, "names", ())
-                  if isinstance(alias, ast.alias)}  # fmt: skip
+        bound |= {
+            alias.asname or alias.name
+            for alias in getattr(node, "names", ())
+            if isinstance(alias, ast.alias)
+        }
         for target in getattr(node, "targets", [getattr(node, "target", None)]):
             bound.add(getattr(target, "id", None))
         line = node.lineno if name in bound else line

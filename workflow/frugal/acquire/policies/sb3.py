@@ -254,9 +254,14 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     )
     found = fit_sb3(environment, **how, rng=ground.streams.generator("learner"))
     policy = Sb3Policy(
-        found.layers, found.activation, found.stochastic, settings["greedy"], scaling.centre,
-        scaling.scale, encoder.column_bits,
-    )  # fmt: skip
+        found.layers,
+        found.activation,
+        found.stochastic,
+        settings["greedy"],
+        scaling.centre,
+        scaling.scale,
+        encoder.column_bits,
+    )
     curve = found.curve.assign(mean_return=found.curve["mean_return"] * unit)
     return Learned(policy.to_arrays(), curve)
 

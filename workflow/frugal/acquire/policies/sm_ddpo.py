@@ -53,9 +53,16 @@ from frugal.learn.imputer_kinds import fit_encoder, imputer_arrays, imputer_of
 
 SMALLEST_PROBABILITY = 1e-7  # of float32 probabilities, in logarithms
 SCORES = (
-    "f1", "am", "auroc", "cost", "value", "classifier_auroc_random", "classifier_auroc_policy",
-    "classifier_log_loss_random", "classifier_log_loss_policy",
-)  # fmt: skip
+    "f1",
+    "am",
+    "auroc",
+    "cost",
+    "value",
+    "classifier_auroc_random",
+    "classifier_auroc_policy",
+    "classifier_log_loss_random",
+    "classifier_log_loss_policy",
+)
 LEAST_THRESHOLD = 1e-6  # on a belief
 Weights = dict[str, np.ndarray]
 Units = tuple[World, StateEncoder]
@@ -114,9 +121,12 @@ def score_policies(
     """
     world, completed = units.task, units.states.completed
     episodes = roll_out(
-        policies, world, uniforms=np.zeros((len(world), world.panels + 1)), states=completed,
+        policies,
+        world,
+        uniforms=np.zeros((len(world), world.panels + 1)),
+        states=completed,
         beliefs=True,
-    )  # fmt: skip
+    )
     assert episodes.verdict is not None, "bug: these policies have a verdict"
     label, said = world.label, episodes.verdict.argmax(axis=2)
     f1, am = f1_and_am(label, said)
@@ -351,9 +361,15 @@ class _Run:
         self._task, self._imputed, self._how, self._draws = task, imputed, how, draws
         self._boosted, self._columns = boosted, imputed.width - (boosted is not None)
         self._environment = BatchedAcquisition(
-            task, ImputedStates(imputed, task.panels), reward,
-            learners=learners, episodes=how.ppo.episodes, start=how.start, rng=units, only_new=True,
-        )  # fmt: skip
+            task,
+            ImputedStates(imputed, task.panels),
+            reward,
+            learners=learners,
+            episodes=how.ppo.episodes,
+            start=how.start,
+            rng=units,
+            only_new=True,
+        )
         self._trainer_of_classifiers: ClassifierTrainer | None = None
         self._classifiers: Classifiers | ToldBeliefs
         if isinstance(how.classifier, BoostedSettings):
@@ -362,9 +378,13 @@ class _Run:
             self._classifiers = self._first_classifiers(learners, how.classifier, first)
             self._trainer_of_classifiers = ClassifierTrainer(self._classifiers, how.classifier)
         self._selectors = ActorCritic.fresh(
-            learners, task.classes + self._columns + task.panels, task.actions,
-            hidden=how.ppo.hidden, activation=how.ppo.activation, rng=first,
-        )  # fmt: skip
+            learners,
+            task.classes + self._columns + task.panels,
+            task.actions,
+            hidden=how.ppo.hidden,
+            activation=how.ppo.activation,
+            rng=first,
+        )
         self._trainer = PpoTrainer(self._selectors, how.ppo)
         self._visited = _Visited(learners, how.visited_states, task.panels)
         self._generator = torch.Generator().manual_seed(int(draws.integers(2**63 - 1)))
@@ -399,10 +419,13 @@ class _Run:
         ppo = self._how.ppo
         for _ in range(self._how.policy_updates):
             rollout = collect_rollout(
-                self._selectors, self._environment, self._observe,
-                steps=ppo.steps // ppo.episodes, gae_lambda=ppo.gae_lambda,
+                self._selectors,
+                self._environment,
+                self._observe,
+                steps=ppo.steps // ppo.episodes,
+                gae_lambda=ppo.gae_lambda,
                 generator=self._generator,
-            )  # fmt: skip
+            )
             self._trainer.learn(rollout, self._generator)
         if self._how.classifier_learns:
             self._improve_classifier(done)
@@ -414,9 +437,13 @@ class _Run:
             for _ in range(self._how.classifier_updates):
                 row, known = self._visited.sample(trainer.settings.batch, self._draws)
                 learn_states(
-                    trainer, self._task, self._imputed, row, known,
+                    trainer,
+                    self._task,
+                    self._imputed,
+                    row,
+                    known,
                     input_bound=self._how.input_bound,
-                )  # fmt: skip
+                )
         boosted = self._boosted
         if boosted is not None and done in boosted.settings.refitted_after(self._how.outer_loops):
             each = -(-boosted.enough // self._selectors.count)
@@ -427,9 +454,11 @@ class _Run:
         """State embeddings; the states go into Q."""
         self._visited.add(environment.row, environment.acquired)
         return state_embedding(
-            torch.from_numpy(environment.observation), self._classifiers,
-            columns=self._columns, input_bound=self._how.input_bound,
-        )  # fmt: skip
+            torch.from_numpy(environment.observation),
+            self._classifiers,
+            columns=self._columns,
+            input_bound=self._how.input_bound,
+        )
 
     def _first_classifiers(
         self, learners: int, settings: ClassifierSettings, rng: np.random.Generator
@@ -441,9 +470,13 @@ class _Run:
                 learners, self._columns, task.classes, settings=settings, rng=rng
             )
         fitted = fit_state_classifier(
-            task, self._imputed, settings=settings,
-            updates=how.pretraining_updates, input_bound=how.input_bound, rng=rng,
-        )  # fmt: skip
+            task,
+            self._imputed,
+            settings=settings,
+            updates=how.pretraining_updates,
+            input_bound=how.input_bound,
+            rng=rng,
+        )
         return fitted.networks.repeated(learners)
 
 
@@ -488,17 +521,22 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
                 "give the part 'agent' more rows, or change validation_share"
             )
     imputer = fit_encoder(
-        ground.values[train], ground.values[validation], table=ground.table,
-        settings=settings["encoder"], rng=ground.streams.generator("encoder"),
-    )  # fmt: skip
+        ground.values[train],
+        ground.values[validation],
+        table=ground.table,
+        settings=settings["encoder"],
+        rng=ground.streams.generator("encoder"),
+    )
     world, unit = ground.world(terminals=2), ground.unit
     matrix = -(ground.table.misclassification_cost / unit)[None].astype(np.float32)
     units = [(w, completed_states(imputer, w)) for w in (world.take(train), world.take(validation))]
     result = fit_sm_ddpo(
-        *units[0], units[1],
+        *units[0],
+        units[1],
         reward=DiagnosisReward(matrix, np.array([1 / unit], dtype=np.float32)),
-        settings=_training(settings), rng=ground.streams.generator("learner"),
-    )  # fmt: skip
+        settings=_training(settings),
+        rng=ground.streams.generator("learner"),
+    )
     arrays = {ACTOR + name: array for name, array in result.weights.items()}
     arrays |= {ENCODER + name: array for name, array in imputer_arrays(imputer).items()}
     curve = result.curves.drop(columns="learner").rename(columns={"value": "mean_return"})
@@ -516,9 +554,12 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Diagnos
     stored = trained(stored, "sm_ddpo")
     imputer = imputer_of(under(stored, ENCODER), columns=len(layout.columns))
     policy = DiagnosisPolicies(
-        under(stored, ACTOR), _training(settings), adds=layout.provides & ~layout.free_columns,
-        imputer=imputer, greedy=settings["greedy"],
-    )  # fmt: skip
+        under(stored, ACTOR),
+        _training(settings),
+        adds=layout.provides & ~layout.free_columns,
+        imputer=imputer,
+        greedy=settings["greedy"],
+    )
     own = (policy.columns, policy.panels, policy.classes)
     wanted = (len(layout.columns), len(layout.actions), len(layout.classes))
     if own != wanted:
@@ -533,9 +574,13 @@ def front_settings(training: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a front's policies are built with, of the block they were trained by."""
     rest = {k: v for k, v in training.items() if k not in (*VARIANT, "criterion")}
     return {
-        "kind": "sm_ddpo", "encoder": {"kind": "stored"}, "validation_share": 0.0, "greedy": True,
-        **{name: training[name] for name in VARIANT}, "training": rest,
-    }  # fmt: skip
+        "kind": "sm_ddpo",
+        "encoder": {"kind": "stored"},
+        "validation_share": 0.0,
+        "greedy": True,
+        **{name: training[name] for name in VARIANT},
+        "training": rest,
+    }
 
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:

@@ -77,9 +77,10 @@ class Sets:
         """Sets that contain set k and add something that it does not show."""
         shown = self.rows.columns(self.panels[k])
         return [
-            j for j, other in enumerate(self.panels)
+            j
+            for j, other in enumerate(self.panels)
             if self.panels[k] < other and (self.rows.columns(other) & ~shown).any()
-        ]  # fmt: skip
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -375,10 +375,18 @@ class _Table:
         """The units of some rows, as policies see them."""
         panels = np.arange(len(self.panel_cost))
         return World(
-            "full", 0, rows, self.values.astype(np.float64)[rows],
-            self.panel_of_column == panels[:, None], self.panel_of_column == FREE,
-            self.available[rows], self.label[rows], self.panel_cost, classes=2, terminals=1,
-        )  # fmt: skip
+            "full",
+            0,
+            rows,
+            self.values.astype(np.float64)[rows],
+            self.panel_of_column == panels[:, None],
+            self.panel_of_column == FREE,
+            self.available[rows],
+            self.label[rows],
+            self.panel_cost,
+            classes=2,
+            terminals=1,
+        )
 
     def population(self, rows: np.ndarray, weights: tuple[np.ndarray, np.ndarray]) -> Population:
         """The units of some rows, with the weights at [b, y] in both losses."""

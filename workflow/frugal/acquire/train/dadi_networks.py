@@ -31,8 +31,10 @@ _DIVERGED = (
     "again"
 )
 SETS_AT_A_TIME = 4096  # of all learners together, so that activations stay in cache
-_PAIRS = {ENCODER: ("label_encoder.", "adversary_encoder."),
-          CLASS_HEAD: ("label_head.", "adversary_head.")}  # fmt: skip
+_PAIRS = {
+    ENCODER: ("label_encoder.", "adversary_encoder."),
+    CLASS_HEAD: ("label_head.", "adversary_head."),
+}
 
 
 @dataclass(frozen=True)

@@ -250,9 +250,13 @@ def pretrain(
         memory = remember(stack.views, ENCODER, population.units.tokens(row))
         member = population.units.members(population.units.holdings(row), known)
         reading = read_sets(
-            stack.views, ENCODER, memory, member,
-            processing_steps=settings.processing_steps, steps=steps,
-        )  # fmt: skip
+            stack.views,
+            ENCODER,
+            memory,
+            member,
+            processing_steps=settings.processing_steps,
+            steps=steps,
+        )
         encoding = encode(stack.views, ENCODER, memory, [reading], steps=steps).squeeze(2)
         label = population.label[row] if settings.adversary_reads_label else None
         logits = class_logits(stack.views, encoding, label)
@@ -379,9 +383,13 @@ class JointTraining:
         """Readings of the agents' sets, their combined loss (k, n), and Q (k, n, a + 1)."""
         settings, named = self._settings, self.stack.views
         reading = read_sets(
-            named, ENCODER, memory, member,
-            processing_steps=settings.processing_steps, steps=self._steps,
-        )  # fmt: skip
+            named,
+            ENCODER,
+            memory,
+            member,
+            processing_steps=settings.processing_steps,
+            steps=self._steps,
+        )
         encoding, k = reading.encoding, len(self._gamma)
         label = self._population.label[self._row] if settings.adversary_reads_label else None
         logits = class_logits(named, encoding, label)

@@ -209,9 +209,8 @@ class QNetworks:
             slope = product(slope, self._weights[-1].transpose(1, 2), by=RELU)
             slope = slope if below is None else slope + below
             hidden_backward(
-                self._weights[:-1], passed.entering, passed.before, slope, "relu",
-                self._slopes[:-1],
-            )  # fmt: skip
+                self._weights[:-1], passed.entering, passed.before, slope, "relu", self._slopes[:-1]
+            )
 
     def clip_gradient(self, longest: float, *, epsilon: float) -> None:
         """Scale each network's gradient down to a Euclidean length of at most `longest`."""

@@ -260,15 +260,15 @@ def collect_rollout(
     advantage = generalised_advantages(reward, value, done, last, gae_lambda=gae_lambda)
     parts = (seen, allowed, taken, log_prob)
     joined = [torch.stack(part, dim=1).flatten(1, 2) for part in parts]
-    numbers = [torch.from_numpy(part).transpose(0, 1).flatten(1, 2)
-               for part in (advantage, advantage + value)]  # fmt: skip
+    numbers = [
+        torch.from_numpy(part).transpose(0, 1).flatten(1, 2)
+        for part in (advantage, advantage + value)
+    ]
     return Rollout(*joined, *numbers)
 
 
 def ppo_gradient(
-    parameters: Mapping[str, Tensor],
-    batch: Rollout,
-    settings: PpoSettings,
+    parameters: Mapping[str, Tensor], batch: Rollout, settings: PpoSettings
 ) -> dict[str, Tensor]:
     """Derivatives of every learner's loss by its parameters, not clipped.
 
@@ -392,16 +392,23 @@ def fit_ppo(
     torch.set_num_threads(1)
     k, _, width = environment.observation.shape
     learners = ActorCritic.fresh(
-        k, width, environment.task.actions,
-        hidden=settings.hidden, activation=settings.activation, rng=rng,
-    )  # fmt: skip
+        k,
+        width,
+        environment.task.actions,
+        hidden=settings.hidden,
+        activation=settings.activation,
+        rng=rng,
+    )
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
     trainer = PpoTrainer(learners, settings)
     for _ in range(updates):
         rollout = collect_rollout(
-            learners, environment, lambda env: torch.from_numpy(env.observation),
-            steps=settings.steps // settings.episodes, gae_lambda=settings.gae_lambda,
+            learners,
+            environment,
+            lambda env: torch.from_numpy(env.observation),
+            steps=settings.steps // settings.episodes,
+            gae_lambda=settings.gae_lambda,
             generator=generator,
-        )  # fmt: skip
+        )
         trainer.learn(rollout, generator)
     return learners.export()

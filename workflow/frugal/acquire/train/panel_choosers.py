@@ -92,10 +92,14 @@ class Units:
 
         learns = [np.flatnonzero((fold >= 0) & (fold != f)) for f in range(rows.settings.folds)]
         return cls(
-            floats(reads.read(world.values)), floats(world.label), floats(world.available),
-            floats(rows.adds), floats(~world.free_columns), floats(world.action_cost),
+            floats(reads.read(world.values)),
+            floats(world.label),
+            floats(world.available),
+            floats(rows.adds),
+            floats(~world.free_columns),
+            floats(world.action_cost),
             [torch.from_numpy(one) for one in learns],
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,8 +37,12 @@ from frugal.acquire.acquisition import BatchedAcquisition
 from frugal.core.errors import ConfigError, FrugalError
 
 ACTIVATION_TYPES: Mapping[str, type[nn.Module]] = {
-    "tanh": nn.Tanh, "relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU, "silu": nn.SiLU,
-}  # fmt: skip
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "leaky_relu": nn.LeakyReLU,
+    "elu": nn.ELU,
+    "silu": nn.SiLU,
+}
 ACTORS = (ActorCriticPolicy, MaskableActorCriticPolicy)  # their network gives logits
 FAMILIES: Mapping[type, Callable[[Any], list[nn.Module]]] = {
     ActorCriticPolicy: lambda policy: [*policy.mlp_extractor.policy_net, policy.action_net],
@@ -48,14 +52,31 @@ FAMILIES: Mapping[type, Callable[[Any], list[nn.Module]]] = {
     ARSPolicy: lambda policy: [*policy.action_net],
 }  # policies of discrete actions whose network can be read: the modules from observation to scores
 OURS = (
-    "self", "policy", "env", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
-    "use_sde", "sde_sample_freq", "_init_setup_model", "replay_buffer_class",
-    "replay_buffer_kwargs", "rollout_buffer_class", "rollout_buffer_kwargs",
-)  # fmt: skip
+    "self",
+    "policy",
+    "env",
+    "seed",
+    "device",
+    "verbose",
+    "tensorboard_log",
+    "stats_window_size",
+    "use_sde",
+    "sde_sample_freq",
+    "_init_setup_model",
+    "replay_buffer_class",
+    "replay_buffer_kwargs",
+    "rollout_buffer_class",
+    "rollout_buffer_kwargs",
+)
 # … arguments that are set here, serve continuous actions, or are no plain values
 POLICY_ARGUMENTS = (
-    "net_arch", "activation_fn", "ortho_init", "optimizer_kwargs", "n_quantiles", "with_bias",
-)  # fmt: skip
+    "net_arch",
+    "activation_fn",
+    "ortho_init",
+    "optimizer_kwargs",
+    "n_quantiles",
+    "with_bias",
+)
 LOOKS = 20  # rows of the training curve
 TELLING = 160  # characters of a foreign error that a sentence repeats
 
@@ -98,9 +119,7 @@ class AcquisitionVecEnv(VecEnv):
         self._environment, self._append = environment, mask_in_observation
         self._no_infos: list[dict[str, Any]] = [{} for _ in range(episodes)]
         super().__init__(
-            episodes,
-            spaces.Box(-np.inf, np.inf, (width,), np.float32),
-            spaces.Discrete(actions),
+            episodes, spaces.Box(-np.inf, np.inf, (width,), np.float32), spaces.Discrete(actions)
         )
 
     def reset(self) -> Float32[np.ndarray, "E w"]:
@@ -292,8 +311,15 @@ def fit_sb3(
             learner.learn(steps)
         except FrugalError:
             raise
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError,
-                TypeError, ValueError) as error:  # fmt: skip
+        except (
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            LookupError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise ConfigError(
                 f"{algorithm} of stable-baselines3 cannot train with these arguments: "
                 f"{type(error).__name__}: {_first_line(error)}"

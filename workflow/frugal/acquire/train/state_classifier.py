@@ -15,12 +15,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from frugal.acquire.kinds import UNTUNED, Material, Several
-from frugal.acquire.reading import (
-    SMALLEST_BELIEF,
-    CompletesRows,
-    panel_or_stop,
-    tilted_belief,
-)
+from frugal.acquire.reading import SMALLEST_BELIEF, CompletesRows, panel_or_stop, tilted_belief
 from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Belief, Law, Panels, Readings, Traits
 from frugal.core.world import StateEncoder, World
@@ -351,9 +346,12 @@ def selected(
 ) -> Several:
     """Policies that take so many panels of an order, or at random; none of them inside another."""
     policies = SelectionPolicies(
-        material.classifier, material.imputer,
-        material.table.provides & ~material.table.free_columns, order,
-        np.array(lengths, dtype=np.int64), np.full(len(lengths), UNTUNED),
-    )  # fmt: skip
+        material.classifier,
+        material.imputer,
+        material.table.provides & ~material.table.free_columns,
+        order,
+        np.array(lengths, dtype=np.int64),
+        np.full(len(lengths), UNTUNED),
+    )
     words = ["1 panel" if n == 1 else f"{n} panels" for n in lengths]
     return Several([(np.nan, np.nan, w) for w in words], policies, material.states)

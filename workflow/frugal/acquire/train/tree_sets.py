@@ -78,9 +78,12 @@ class FoldedRows:
     def fold(self) -> Int[np.ndarray, "repeats n"]:
         """Fold of each unit in each repeat, −1 for those that only judge."""
         return folds_of(
-            self.world.label, self.learns,
-            folds=self.settings.folds, repeats=self.settings.repeats, rng=self.rng,
-        )  # fmt: skip
+            self.world.label,
+            self.learns,
+            folds=self.settings.folds,
+            repeats=self.settings.repeats,
+            rng=self.rng,
+        )
 
     @cached_property
     def seed(self) -> int:
@@ -322,10 +325,7 @@ def masked_copies(rows: FoldedRows, copies: int) -> tuple[Int[np.ndarray, " m"],
 
 
 def fit_masked(
-    rows: TreeRows,
-    *,
-    copies: int,
-    visited: tuple[Int[np.ndarray, " m"], RowPanels] | None = None,
+    rows: TreeRows, *, copies: int, visited: tuple[Int[np.ndarray, " m"], RowPanels] | None = None
 ) -> MaskedBeliefs:
     """Fit the model to several copies of each row, in each of which other panels are hidden.
 
@@ -507,6 +507,11 @@ def networks_of_sets(rows: FoldedRows, settings: Mapping[str, Any]) -> MaskedNet
     reads = NormalScores.of(world.values[rows.learns])
     rngs = rows.rng.spawn(len(rows.fold) * rows.settings.folds)
     return fit_masked_networks(
-        reads, world.visible(unit, acquired), world.label[unit], rows.fold[:, unit],
-        folds=rows.settings.folds, settings=own, rngs=rngs,
-    )  # fmt: skip
+        reads,
+        world.visible(unit, acquired),
+        world.label[unit],
+        rows.fold[:, unit],
+        folds=rows.settings.folds,
+        settings=own,
+        rngs=rngs,
+    )

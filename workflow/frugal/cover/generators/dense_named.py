@@ -15,9 +15,12 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     """An output for each explanation."""
     named = NamedSets.of(units)
     fitted = fit_named(
-        unit_inputs(units), named.index, explanations=len(named.explanations),
-        settings=DenseSettings.of(settings), rng=rng,
-    )  # fmt: skip
+        unit_inputs(units),
+        named.index,
+        explanations=len(named.explanations),
+        settings=DenseSettings.of(settings),
+        rng=rng,
+    )
     return network_arrays(fitted.network) | {"explanations": named.explanations}, fitted.history
 
 

@@ -106,9 +106,11 @@ def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
 
     def answer(features: np.ndarray, group: np.ndarray) -> Answers:
         chosen, share = commonest_of_nearest(
-            arrays["train"], arrays["index"], _as_bits(features, group, groups),
+            arrays["train"],
+            arrays["index"],
+            _as_bits(features, group, groups),
             neighbours=int(arrays["neighbours"].item()),
-        )  # fmt: skip
+        )
         return Answers(arrays["explanations"][chosen], share)
 
     return answer

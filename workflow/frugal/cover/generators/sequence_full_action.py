@@ -144,9 +144,13 @@ def fit_sequence(
         return float((said == target[held_out]).all(dim=1).float().mean())
 
     history = train_network(
-        network, lambda chosen: _taught_loss(network, given[chosen], target[chosen]),
-        held_out_accuracy, rows=rows, settings=settings, generator=generator,
-    )  # fmt: skip
+        network,
+        lambda chosen: _taught_loss(network, given[chosen], target[chosen]),
+        held_out_accuracy,
+        rows=rows,
+        settings=settings,
+        generator=generator,
+    )
     return SequenceGenerator(network, names, longest, tuple(history))
 
 
@@ -187,9 +191,13 @@ MOST_WORDS = 10_000  # of an answer; a stored number may be anything, and each w
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     """Each next action, the true ones before given."""
     fitted = fit_sequence(
-        unit_inputs(units), units.action_set, units.instance.gain > 0, hidden=settings["hidden"],
-        settings=TrainingSettings.of(settings), rng=rng,
-    )  # fmt: skip
+        unit_inputs(units),
+        units.action_set,
+        units.instance.gain > 0,
+        hidden=settings["hidden"],
+        settings=TrainingSettings.of(settings),
+        rng=rng,
+    )
     own = {"names": fitted.names, "longest": np.array([fitted.longest])}
     return network_arrays(fitted.network) | own, fitted.history
 

@@ -177,9 +177,13 @@ def fit_cover_generator(
         return float((best == target[held_out]).float().mean())
 
     history = train_network(
-        network, batch_loss, held_out_accuracy, rows=rows, settings=settings,
+        network,
+        batch_loss,
+        held_out_accuracy,
+        rows=rows,
+        settings=settings,
         generator=torch_generator(rng),
-    )  # fmt: skip
+    )
     return CoverGenerator(network, explanations, open_to, tuple(history))
 
 
@@ -234,10 +238,16 @@ def fit_action_scores(
     actions, d = units.instance.gain.shape
     network = ActionScores(named.explanations, actions=actions, features=d, effects=effects)
     fitted = fit_cover_generator(
-        units.features, units.group, named.index, named.explanations, network=network,
+        units.features,
+        units.group,
+        named.index,
+        named.explanations,
+        network=network,
         split=held_out_split(len(units), share=training.held_out_share, rng=rng),
-        groups=len(units.instance.access), settings=training, rng=rng,
-    )  # fmt: skip
+        groups=len(units.instance.access),
+        settings=training,
+        rng=rng,
+    )
     return scores_arrays(fitted), fitted.history
 
 

@@ -64,9 +64,13 @@ def dense_answerer(
     groups = len(instance.access)
     linear = [w for name, w in _in_order(arrays) if w.ndim == 2]
     network = dense_network(
-        linear[0].shape[1], len(linear[-1]), hidden=len(linear[0]), layers=len(linear) - 1,
-        dropout=0.0, generator=torch.Generator(),
-    )  # fmt: skip
+        linear[0].shape[1],
+        len(linear[-1]),
+        hidden=len(linear[0]),
+        layers=len(linear) - 1,
+        dropout=0.0,
+        generator=torch.Generator(),
+    )
     put_back(network, arrays)
     fitted = DenseGenerator(network, NO_NAMES, ())
     return lambda features, group: read(
@@ -120,10 +124,15 @@ def fit_named(
     """
     target = torch.from_numpy(explanation)
     return _fit(
-        inputs, target, nn.functional.cross_entropy,
+        inputs,
+        target,
+        nn.functional.cross_entropy,
         lambda scores, truth: scores.argmax(dim=1) == truth,
-        outputs=explanations, names=NO_NAMES, settings=settings, rng=rng,
-    )  # fmt: skip
+        outputs=explanations,
+        names=NO_NAMES,
+        settings=settings,
+        rng=rng,
+    )
 
 
 def weighted_sparse_loss(
@@ -205,9 +214,15 @@ def _fit_bits(inputs, bits: np.ndarray, *, names, settings: DenseSettings, rng) 
 
     target = torch.from_numpy(bits.astype(np.float32))
     return _fit(
-        inputs, target, loss, lambda scores, truth: ((scores > 0) == (truth > 0.5)).all(dim=1),
-        outputs=bits.shape[1], names=names, settings=settings, rng=rng,
-    )  # fmt: skip
+        inputs,
+        target,
+        loss,
+        lambda scores, truth: ((scores > 0) == (truth > 0.5)).all(dim=1),
+        outputs=bits.shape[1],
+        names=names,
+        settings=settings,
+        rng=rng,
+    )
 
 
 def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) -> DenseGenerator:
@@ -215,9 +230,13 @@ def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) 
     torch.set_num_threads(1)
     generator = torch_generator(rng)
     network = dense_network(
-        inputs.shape[1], outputs, hidden=settings.hidden, layers=settings.layers,
-        dropout=settings.dropout, generator=generator,
-    )  # fmt: skip
+        inputs.shape[1],
+        outputs,
+        hidden=settings.hidden,
+        layers=settings.layers,
+        dropout=settings.dropout,
+        generator=generator,
+    )
     given = torch.from_numpy(inputs)
     rows, held_out = held_out_split(len(inputs), share=settings.held_out_share, rng=rng)
 
@@ -225,9 +244,13 @@ def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) 
         return float(right(scored(network, given[held_out]), target[held_out]).float().mean())
 
     history = train_network(
-        network, lambda chosen: loss(network(given[chosen]), target[chosen]), held_out_accuracy,
-        rows=rows, settings=settings, generator=generator,
-    )  # fmt: skip
+        network,
+        lambda chosen: loss(network(given[chosen]), target[chosen]),
+        held_out_accuracy,
+        rows=rows,
+        settings=settings,
+        generator=generator,
+    )
     return DenseGenerator(network, names, tuple(history))
 
 

@@ -75,9 +75,11 @@ def train_network(
     size = min(settings.batch, len(rows))
     steps = len(rows) // size
     optimiser = torch.optim.AdamW(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay,
+        network.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
         fused=True,
-    )  # fmt: skip
+    )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, settings.learning_rate, total_steps=max(2, settings.epochs * steps)
     )

@@ -394,9 +394,17 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, sta
             _keep(nodes_of[1][0], aim, best)
         mine = (required[u], shut[u], most_actions[u], budget[u], aim)
         optima[u], unsearched[u], nodes[u] = _search(
-            need[u], cost, links, providers, rules, mine, nodes_of, best, max_nodes,
+            need[u],
+            cost,
+            links,
+            providers,
+            rules,
+            mine,
+            nodes_of,
+            best,
+            max_nodes,
             start[u] if len(start) else np.zeros(0),
-        )  # fmt: skip
+        )
         for k in range(best[3][0]):
             found[u, k] = best[0][k]
             sets[u, k] = best[1][k, :width]

@@ -259,9 +259,14 @@ def _tree(
 
 
 def _one(
-    need: np.ndarray, known: ActionLinks, own: Own, keep: int, max_nodes: int, first: int,
+    need: np.ndarray,
+    known: ActionLinks,
+    own: Own,
+    keep: int,
+    max_nodes: int,
+    first: int,
     answer: Answer,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """One set a unit, and no rules: proof, program, count."""
     open_ = np.flatnonzero((answer[4] > 2 * first) & (answer[3] < answer[0][:, 0]))
     if len(open_):
@@ -293,9 +298,14 @@ def _one(
 
 
 def _several(
-    need: np.ndarray, known: ActionLinks, own: Own, keep: int, max_nodes: int, first: int,
+    need: np.ndarray,
+    known: ActionLinks,
+    own: Own,
+    keep: int,
+    max_nodes: int,
+    first: int,
     answer: Answer,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """Several sets a unit, or rules: a longer search, then programs."""
     most = _longer(known, max(max_nodes // COUNTED, first), max_nodes)
     if most > first:

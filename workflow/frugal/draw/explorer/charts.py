@@ -12,13 +12,17 @@ from typing import Any, Literal
 Looks = Mapping[str, Mapping[str, str]]
 _SIZE = 70.0  # of a mark, in square pixels
 # those of `frugal.draw.style`, which loads matplotlib; a test holds them to it
-COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6E6E6E", "#000000",
-)  # fmt: skip
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6E6E6E", "#000000")
 SHAPES = (
-    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
     "triangle-left",
-)  # fmt: skip
+)
 
 
 def looks_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -98,12 +102,16 @@ class Chart:
             document.pop(key, None)
         looks = {name: dict(look) for name, look in self.looks.items()}
         return {
-            "name": self.name, "title": self.title, "table": self.table, "by": self.by,
-            "names": list(looks), "looks": looks,
+            "name": self.name,
+            "title": self.title,
+            "table": self.table,
+            "by": self.by,
+            "names": list(looks),
+            "looks": looks,
             "where": {key: list(values) for key, values in self.where.items()},
             "per": self.y.field if self.mark == "interval" else "",  # each value needs a line
             "spec": document,
-        }  # fmt: skip
+        }
 
     def _drawn(self) -> Any:
         import altair as alt

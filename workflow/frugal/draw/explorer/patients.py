@@ -93,14 +93,16 @@ def _course(course: Course, panels: int, row_ids: Sequence[int]) -> dict[str, An
             told.append(None)
             continue
         log, end = steps.get_group(row_id), ends[row_id]
-        told.append({
-            "actions": [min(int(a), panels) for a in log["action"]],
-            "costs": packed_column(log["cost"]),
-            "probabilities": packed_column(log["probability"]),
-            "beliefs": packed_column(log["belief"]) if "belief" in log else [],
-            "verdict": int(end["verdict"]),
-            "belief": _belief(end),
-        })  # fmt: skip
+        told.append(
+            {
+                "actions": [min(int(a), panels) for a in log["action"]],
+                "costs": packed_column(log["cost"]),
+                "probabilities": packed_column(log["probability"]),
+                "beliefs": packed_column(log["belief"]) if "belief" in log else [],
+                "verdict": int(end["verdict"]),
+                "belief": _belief(end),
+            }
+        )
     return {"name": course.name, "why": course.why, "source": course.source, "units": told}
 
 

@@ -14,9 +14,12 @@ import numpy as np
 import pandas as pd
 
 ASKED = (
-    "which policy", "what does it cost", "may I trust it", "what would change it",
+    "which policy",
+    "what does it cost",
+    "may I trust it",
+    "what would change it",
     "whom does it treat worse",
-)  # fmt: skip
+)
 
 
 def section(
@@ -53,10 +56,15 @@ def section(
         if len(table)
     }
     return {
-        "kind": "section", "study": study, "question": question, "answers": list(answers),
-        "tables": packed, "charts": list(charts), "scope": dict(scope),
+        "kind": "section",
+        "study": study,
+        "question": question,
+        "answers": list(answers),
+        "tables": packed,
+        "charts": list(charts),
+        "scope": dict(scope),
         "sliders": list(sliders),
-    }  # fmt: skip
+    }
 
 
 def packed_table(
@@ -132,10 +140,15 @@ def answer(
         state: how sure it is, where there are more states than two.
     """
     return {
-        "title": title, "sentence": sentence, "trust": trust,
-        "told": dict(zip(ASKED, told, strict=True)), "table": table, "row": row, "sure": sure,
+        "title": title,
+        "sentence": sentence,
+        "trust": trust,
+        "told": dict(zip(ASKED, told, strict=True)),
+        "table": table,
+        "row": row,
+        "sure": sure,
         "state": state,
-    }  # fmt: skip
+    }
 
 
 def scope_of(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, Any]:
@@ -175,10 +188,16 @@ def slider(
         begins: data set → budget at which it begins; of others without a limit.
     """
     return {
-        "label": label, "unit": unit, "table": table, "says": list(says),
-        "stops": [dict(stop) for stop in stops], "goal": goal, "names": list(names), "note": note,
+        "label": label,
+        "unit": unit,
+        "table": table,
+        "says": list(says),
+        "stops": [dict(stop) for stop in stops],
+        "goal": goal,
+        "names": list(names),
+        "note": note,
         "begins": dict(begins or {}),
-    }  # fmt: skip
+    }
 
 
 def best_within(

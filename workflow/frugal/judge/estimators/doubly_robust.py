@@ -127,12 +127,7 @@ DOUBLY_ROBUST_AFAIS = Estimator(
     place=190,
     label="doubly robust AFAIS",
     look=("green", "*"),
-    needs=(
-        Need.PROPENSITY,
-        Need.AFA_PROPENSITY_BY_POLICY,
-        Need.S_PROPENSITY,
-        Need.OUTCOME_MEAN,
-    ),
+    needs=(Need.PROPENSITY, Need.AFA_PROPENSITY_BY_POLICY, Need.S_PROPENSITY, Need.OUTCOME_MEAN),
     terms=lambda case: doubly_robust_afais(
         case.blocked_costs,
         case.fitted["propensity"],

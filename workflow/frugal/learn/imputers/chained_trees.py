@@ -284,9 +284,15 @@ def _fit_step(
         held = filled[aside], codes[aside, j]
     most = trees if kept is None else trees.model_copy(update={"trees": kept})
     return fit_column(
-        filled[known], codes[known, j], j=j, variables=variables, weight=None, held=held,
-        settings=most, seed=seed,
-    )  # fmt: skip
+        filled[known],
+        codes[known, j],
+        j=j,
+        variables=variables,
+        weight=None,
+        held=held,
+        settings=most,
+        seed=seed,
+    )
 
 
 def coded(

@@ -50,9 +50,4 @@ def fit(to: ToFit) -> MeanImputer:
     return MeanImputer(to.scaling)
 
 
-MEAN = ImputerKind(
-    name="mean",
-    fit=fit,
-    read=MeanImputer.from_arrays,
-    doc="training means",
-)
+MEAN = ImputerKind(name="mean", fit=fit, read=MeanImputer.from_arrays, doc="training means")

@@ -55,9 +55,14 @@ def lines_of(text: str) -> str:
 
 
 _KINDS = {
-    "integer": "whole number", "number": "number", "string": "text", "boolean": "true or false",
-    "null": "null", "object": "keys", "array": "list",
-}  # fmt: skip
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "true or false",
+    "null": "null",
+    "object": "keys",
+    "array": "list",
+}
 _BOUNDS = {
     "minimum": "from",
     "exclusiveMinimum": "above",

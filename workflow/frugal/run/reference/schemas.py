@@ -151,30 +151,45 @@ _TO_ADD = "\nHow to add one: [extending](../../CONTRIBUTING.md).\n"
 
 def methods_page() -> str:
     """Estimators, planners, and generators of recourse."""
-    return "\n".join([
-        head("Estimators, planners, generators", "methods") + _TO_ADD,
-        _listed(
-            "Estimators",
-            "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
-            {"estimator": _name, "in figures": _of("label"), "what it does": _of("doc"),
-             "source": lambda _, says: f"`{says['equation']}`"},
-            placed("frugal.judge.estimators", "Estimator"),
-        ),
-        _listed(
-            "Planners",
-            "Words of `planners` in the grids of `treatment.scenarios`.",
-            {"planner": _name, "in figures": _of("label"), "what it does": _of("doc"),
-             "reads": _of("reads"), "thresholds": _of("thresholds")},
-            placed("frugal.search.planners", "SearchPlanner"),
-        ),
-        _listed(
-            "Generators",
-            "Kinds of `recourse.generators`.",
-            {"kind": _name, "in figures": _of("label"), "what it does": _of("doc"),
-             "settings": _names_of_settings},
-            placed("frugal.cover.generators", "GeneratorKind"),
-        ),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            head("Estimators, planners, generators", "methods") + _TO_ADD,
+            _listed(
+                "Estimators",
+                "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
+                {
+                    "estimator": _name,
+                    "in figures": _of("label"),
+                    "what it does": _of("doc"),
+                    "source": lambda _, says: f"`{says['equation']}`",
+                },
+                placed("frugal.judge.estimators", "Estimator"),
+            ),
+            _listed(
+                "Planners",
+                "Words of `planners` in the grids of `treatment.scenarios`.",
+                {
+                    "planner": _name,
+                    "in figures": _of("label"),
+                    "what it does": _of("doc"),
+                    "reads": _of("reads"),
+                    "thresholds": _of("thresholds"),
+                },
+                placed("frugal.search.planners", "SearchPlanner"),
+            ),
+            _listed(
+                "Generators",
+                "Kinds of `recourse.generators`.",
+                {
+                    "kind": _name,
+                    "in figures": _of("label"),
+                    "what it does": _of("doc"),
+                    "settings": _names_of_settings,
+                },
+                placed("frugal.cover.generators", "GeneratorKind"),
+            ),
+        ]
+    )
 
 
 def agents_page() -> str:
@@ -185,11 +200,14 @@ def agents_page() -> str:
         _listed(
             "Kinds",
             "Kinds of `afape.agents`. How to use one: [any policy](../how-to/policies.md).",
-            {"kind": lambda name, _: f"[`{name}`](#{name})", "what it is": _of("doc"),
-             "learns": lambda _, says: "no" if "fit" in says else "yes"},
+            {
+                "kind": lambda name, _: f"[`{name}`](#{name})",
+                "what it is": _of("doc"),
+                "learns": lambda _, says: "no" if "fit" in says else "yes",
+            },
             kinds,
         ),
-    ]  # fmt: skip
+    ]
     for name in sorted(kinds):
         parts.append(f"## `{name}`\n\n{sentence(kinds[name].says['doc'])}\n")
         block = block_of(name)

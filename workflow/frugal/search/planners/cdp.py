@@ -10,9 +10,13 @@ def plan(given: Planning, delta: float) -> SearchPolicy:
     assert given.table is not None, "bug: it reads a model"
     assert given.statistic is not None, "bug: it reads a bound"
     return plan_constrained(
-        given.table, given.statistic, delta=delta, alpha=given.options.alpha,
-        stop_rule=given.stop_rule, ties=given.options.ties,
-    )  # fmt: skip
+        given.table,
+        given.statistic,
+        delta=delta,
+        alpha=given.options.alpha,
+        stop_rule=given.stop_rule,
+        ties=given.options.ties,
+    )
 
 
 CDP = SearchPlanner(

@@ -10,9 +10,12 @@ def plan(given: Planning, delta: float) -> SearchPolicy:
     assert given.table is not None, "bug: it reads a model"
     assert given.statistic is not None, "bug: it reads a bound"
     return plan_greedy(
-        given.table, given.statistic, delta=delta, alpha=given.options.alpha,
+        given.table,
+        given.statistic,
+        delta=delta,
+        alpha=given.options.alpha,
         stop_rule=given.stop_rule,
-    )  # fmt: skip
+    )
 
 
 CG = SearchPlanner(

@@ -14,9 +14,22 @@ from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, p
 from frugal.studies.afape.spec import PRACTICE, candidate
 
 STABLE = (
-    "policy", "cost", "ci_low", "ci_high", "state", "bound", "margin", "practice", "saving",
-    "saving_low", "saving_high", "short_list", "effective_rows", "prices", "tipping_gamma",
-)  # fmt: skip
+    "policy",
+    "cost",
+    "ci_low",
+    "ci_high",
+    "state",
+    "bound",
+    "margin",
+    "practice",
+    "saving",
+    "saving_low",
+    "saving_high",
+    "short_list",
+    "effective_rows",
+    "prices",
+    "tipping_gamma",
+)
 SHOWN = 3  # panels or prices that a sentence names
 APART = 0.1  # difference of shares from which the policy handed out counts as different
 NAMED = "the one to use"  # of the policies, in their table
@@ -50,13 +63,14 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
     return {name: choice[name] for name in STABLE} | {
         "policy": candidate(choice["policy"]),
         "short_list": [candidate(name) for name in choice["short_list"]],
-        "objective": choice["objective"], "groups": choice["groups"],
+        "objective": choice["objective"],
+        "groups": choice["groups"],
         "within_budgets": [
             one | {"policy": candidate(one["policy"])} for one in choice["within_budgets"]
         ],
         "graph": choice["graph"]["state"],
         "bundle": bundle,
-    }  # fmt: skip
+    }
 
 
 def words(
@@ -91,11 +105,13 @@ def words(
         _sure(choice, unit),
         _rests(choice),
         [
-            *_errors(choice, classes), *_panels(choice), *_prices(choice, unit, classes),
+            *_errors(choice, classes),
+            *_panels(choice),
+            *_prices(choice, unit, classes),
             *_hidden(choice),
         ],
         list(_groups(choice, unit)),
-    )  # fmt: skip
+    )
 
 
 def _words_of_f1(
@@ -122,7 +138,7 @@ def _words_of_f1(
         _rests(choice),
         [*_errors(choice, classes), *_panels(choice), *_further_budgets(choice, unit)],
         list(_groups(choice, "")),
-    )  # fmt: skip
+    )
 
 
 def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
@@ -181,11 +197,13 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     bound, worth = choice["bound"], choice["worth_of_knowing"]
     of_f1 = choice["objective"] == "f1"
     sentence = how_sure(
-        choice["state"], [plain(name) for name in (choice["policy"], *others)],
+        choice["state"],
+        [plain(name) for name in (choice["policy"], *others)],
         most=f"{bound:.2f} of F1" if of_f1 else of_cost(bound, choice["cost"], unit),
-        margin=choice["margin"], worth=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
+        margin=choice["margin"],
+        worth=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
         cheaper="better" if of_f1 else "cheaper",
-    )  # fmt: skip
+    )
     if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
         margin = percent(choice["margin"])
         sentence += f" With about {number(rows)} such rows the bound would fall below {margin}."
@@ -252,8 +270,9 @@ def _panels(choice: Mapping[str, Any]) -> Iterator[str]:
     change = {n: one["policy"] - one["recorded"] for n, one in choice["panels"].items()}
     each = []
     for sign, label in ((-1, "less often"), (1, "more often")):
-        ranked = sorted((n for n in change if sign * change[n] > CHANGED),
-                        key=lambda n: -sign * change[n])  # fmt: skip
+        ranked = sorted(
+            (n for n in change if sign * change[n] > CHANGED), key=lambda n: -sign * change[n]
+        )
         if ranked:
             shares = {n: choice["panels"][n] for n in ranked[:SHOWN]}
             shown = ", ".join(
@@ -319,11 +338,15 @@ def _hidden(choice: Mapping[str, Any]) -> Iterator[str]:
 def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
     """Every policy, the cheapest first: panels, errors, cost with its interval."""
     notes = [
-        NAMED if name == choice["policy"]
-        else "as recorded" if name == PRACTICE
-        else "may be the best" if maybe else ""
+        NAMED
+        if name == choice["policy"]
+        else "as recorded"
+        if name == PRACTICE
+        else "may be the best"
+        if maybe
+        else ""
         for name, maybe in outcomes[["agent", "not_worse"]].itertuples(index=False)
-    ]  # fmt: skip
+    ]
     names = ["today's practice" if n == PRACTICE else plain(n) for n in outcomes["agent"]]
     if choice["objective"] == "f1":
         return pd.DataFrame(
@@ -342,10 +365,11 @@ def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
             "panels": outcomes["acquisition_cost"].to_numpy(),
             "errors": outcomes["misclassification_cost"].to_numpy(),
             "in all": outcomes["cost"].to_numpy(),
-            "95 % from": outcomes["ci_low"].to_numpy(), "to": outcomes["ci_high"].to_numpy(),
+            "95 % from": outcomes["ci_low"].to_numpy(),
+            "to": outcomes["ci_high"].to_numpy(),
             "": notes,
         }
-    )  # fmt: skip
+    )
 
 
 def plain(name: object) -> str:

@@ -152,9 +152,13 @@ def as_practised(
         if state.belief is not None:
             belief[:, 0] = state.belief
     return Paths(
-        np.full((n, a), STOP), np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool), recorded,
-        belief, verdict,
-    )  # fmt: skip
+        np.full((n, a), STOP),
+        np.zeros(n, dtype=np.int64),
+        np.ones(n, dtype=bool),
+        recorded,
+        belief,
+        verdict,
+    )
 
 
 def to_frame(paths: Paths, name: str, table: Table) -> pd.DataFrame:
@@ -166,12 +170,15 @@ def to_frame(paths: Paths, name: str, table: Table) -> pd.DataFrame:
     ends = (step == paths.held[row]) & paths.complete[row]
     return pd.DataFrame(
         {
-            "agent": name, "row_id": table.row_id[row], "step": step, "panel": panels[asked],
+            "agent": name,
+            "row_id": table.row_id[row],
+            "step": step,
+            "panel": panels[asked],
             "recorded": ends | (step < paths.held[row]),
             "verdict": np.where(ends, paths.verdict[row], GOES_ON),
         }
         | {f"belief:{c}": paths.belief[row, step, k] for k, c in enumerate(table.classes)}
-    )  # fmt: skip
+    )
 
 
 def from_frame(frame: pd.DataFrame, table: Table) -> dict[str, Paths]:

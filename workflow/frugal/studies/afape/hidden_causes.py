@@ -23,9 +23,7 @@ from frugal.judge.verdicts import readable
 LEVEL = 0.95  # of the intervals
 ROUNDING = 1e-9
 BITS = 52  # panels that a number of 64 bits names without error
-RANGE_COLUMNS = (
-    "estimator", "kind", "gamma", "low", "high", "range_low", "range_high",
-)  # fmt: skip
+RANGE_COLUMNS = ("estimator", "kind", "gamma", "low", "high", "range_low", "range_high")
 TIPPING_COLUMNS = ("seed", "estimator", "agent", "tipping_gamma", "tipping_other")
 _PARTS = ("cost", "sure", "doubtful")
 
@@ -109,11 +107,7 @@ def no_ranges() -> pd.DataFrame:
 
 
 def _interval(
-    data: Table,
-    terms: TermBlocks,
-    name: str,
-    centre: float,
-    given: tuple[np.ndarray, Range],
+    data: Table, terms: TermBlocks, name: str, centre: float, given: tuple[np.ndarray, Range]
 ) -> dict[str, list[float]]:
     """Interval of the range of each Γ, with room for unseen errors, where a cost can be.
 

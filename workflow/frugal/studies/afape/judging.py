@@ -202,9 +202,12 @@ def summary_rows(
     """
     usable = [name for name in found.names if found.terms.tally(name).weight.usable]
     spreads = found.terms.influence_terms(
-        usable, fit, lambda name: divides(name, found), shared,
+        usable,
+        fit,
+        lambda name: divides(name, found),
+        shared,
         lambda name: (found.seed, name, found.agent),
-    )  # fmt: skip
+    )
     rows = {}
     for name, estimator in ESTIMATORS.items():
         if name in found.stopped:
@@ -294,9 +297,11 @@ def _warnings(estimator: Estimator, found: JudgedPolicy) -> tuple[Finding, ...]:
         ended = sorted(evidence.full_sets.values(), key=lambda one: tuple(one[0].tolist()))
         mass = np.array([rows for _, rows, _ in ended], dtype=np.int64)
         told += gap_findings(
-            np.array([row for row, _, _ in ended]), mass / mass.sum(),
-            found.seen[estimator.name], least_mass=LEAST_MASS,
-        )  # fmt: skip
+            np.array([row for row, _, _ in ended]),
+            mass / mass.sum(),
+            found.seen[estimator.name],
+            least_mass=LEAST_MASS,
+        )
     return told
 
 
@@ -312,11 +317,13 @@ def resampled(
     share, count = settings["resample_share"], settings["resamples"]
     units = [found.terms.units(name) for name in usable]
     drawn = resample(
-        _first_terms(units, usable), units[0].sizes,
+        _first_terms(units, usable),
+        units[0].sizes,
         np.array([one.tally(name).estimate[0] for one, name in zip(units, usable, strict=True)]),
-        resamples=count, share=share,
+        resamples=count,
+        share=share,
         rng_of=lambda number: streams.of_block(number, "resamples", found.seed),
-    )  # fmt: skip
+    )
     for k, name in enumerate(usable):
         column = drawn[:, k : k + 1]
         centre = np.array([rows[name]["estimate"]])
@@ -395,9 +402,18 @@ def frequencies(found: JudgedPolicy, data: Table) -> pd.DataFrame:
 
 
 COLUMNS = (
-    "seed", "estimator", "agent", "other", "difference", "std_error", "ci_low", "ci_high",
-    "not_worse", "bound", "truth",
-)  # fmt: skip
+    "seed",
+    "estimator",
+    "agent",
+    "other",
+    "difference",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "not_worse",
+    "bound",
+    "truth",
+)
 Intervals = Mapping[tuple[int, str, str], CostInterval]  # of each estimate, by seed, name and agent
 
 

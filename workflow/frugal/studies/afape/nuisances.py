@@ -113,8 +113,10 @@ def tell(
     law = nuisances.law.of(records, factors, fold)
     by_policy, afa, frames = {}, {}, []
     for agent in records.played:
-        head, played = records.afa_head(agent), panel_matrix(records.played[agent], "acquired",
-                                                             records.data)  # fmt: skip
+        head, played = (
+            records.afa_head(agent),
+            panel_matrix(records.played[agent], "acquired", records.data),
+        )
         said = nuisances.afa[agent].predict(head.inputs, fold)
         afa[agent] = np.where(_surely_complete(records, agent), 1.0, said)
         by_policy[agent], chance, lacks = _by_policy(law, policies[agent], played, rng)

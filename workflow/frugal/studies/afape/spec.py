@@ -38,8 +38,9 @@ def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
     """
     answer, agents = block["answer"], block["agents"]
     for key, names, allowed in (
-        ("practice", [answer["practice"]], able), ("prefer", answer["prefer"], agents),
-    ):  # fmt: skip
+        ("practice", [answer["practice"]], able),
+        ("prefer", answer["prefer"], agents),
+    ):
         for name in names:
             if name not in allowed:
                 raise ConfigError(

@@ -244,10 +244,15 @@ _LAW = {"intercept": float, "values": Each(float), "indicators": Each(float), "s
 _GRAPH = {"name": str, "indicators": Each(_LAW), "source": str}
 _FACTOR = {"panel": str, "columns": [str], "condition_panels": [str]}
 _IDENTIFICATION = {
-    "mechanism_class": str, "adjustment_columns": [str], "missable_panels": [str],
-    "factors": [_FACTOR], "propensity_identified": bool, "afais_identified": bool,
-    "s": OrNull([str]), "reasons": [str],
-}  # fmt: skip
+    "mechanism_class": str,
+    "adjustment_columns": [str],
+    "missable_panels": [str],
+    "factors": [_FACTOR],
+    "propensity_identified": bool,
+    "afais_identified": bool,
+    "s": OrNull([str]),
+    "reasons": [str],
+}
 _ROUNDING = 1e-6  # of sums of the probabilities of many patterns
 _SOURCES = ("induced", "own")
 
@@ -297,16 +302,22 @@ def _require_names(
     missable = identification["missable_panels"]
     named = [
         ("panel that can be missing", [*laws, *missable], panels),
-        ("panel that causes missingness", [p for law in laws.values() for p in law["indicators"]],
-         set(laws)),
-        ("column that causes missingness", [c for law in laws.values() for c in law["values"]],
-         columns),
+        (
+            "panel that causes missingness",
+            [p for law in laws.values() for p in law["indicators"]],
+            set(laws),
+        ),
+        (
+            "column that causes missingness",
+            [c for law in laws.values() for c in law["values"]],
+            columns,
+        ),
         ("column to adjust for", identification["adjustment_columns"], columns),
         ("panel of s", identification["s"] or [], panels),
         ("panel of a factor", [f["panel"] for f in factors], set(missable)),
         ("column of a factor", [c for f in factors for c in f["columns"]], columns),
         ("panel of a condition", [p for f in factors for p in f["condition_panels"]], panels),
-    ]  # fmt: skip
+    ]
     for what, names, allowed in named:
         for name in names:
             if name not in allowed:
@@ -390,10 +401,13 @@ class StoredCases(JudgedRows):
 
     def _case(self, agent: str, seed: int, at: int) -> Case:
         return build_case(
-            self.data(at), identification=self._identification, cluster=self.cluster_of(at),
-            masks=self.masks(seed, at), propensities=self.propensities(seed, at),
+            self.data(at),
+            identification=self._identification,
+            cluster=self.cluster_of(at),
+            masks=self.masks(seed, at),
+            propensities=self.propensities(seed, at),
             **self.frames(agent, seed, at),
-        )  # fmt: skip
+        )
 
     def frames(self, agent: str, seed: int, at: int) -> dict[str, pd.DataFrame]:
         """Episodes and fits of one policy and seed: `blocked`, `worlds`, `agents`."""

@@ -188,11 +188,15 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
     for _, row in agents.iloc[[0, -1]].iterrows():
         right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks, line)
         axes.annotate(
-            f"γ = {row['gamma']:g}", (row["disparity"], row["auc"]), xytext=(right, up),
-            textcoords="offset points", ha="left" if right > 0 else "right",
-            color=AGENT["dadi"].colour, zorder=6,
+            f"γ = {row['gamma']:g}",
+            (row["disparity"], row["auc"]),
+            xytext=(right, up),
+            textcoords="offset points",
+            ha="left" if right > 0 else "right",
+            color=AGENT["dadi"].colour,
+            zorder=6,
             path_effects=[withStroke(linewidth=2, foreground="white")],
-        )  # fmt: skip
+        )
     axes.set_title("trade-off")
     axes.set(xlabel="demographic disparity", ylabel="AUC of the label")
 

@@ -117,9 +117,12 @@ def fold_of(
     used = row_sample(len(data), rows=design["rows"], rng=shared.generator("rows"))
     data, sensitive = data.take(used), sensitive[used]
     part = fold_parts(
-        len(data), folds=design["folds"], fold=int(streams.wildcards["fold"]),
-        validation_share=design["validation_share"], rng=shared.generator("folds"),
-    )  # fmt: skip
+        len(data),
+        folds=design["folds"],
+        fold=int(streams.wildcards["fold"]),
+        validation_share=design["validation_share"],
+        rng=shared.generator("folds"),
+    )
     _check_parts(part, data.label, sensitive, streams)
     shown = withhold_panels(data, design["withheld_panels"])
     whole = fit_scaling(data.values[part == "train"]).leaving(data.onehot)
@@ -155,9 +158,11 @@ def agents_of(
         raise DataError(f"{weights.source} holds no DADI agents")
     layout.require_same(fold.shown, f"the stored policy {weights.source}")
     pretrained = DadiPolicies(
-        under(weights, PRETRAINED), DadiSettings.of(training), fold.panel_of_column,
+        under(weights, PRETRAINED),
+        DadiSettings.of(training),
+        fold.panel_of_column,
         scaling=fold.scaling,
-    )  # fmt: skip
+    )
     if pretrained.members != 1:
         raise DataError(
             f"the stored DADI agent has {pretrained.members} pretrained networks; allowed: 1"

@@ -209,9 +209,16 @@ def _draw_reliability(axes: Axes, rows: pd.DataFrame, method: str) -> None:
     look, first = method_style(method), rows.iloc[0]
     axes.plot([0, 1], [0, 1], color=style.GREY, linestyle="--", linewidth=0.8)
     draw_series(
-        axes, rows, {method: look}, by="method", x="belief", y="rate", line=None,
-        y_ends=("rate_low", "rate_high"), clip_on=False,
-    )  # fmt: skip
+        axes,
+        rows,
+        {method: look},
+        by="method",
+        x="belief",
+        y="rate",
+        line=None,
+        y_ends=("rate_low", "rate_high"),
+        clip_on=False,
+    )
     slope = first["calibration_slope"]
     words = "" if pd.isna(slope) else f"slope {slope:.2f}, "
     loss = f"{words}loss {first['log_loss']:.3f} ({first['base_log_loss']:.3f})"
@@ -495,8 +502,9 @@ def _draw_shares(axes: Axes, rows: pd.DataFrame, names: list[str], looks: dict[s
     lower = [(order.index(v) - (len(order) - 1) / 2) * 0.24 for v in rows["label"]]
     heights = np.array([names.index(name) for name in rows["panel"]])
     marks = rows.assign(percent=100 * rows["share"], at=heights + lower)  # equal shares are seen
-    draw_series(axes, marks, looks, by="label", x="percent", y="at", line=None, size=5.0,
-                clip_on=False)  # fmt: skip
+    draw_series(
+        axes, marks, looks, by="label", x="percent", y="at", line=None, size=5.0, clip_on=False
+    )
     spans = marks.groupby(heights)["percent"].agg(["min", "max"])
     axes.hlines(spans.index, spans["min"], spans["max"], color=style.GREY, linewidth=0.8)
     axes.set_xlim(-4, 104)
@@ -602,10 +610,13 @@ def _draw_beliefs(axes: Axes, rows: pd.DataFrame, height: float) -> None:
         above = not left_of and before <= belief  # clear of the line, which falls to the right
         words = f"{belief:.2f}" if belief >= 0.01 else f"{belief:.1g}"
         axes.annotate(
-            words, (belief, place), (-6 if left_of else 6, 1 if above else 0),
-            textcoords="offset points", ha="right" if left_of else "left",
+            words,
+            (belief, place),
+            (-6 if left_of else 6, 1 if above else 0),
+            textcoords="offset points",
+            ha="right" if left_of else "left",
             va="bottom" if above else "center",
-        )  # fmt: skip
+        )
         before = belief
     axes.set(xlim=(0, 1), ylim=(height, 0))
     axes.set_yticks([])

@@ -127,14 +127,22 @@ def judged_run(
         for one in progress(families, desc=split):
             members = [Member(solution.method, solution.pair) for solution in one.solutions]
             scene = Scene(
-                members, here, int(streams.wildcards["seed"]), parts, panels,
+                members,
+                here,
+                int(streams.wildcards["seed"]),
+                parts,
+                panels,
                 data.misclassification_cost,
-            )  # fmt: skip
+            )
             frame, log, episodes = acted(
-                scene, one.policies, uniforms=one.uniforms and one.uniforms(split),
-                classifier=one.classifier, cuts=one.cuts,
-                states=one.readings and one.readings[split], beliefs=one.cuts is None,
-            )  # fmt: skip
+                scene,
+                one.policies,
+                uniforms=one.uniforms and one.uniforms(split),
+                classifier=one.classifier,
+                cuts=one.cuts,
+                states=one.readings and one.readings[split],
+                beliefs=one.cuts is None,
+            )
             belief = _last_beliefs(episodes) if one.cuts is None else frame["probability"]
             outcomes.append(frame.assign(belief=belief))
             decisions.append(log)
@@ -196,8 +204,9 @@ def score_frame(
         )
         scores = scores.assign(
             **belief_scores(label[0].astype(np.int64), belief),
-            split=str(split), full_cost=whole_cost[str(split)],
-        )  # fmt: skip
+            split=str(split),
+            full_cost=whole_cost[str(split)],
+        )
         parts.append(pd.concat([_names(solutions), scores], axis=1))
     return pd.concat(parts, ignore_index=True)
 

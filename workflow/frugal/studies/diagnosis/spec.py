@@ -313,10 +313,13 @@ class DiagnosisStudy:
         described = self.descriptions[dataset]
         scenario = self.scenario(dataset)
         return {
-            "dataset": dataset, "title": described.title, "cost_unit": described.cost_unit,
-            "criterion": scenario["criteria"][0], "seed": scenario["seeds"][0],
+            "dataset": dataset,
+            "title": described.title,
+            "cost_unit": described.cost_unit,
+            "criterion": scenario["criteria"][0],
+            "seed": scenario["seeds"][0],
             "budget_share": self.block["figures"]["budget_share"],
-        }  # fmt: skip
+        }
 
     def belief_inputs(self, dataset: str) -> dict[str, list[str]]:
         """Outcomes of all families whose predicted probabilities `draw_fronts` draws."""

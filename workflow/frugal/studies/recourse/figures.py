@@ -66,8 +66,9 @@ def _percent(share: float) -> str:
 
 def _scenario(table: pd.DataFrame) -> str:
     """Data set and variant of a table of one scenario, as a title begins."""
-    words = ", ".join(style.words(str(table[c].iloc[0])) for c in ("dataset", "variant")
-                      if c in table)  # fmt: skip
+    words = ", ".join(
+        style.words(str(table[c].iloc[0])) for c in ("dataset", "variant") if c in table
+    )
     return words[:1].upper() + words[1:]
 
 
@@ -139,9 +140,16 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
         rows = summary[summary["actions"] == kind]
         rows = rows.assign(at=[names.index(name) for name in rows["generator"]])
         draw_series(
-            axes, rows, looks, by="generator", x="accuracy", y="at", line=None, size=5.0,
+            axes,
+            rows,
+            looks,
+            by="generator",
+            x="accuracy",
+            y="at",
+            line=None,
+            size=5.0,
             x_ends=("accuracy_low", "accuracy_high"),
-        )  # fmt: skip
+        )
         for y, share in zip(rows["at"], rows["accuracy"], strict=True):
             axes.text(1.48, y, f"{share:.3f}", ha="right", va="center_baseline")
         title = {"all": "all units", "1": "1 action"}.get(kind, f"{kind} actions")
@@ -196,9 +204,16 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
         row = rows.iloc[[k]]
         size = 6.5 + 4 * _later_beside(rows.iloc[k:])
         draw_series(
-            axes, row, looks, by="generator", x="accuracy", y="failing", line=None, size=size,
+            axes,
+            row,
+            looks,
+            by="generator",
+            x="accuracy",
+            y="failing",
+            line=None,
+            size=size,
             clip_on=False,
-        )  # fmt: skip
+        )
         before, after = (
             tuple(row[[f"{state}accuracy", f"{state}failing"]].to_numpy()[0])
             for state in ("", "repaired_")
@@ -209,8 +224,10 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     axes.set_ylabel("answers that do not work (%)")
     axes.set_ylim(bottom=0)
     axes.axhline(0, color=style.BLACK, linewidth=0.7)
-    handles = [looks[name].handle(label=_repaired(looks[name], row))
-               for name, (_, row) in zip(looks, rows.iterrows(), strict=True)]  # fmt: skip
+    handles = [
+        looks[name].handle(label=_repaired(looks[name], row))
+        for name, (_, row) in zip(looks, rows.iterrows(), strict=True)
+    ]
     return finish(figure, _scenario(summary), repair_finding(rows), handles)
 
 
@@ -263,9 +280,16 @@ def confidence_figure(confidence: pd.DataFrame, frequencies: pd.DataFrame) -> Fi
     left.plot([0, 1], [0, 1], color=style.GREY, linestyle=":", linewidth=0.9)
     lines = {name: replace(look, line="--" if look.hollow else "-") for name, look in looks.items()}
     draw_series(
-        left, confidence.sort_values("mean_confidence"), lines, by="generator", line=0.8, size=3.5,
-        x="mean_confidence", y="accuracy", clip_on=False,
-    )  # fmt: skip
+        left,
+        confidence.sort_values("mean_confidence"),
+        lines,
+        by="generator",
+        line=0.8,
+        size=3.5,
+        x="mean_confidence",
+        y="accuracy",
+        clip_on=False,
+    )
     left.set_xlabel("the generator's confidence in its answer")
     left.set_ylabel("share of right answers")
     left.set_title("sure and right?", loc="left")
@@ -285,12 +309,23 @@ def _draw_frequencies(axes: Axes, frequencies: pd.DataFrame, looks: dict[str, Lo
     apart = np.linspace(-0.4, 0.4, len(looks)) if len(looks) > 1 else np.zeros(1)
     shift = dict(zip(looks, apart, strict=True))
     rows = frequencies[frequencies["generator"].isin(list(looks))]
-    rows = rows.assign(at=[place[int(least)] + shift[name] for least, name in
-                           zip(rows["at_least"], rows["generator"], strict=True)])  # fmt: skip
+    rows = rows.assign(
+        at=[
+            place[int(least)] + shift[name]
+            for least, name in zip(rows["at_least"], rows["generator"], strict=True)
+        ]
+    )
     draw_series(
-        axes, rows, looks, by="generator", x="at", y="accuracy", line=None, size=3.5,
+        axes,
+        rows,
+        looks,
+        by="generator",
+        x="at",
+        y="accuracy",
+        line=None,
+        size=3.5,
         y_ends=("accuracy_low", "accuracy_high"),
-    )  # fmt: skip
+    )
     style.shade_every_second(axes, len(place), vertical=True)
     labels = [_class_label(int(a), int(b)) for a, b in classes.itertuples(index=False)]
     axes.set_xticks(range(len(labels)), labels)
@@ -361,9 +396,16 @@ def _draw_mistakes(axes: Axes, rows: pd.DataFrame, colour: str, top: float) -> N
     axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
     pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
     sns.scatterplot(
-        pairs, x="true_cost", y="answer_cost", s=5 * pairs["n"] ** 0.7, linewidth=0, alpha=0.45,
-        color=colour, legend=False, ax=axes,
-    )  # fmt: skip
+        pairs,
+        x="true_cost",
+        y="answer_cost",
+        s=5 * pairs["n"] ** 0.7,
+        linewidth=0,
+        alpha=0.45,
+        color=colour,
+        legend=False,
+        ax=axes,
+    )
     axes.set(xlim=(0, top), ylim=(0, top))
     if rows.empty:
         middle: dict[str, Any] = {"ha": "center", "transform": axes.transAxes}

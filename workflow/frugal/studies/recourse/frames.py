@@ -59,8 +59,11 @@ def catalogue_of(names: Mapping[str, Any], instance: Mapping[str, np.ndarray]) -
         DataError: the arrays are no catalogue, or a list of names is not one for each.
     """
     known = instance_of(instance)
-    sizes = {"actions": known.gain.shape[0], "features": known.gain.shape[1],
-             "groups": len(known.access)}  # fmt: skip
+    sizes = {
+        "actions": known.gain.shape[0],
+        "features": known.gain.shape[1],
+        "groups": len(known.access),
+    }
     for key, size in sizes.items():
         given = names.get(key) if isinstance(names, Mapping) else None
         if not (isinstance(given, list) and all(isinstance(name, str) for name in given)):

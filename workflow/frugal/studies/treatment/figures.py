@@ -193,8 +193,9 @@ def profile_figure(means: pd.DataFrame, x: str, title: str) -> Figure:
             middle, variance = (part[c].to_numpy(dtype=float) for c in (y, f"{y}_variance"))
             ends = style.whiskers(middle, np.sqrt(variance), most=MOST[y])
             size = _marker_size(part)
-            draw_series(axes, part, SERIES, by="series", x=x, y=y, size=size, y_ends=ends,
-                        ends="band")  # fmt: skip
+            draw_series(
+                axes, part, SERIES, by="series", x=x, y=y, size=size, y_ends=ends, ends="band"
+            )
             if x == "n_train":
                 axes.set_xscale("log")
                 axes.minorticks_off()
@@ -272,8 +273,9 @@ def search_curve_figure(curves: pd.DataFrame, title: str, subtitle: str) -> Figu
     for part, size in ((rows[~first], 5.0), (rows[first], 9.0)):
         mean, error = (part[c].to_numpy(dtype=float) for c in ("outcome", "outcome_se"))
         ends = style.whiskers(mean, error, least=-np.inf, most=np.inf)
-        draw_series(axes, part, SERIES, by="series", x="trials", y="outcome", size=size,
-                    y_ends=ends)  # fmt: skip
+        draw_series(
+            axes, part, SERIES, by="series", x="trials", y="outcome", size=size, y_ends=ends
+        )
     axes.set_xticks(np.arange(1, int(curves["trials"].max()) + 1))
     axes.set_xlabel("trials")
     axes.set_ylabel("best outcome so far\n(mean worth: R 0, I 1, S 2)")

@@ -78,11 +78,17 @@ class Searches:
             **{
                 key: own[key]
                 for key in (
-                    "price_offset", "epsilon", "alpha", "stop_rule", "ties", "smoothing",
-                    "pseudo_count", "memory_gib",
+                    "price_offset",
+                    "epsilon",
+                    "alpha",
+                    "stop_rule",
+                    "ties",
+                    "smoothing",
+                    "pseudo_count",
+                    "memory_gib",
                 )
             },
-        )  # fmt: skip
+        )
 
     def sizes(self, grid: Mapping[str, Any], repeat: SearchRepeat) -> list[int]:
         """Training units of a grid: those named, or all that the repeat has."""

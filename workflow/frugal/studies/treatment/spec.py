@@ -60,11 +60,7 @@ class TreatmentStudy:
         """Where a raw file is published, its SHA-256 and size; None of what nobody may download."""
         for one, stored in self._stored_files(scenario):
             if stored == file and one.downloadable:
-                return {
-                    "url": one.url,
-                    "sha256": one.sha256[-1],
-                    "bytes": one.published_bytes,
-                }
+                return {"url": one.url, "sha256": one.sha256[-1], "bytes": one.published_bytes}
         return None
 
     def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:

@@ -19,14 +19,7 @@ from matplotlib.ticker import LogLocator
 
 from frugal.core.errors import DataError
 from frugal.draw import style
-from frugal.draw.prints import (
-    PrintedFigure,
-    draw_bars,
-    draw_series,
-    entry,
-    finish,
-    panels,
-)
+from frugal.draw.prints import PrintedFigure, draw_bars, draw_series, entry, finish, panels
 from frugal.judge.intervals import share_interval
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
@@ -235,9 +228,15 @@ def _draw_reliability(axes: Axes, rows: pd.DataFrame) -> None:
     axes.plot([0, 1], [0, 1], color=style.GREY, linestyle="--", linewidth=0.9)
     drawn = pd.concat(kinds)
     draw_series(
-        axes, drawn, _BINS, by="kind", x="mean_probability", y="rate", clip_on=False,
+        axes,
+        drawn,
+        _BINS,
+        by="kind",
+        x="mean_probability",
+        y="rate",
+        clip_on=False,
         y_ends=("low", "high"),
-    )  # fmt: skip
+    )
 
 
 def _draw_counts(axes: Axes, rows: pd.DataFrame) -> None:
@@ -331,13 +330,23 @@ def _draw_split(
         pale = style.lightened(colour, share=0.75)
         for base, length, fill in ((0 * below, below, colour), (below, above, pale)):
             draw_bars(
-                axes, x[known], length[known], base=base[known], colour=fill, edge=colour,
+                axes,
+                x[known],
+                length[known],
+                base=base[known],
+                colour=fill,
+                edge=colour,
                 width=0.9 * wide,
-            )  # fmt: skip
+            )
         axes.plot(
-            x[~known], np.full((~known).sum(), 0.04), "x", color=style.GREY, markersize=4,
-            transform=axes.get_xaxis_transform(), gid="no estimate",
-        )  # fmt: skip
+            x[~known],
+            np.full((~known).sum(), 0.04),
+            "x",
+            color=style.GREY,
+            markersize=4,
+            transform=axes.get_xaxis_transform(),
+            gid="no estimate",
+        )
     style.shade_every_second(axes, len(agents), vertical=True)
     axes.set_xlim(-0.5, len(agents) - 0.5)
 
@@ -388,9 +397,13 @@ def convergence_figure(convergence: pd.DataFrame, summary: pd.DataFrame, cost_un
     heights = [2.1 if len(scenarios) < 4 else 1.45] + [1.5 if len(scenarios) < 4 else 1.1] * several
     figure = style.new_figure(height_in=0.55 + sum(heights) * len(scenarios))
     grid = figure.subplots(
-        len(heights) * len(scenarios), len(agents), sharex="row", sharey="row", squeeze=False,
+        len(heights) * len(scenarios),
+        len(agents),
+        sharex="row",
+        sharey="row",
+        squeeze=False,
         height_ratios=heights * len(scenarios),
-    )  # fmt: skip
+    )
     for scenario, lines in zip(
         scenarios, grid.reshape(len(scenarios), len(heights), len(agents)), strict=True
     ):
@@ -453,9 +466,15 @@ def _draw_errors(axes: Axes, moments: pd.DataFrame) -> None:
     axes.axhline(0, color=style.BLACK, linewidth=0.7, linestyle="--", zorder=1)
     mean, spread = (moments[c].to_numpy(dtype=float) for c in ("mean", "spread"))
     draw_series(
-        axes, moments, ESTIMATORS, by="estimator", x="n", y="mean",
-        y_ends=np.array([mean - spread, mean + spread]), ends="band",
-    )  # fmt: skip
+        axes,
+        moments,
+        ESTIMATORS,
+        by="estimator",
+        x="n",
+        y="mean",
+        y_ends=np.array([mean - spread, mean + spread]),
+        ends="band",
+    )
 
 
 def _draw_spreads(axes: Axes, moments: pd.DataFrame) -> None:
@@ -504,11 +523,7 @@ def errors_finding(errors: pd.DataFrame) -> str:
 
 
 @style.printed
-def resample_figure(
-    resamples: pd.DataFrame,
-    behind: pd.DataFrame,
-    cost_unit: str,
-) -> Figure:
+def resample_figure(resamples: pd.DataFrame, behind: pd.DataFrame, cost_unit: str) -> Figure:
     """Boxes of the resampled estimates, grouped by agent [afape, fig. 6; fig. A.4; fig. A.5].
 
     A facet per scenario. Box: quartiles and median; whiskers: farthest resample within 1.5
@@ -575,20 +590,39 @@ def _draw_facet(
     boxes = boxes.assign(at=at).reset_index()
     found = boxes[boxes["med"].notna()]
     draw_series(
-        axes, found, ESTIMATORS, by="estimator", x="at", y="med", line=None, size=3.0, zorder=5,
+        axes,
+        found,
+        ESTIMATORS,
+        by="estimator",
+        x="at",
+        y="med",
+        line=None,
+        size=3.0,
+        zorder=5,
         gid="median",
-    )  # fmt: skip
+    )
     truth = summary.groupby("agent")["truth"].first().reindex(list(agents)).to_numpy(dtype=float)
     axes.hlines(
-        truth, np.arange(len(agents)) - 0.46, np.arange(len(agents)) + 0.46,
-        color=style.BLACK, linewidth=1.0, linestyle=(0, (3, 1.5)), zorder=4, gid="truth",
-    )  # fmt: skip
+        truth,
+        np.arange(len(agents)) - 0.46,
+        np.arange(len(agents)) + 0.46,
+        color=style.BLACK,
+        linewidth=1.0,
+        linestyle=(0, (3, 1.5)),
+        zorder=4,
+        gid="truth",
+    )
     _limit(axes, found, truth)
     for place in at[boxes["med"].isna().to_numpy()]:
         axes.plot(
-            place, 0.04, "x", color=style.GREY, markersize=4, gid="no estimate",
+            place,
+            0.04,
+            "x",
+            color=style.GREY,
+            markersize=4,
+            gid="no estimate",
             transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
+        )
     style.shade_every_second(axes, len(agents), vertical=True)
     axes.set_xlim(-0.5, len(agents) - 0.5)
 
@@ -605,14 +639,26 @@ def _draw_boxes(
         look = estimator_style(str(name))
         steps = np.diff(np.unique(part["at"]))
         sns.boxplot(
-            part, x="at", y="estimate", hue="estimator", hue_order=estimators, native_scale=True,
-            width=0.84 / steps.min(initial=len(agents)) if len(steps) else 0.84, gap=0.2,
-            dodge=True, linecolor=look.colour, linewidth=0.8, saturation=1, legend=False,
+            part,
+            x="at",
+            y="estimate",
+            hue="estimator",
+            hue_order=estimators,
+            native_scale=True,
+            width=0.84 / steps.min(initial=len(agents)) if len(steps) else 0.84,
+            gap=0.2,
+            dodge=True,
+            linecolor=look.colour,
+            linewidth=0.8,
+            saturation=1,
+            legend=False,
             palette=dict.fromkeys(
                 estimators, style.lightened(look.colour, share=0.55) if is_whole else "white"
             ),
-            flierprops={"marker": ".", "markersize": 1.5}, ax=axes, zorder=3,
-        )  # fmt: skip
+            flierprops={"marker": ".", "markersize": 1.5},
+            ax=axes,
+            zorder=3,
+        )
     axes.set(xlabel="", ylabel="")
 
 
@@ -629,10 +675,16 @@ def _limit(axes: Axes, boxes: pd.DataFrame, truth: np.ndarray) -> None:
     for at, median, name in zip(boxes["at"], boxes["med"], boxes["estimator"], strict=True):
         if not bottom <= median <= top:
             axes.plot(
-                at, 0.97 if median > top else 0.03, "^" if median > top else "v", markersize=4,
-                color=estimator_style(name).colour, markeredgecolor=style.BLACK,
-                markeredgewidth=0.5, transform=axes.get_xaxis_transform(), gid="beyond",
-            )  # fmt: skip
+                at,
+                0.97 if median > top else 0.03,
+                "^" if median > top else "v",
+                markersize=4,
+                color=estimator_style(name).colour,
+                markeredgecolor=style.BLACK,
+                markeredgewidth=0.5,
+                transform=axes.get_xaxis_transform(),
+                gid="beyond",
+            )
 
 
 def _box_handles(figure: Figure, named: Sequence[Artist]) -> list[Artist]:

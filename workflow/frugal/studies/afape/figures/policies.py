@@ -171,8 +171,13 @@ def f1_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figure:
     """
     rows = outcomes.reset_index(drop=True)
     figure, axes = _outcome_axes(rows["agent"], policy)
-    marks = rows.assign(F1=1 - rows["cost"], y=np.arange(len(rows)), name="F1",
-                        low=1 - rows["ci_high"], high=1 - rows["ci_low"])  # fmt: skip
+    marks = rows.assign(
+        F1=1 - rows["cost"],
+        y=np.arange(len(rows)),
+        name="F1",
+        low=1 - rows["ci_high"],
+        high=1 - rows["ci_low"],
+    )
     looks = {"F1": style.Look("F1", style.ORANGE, "o")}
     draw_series(axes, marks, looks, by="name", x="F1", y="y", line=None, x_ends=("low", "high"))
     for at, price in enumerate(rows["acquisition_cost"]):
@@ -327,11 +332,16 @@ def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str], marked: lis
             axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
         for x, value in enumerate(row):
             axes.text(
-                x, y, f"{value:.{places}f}" if np.isfinite(value) else "–", ha="center",
-                va="center_baseline", fontweight="bold" if chosen and x == pick else None,
-                color=style.BLACK if marked[y] and np.isfinite(value) else style.GREY, zorder=3,
+                x,
+                y,
+                f"{value:.{places}f}" if np.isfinite(value) else "–",
+                ha="center",
+                va="center_baseline",
+                fontweight="bold" if chosen and x == pick else None,
+                color=style.BLACK if marked[y] and np.isfinite(value) else style.GREY,
+                zorder=3,
                 gid="cost",
-            )  # fmt: skip
+            )
 
 
 def _judge(axes: Axes, matrix: np.ndarray, marked: list[bool]) -> None:
@@ -346,10 +356,13 @@ def _judge(axes: Axes, matrix: np.ndarray, marked: list[bool]) -> None:
             pick = int(matrix[y].argmin())
             extra = truth[pick] - truth[best]
             axes.text(
-                columns - 0.3, y, "✓" if pick == best else f"✗  +{extra:.{places}f}",
-                va="center_baseline", gid="verdict",
+                columns - 0.3,
+                y,
+                "✓" if pick == best else f"✗  +{extra:.{places}f}",
+                va="center_baseline",
+                gid="verdict",
                 color=style.BLACK if marked[y] else style.GREY,
-            )  # fmt: skip
+            )
     axes.text(columns - 0.3, 0, "extra cost", va="center_baseline", style="italic")
     axes.hlines(0.5, -0.5, columns - 0.5, color=style.BLACK, linewidth=0.9)
     axes.add_patch(
@@ -444,9 +457,13 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     agents, estimators = agent_order(estimates["agent"]), estimator_order(estimates["estimator"])
     columns = min(2, len(agents))
     figure, grid = panels(
-        2 * len(agents), 2 * columns, line_in=0.55 + 0.15 * len(estimators), more_in=0.4,
-        sharey=True, width_ratios=[2.1, 1] * columns,
-    )  # fmt: skip
+        2 * len(agents),
+        2 * columns,
+        line_in=0.55 + 0.15 * len(estimators),
+        more_in=0.4,
+        sharey=True,
+        width_ratios=[2.1, 1] * columns,
+    )
     most = max(1.0, float(estimates["ess"].max()))
     for agent, left, right in zip(agents, grid[::2], grid[1::2], strict=True):
         rows = style.select(estimates, agent=agent).set_index("estimator").reindex(estimators)
@@ -488,10 +505,18 @@ def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
     inside = drawn[drawn["estimate"].between(left, right)]
     for certain, part in inside.groupby(inside["ci_low"] == inside["ci_high"]):
         draw_series(
-            axes, part, _HOLLOW if certain else ESTIMATORS, by="estimator", x="estimate", y="at",
-            line=None, size=4.5, x_ends=("ci_low", "ci_high"), clip_on=False,
+            axes,
+            part,
+            _HOLLOW if certain else ESTIMATORS,
+            by="estimator",
+            x="estimate",
+            y="at",
+            line=None,
+            size=4.5,
+            x_ends=("ci_low", "ci_high"),
+            clip_on=False,
             gid="no interval" if certain else None,
-        )  # fmt: skip
+        )
     style.shade_every_second(axes, len(rows), vertical=False)
     axes.set_xlim(left, right)
     for y in np.flatnonzero(~computed).tolist():
@@ -511,10 +536,18 @@ def _say_why(axes: Axes, y: int, status: object) -> None:
     """The reason why a row has no estimate, in grey, in its place."""
     reason = STATUS_WORDS.get(str(status), "not computed")
     axes.text(
-        0.5, y, reason, color=style.GREY, style="italic", ha="center", va="center_baseline",
-        transform=axes.get_yaxis_transform(), gid="reason", zorder=2.2,
+        0.5,
+        y,
+        reason,
+        color=style.GREY,
+        style="italic",
+        ha="center",
+        va="center_baseline",
+        transform=axes.get_yaxis_transform(),
+        gid="reason",
+        zorder=2.2,
         bbox={"facecolor": style.PALE if y % 2 else "white", "edgecolor": "none", "pad": 0.4},
-    )  # fmt: skip
+    )
 
 
 def _mark_cut(axes: Axes, y: int, is_left: bool, is_right: bool, colour: str) -> None:
@@ -522,21 +555,36 @@ def _mark_cut(axes: Axes, y: int, is_left: bool, is_right: bool, colour: str) ->
     for place, marker, is_cut in ((0.0, CARETLEFT, is_left), (1.0, CARETRIGHT, is_right)):
         if is_cut:
             axes.plot(
-                place, y, marker=marker, color=colour, markersize=4, clip_on=False,
-                transform=axes.get_yaxis_transform(), gid="cut",
-            )  # fmt: skip
+                place,
+                y,
+                marker=marker,
+                color=colour,
+                markersize=4,
+                clip_on=False,
+                transform=axes.get_yaxis_transform(),
+                gid="cut",
+            )
 
 
 def _point_beyond(axes: Axes, y: int, number: str, is_right: bool, look: style.Look) -> None:
     """A triangle at the edge of the axis, and the number that lies beyond it."""
     axes.plot(
-        0.97 if is_right else 0.03, y, ">" if is_right else "<", color=look.colour, markersize=4,
-        transform=axes.get_yaxis_transform(), gid="beyond",
-    )  # fmt: skip
+        0.97 if is_right else 0.03,
+        y,
+        ">" if is_right else "<",
+        color=look.colour,
+        markersize=4,
+        transform=axes.get_yaxis_transform(),
+        gid="beyond",
+    )
     axes.text(
-        0.93 if is_right else 0.07, y, number, ha="right" if is_right else "left",
-        va="center_baseline", transform=axes.get_yaxis_transform(),
-    )  # fmt: skip
+        0.93 if is_right else 0.07,
+        y,
+        number,
+        ha="right" if is_right else "left",
+        va="center_baseline",
+        transform=axes.get_yaxis_transform(),
+    )
 
 
 def _draw_sizes(axes: Axes, rows: pd.DataFrame, *, most: float) -> None:
@@ -550,11 +598,16 @@ def _draw_sizes(axes: Axes, rows: pd.DataFrame, *, most: float) -> None:
         marks = bool(_warnings(row))
         axes.barh(y, size, height=0.62, color=colour, zorder=2)
         axes.annotate(
-            f"{size:,.0f}{' !' if marks else ''}", (size, y), (2, 0),
-            textcoords="offset points", va="center_baseline", ha="left",
+            f"{size:,.0f}{' !' if marks else ''}",
+            (size, y),
+            (2, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            ha="left",
             color=style.VERMILLION if marks else style.BLACK,
-            fontweight="bold" if marks else None, gid="warning" if marks else "size",
-        )  # fmt: skip
+            fontweight="bold" if marks else None,
+            gid="warning" if marks else "size",
+        )
     style.shade_every_second(axes, len(rows), vertical=False)
     axes.set_xlim(0, _ROOM * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])

@@ -11,15 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from frugal.draw.style import (
-    COLOURS,
-    WIDTH_IN,
-    Look,
-    look_of,
-    order_of,
-    words,
-    wrapped,
-)
+from frugal.draw.style import COLOURS, WIDTH_IN, Look, look_of, order_of, words, wrapped
 from frugal.judge.registry import ESTIMATORS as DECLARED
 
 STATUS_WORDS = {

@@ -123,9 +123,11 @@ def _frames(ended: Sequence[Ended], ensemble: TreeEnsemble, data: Table) -> Iter
     shares = _shares(own, ensemble, data, data.values, lambda one: one.rows)
     for one, said in [
         *zip(own, shares, strict=True),
-        *((one, _shares([one], ensemble, data, one.scene.world.values, _in_place)[0])
-          for one in others),
-    ]:  # fmt: skip
+        *(
+            (one, _shares([one], ensemble, data, one.scene.world.values, _in_place)[0])
+            for one in others
+        ),
+    ]:
         prediction = (
             expected_cost_prediction(said, data.misclassification_cost)
             if one.said is None
@@ -155,10 +157,13 @@ def _shares(
         nothing = np.empty((0, ensemble.classes))
         return [nothing if one.said is None else one.said for one in ended]
     together = predict_proba_acquired(
-        ensemble, values, data.provides, data.free_columns,
+        ensemble,
+        values,
+        data.provides,
+        data.free_columns,
         np.concatenate([position(one) for one in ended]),
         np.concatenate([one.acquired for one in ended]),
-    )  # fmt: skip
+    )
     ends = np.cumsum([len(one.rows) for one in ended])[:-1]
     return np.split(together, ends)
 
@@ -233,9 +238,15 @@ def learn_candidates(
     asked, held = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
     classifier = classifier_of(learned, settings["classifier"], streams)
     ground = Ground(
-        learned, at, None, classifier, streams, progress,
-        settings["objective"], levels(settings["budgets"]),
-    )  # fmt: skip
+        learned,
+        at,
+        None,
+        classifier,
+        streams,
+        progress,
+        settings["objective"],
+        levels(settings["budgets"]),
+    )
     uniforms = streams.generator("decisions").random((len(asked), held.shape[1] + 1))
     frames, headers, arrays = [], {}, {}
     versions = bool(settings["budgets"])
@@ -346,9 +357,12 @@ class _Play:
         ended: list[Ended] = []
         decisions: list[pd.DataFrame] = []
         truth = TrueLaws(
-            policy=self.agent, table=block.table, rows=rows, graph=self.records.graph,
+            policy=self.agent,
+            table=block.table,
+            rows=rows,
+            graph=self.records.graph,
             s=in_s(self.identification, block.table),
-        )  # fmt: skip
+        )
         imputed = self.copies.block(number)
         for seed, mask in progress(list(self.records.by_seed(number, EVALUATED)), desc="seeds"):
             filled = imputed[imputed["seed"] == seed]
@@ -394,9 +408,14 @@ class _Play:
         panels = [panel.name for panel in block.table.actions]
         parts = self.records.table.parts(EVALUATED) if world.name == "blocked" else ["test"]
         return Scene(
-            [Member(self.streams.wildcards["agent"], 0)], world, seed, block.part[at], panels,
-            block.table.misclassification_cost, parts,
-        )  # fmt: skip
+            [Member(self.streams.wildcards["agent"], 0)],
+            world,
+            seed,
+            block.part[at],
+            panels,
+            block.table.misclassification_cost,
+            parts,
+        )
 
     def _ended(
         self, block: TableBlock, scene: Scene, at: np.ndarray, episodes: Episodes, truth: TrueLaws

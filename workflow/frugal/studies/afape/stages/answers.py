@@ -31,14 +31,7 @@ from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability,
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape.answers import NAMED, curve, document, words
-from frugal.studies.afape.candidates import (
-    PRACTICE,
-    ROUNDING,
-    from_frame,
-    levels,
-    stem,
-    within,
-)
+from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, levels, stem, within
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 
@@ -80,10 +73,15 @@ def judge_candidates(
 
     def answered(law: RecordLaw, names: Sequence[str]) -> Choice:
         candidates = judged(
-            {name: followed[name] for name in (*names, PRACTICE)}, law, known, data.action_cost,
-            data.misclassification_cost, practice=PRACTICE, score=settings["objective"],
+            {name: followed[name] for name in (*names, PRACTICE)},
+            law,
+            known,
+            data.action_cost,
+            data.misclassification_cost,
+            practice=PRACTICE,
+            score=settings["objective"],
             cluster=records.table.clusters(EVERY),
-        )  # fmt: skip
+        )
         return choose(candidates, settings["margin"], streams.generator("quantiles"))
 
     asked = [list(settings["agents"])]
@@ -195,12 +193,20 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
     asked = [int(k) for k in asked]
     practice = candidates.outcomes[PRACTICE]
     return {
-        "policy": chosen.policy, "state": chosen.state, "margin": chosen.margin,
-        "cost": chosen.cost, **_of_named(chosen), "bound": chosen.bound,
-        "practice": candidates.cost(PRACTICE), "saving": chosen.saving,
-        "saving_low": chosen.saving_low, "saving_high": chosen.saving_high,
-        "short_list": list(chosen.short_list), "left_out": list(candidates.left_out),
-        "worth_of_knowing": chosen.last.worth, "rows": len(weight),
+        "policy": chosen.policy,
+        "state": chosen.state,
+        "margin": chosen.margin,
+        "cost": chosen.cost,
+        **_of_named(chosen),
+        "bound": chosen.bound,
+        "practice": candidates.cost(PRACTICE),
+        "saving": chosen.saving,
+        "saving_low": chosen.saving_low,
+        "saving_high": chosen.saving_high,
+        "short_list": list(chosen.short_list),
+        "left_out": list(candidates.left_out),
+        "worth_of_knowing": chosen.last.worth,
+        "rows": len(weight),
         "effective_rows": effective_sample_size(weight),
         "rows_for_margin": _number(rows_for_margin(chosen)),
         "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
@@ -217,7 +223,7 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
             labels[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
             for k in asked[a:]
         },
-    }  # fmt: skip
+    }
 
 
 def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
@@ -240,7 +246,9 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
         place = candidates.names.index(name) if name != PRACTICE else None
         rows.append(
             {
-                "agent": name, "cost": costs[k], "std_error": error[k],
+                "agent": name,
+                "cost": costs[k],
+                "std_error": error[k],
                 **_interval(float(low[k]), float(high[k]), candidates),
                 "acquisition_cost": float(shares @ candidates.price),
                 "misclassification_cost": float(own.mean[a:] @ candidates.errors.T.ravel()),
@@ -249,7 +257,7 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
                 "bound": np.nan if place is None else float(chosen.compared.bound[place]),
             }
             | {f"share:{panel.name}": float(shares[j]) for j, panel in enumerate(data.actions)}
-        )  # fmt: skip
+        )
     return pd.DataFrame(rows).sort_values(["cost", "agent"], kind="stable", ignore_index=True)
 
 
@@ -259,12 +267,14 @@ def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
     return pd.concat(
         pd.DataFrame(
             {
-                "agent": name, "row_id": data.row_id, "weight": own.weight,
+                "agent": name,
+                "row_id": data.row_id,
+                "weight": own.weight,
                 "term": (own.mean + own.influence) @ unit,
             }
         )
         for name, own in candidates.outcomes.items()
-    ).reset_index(drop=True)  # fmt: skip
+    ).reset_index(drop=True)
 
 
 def _ends(one: Choice, data: Table) -> dict[str, float]:

@@ -18,14 +18,7 @@ from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import random_folds
 from frugal.data.tables import StoredTable, panel_columns
-from frugal.judge.by_group import (
-    GroupTerms,
-    by_group,
-    no_groups,
-    plain_ratios,
-    plain_sums,
-    ratios,
-)
+from frugal.judge.by_group import GroupTerms, by_group, no_groups, plain_ratios, plain_sums, ratios
 from frugal.judge.case import COSTS, PARTS, Records
 from frugal.judge.cost_intervals import CostInterval
 from frugal.judge.registry import ESTIMATORS, READ
@@ -149,10 +142,12 @@ class _Given:
                 frame = self.episodes.block(agent, number, parts, columns)
                 frames.append(frame[frame["seed"] == seed].iloc[wanted[first:last] - start])
         return Records(
-            data, observed, self.identification,
+            data,
+            observed,
+            self.identification,
             {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()},
             {agent: pd.concat(frames, ignore_index=True) for agent, frames in played.items()},
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +277,13 @@ def estimate_costs(
             judged = judging.tables()
             intervals |= judging.intervals
             judged["efficiency"] = compare_views(
-                cases.view_rows(), records.table.layout, records.graph, judging.seen,
-                identification, settings,
-            )  # fmt: skip
+                cases.view_rows(),
+                records.table.layout,
+                records.graph,
+                judging.seen,
+                identification,
+                settings,
+            )
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
                 found.setdefault(name, []).append(frame)
@@ -343,9 +342,12 @@ class _Judging:
         self.intervals |= {(seed, n, self._agent): one for n, one in judged.intervals.items()}
         self._keep(judged, rows, shifted)
         tables["sensitivity"] = shifted.ranges(
-            layout, cases.known_rows(seed), judged.terms, settings["hidden_causes"],
+            layout,
+            cases.known_rows(seed),
+            judged.terms,
+            settings["hidden_causes"],
             self._streams.generator("hidden_causes", seed),
-        )  # fmt: skip
+        )
         tables["convergence"] = convergence(judged, settings["convergence_sizes"], self._streams)
         tables["frequencies"] = frequencies(judged, layout)
         if cases.group(0) is not None:
@@ -380,9 +382,12 @@ class _Judging:
             sums = tree_sum(truth, lambda a, b: {k: a[k] + b[k] for k in a})
             for name, terms in apart.items():
                 told = by_group(
-                    terms, layout, truth=plain_ratios(sums), rng=rng,
+                    terms,
+                    layout,
+                    truth=plain_ratios(sums),
+                    rng=rng,
                     fit=self._fits.of(self._agent, seed) if divides(name, judged) else None,
-                )  # fmt: skip
+                )
                 found.append(told.assign(estimator=name))
         return pd.concat(found[1:] or found, ignore_index=True)
 
@@ -408,9 +413,7 @@ class _Judging:
 assert COSTS[0] == "cost"  # the first outcome, of which influence terms are kept
 
 
-BY_AGENT = (
-    "estimates", "resamples", "convergence", "frequencies", "groups", "sensitivity",
-)  # fmt: skip
+BY_AGENT = ("estimates", "resamples", "convergence", "frequencies", "groups", "sensitivity")
 BY_ESTIMATE = {"comparisons": compared, "tipping": tipped}
 
 
@@ -440,8 +443,9 @@ def join_seeds(
     del streams
     portions = _Portions(
         (StoredTable(table, catalogue), catalogue, masks, graph, identification),
-        (blocked, worlds), (propensities, agents),
-    )  # fmt: skip
+        (blocked, worlds),
+        (propensities, agents),
+    )
     portions.require_all_seeds()
     joined = {name: _all_portions(parts) for name, parts in tables.items()}
     order = blocked.values("agent")

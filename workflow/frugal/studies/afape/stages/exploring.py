@@ -69,26 +69,50 @@ def explore_afape(
 
 
 _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "summary": ("What every estimator says of every policy", (
-        "agent", "estimator", "estimate", "ci_low", "ci_high", "truth", "ess", "status", "warning",
-    )),
-    "verdicts": ("The verdict of each draw of the gaps", (
-        "agent", "estimate", "runner_up", "difference", "state", "bound", "tipping_gamma",
-        "warnings",
-    )),
-    "picks": ("Which policy each estimator would pick, and what that costs", (
-        "estimator", "agent", "estimate", "truth", "regret",
-    )),
-    "comparisons": ("Policies against each other, by the estimator that the verdict reads", (
-        "agent", "other", "difference", "ci_low", "ci_high", "not_worse", "truth",
-    )),
-    "sensitivity": ("How far hidden causes could move an estimate", (
-        "agent", "kind", "gamma", "low", "high", "range_low", "range_high",
-    )),
-    "groups": ("What policies do to each group", (
-        "agent", "group", "quantity", "estimate", "ci_low", "ci_high",
-    )),
-}  # fmt: skip
+    "summary": (
+        "What every estimator says of every policy",
+        (
+            "agent",
+            "estimator",
+            "estimate",
+            "ci_low",
+            "ci_high",
+            "truth",
+            "ess",
+            "status",
+            "warning",
+        ),
+    ),
+    "verdicts": (
+        "The verdict of each draw of the gaps",
+        (
+            "agent",
+            "estimate",
+            "runner_up",
+            "difference",
+            "state",
+            "bound",
+            "tipping_gamma",
+            "warnings",
+        ),
+    ),
+    "picks": (
+        "Which policy each estimator would pick, and what that costs",
+        ("estimator", "agent", "estimate", "truth", "regret"),
+    ),
+    "comparisons": (
+        "Policies against each other, by the estimator that the verdict reads",
+        ("agent", "other", "difference", "ci_low", "ci_high", "not_worse", "truth"),
+    ),
+    "sensitivity": (
+        "How far hidden causes could move an estimate",
+        ("agent", "kind", "gamma", "low", "high", "range_low", "range_high"),
+    ),
+    "groups": (
+        "What policies do to each group",
+        ("agent", "group", "quantity", "estimate", "ci_low", "ci_high"),
+    ),
+}
 
 
 def _of_verdicts(table: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
@@ -114,11 +138,15 @@ def _budget(
             unit = cost_units[str(verdict["dataset"])]
             stops.append({"budget": budget, "match": match, "unit": unit})
     return slider(
-        label="What panels may cost a case on average", unit="", table="summary",
+        label="What panels may cost a case on average",
+        unit="",
+        table="summary",
         says=("estimate", "ci_low", "ci_high", "acquisition_cost", "misclassification_cost"),
-        stops=stops, goal="lowest cost in all", names=("agent",),
+        stops=stops,
+        goal="lowest cost in all",
+        names=("agent",),
         note="The interval is this policy's by itself; the answer's counts that it was picked.",
-    )  # fmt: skip
+    )
 
 
 SCENARIO = ["dataset", "mechanism"]
@@ -145,10 +173,13 @@ def answers_of(
                     str(verdict["by_group"]) or "Not asked: the data set names no groups.",
                 ),
                 title=f"{words(dataset)}, {words(mechanism)}",
-                trust=_standing(verdict), table="verdicts", row=at,
-                sure=verdict["state"] in ("best", "good_enough"), state=words(verdict["state"]),
+                trust=_standing(verdict),
+                table="verdicts",
+                row=at,
+                sure=verdict["state"] in ("best", "good_enough"),
+                state=words(verdict["state"]),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -273,31 +304,57 @@ def charts_of(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> list[
     interval = ("ci_low", "ci_high")
     charts = {  # what more the page must know of each
         Chart(
-            "interval", "trust", "Estimates with 95 % intervals; the black tick is the truth",
-            "summary", "estimator", looks, Axis("estimate", "cost a case"), Axis("agent", "", "N"),
+            "interval",
+            "trust",
+            "Estimates with 95 % intervals; the black tick is the truth",
+            "summary",
+            "estimator",
+            looks,
+            Axis("estimate", "cost a case"),
+            Axis("agent", "", "N"),
             ("agent", "estimator", "estimate", *interval, "truth", "ess", "warning"),
-            where={"status": ["ok"]}, ends=interval, truth="truth",
+            where={"status": ["ok"]},
+            ends=interval,
+            truth="truth",
         ): {"first": begin},
         Chart(
-            "scatter", "decisions",
-            "What the policy that an estimator picks costs more than the best", "picks", "agent",
-            agents, Axis("regret", "true extra cost", zero=True), Axis("estimator", "", "N"),
+            "scatter",
+            "decisions",
+            "What the policy that an estimator picks costs more than the best",
+            "picks",
+            "agent",
+            agents,
+            Axis("regret", "true extra cost", zero=True),
+            Axis("estimator", "", "N"),
             ("estimator", "agent", "regret"),
         ): {"per": "estimator"},
         Chart(
-            "interval", "comparisons", "The policy that the verdict names against each other one",
-            "comparisons", "other", agents,
-            Axis("difference", "named less other, a case", zero=True), Axis("other", "", "N"),
-            ("agent", "other", "difference", *interval, "not_worse"), ends=interval,
+            "interval",
+            "comparisons",
+            "The policy that the verdict names against each other one",
+            "comparisons",
+            "other",
+            agents,
+            Axis("difference", "named less other, a case", zero=True),
+            Axis("other", "", "N"),
+            ("agent", "other", "difference", *interval, "not_worse"),
+            ends=interval,
         ): {"joined": {"table": "verdicts", "on": [*SCENARIO, "seed", "agent"]}},
         Chart(
-            "line", "gamma", "How far hidden causes of strength Γ could move an estimate",
-            "sensitivity", "agent", agents, Axis("gamma", "Γ"),
+            "line",
+            "gamma",
+            "How far hidden causes of strength Γ could move an estimate",
+            "sensitivity",
+            "agent",
+            agents,
+            Axis("gamma", "Γ"),
             Axis("high", "cost a case, least to most"),
             ("agent", "gamma", "low", "high", "range_low", "range_high"),
-            where={"kind": ["sharp" if sharp else "plain"]}, ends=("low", "high"), log=True,
+            where={"kind": ["sharp" if sharp else "plain"]},
+            ends=("low", "high"),
+            log=True,
         ): {"stake": {"table": "verdicts", "columns": ["agent", "runner_up", "tipping_other"]}},
-    }  # fmt: skip
+    }
     return [chart.document() | more for chart, more in charts.items() if chart.table in tables]
 
 
@@ -324,11 +381,17 @@ def explore_answer(
     rows = outcomes.assign(dataset=settings["dataset"])
     compared = "1 − F1" if f1 else f"cost a case ({unit})"
     chart = Chart(
-        "interval", "costs", f"Every policy with its 95 % interval: {compared}", TABLE, "agent",
-        looks_of(rows["agent"]), Axis("cost", compared), Axis("agent", "", "N"),
+        "interval",
+        "costs",
+        f"Every policy with its 95 % interval: {compared}",
+        TABLE,
+        "agent",
+        looks_of(rows["agent"]),
+        Axis("cost", compared),
+        Axis("agent", "", "N"),
         ("agent", "cost", "ci_low", "ci_high", "acquisition_cost", "effective_rows"),
         ends=("ci_low", "ci_high"),
-    )  # fmt: skip
+    )
     names = ("agent", "cost", "ci_low", "ci_high", "acquisition_cost", "effective_rows", "bound")
     state = choice["state"]
     trust = f"{choice['effective_rows']:,.0f} effective rows of {choice['rows']:,}"
@@ -340,12 +403,18 @@ def explore_answer(
                 answer(
                     text.headline,
                     (
-                        text.sure, text.saving, text.rests, " ".join(text.changes),
+                        text.sure,
+                        text.saving,
+                        text.rests,
+                        " ".join(text.changes),
                         " ".join(text.groups) or "Not asked: `sensitive` names a column of groups.",
                     ),
-                    title=str(report["title"]), trust=trust, table=TABLE,
+                    title=str(report["title"]),
+                    trust=trust,
+                    table=TABLE,
                     row=int((outcomes["agent"] == choice["policy"]).to_numpy().argmax()),
-                    sure=state in ("best", "good_enough"), state=state.replace("_", " "),
+                    sure=state in ("best", "good_enough"),
+                    state=state.replace("_", " "),
                 )
             ],
             tables={TABLE: (rows, "What every policy costs, and what practice did", names)},
@@ -354,4 +423,4 @@ def explore_answer(
             charts=[chart.document()],
             scope=scope_of(rows, ["dataset"]),
         )
-    }  # fmt: skip
+    }

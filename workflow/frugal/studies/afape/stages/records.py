@@ -106,9 +106,11 @@ class _Drawn:
         data, test, draws = block.table, block.part == "test", []
         self._test += int(test.sum())
         for seed in progress(self._seeds, desc="masks"):
-            mask = own_mask(data) if self._graph is None else draw_mask(
-                data, self._graph, self._uniforms[seed].of(block.rows)
-            )  # fmt: skip
+            mask = (
+                own_mask(data)
+                if self._graph is None
+                else draw_mask(data, self._graph, self._uniforms[seed].of(block.rows))
+            )
             draws.append(_mask_frame(seed, data, mask))
             self._complete[seed] += int(mask.complete[test].sum())
         masks = pd.concat(draws, ignore_index=True)
@@ -293,9 +295,13 @@ def _indicators(
     panels = [law["panel"] for law in laws]
     conditions = [np.isin(panels, law["condition_panels"]) for law in laws]
     return Indicators(
-        panels, observed[:, at], probability, causes,
-        np.array(conditions, dtype=bool).reshape(len(laws), len(laws)), cluster,
-    )  # fmt: skip
+        panels,
+        observed[:, at],
+        probability,
+        causes,
+        np.array(conditions, dtype=bool).reshape(len(laws), len(laws)),
+        cluster,
+    )
 
 
 _ROUNDS = ["seed", "method", "draw", "rounds"]
@@ -412,9 +418,13 @@ def _chains(
         some = micro.sample_of(len(places), micro.BLOCK_ROWS, rng)
         data, hidden = _hidden(records, places[some], seed)
         chain, values = fit_chained_trees(
-            hidden, onehot=data.onehot, every=len(some) < len(places), rng=rng, progress=progress,
+            hidden,
+            onehot=data.onehot,
+            every=len(some) < len(places),
+            rng=rng,
+            progress=progress,
             **(trees or {}),
-        )  # fmt: skip
+        )
         found[seed] = _Chain(chain, places[some], values)
     return found
 

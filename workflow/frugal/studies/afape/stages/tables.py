@@ -218,13 +218,15 @@ def tell_afape_cases(
     report = catalogue["report"]
     return {
         "cases": {
-            "kind": "cases", "study": "afape", "title": report["title"],
+            "kind": "cases",
+            "study": "afape",
+            "title": report["title"],
             "scope": scope | {"seed": str(settings["seed"])},
             "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "agent"},
             "patients": patients(data, units, courses, chosen),
         }
-    }  # fmt: skip
+    }
 
 
 class _Logs:

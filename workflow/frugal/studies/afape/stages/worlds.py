@@ -74,16 +74,27 @@ class Judges:
         copies = {"imputed": _NO_COPY, "rounds": _NO_COPY}
         if imputation is not None:
             of_rows = {name: stored[name] for name in ("table", "catalogue", "masks")}
-            copies = together(impute_features(
-                **of_rows, settings=imputation, streams=self._streams("impute_features", draw),
-                progress=without_bar,
-            ))  # fmt: skip
+            copies = together(
+                impute_features(
+                    **of_rows,
+                    settings=imputation,
+                    streams=self._streams("impute_features", draw),
+                    progress=without_bar,
+                )
+            )
         for name, settings in self.agents.items():
             filed: dict[str, Any] = {"policy": self.policies[name]} if name in self.policies else {}
-            made = together(roll_out(
-                **stored, **copies, classifier=self.classifier, settings=settings,
-                streams=self._streams("roll_out", draw, agent=name), progress=without_bar, **filed,
-            ))  # fmt: skip
+            made = together(
+                roll_out(
+                    **stored,
+                    **copies,
+                    classifier=self.classifier,
+                    settings=settings,
+                    streams=self._streams("roll_out", draw, agent=name),
+                    progress=without_bar,
+                    **filed,
+                )
+            )
             blocked[name], worlds[name] = made["blocked"], made["worlds"]
         return Drawn(stored, blocked, worlds)
 
@@ -94,34 +105,51 @@ class Judges:
             `estimates`, `comparisons`, `graph_check` and `verdicts` as the stages make them.
         """
         filed: dict[str, Any] = {f"policy_{k}": one for k, one in enumerate(self.policies.values())}
-        nuisances = together(fit_nuisances(
-            **drawn.stored, blocked=_by_agent(drawn.blocked),
-            settings={**self.nuisance, "agents": self.agents, "filed": list(self.policies)},
-            streams=self._streams("fit_nuisances", draw), progress=without_bar, **filed,
-        ))  # fmt: skip
+        nuisances = together(
+            fit_nuisances(
+                **drawn.stored,
+                blocked=_by_agent(drawn.blocked),
+                settings={**self.nuisance, "agents": self.agents, "filed": list(self.policies)},
+                streams=self._streams("fit_nuisances", draw),
+                progress=without_bar,
+                **filed,
+            )
+        )
         estimated = estimate_costs(
-            **drawn.stored, blocked=_by_agent(drawn.blocked), worlds=_by_agent(drawn.worlds),
-            propensities=nuisances["propensities"], agents=nuisances["agents"],
-            settings=self.evaluation, streams=self._streams("estimate_costs", draw),
+            **drawn.stored,
+            blocked=_by_agent(drawn.blocked),
+            worlds=_by_agent(drawn.worlds),
+            propensities=nuisances["propensities"],
+            agents=nuisances["agents"],
+            settings=self.evaluation,
+            streams=self._streams("estimate_costs", draw),
             progress=without_bar,
-        )  # fmt: skip
+        )
         given = {k: v for k, v in drawn.stored.items() if k != "graph"}
         checked = check_graph(
-            **given, propensities=nuisances["propensities"], settings={},
-            streams=self._streams("check_graph", draw), progress=without_bar,
-        )["graph_check"]  # fmt: skip
+            **given,
+            propensities=nuisances["propensities"],
+            settings={},
+            streams=self._streams("check_graph", draw),
+            progress=without_bar,
+        )["graph_check"]
         names = ("estimates", "comparisons", "groups", "sensitivity", "tipping")
         found = {name: estimated[name].assign(**_WHERE) for name in names}
         told = give_verdicts(
-            summary=found["estimates"], comparisons=found["comparisons"],
-            groups=found["groups"], sensitivity=found["sensitivity"], tipping=found["tipping"],
+            summary=found["estimates"],
+            comparisons=found["comparisons"],
+            groups=found["groups"],
+            sensitivity=found["sensitivity"],
+            tipping=found["tipping"],
             graph_check=checked.assign(**_WHERE),
             settings={
-                "cost_units": {"drawn": ""}, "gammas": self.evaluation["hidden_causes"]["gammas"],
+                "cost_units": {"drawn": ""},
+                "gammas": self.evaluation["hidden_causes"]["gammas"],
                 "margin": 0.0,  # which of these verdicts are the best does not depend on it
             },
-            streams=self._streams("give_verdicts", draw), progress=without_bar,
-        )  # fmt: skip
+            streams=self._streams("give_verdicts", draw),
+            progress=without_bar,
+        )
         return found | {"graph_check": checked, "verdicts": told["verdicts"]}
 
     def _streams(self, stage: str, draw: int, **more: str) -> Streams:
@@ -167,9 +195,11 @@ def judge_world(
     if not (part == "test").any():
         raise DataError("the grid judges the rows of the part 'test', and the table has none")
     law = grid_law(
-        data, settings["mechanism"], missing_share=settings["missing_share"],
+        data,
+        settings["mechanism"],
+        missing_share=settings["missing_share"],
         panels=settings["panels"],
-    )  # fmt: skip
+    )
     judges = _judges(whole, catalogue, classifier, law, settings, streams)
     population = whole[part == "test"].reset_index(drop=True)
     truth = _truth(judges, population, catalogue)
@@ -187,8 +217,20 @@ def judge_world(
             told = found["estimates"].assign(truth=found["estimates"]["agent"].map(truth), **mine)
             estimates.append(told)
             draws.append(_answer(found, truth) | mine)
-    kept = ["agent", "estimator", "estimate", "std_error", "ci_low", "ci_high", "ess", "status",
-            "largest_weight_share", "truth", "draw", "graph"]  # fmt: skip
+    kept = [
+        "agent",
+        "estimator",
+        "estimate",
+        "std_error",
+        "ci_low",
+        "ci_high",
+        "ess",
+        "status",
+        "largest_weight_share",
+        "truth",
+        "draw",
+        "graph",
+    ]
     return {
         "estimates": pd.concat(estimates, ignore_index=True)[kept],
         "draws": pd.DataFrame(draws),
@@ -216,10 +258,14 @@ def _with_gaps(
     """The rows, with the masks of one draw."""
     stored = {"table": rows, "catalogue": catalogue}
     settings = {"name": "grid", "seeds": [draw], "missingness": law, "s": None}
-    return stored | together(draw_missingness(
-        **stored, settings=settings, streams=Streams(draw, "draw_missingness", {}),
-        progress=without_bar,
-    ))  # fmt: skip
+    return stored | together(
+        draw_missingness(
+            **stored,
+            settings=settings,
+            streams=Streams(draw, "draw_missingness", {}),
+            progress=without_bar,
+        )
+    )
 
 
 def _judges(
@@ -237,15 +283,23 @@ def _judges(
         if kind_of(own).fit is None:
             continue
         bundle: Bundle = train_agent(
-            table=whole, catalogue=catalogue, classifier=classifier, masks=stored["masks"],
-            settings=own, streams=Streams(streams.root, "train_agent", {"agent": name}),
+            table=whole,
+            catalogue=catalogue,
+            classifier=classifier,
+            masks=stored["masks"],
+            settings=own,
+            streams=Streams(streams.root, "train_agent", {"agent": name}),
             progress=without_bar,
-        )["policy"]  # fmt: skip
+        )["policy"]
         policies[name] = bundle.stored(f"the policy {name}")
     return Judges(
-        classifier, settings["agents"], policies, settings["nuisance"], settings["evaluation"],
+        classifier,
+        settings["agents"],
+        policies,
+        settings["nuisance"],
+        settings["evaluation"],
         streams.root,
-    )  # fmt: skip
+    )
 
 
 def _truth(
@@ -293,16 +347,19 @@ def _answer(found: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> di
     judged = set(truth) - set(str(told["left_out"]).split(","))
     costlier = [a for a in judged if truth[a] - truth[cheapest] > CLEAR * error]
     return {
-        "named": named, "estimator": told["estimator"], "sure": bool(told["sure"]),
+        "named": named,
+        "estimator": told["estimator"],
+        "sure": bool(told["sure"]),
         "graph_refuted": bool(found["graph_check"]["graph_refuted"].iloc[0]),
-        "best": cheapest, "best_cost": truth[cheapest],
+        "best": cheapest,
+        "best_cost": truth[cheapest],
         "regret": truth[named] - truth[cheapest] if named else np.nan,
         "gap": others[1] - others[0] if len(others) > 1 else np.nan,
         "std_error": error,
         "costlier": len(costlier),
         "costlier_told": sum(agent not in may_be_best for agent in costlier),
         "best_excluded": cheapest in judged and cheapest not in may_be_best,
-    }  # fmt: skip
+    }
 
 
 WORLD = ["dataset", "mechanism", "missing_share", "graph"]

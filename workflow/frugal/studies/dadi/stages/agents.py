@@ -169,9 +169,13 @@ def roll_out_dadi(
         validated = end_shares(roll_out(other, held, uniforms=uniforms), held, ensemble)[0, :, 1]
         cut = np.array([decision_cut(settings["threshold"], validated, fold)])
         frames, _ = acting.frames(
-            [Member(name, 0)], other, cut, np.array([np.nan]), classifier=ensemble,
+            [Member(name, 0)],
+            other,
+            cut,
+            np.array([np.nan]),
+            classifier=ensemble,
             uniforms=rng.random((len(rows), world.panels + 1)),
-        )  # fmt: skip
+        )
         logs.append((frames[0].assign(adversary_probability=np.nan), frames[1]))
     return {
         "decisions": _together([decisions for _, decisions in logs]),
@@ -269,13 +273,20 @@ def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) 
         label, sensitive = fold.label[rows], fold.sensitive[rows]
         for network, auc in (
             ("classifier", auc_interval(label, of_label, level=LEVEL)),
-            ("adversary",
-             adversary_auc(training["objective"], label, sensitive, of_sensitive, level=LEVEL)),
-        ):  # fmt: skip
+            (
+                "adversary",
+                adversary_auc(training["objective"], label, sensitive, of_sensitive, level=LEVEL),
+            ),
+        ):
             found.append(
-                {"panel": name, "network": network, "auc": auc.value,
-                 "auc_low": auc.low, "auc_high": auc.high}
-            )  # fmt: skip
+                {
+                    "panel": name,
+                    "network": network,
+                    "auc": auc.value,
+                    "auc_low": auc.low,
+                    "auc_high": auc.high,
+                }
+            )
     return pd.DataFrame(found)
 
 
@@ -324,9 +335,15 @@ def audit_fairness(
             truth = getattr(fold, target)[used][asked.rows & ~train]
             auc = auc_interval(truth, score, level=LEVEL)
             found.append(
-                {"set": name, "target": target, "learner": learner,
-                 "auc": auc.value, "auc_low": auc.low, "auc_high": auc.high}
-            )  # fmt: skip
+                {
+                    "set": name,
+                    "target": target,
+                    "learner": learner,
+                    "auc": auc.value,
+                    "auc_low": auc.low,
+                    "auc_high": auc.high,
+                }
+            )
     rows = pd.DataFrame(found)
     worst = rows.sort_values("auc", ascending=False, kind="stable").groupby(
         ["set", "target", "learner"], sort=False
@@ -360,9 +377,15 @@ def _questions(label: np.ndarray, objective: str) -> list[_Question]:
 
 
 def _scores(
-    fold: Fold, sets: np.ndarray, used: np.ndarray, train: np.ndarray, asked: _Question,
-    settings: Mapping[str, Any], streams: Streams, progress: Callable[..., Any],
-) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:  # fmt: skip
+    fold: Fold,
+    sets: np.ndarray,
+    used: np.ndarray,
+    train: np.ndarray,
+    asked: _Question,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:
     """Scores of the test rows of a question, by collected sets, target and learner.
 
     A set network predicts both targets at once, so it is trained once per question.
@@ -375,15 +398,25 @@ def _scores(
             for learner in LEARNERS[:2]:
                 rng = streams.generator(asked.number, target, learner, k)
                 score = adversary_score(
-                    learner, inputs, getattr(fold, target)[rows], fits,
-                    settings=audit[learner], rng=rng,
-                )  # fmt: skip
+                    learner,
+                    inputs,
+                    getattr(fold, target)[rows],
+                    fits,
+                    settings=audit[learner],
+                    rng=rng,
+                )
                 yield (k, target, learner), score
     networks = fit_set_networks(
-        values, fold.panel_of_column, sets[:, asked.rows], fold.label[rows], fold.sensitive[rows],
-        fits, networks=settings["training"], iterations=audit["set_network"]["iterations"],
+        values,
+        fold.panel_of_column,
+        sets[:, asked.rows],
+        fold.label[rows],
+        fold.sensitive[rows],
+        fits,
+        networks=settings["training"],
+        iterations=audit["set_network"]["iterations"],
         rng=streams.generator(asked.number, "network"),
-    )  # fmt: skip
+    )
     for target in asked.targets:
         for k, score in enumerate(networks[TARGETS.index(target)]):
             yield (k, target, LEARNERS[2]), score

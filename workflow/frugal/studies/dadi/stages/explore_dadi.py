@@ -19,28 +19,51 @@ from frugal.draw.explorer.sections import (
     slider,
 )
 
-KEYS = ["dataset", "method", "gamma", "fold", "stratum", "panel", "family", "target", "learner",
-        "network"]  # fmt: skip
+KEYS = [
+    "dataset",
+    "method",
+    "gamma",
+    "fold",
+    "stratum",
+    "panel",
+    "family",
+    "target",
+    "learner",
+    "network",
+]
 NEARLY_ALL = 0.95  # of the people, of whom a panel is collected
 _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "means": ("Every method, means over folds", (
-        "method", "gamma", "auc", "disparity", "positive_share", "features_acquired", "audit_auc",
-        "on_front",
-    )),
-    "summary": ("Every method on every fold", (
-        "method", "gamma", "fold", "auc", "disparity", "features_acquired", "audit_auc",
-    )),
-    "least_disparity": ("The fairest of each family at nearly the AUC of all panels", (
-        "family", "method", "gamma", "auc", "disparity", "disparity_cut", "reference_disparity",
-    )),
-    "selection": ("How often each panel is collected", (
-        "gamma", "stratum", "panel", "frequency", "frequency_low", "frequency_high",
-    )),
+    "means": (
+        "Every method, means over folds",
+        (
+            "method",
+            "gamma",
+            "auc",
+            "disparity",
+            "positive_share",
+            "features_acquired",
+            "audit_auc",
+            "on_front",
+        ),
+    ),
+    "summary": (
+        "Every method on every fold",
+        ("method", "gamma", "fold", "auc", "disparity", "features_acquired", "audit_auc"),
+    ),
+    "least_disparity": (
+        "The fairest of each family at nearly the AUC of all panels",
+        ("family", "method", "gamma", "auc", "disparity", "disparity_cut", "reference_disparity"),
+    ),
+    "selection": (
+        "How often each panel is collected",
+        ("gamma", "stratum", "panel", "frequency", "frequency_low", "frequency_high"),
+    ),
     "singles": ("What one panel alone tells", ("panel", "network", "auc", "auc_low", "auc_high")),
-    "audit": ("What outsiders can tell from what was collected", (
-        "method", "gamma", "target", "learner", "auc", "auc_low", "auc_high",
-    )),
-}  # fmt: skip
+    "audit": (
+        "What outsiders can tell from what was collected",
+        ("method", "gamma", "target", "learner", "auc", "auc_low", "auc_high"),
+    ),
+}
 
 
 def explore_dadi(
@@ -59,9 +82,13 @@ def explore_dadi(
     """The study's part of the report. Settings: none are read."""
     del settings, streams, progress
     tables = {
-        "means": means, "summary": summary, "least_disparity": least_disparity,
-        "selection": selection, "singles": singles, "audit": audit,
-    }  # fmt: skip
+        "means": means,
+        "summary": summary,
+        "least_disparity": least_disparity,
+        "selection": selection,
+        "singles": singles,
+        "audit": audit,
+    }
     return {
         "section": section(
             "dadi",
@@ -74,7 +101,7 @@ def explore_dadi(
             scope=scope_of(means, ["dataset"]),
             sliders=[_limit(means, least_disparity)],
         )
-    }  # fmt: skip
+    }
 
 
 def _answers(
@@ -92,18 +119,27 @@ def _answers(
             if len(agents)
             else ("None is accurate enough.",) * 5
         )
-        sentence = _sentence(row) if len(agents) else (
-            "No agent of DADI comes within the allowed distance of the AUC of all panels."
-        )  # fmt: skip
+        sentence = (
+            _sentence(row)
+            if len(agents)
+            else ("No agent of DADI comes within the allowed distance of the AUC of all panels.")
+        )
         here = means[(means["dataset"] == dataset) & means["degenerate"]]
         if len(here):
             sentence += f" {len(here)} methods decide nearly all alike; their gap says nothing."
         settled = bool(row["disparity_cut_low"] > 0) if len(agents) else False
         found.append(
-            answer(sentence, told, title=words(str(dataset)), table="least_disparity", row=at,
-                   sure=settled, trust=f"{int(row['folds'])} folds; the cut is between "
-                   f"{figures(row['disparity_cut_low'])} and {figures(row['disparity_cut_high'])}.")
-        )  # fmt: skip
+            answer(
+                sentence,
+                told,
+                title=words(str(dataset)),
+                table="least_disparity",
+                row=at,
+                sure=settled,
+                trust=f"{int(row['folds'])} folds; the cut is between "
+                f"{figures(row['disparity_cut_low'])} and {figures(row['disparity_cut_high'])}.",
+            )
+        )
     return found
 
 
@@ -183,17 +219,28 @@ def _answered(least: pd.DataFrame) -> dict[str, float]:
 
 def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]]:
     front = Chart(
-        "scatter", "front", "Accuracy against the gap between the groups, means over folds",
-        "means", "method", looks_of(means["method"]),
-        Axis("disparity", "gap in positive decisions", zero=True), Axis("auc", "AUC"),
+        "scatter",
+        "front",
+        "Accuracy against the gap between the groups, means over folds",
+        "means",
+        "method",
+        looks_of(means["method"]),
+        Axis("disparity", "gap in positive decisions", zero=True),
+        Axis("auc", "AUC"),
         ("method", "gamma", "auc", "disparity", "features_acquired", "audit_auc"),
-    )  # fmt: skip
+    )
     collected = Chart(
-        "interval", "selection", "How often each panel is collected, by γ", "selection", "gamma",
+        "interval",
+        "selection",
+        "How often each panel is collected, by γ",
+        "selection",
+        "gamma",
         looks_of(f"{gamma:g}" for gamma in selection["gamma"]),
-        Axis("frequency", "share of people", zero=True), Axis("panel", "", "N"),
-        ("panel", "gamma", "stratum", "frequency"), ends=("frequency_low", "frequency_high"),
-    )  # fmt: skip
+        Axis("frequency", "share of people", zero=True),
+        Axis("panel", "", "N"),
+        ("panel", "gamma", "stratum", "frequency"),
+        ends=("frequency_low", "frequency_high"),
+    )
     return [front.document(), collected.document()]
 
 
@@ -208,8 +255,12 @@ def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
             match |= {} if gamma != gamma else {"gamma": f"{gamma:g}"}
             stops.append({"budget": limit, "match": match})
     return slider(
-        label="The groups' shares of positive decisions may differ by", unit="", table="means",
+        label="The groups' shares of positive decisions may differ by",
+        unit="",
+        table="means",
         says=("auc", "auc_low", "auc_high", "disparity", "features_acquired"),
-        stops=stops, goal="highest AUC", names=("method", "gamma"),
+        stops=stops,
+        goal="highest AUC",
+        names=("method", "gamma"),
         begins=_answered(least),
-    )  # fmt: skip
+    )

@@ -96,9 +96,13 @@ def _by_one_set(
     """The one set of panels for everybody, on every test row; the learner's word of all rows."""
     values = fold.whole_values if data is fold.whole else fold.values
     sample = Sample(
-        values.astype(np.float64), data.provides, fold.label, fold.sensitive,
-        fold.part == "train", fold.part == "validation",
-    )  # fmt: skip
+        values.astype(np.float64),
+        data.provides,
+        fold.label,
+        fold.sensitive,
+        fold.part == "train",
+        fold.part == "validation",
+    )
     own = settings["baseline_options"]
     options = Options(own["ridge"], own["boosting"], own["selection_rows"], rng)
     panels, probability = fitted(sample, kind, chosen, options)

@@ -83,10 +83,14 @@ def _scored(
     units: pd.DataFrame, decision: np.ndarray, settings: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, float]:
     return fairness_row(
-        units["label"].to_numpy(), units["sensitive"].to_numpy(),
-        units["label_probability"].to_numpy(), decision,
-        level=LEVEL, resamples=settings["resamples"], rng=rng,
-    )  # fmt: skip
+        units["label"].to_numpy(),
+        units["sensitive"].to_numpy(),
+        units["label_probability"].to_numpy(),
+        decision,
+        level=LEVEL,
+        resamples=settings["resamples"],
+        rng=rng,
+    )
 
 
 def _worst(audit: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
@@ -360,9 +364,15 @@ def _curve(summary: pd.DataFrame, means: pd.DataFrame, chosen: pd.Series) -> pd.
         low, high = _ends(summary, row)
         gaps = ["–"] * 3 if row["degenerate"] else [row["disparity"], low, high]
         rows.append(
-            [f"γ = {row['gamma']:g}" if agent else str(row["method"]), row["auc"], *gaps,
-             row["positive_share"], row["cost"], note]
-        )  # fmt: skip
+            [
+                f"γ = {row['gamma']:g}" if agent else str(row["method"]),
+                row["auc"],
+                *gaps,
+                row["positive_share"],
+                row["cost"],
+                note,
+            ]
+        )
     names = ["asked by", "AUC", "disparity", "from", "to", "share positive", "cost", ""]
     return pd.DataFrame(rows, columns=names)
 
@@ -413,9 +423,11 @@ def _document(chosen: pd.Series, summary: pd.DataFrame) -> dict[str, Any]:
     own = agents[agents["gamma"] == chosen["gamma"]].sort_values("fold").iloc[0]
     of_fold = agents[agents["fold"] == own["fold"]]["gamma"].tolist()
     return {
-        "gamma": float(own["gamma"]), "fold": int(own["fold"]),
-        "member": of_fold.index(own["gamma"]), "threshold": float(own["decision_threshold"]),
-    }  # fmt: skip
+        "gamma": float(own["gamma"]),
+        "fold": int(own["fold"]),
+        "member": of_fold.index(own["gamma"]),
+        "threshold": float(own["decision_threshold"]),
+    }
 
 
 def tell_dadi_cases(
@@ -441,21 +453,27 @@ def tell_dadi_cases(
     )
     ends, logs = ends[ends["row_id"].isin(chosen)], decisions[decisions["row_id"].isin(chosen)]
     courses = [
-        Course(f"γ = {gamma:g}", _why(gamma), logs[logs["member"] == member],
-               rows.assign(probability=rows.get("label_probability", rows["probability"])))
+        Course(
+            f"γ = {gamma:g}",
+            _why(gamma),
+            logs[logs["member"] == member],
+            rows.assign(probability=rows.get("label_probability", rows["probability"])),
+        )
         for (member, gamma), rows in ends.groupby(["member", "gamma"], sort=True)
-    ]  # fmt: skip
+    ]
     units = {column["name"]: column["unit"] or "" for column in catalogue["columns"]}
     report = catalogue["report"]
     return {
         "cases": {
-            "kind": "cases", "study": "dadi", "title": report["title"],
+            "kind": "cases",
+            "study": "dadi",
+            "title": report["title"],
             "scope": {"dataset": streams.wildcards["dataset"], "fold": str(settings["fold"])},
             "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "fold"},
             "patients": patients(data, units, courses, chosen),
         }
-    }  # fmt: skip
+    }
 
 
 def _why(gamma: object) -> str:

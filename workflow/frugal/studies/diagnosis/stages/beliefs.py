@@ -67,10 +67,12 @@ def train_encoder(
     del progress
     data, part = divided(table, catalogue, streams)
     imputer = fit_encoder(
-        data.values[part == "encoder"], data.values[part == "encoder_validation"],
-        table=data, settings=settings,
+        data.values[part == "encoder"],
+        data.values[part == "encoder_validation"],
+        table=data,
+        settings=settings,
         rng=streams.generator("encoder"),
-    )  # fmt: skip
+    )
     rows = data.values[part == "encoder_validation"]
     kept = streams.generator("hidden").random((len(rows), len(data.actions))) < 0.5
     shown = np.where(data.columns_observed(kept), rows, np.nan)
@@ -163,9 +165,11 @@ def train_trees(
     panels = [panel.name for panel in data.actions]
     words = policies.sentences(panels) if front else [""]
     acting = Family(
-        [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)], policies,
-        uniforms=None if front else partial(_uniforms, data, part, streams), classifier=classifier,
-    )  # fmt: skip
+        [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)],
+        policies,
+        uniforms=None if front else partial(_uniforms, data, part, streams),
+        classifier=classifier,
+    )
     made = judged_run([acting], data, part, streams)
     if classifier is not None:  # which `advise` asks where the policy only stops
         asked = {CLASSIFIER + name: array for name, array in classifier.to_arrays().items()}
@@ -189,9 +193,11 @@ def _front(
     learned, rows = fitted(data, part, world, settings, streams.generator("train"))
     learnt_from = data.take(rows)
     header = bundle_header(
-        settings["agent"]["kind"], settings["agent"], Layout.of(data),
+        settings["agent"]["kind"],
+        settings["agent"],
+        Layout.of(data),
         rows_digest(learnt_from, learnt_from.values, available_panels(learnt_from)),
-    )  # fmt: skip
+    )
     score, cost = (learned.curve[name] for name in ("mean_return", "acquisition_cost"))
     pooled = pd.DataFrame(
         {"pair": range(len(score)), "pooled_score": score, "cost": cost, "n": len(rows)}
@@ -275,9 +281,14 @@ def _fitted(
     own = dict(settings["baselines"][name])
     train, validation = np.isin(part, TRAINED), part == "validation"
     return fit_baseline(
-        own.pop("kind"), shown[train], data.label[train], shown[validation],
-        data.label[validation], settings=own | {"criterion": settings["criterion"]}, rng=rng,
-    )  # fmt: skip
+        own.pop("kind"),
+        shown[train],
+        data.label[train],
+        shown[validation],
+        data.label[validation],
+        settings=own | {"criterion": settings["criterion"]},
+        rng=rng,
+    )
 
 
 def apply_bayes_rule(

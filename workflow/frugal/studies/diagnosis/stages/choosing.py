@@ -91,12 +91,16 @@ def _answer(
     return {name: _plain(chosen[name]) for name in SOLUTION} | {
         "budget": settings["budget"],
         "cost_unit": settings["cost_unit"],
-        "chosen_by": {"validation": settings["score"], "value": _plain(chosen[settings["score"]]),
-                      "cost": _plain(chosen["cost"]), "units": int(chosen["n"])},
+        "chosen_by": {
+            "validation": settings["score"],
+            "value": _plain(chosen[settings["score"]]),
+            "cost": _plain(chosen["cost"]),
+            "units": int(chosen["n"]),
+        },
         "expected_on_test": expected | {"units": len(label), "level": LEVEL},
         "positive": {"class": settings["positive"], "units": int(label.sum())},
         "positive_for_all": _positive_for_all(label),
-    }  # fmt: skip
+    }
 
 
 def _expected(
@@ -113,15 +117,22 @@ def _expected(
     found = mine[mine["split"] == "test"].iloc[0]
     label = rows["label"].to_numpy(np.int64)
     intervals = score_intervals(
-        label, rows["verdict"].to_numpy(np.int64),
-        rows["probability"].to_numpy(), rows["acquisition_cost"].to_numpy(),
-        resamples=settings["resamples"], level=LEVEL, rng=rng,
-    ).set_index("score")  # fmt: skip
+        label,
+        rows["verdict"].to_numpy(np.int64),
+        rows["probability"].to_numpy(),
+        rows["acquisition_cost"].to_numpy(),
+        resamples=settings["resamples"],
+        level=LEVEL,
+        rng=rng,
+    ).set_index("score")
     return {
-        name: {"value": _plain(found[name]), "low": _plain(intervals.at[name, "low"]),
-               "high": _plain(intervals.at[name, "high"])}
+        name: {
+            "value": _plain(found[name]),
+            "low": _plain(intervals.at[name, "low"]),
+            "high": _plain(intervals.at[name, "high"]),
+        }
         for name in SCORES
-    }, label  # fmt: skip
+    }, label
 
 
 def _without_panels(

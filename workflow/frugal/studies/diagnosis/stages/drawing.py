@@ -153,8 +153,11 @@ def telling_patients(outcomes: pd.DataFrame, decisions: pd.DataFrame) -> list[in
     units = units.sort_values(["steps", "row_id"], ascending=[False, True])
     right = units["label"] == units["verdict"]
     found = []
-    for kept in ((units["label"] == 1) & right, (units["label"] == 0) & right,
-                 (units["label"] == 1) & ~right):  # fmt: skip
+    for kept in (
+        (units["label"] == 1) & right,
+        (units["label"] == 0) & right,
+        (units["label"] == 1) & ~right,
+    ):
         found += [int(row) for row in units.loc[kept, "row_id"].head(1)]
     return found
 

@@ -8,20 +8,21 @@ import pandas as pd
 
 from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
-from frugal.draw.explorer.sections import (
-    answer,
-    figures,
-    lowest,
-    row_at,
-    scope_of,
-    section,
-)
+from frugal.draw.explorer.sections import answer, figures, lowest, row_at, scope_of, section
 
 SOLUTION = ["dataset", "criterion", "seed", "family", "method", "pair"]
 _SHOWN = (
-    "method", "pair", "budget_share", "f1", "f1_se", "cost", "cost_share", "auroc", "sensitivity",
+    "method",
+    "pair",
+    "budget_share",
+    "f1",
+    "f1_se",
+    "cost",
+    "cost_share",
+    "auroc",
+    "sensitivity",
     "on_front",
-)  # fmt: skip
+)
 NOT_LEARNED = ("baselines", "selection", "bayes")  # families
 GOALS = (0.8, 0.9)  # scores whose price is reported
 
@@ -61,7 +62,7 @@ def explore_diagnosis(
             charts=_charts(summary),
             scope=scope_of(summary, ["dataset", "criterion", "seed"]),
         )
-    }  # fmt: skip
+    }
 
 
 def _answers(
@@ -107,12 +108,14 @@ def _answers(
                     "Another budget: the slider below names the policy to take for each.",
                     "Not asked: groups of patients are not compared in this study.",
                 ),
-                title=words(str(dataset)), table="summary",
+                title=words(str(dataset)),
+                table="summary",
                 trust=f"± {figures(best['f1_se'], 2)} on {best['n']:,} test units, "
-                f"{best['positives']} of them positive.", row=at_row,
+                f"{best['positives']} of them positive.",
+                row=at_row,
                 sure=None,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -166,8 +169,15 @@ def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
     spent = Axis("cost_share", "cost, share of all panels' price", zero=True)
     return [
         Chart(
-            "scatter", f"front_{score}", f"Cost against {word}, a mark per solution, on test units",
-            "summary", "family", looks, spent, Axis(score, word), hover,
+            "scatter",
+            f"front_{score}",
+            f"Cost against {word}, a mark per solution, on test units",
+            "summary",
+            "family",
+            looks,
+            spent,
+            Axis(score, word),
+            hover,
         ).document()
         for score, word in (("f1", "F1"), ("auroc", "AUROC"))
-    ]  # fmt: skip
+    ]

@@ -175,11 +175,13 @@ def train_selection(
     kept = states_of(states, data, part)
     training = settings["training"]
     classifier = fit_state_classifier(
-        world.take(rows_of(part, "agent")), kept["agent"],
+        world.take(rows_of(part, "agent")),
+        kept["agent"],
         settings=ClassifierSettings.of(training["classifier"]),
-        updates=settings["classifier_updates"], input_bound=training["input_bound"],
+        updates=settings["classifier_updates"],
+        input_bound=training["input_bound"],
         rng=streams.generator("classifier"),
-    )  # fmt: skip
+    )
     use = _panels_by_use(decisions, len(data.actions))
     rows = {name: rows_of(part, name) for name in PARTS}
     scaled, _ = scaled_task(data)
@@ -204,9 +206,11 @@ def _tuned(several: Several, material: Material, name: str, criterion: Criterion
     world = material.world.take(material.rows["validation"])
     uniforms = partial(material.uniforms, name)
     run = roll_out(
-        several.policies, world, uniforms=uniforms("validation"),
+        several.policies,
+        world,
+        uniforms=uniforms("validation"),
         states=several.readings["validation"],
-    )  # fmt: skip
+    )
     assert run.verdict is not None, "bug: these policies have a verdict"
     thresholds = [tuned_threshold(world.label, p, criterion) for p in run.verdict[:, :, 1]]
     policies = replace(several.policies, threshold=np.array(thresholds))

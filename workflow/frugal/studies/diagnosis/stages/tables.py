@@ -38,9 +38,7 @@ def recount_diagnoses(
     rows = outcomes.astype({"policy": str, "part": str})
     log = decisions.astype({"policy": str, "part": str})
     ill, said = rows["label"] == 1, rows["verdict"] == 1
-    rows = rows.assign(
-        tp=ill & said, fp=~ill & said, fn=ill & ~said, tn=~ill & ~said
-    )  # fmt: skip
+    rows = rows.assign(tp=ill & said, fp=~ill & said, fn=ill & ~said, tn=~ill & ~said)
     counts = rows.groupby(ROWS_OF, sort=False)[["tp", "fp", "fn", "tn"]].sum()
     hit, miss = counts["tp"], counts["fn"]
     recounted = pd.DataFrame(
@@ -152,13 +150,17 @@ def _hypervolumes(summary: pd.DataFrame) -> pd.DataFrame:
             reference = float(rows["full_cost"].iloc[0])
             areas = {
                 column: hypervolume(
-                    part["cost"].to_numpy(), part[score].to_numpy(),
-                    reference_cost=reference, reference_score=0.0,
-                ) / reference
+                    part["cost"].to_numpy(),
+                    part[score].to_numpy(),
+                    reference_cost=reference,
+                    reference_score=0.0,
+                )
+                / reference
                 for column, part in {
-                    "hypervolume": rows[rows[name]], "envelope_hypervolume": rows,
+                    "hypervolume": rows[rows[name]],
+                    "envelope_hypervolume": rows,
                 }.items()
-            }  # fmt: skip
+            }
             found = {"score": score, "reference_cost": reference, "reference_score": 0.0} | areas
             solutions = {"solutions": len(rows), "front_solutions": int(rows[name].sum())}
             made.append(dict(zip(FRONT, key, strict=True)) | found | solutions)  # pyright: ignore[reportArgumentType]
@@ -227,9 +229,11 @@ def check_diagnosis(
     if lost := sorted(wanted - found):
         raise DataError(f"the diagnosis summary lacks {len(lost)} results, first {lost[0]}")
     again = _beside(summary, recounted)
-    checks = {f"{what} ({split} units)": holds
-              for split, prefix in SPLITS.items()
-              for what, holds in _recounts_hold(again, prefix).items()}  # fmt: skip
+    checks = {
+        f"{what} ({split} units)": holds
+        for split, prefix in SPLITS.items()
+        for what, holds in _recounts_hold(again, prefix).items()
+    }
     checks |= {
         "no dominated point is on a front": _fronts_hold(summary),
         "hypervolumes recomputed by rectangles agree": _areas_hold(summary, hypervolumes),
@@ -356,21 +360,27 @@ def tell_diagnosis_cases(
     report = catalogue["report"]
     return {
         "cases": {
-            "kind": "cases", "study": "diagnosis", "title": report["title"], "scope": scope,
+            "kind": "cases",
+            "study": "diagnosis",
+            "title": report["title"],
+            "scope": scope,
             "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "family"},
             "patients": patients(data, units, courses, chosen),
             "slider": slider(
-                label="What panels may cost a unit on average", unit=report["cost_unit"],
-                table="summary", says=("f1", "f1_se", "cost", "sensitivity", "specificity"),
-                stops=_changes(stops, scope | {"criterion": score}), names=("method", "pair"),
+                label="What panels may cost a unit on average",
+                unit=report["cost_unit"],
+                table="summary",
+                says=("f1", "f1_se", "cost", "sensitivity", "specificity"),
+                stops=_changes(stops, scope | {"criterion": score}),
+                names=("method", "pair"),
                 goal="policy that validation units lead to",
                 note="Whether a policy keeps to the limit is decided by its mean cost on the units "
                 "that chose it. These numbers are of test units, where it may lie above.",
                 begins={scope["dataset"]: settings["budget_share"] * _whole(scores)},
             ),
         }
-    }  # fmt: skip
+    }
 
 
 def _whole(scores: pd.DataFrame) -> float:

@@ -63,9 +63,12 @@ def answer_units(
         fitted = fit_generator(chosen, more, rng=streams.generator("fit", name))
         answers = fitted.answer(test.features, test.group)
         judged = judge_answers(
-            test, answers.action_set, answers.confidence, train.action_set,
+            test,
+            answers.action_set,
+            answers.confidence,
+            train.action_set,
             max_nodes=settings["max_nodes"],
-        )  # fmt: skip
+        )
         sets = {"answer": answers.action_set, "repaired": judged.repaired_set}
         words = {column: action_words(found, known.actions) for column, found in sets.items()}
         rows = judged.frame().assign(row_id=row_id[~in_train], generator=name, **words)
@@ -85,14 +88,7 @@ def answer_units(
     }
 
 
-AUGMENTATION_COLUMNS = (
-    "generator",
-    "round",
-    "candidates",
-    "test_units_met",
-    "leaked",
-    "derived",
-)
+AUGMENTATION_COLUMNS = ("generator", "round", "candidates", "test_units_met", "leaked", "derived")
 
 
 def _distinct(units: LabelledUnits) -> np.ndarray:
@@ -107,11 +103,14 @@ def _augmented(kind: str, train: LabelledUnits, test: LabelledUnits, settings, s
         return train, ()
     options = settings["augmentation"]
     return augment(
-        train, test, per_unit=options["per_unit"],
+        train,
+        test,
+        per_unit=options["per_unit"],
         balanced_frequency=options["balanced_frequency"],
         rare_frequency=options["rare_frequency"] if kind == "ag2" else None,
-        leaky=options["leaky"], rng=streams.generator("augment", kind),
-    )  # fmt: skip
+        leaky=options["leaky"],
+        rng=streams.generator("augment", kind),
+    )
 
 
 def recommend_actions(

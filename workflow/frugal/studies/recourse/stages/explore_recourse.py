@@ -7,20 +7,23 @@ import pandas as pd
 
 from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
-from frugal.draw.explorer.sections import (
-    answer,
-    highest,
-    lowest,
-    row_at,
-    scope_of,
-    section,
-)
+from frugal.draw.explorer.sections import answer, highest, lowest, row_at, scope_of, section
 
 SCOPE = ["dataset", "variant", "seed", "subset"]
 KEYS = [*SCOPE, "generator", "actions", "group", "low", "at_least", "size"]
 ALL = "all"
-_SHOWN = ("generator", "actions", "group", "n", "accuracy", "accuracy_low", "accuracy_high",
-          "infeasible_share", "cost_gap", "repaired_accuracy")  # fmt: skip
+_SHOWN = (
+    "generator",
+    "actions",
+    "group",
+    "n",
+    "accuracy",
+    "accuracy_low",
+    "accuracy_high",
+    "infeasible_share",
+    "cost_gap",
+    "repaired_accuracy",
+)
 
 
 def explore_recourse(
@@ -58,7 +61,7 @@ def explore_recourse(
             charts=_charts(summary),
             scope=scope_of(summary, SCOPE),
         )
-    }  # fmt: skip
+    }
 
 
 def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
@@ -89,10 +92,12 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
                     _worst(groups, best),
                 ),
                 trust=f"{between}, on {int(best['n']):,} test units.",
-                title=f"{words(str(dataset))}, {words(str(variant))}", table="summary", row=at,
+                title=f"{words(str(dataset))}, {words(str(variant))}",
+                table="summary",
+                row=at,
                 sure=not len(close),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -116,13 +121,28 @@ def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
     hover = ("generator", "actions", "n", "accuracy", "accuracy_low", "accuracy_high")
     counts = [str(a) for a in dict.fromkeys(summary["actions"].astype(str)) if a != ALL]
     overall = Chart(
-        "interval", "accuracy", "How often each generator names the cheapest set", "summary",
-        "generator", looks, Axis("accuracy", "share of units"), Axis("generator", "", "N"), hover,
-        where={"actions": [ALL]}, ends=("accuracy_low", "accuracy_high"),
-    )  # fmt: skip
+        "interval",
+        "accuracy",
+        "How often each generator names the cheapest set",
+        "summary",
+        "generator",
+        looks,
+        Axis("accuracy", "share of units"),
+        Axis("generator", "", "N"),
+        hover,
+        where={"actions": [ALL]},
+        ends=("accuracy_low", "accuracy_high"),
+    )
     by_size = Chart(
-        "line", "by_size", "The same, by the number of actions that a unit needs", "summary",
-        "generator", looks, Axis("actions", "actions needed", "N"), Axis("accuracy", "share right"),
-        hover, where={"actions": counts},
-    )  # fmt: skip
+        "line",
+        "by_size",
+        "The same, by the number of actions that a unit needs",
+        "summary",
+        "generator",
+        looks,
+        Axis("actions", "actions needed", "N"),
+        Axis("accuracy", "share right"),
+        hover,
+        where={"actions": counts},
+    )
     return [overall.document(), by_size.document()]

@@ -196,13 +196,7 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
     """Certificates, statuses, chosen actions by number and by name, and the features."""
     size = (covers.action_set >= 0).sum(axis=1)
     status = np.select(
-        [
-            ~covers.coverable,
-            ~covers.settled,
-            size == 0,
-            covers.tied,
-            size > most,
-        ],
+        [~covers.coverable, ~covers.settled, size == 0, covers.tied, size > most],
         ["uncoverable", "unproven", "positive", "tied", "too_many_actions"],
         "labelled",
     )
@@ -213,18 +207,21 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
         [
             pd.DataFrame(
                 {
-                    "row_id": names, "group": group,
+                    "row_id": names,
+                    "group": group,
                     "label_status": status,
                     "actions_chosen": words,
-                    "cheapest_cost": covers.cost, "lower_bound": covers.lower_bound,
-                    "optima": covers.optima, "size": size,
+                    "cheapest_cost": covers.cost,
+                    "lower_bound": covers.lower_bound,
+                    "optima": covers.optima,
+                    "size": size,
                 }
             ),
             slot_frame(covers.action_set, slots=slots),
             columns,
         ],
         axis=1,
-    )  # fmt: skip
+    )
 
 
 KEYS = [*SCENARIO, "generator"]
@@ -246,8 +243,11 @@ def summarise_recourse(
         t.assign(seed=t["seed"].astype(str).astype(int)) for t in (outcomes, labels)
     )
     tables: dict[str, list[pd.DataFrame]] = {
-        "summary": [], "groups": [], "confidence": [], "frequencies": [],
-    }  # fmt: skip
+        "summary": [],
+        "groups": [],
+        "confidence": [],
+        "frequencies": [],
+    }
     edges = tuple(settings["frequency_edges"])
     for key, rows in outcomes.groupby(KEYS, sort=False):
         made = {

@@ -42,12 +42,7 @@ def fetch_file(
 
 
 def prepare_data(
-    *,
-    description: Path,
-    settings: Any,
-    streams: Streams,
-    progress: Callable[..., Any],
-    **raw: Path,
+    *, description: Path, settings: Any, streams: Streams, progress: Callable[..., Any], **raw: Path
 ) -> Growing:
     """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
 
@@ -121,17 +116,22 @@ def compare_imputers(
         train, validation, judged = _split(len(data), settings, streams.generator("rows", seed))
         scaling = fit_scaling(data.values[train])
         hidden = hide_at_random(
-            data.values[judged], onehot=data.onehot, share=settings["hidden_share"],
+            data.values[judged],
+            onehot=data.onehot,
+            share=settings["hidden_share"],
             rng=streams.generator("hidden", seed),
-        )  # fmt: skip
+        )
         scored = hidden & _scored_columns(data, train)
         for name in progress(list(settings["imputers"]), desc=f"imputers, seed {seed}"):
             own = dict(settings["imputers"][name])
             imputer = fit_imputer(
-                own.pop("kind"), data.values[train], onehot=data.onehot,
-                validation=data.values[validation], settings=own,
+                own.pop("kind"),
+                data.values[train],
+                onehot=data.onehot,
+                validation=data.values[validation],
+                settings=own,
                 rng=streams.generator("fit", name, seed),
-            )  # fmt: skip
+            )
             filled = imputer.impute(np.where(hidden, np.nan, data.values[judged]))
             error = imputation_error(data.values[judged], filled, scored, scaling)
             rows.append((name, seed, int(scored.sum()), error))

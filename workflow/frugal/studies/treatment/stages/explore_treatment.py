@@ -35,14 +35,24 @@ def explore_treatment(
     """The study's part of the report. Settings: none are read."""
     del settings, streams, progress
     sizes = _sizes(means)
-    shown = ("n_train", "planner", "outcome_model", "bound", "threshold", "efficacy",
-             "mean_trials", "worst_case")  # fmt: skip
+    shown = (
+        "n_train",
+        "planner",
+        "outcome_model",
+        "bound",
+        "threshold",
+        "efficacy",
+        "mean_trials",
+        "worst_case",
+    )
     tables = {
         "means": (means, "Every policy, means over repeats", shown),
         "curves": (
-            curves, "Best outcome found, by number of trials", (*POLICY[1:], "trials", "outcome")
+            curves,
+            "Best outcome found, by number of trials",
+            (*POLICY[1:], "trials", "outcome"),
         ),
-    }  # fmt: skip
+    }
     if sizes is not None:
         tables["sizes"] = (sizes, "Policies learned from more and more records", shown)
     return {
@@ -58,7 +68,7 @@ def explore_treatment(
             scope=scope_of(means, ["dataset"]),
             sliders=[_limit(means)],
         )
-    }  # fmt: skip
+    }
 
 
 def _learned(means: pd.DataFrame) -> pd.DataFrame:
@@ -93,9 +103,12 @@ def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
                 ),
                 trust=f"± {figures(100 * best['efficacy_se'], 2)} %, over {int(best['repeats'])} "
                 f"repeats with {int(best['n_train']):,} earlier searches.",
-                title=words(str(dataset)), table="means", row=at, sure=None,
+                title=words(str(dataset)),
+                table="means",
+                row=at,
+                sure=None,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -116,14 +129,29 @@ def _charts(means: pd.DataFrame, sizes: pd.DataFrame | None) -> list[dict[str, A
     most = [str(n) for n in means.groupby("dataset")["n_train"].max().unique()]
     learned = [m for m in means["outcome_model"].unique() if m not in NOT_LEARNED]
     front = Chart(
-        "scatter", "tradeoff", "Efficacy against trials, learned from the most records", "means",
-        "planner", looks, Axis("mean_trials", "trials a unit"), efficacy, hover,
+        "scatter",
+        "tradeoff",
+        "Efficacy against trials, learned from the most records",
+        "means",
+        "planner",
+        looks,
+        Axis("mean_trials", "trials a unit"),
+        efficacy,
+        hover,
         where={"n_train": most, "outcome_model": learned},
-    )  # fmt: skip
+    )
     grown = Chart(
-        "line", "sizes", "Efficacy as records grow", "sizes", "planner", looks,
-        Axis("n_train", "earlier searches"), efficacy, hover, log=True,
-    )  # fmt: skip
+        "line",
+        "sizes",
+        "Efficacy as records grow",
+        "sizes",
+        "planner",
+        looks,
+        Axis("n_train", "earlier searches"),
+        efficacy,
+        hover,
+        log=True,
+    )
     return [chart.document() for chart in ((front,) if sizes is None else (front, grown))]
 
 
@@ -137,7 +165,11 @@ def _limit(means: pd.DataFrame) -> dict[str, Any]:
             match |= {"dataset": str(dataset), "threshold": f"{row['threshold']:g}"}
             stops.append({"budget": limit, "match": match})
     return slider(
-        label="A search may take on average", unit="trials", table="means",
-        says=("efficacy", "efficacy_se", "mean_trials", "worst_case"), stops=stops,
-        goal="highest efficacy", names=("planner", "outcome_model", "bound", "threshold"),
-    )  # fmt: skip
+        label="A search may take on average",
+        unit="trials",
+        table="means",
+        says=("efficacy", "efficacy_se", "mean_trials", "worst_case"),
+        stops=stops,
+        goal="highest efficacy",
+        names=("planner", "outcome_model", "bound", "threshold"),
+    )

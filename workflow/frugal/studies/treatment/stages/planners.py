@@ -234,16 +234,18 @@ def judge_searches(
     confounder = hidden.index(own.confounder, own.names)
     all_records = trial_records(own, context, len(contexts.names), len(worth))
     judging = split_patients(
-        own.cluster, test_share=described.keys.judging_share,
-        rng=streams.generator("split"),
-    )  # fmt: skip
+        own.cluster, test_share=described.keys.judging_share, rng=streams.generator("split")
+    )
     training = all_records.take(~judging)
     judged = prepare_judging(
         all_records.take(judging),
         np.concatenate([contexts.features[context], hidden.features[confounder]], axis=1)[judging],
-        confounder[judging], own.cluster[judging], streams.generator("folds"),
-        outcome_value=worth, memory_gib=MEMORY_GIB,
-    )  # fmt: skip
+        confounder[judging],
+        own.cluster[judging],
+        streams.generator("folds"),
+        outcome_value=worth,
+        memory_gib=MEMORY_GIB,
+    )
     options = search_options(worth, epsilon=described.keys.epsilon, deltas=described.deltas)
     policies = judge_policies(training, contexts.features, judged, streams, options)
     chosen = choose(policies, described.deltas[0], judged.cluster)
@@ -285,9 +287,14 @@ def _steps(
     policy, counts = chosen.plan.policy, count_outcomes(training)
     model = "smoothed" if chosen.plan.outcome_model == "records" else chosen.plan.outcome_model
     table = fit_outcome_model(
-        model, training, counts, contexts.features, streams.generator("model"),
-        options=options, true_model=None,
-    )  # fmt: skip
+        model,
+        training,
+        counts,
+        contexts.features,
+        streams.generator("model"),
+        options=options,
+        true_model=None,
+    )
     behind = records_behind(counts, contexts=len(policy.action))
     trials = trials_left(policy, table)
     cells = np.arange(policy.action.size)
