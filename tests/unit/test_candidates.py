@@ -233,6 +233,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     written = write_answer(
         choice=choice,
         outcomes=outcomes,
+        net_benefit=chain["net_benefit"],
         catalogue=chain["catalogue"],
         settings=settings,
         streams=Streams(0, "write_answer", {}),
@@ -243,7 +244,8 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert lines[-1] == f"A case: {choice['policy']} cases.csv"
     assert "<details>" in written["page"].decode()
     stable = json.loads(written["document"])
-    assert set(stable) == {*STABLE, "objective", "groups", "within_budgets", "graph", "bundle"}
+    further = "objective groups within_budgets graph bundle uncertain_prices net_benefit"
+    assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
 
 
@@ -401,6 +403,7 @@ def text_of(found, budget: float | None = None) -> str:
     return write_answer(
         choice=found["choice"],
         outcomes=found["outcomes"],
+        net_benefit=found["net_benefit"],
         catalogue=found["catalogue"],
         settings=settings,
         streams=Streams(0, "write_answer", {}),

@@ -163,7 +163,12 @@ def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
     assert answer.summary().splitlines()[0] in html.replace("&#x27;", "'")
     assert "chest film: 45 EUR" in names["table"]._repr_html_()
     assert "policy.next(cases)" in policy._repr_html_()
-    for axes in (answer.plot(), answer.plot_trust(), answer.plot_prices()):
+    for axes in (
+        answer.plot(),
+        answer.plot_trust(),
+        answer.plot_prices(),
+        answer.plot_net_benefit(),
+    ):
         assert axes.figure.get_axes() == [axes]
         assert axes.get_xlabel()
     assert len(answer.plot_trust().patches) >= len(answer.outcomes)

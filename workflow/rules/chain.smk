@@ -76,7 +76,7 @@ use rule stage as judge_candidates with:
         ],
         refitted=f"{CANDIDATES}/held_out=none/paths.parquet",
     output:
-        **audited(CANDIDATES, "choice.json outcomes terms"),
+        **audited(CANDIDATES, "choice.json outcomes terms net_benefit"),
     params:
         settings=STUDY.judging_settings(),
 

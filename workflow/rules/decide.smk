@@ -8,6 +8,7 @@ if config["table"] is not None:
         input:
             choice=f"results/candidates/{OWN_PLACE}/choice.json",
             outcomes=f"results/candidates/{OWN_PLACE}/outcomes.parquet",
+            net_benefit=f"results/candidates/{OWN_PLACE}/net_benefit.parquet",
             catalogue=f"results/data/dataset={OWN_TABLE.dataset}/catalogue.json",
         output:
             **audited(

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len
@@ -36,6 +37,7 @@ from frugal.config.blocks import (
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.table import LARGEST
 
+NORMAL_95 = NormalDist().inv_cdf(0.975)
 RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive", "group_index", "cluster_index")
 _KEYS_OF_SOURCE = {
     "generator": {"generator"},
@@ -342,14 +344,63 @@ class Column(Block):
             yield f".valid is [{low:g}, {high:g}]; the first must be below the second"
 
 
+class UncertainCost(Block):
+    """A cost that is not known exactly: between two ends, or lognormal.
+
+    Policies learn with the mean; the answer looks at the range.
+    """
+
+    low: Maybe[NonNegative] = maybe(
+        "least cost, in `cost_unit`; every cost up to `to` is as likely", name="from"
+    )
+    high: Maybe[NonNegative] = maybe("largest cost, in `cost_unit`", name="to")
+    median: Maybe[Positive] = maybe("of a lognormal cost, in `cost_unit`")
+    sigma: Maybe[Positive] = maybe("of a lognormal cost: standard deviation of its logarithm")
+
+    def _refusals(self) -> Iterator[str]:
+        given = {
+            key for key in ("low", "high", "median", "sigma") if getattr(self, key) is not None
+        }
+        if given not in ({"low", "high"}, {"median", "sigma"}):
+            yield " must have either 'from' and 'to', or 'median' and 'sigma'"
+        elif self.low is not None and self.high is not None and self.low > self.high:
+            yield f" has 'from' {self.low:g} above 'to' {self.high:g}"
+
+    @property
+    def mean(self) -> float:
+        """Expected cost."""
+        if self.low is not None and self.high is not None:
+            return (self.low + self.high) / 2
+        assert self.median is not None
+        assert self.sigma is not None
+        return self.median * math.exp(self.sigma**2 / 2)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least and largest cost; of a lognormal one those that hold 95 % of its probability."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        assert self.median is not None
+        assert self.sigma is not None
+        factor = math.exp(NORMAL_95 * self.sigma)
+        return self.median / factor, self.median * factor
+
+
+def mean_cost(cost: float | UncertainCost) -> float:
+    """The cost itself, or the mean of an uncertain one."""
+    return cost.mean if isinstance(cost, UncertainCost) else cost
+
+
 class Panel(Block):
     """Features acquired together: either free, or with a cost."""
 
     name: Text = required("unique")
     columns: Filled[str] = required("that the panel reveals")
     free: bool = setting(False, "true: known for every unit before the first decision, at no cost")
-    price: Maybe[NonNegative | Literal["drawn"]] = maybe(
-        "of one acquisition in `cost_unit`, or drawn (see `cost_draw`)", name="cost"
+    price: Maybe[NonNegative | Literal["drawn"] | UncertainCost] = maybe(
+        "of one acquisition in `cost_unit`: a number, or where it is uncertain "
+        "`{from: 20, to: 35}` or `{median: 20, sigma: 0.3}`, or drawn (see `cost_draw`)",
+        name="cost",
     )
 
     def _refusals(self) -> Iterator[str]:
@@ -360,7 +411,7 @@ class Panel(Block):
     @property
     def cost(self) -> float | None:
         """Of one acquisition; None where it is drawn, 0 where the panel is free."""
-        return None if self.price == "drawn" else self.price or 0.0
+        return None if self.price == "drawn" else mean_cost(self.price or 0.0)
 
 
 class CostDraw(Block):
@@ -563,8 +614,8 @@ class Dataset(Block):
         "rows with one value of this raw column or feature, for example the visits of one "
         "patient, fall in one part of the split, and intervals count them as one"
     )
-    misclassification_cost: Annotated[Tuple[Tuple[NonNegative]], Len(2)] = required(
-        "row: true class; column: predicted class; in `cost_unit`"
+    misclassification_cost: Annotated[Tuple[Tuple[NonNegative | UncertainCost]], Len(2)] = required(
+        "row: true class; column: predicted class; in `cost_unit`; uncertain costs as of panels"
     )
     drop_rows: Tuple[DropRule] = required("applied in order; their counts are in the report")
     missing_values: Literal["induced", "own", "partial"] = required(

@@ -14,6 +14,11 @@ from frugal.core.errors import ConfigError
 LARGEST = float(np.finfo(np.float32).max)  # number of a table: forests and networks are float32
 
 
+def error_name(decided: str, true: str) -> str:
+    """Name of the cost of deciding for a class where another is true."""
+    return f"{decided} for {true}"
+
+
 @dataclass(frozen=True)
 class Panel:
     """Features that are acquired together, at one cost.
@@ -97,6 +102,12 @@ class Table:
     def action_cost(self) -> Float[np.ndarray, " a"]:
         """Cost of each action, in the data set's unit. (a,)"""
         return np.array([p.cost for p in self.actions], dtype=np.float64)
+
+    @cached_property
+    def unit_cost_names(self) -> tuple[str, ...]:
+        """Names of the a prices, then of the k² costs of errors by decision and class."""
+        errors = (error_name(d, c) for d in self.classes for c in self.classes)
+        return (*(panel.name for panel in self.actions), *errors)
 
     @cached_property
     def provides(self) -> Bool[np.ndarray, "a d"]:

@@ -26,6 +26,7 @@ from frugal.config.dataset import (
 )
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import listed, read_yaml
+from frugal.core.table import error_name
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ class Description:
         path: the YAML itself; relative paths inside it start in its folder.
         cost_unit: unit of all costs, for axes.
         format: of the files, where there are some.
-        misclassification_cost: row = true class, column = predicted class.
+        misclassification_cost: row = true class, column = predicted class; means of uncertain ones.
+        cost_ranges: of uncertain costs, by panel or by `error_name`: least and largest cost.
         missing_values: `induced` (the table is complete), `own` (its missing values are used, by
             whole panels) or `partial` (a panel can be had where one of its columns is known).
         sensitive: protected attribute by name alone, or None.
@@ -176,6 +178,7 @@ class Description:
     told_apart: Classes | str | None
     cluster: str | None
     misclassification_cost: tuple[tuple[float, ...], ...]
+    cost_ranges: Mapping[str, tuple[float, float]]
     drop_rows: tuple[DropRule, ...]
     missing_values: str
     split: SplitSpec
@@ -244,13 +247,16 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
         "panels",
         "cost_draw",
         "cluster",
-        "misclassification_cost",
         "drop_rows",
         "missing_values",
     )
     return Description(
         path=path,
         **{key: getattr(found, key) for key in same},
+        misclassification_cost=tuple(
+            tuple(map(written.mean_cost, row)) for row in found.misclassification_cost
+        ),
+        cost_ranges=_cost_ranges(found),
         format=_format(found.source.format),
         columns=tuple(map(_column, found.columns)),
         label=_label(found.label),
@@ -259,6 +265,15 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
         told_apart=_groups(apart) if isinstance(apart, Block) else apart,
         split=_split(found.split),
     )
+
+
+def _cost_ranges(found: Dataset) -> dict[str, tuple[float, float]]:
+    """Least and largest cost of the uncertain ones."""
+    classes = [one.name for one in found.label.classes]
+    costs = {panel.name: panel.price for panel in found.panels}
+    for true, row in zip(classes, found.misclassification_cost, strict=True):
+        costs |= {error_name(decided, true): c for decided, c in zip(classes, row, strict=True)}
+    return {n: c.ends for n, c in costs.items() if isinstance(c, written.UncertainCost)}
 
 
 def _format(form: written.FileFormat | None) -> Format | None:

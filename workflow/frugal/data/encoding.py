@@ -126,6 +126,8 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     }
     if impossible:
         report["values_outside_valid"] = impossible
+    if description.cost_ranges:
+        report["cost_ranges"] = {n: list(ends) for n, ends in description.cost_ranges.items()}
     if description.missing_values == "partial":
         report["panel_absent_share"] = absent_share
     return Encoded(layout, columns, rows.astype(np.int64), label, kept, units, sensitive, report)

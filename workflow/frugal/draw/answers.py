@@ -61,8 +61,13 @@ class Answer:
         lines += [f"{words}: {place}" for words, place in self.reading.items()]
         return "\n".join(lines) + "\n"
 
-    def page(self, picture: str) -> str:
-        """One page that needs no other file; the picture is a data address, empty for none."""
+    def page(self, picture: str, further: Mapping[str, tuple[str, str]] | None = None) -> str:
+        """One page that needs no other file.
+
+        Args:
+            picture: data address of the curve's picture, empty for none.
+            further: heading → data address of a further picture, and a sentence on it.
+        """
         heads = "".join(f"<th>{escape(str(name))}</th>" for name in self.curve.columns)
         rows = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
@@ -78,6 +83,11 @@ class Answer:
         image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
         image = image if picture else ""
         parts = "".join(_section(heading, each) for heading, each in self.parts.items())
+        more = "".join(
+            f"<h2>{escape(heading)}</h2><img alt='{escape(heading)}' src='{address}'>"
+            f"<p>{_prose(words)}</p>"
+            for heading, (address, words) in (further or {}).items()
+        )
         know = _section("What to know", self.further)
         read = "".join(
             f"<li>{escape(words)}: <code>{escape(place)}</code></li>"
@@ -89,7 +99,7 @@ class Answer:
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
             f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
             f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
-            f"<p class='said'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}"
+            f"<p class='said'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{more}"
             f"{self._folded((table if len(self.curve) else '') + know)}"
             f"<h2>What to read and do next</h2><ul>{read}</ul></body></html>\n"
         )

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from frugal.judge.comparisons import Comparison, compare, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
+from frugal.judge.prices import PriceBox
 from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import (
     Labels,
@@ -59,6 +60,11 @@ class Candidates:
     def unit_costs(self) -> Float[np.ndarray, " m"]:
         """Cost of each outcome: prices, then errors by verdict and class. (m,)"""
         return np.append(self.price, self.errors.T.ravel())
+
+    @property
+    def means(self) -> Float[np.ndarray, "c m"]:
+        """Mean outcomes of all that can be judged, in their order. (c, m)"""
+        return np.stack([self.outcomes[name].mean for name in self.names])
 
     def cost(self, name: str) -> float:
         """Objective, lower is better: mean cost of a case, or 1 − F1."""
@@ -212,18 +218,21 @@ class Choice:
         return self.margin * whole
 
 
-def choose(candidates: Candidates, margin: float, rng: np.random.Generator) -> Choice:
+def choose(
+    candidates: Candidates, margin: float, rng: np.random.Generator, box: PriceBox | None = None
+) -> Choice:
     """Name the first candidate of the order that the lowest one is not clearly below.
 
     Candidates that are worse than another one are left out, and the others compared again, until
     all may be the best  [closed tests; Marcus, Peritz and Gabriel, Biometrika 63, 1976]. Of these
     the first is named whose estimate is at most `WITHIN` standard errors of the difference above
-    the lowest.
+    the lowest; where unit costs are uncertain, the one of least worst-case regret over the ranges.
 
     Args:
         candidates: in the order of preference.
         margin: share of the cost that counts as nothing.
         rng: of the simultaneous quantiles.
+        box: ranges of unit costs; None where all are known.
     """
     names, practice = list(candidates.names), candidates.practice
     every = last = _compare(candidates, names, rng)
@@ -234,6 +243,9 @@ def choose(candidates: Candidates, margin: float, rng: np.random.Generator) -> C
     lowest = int(cost.argmin())
     near = last.difference[:, lowest] <= WITHIN * last.std_error[:, lowest]
     place = int(np.flatnonzero(near)[0])
+    if box is not None and candidates.score == "cost":
+        regret = dict(zip(candidates.names, box.worst_regret(candidates.means), strict=True))
+        place = int(np.argmin([regret[name] for name in names]))
     error, quantile = savings_quantile(candidates.covariance([practice, *names]), rng)
     saving = candidates.cost(practice) - cost[place]
     half = quantile * float(error[1 + place])

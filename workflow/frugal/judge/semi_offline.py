@@ -257,17 +257,11 @@ def terms(
         errors: cost of a verdict (column) on a class (row).
         fold: of each row, by which the regressions are cross-fitted. (n,)
     """
-    n, a = paths.order.shape
-    end = paths.held
-    outcome = _outcome(paths, labels)
-    expected = np.zeros((a + 1, n, outcome.shape[1]))
-    _predict(expected, paths, chance, outcome, price, errors, fold)
-    at_end = np.flatnonzero(paths.complete)
-    expected[end[at_end], at_end] = outcome[at_end]
-    influence = expected[0].copy()
-    for step in range(1, a + 1):
-        at = np.flatnonzero(end >= step)
-        influence[at] += (expected[step, at] - expected[step - 1, at]) / chance[at, step, None]
+    k = labels.probability.shape[1]
+    decided = np.eye(k)[paths.verdict]
+    cells = (decided[:, :, None] * labels.probability[:, None, :]).reshape(len(decided), k * k)
+    outcome = np.hstack([paths.acquired.astype(np.float64), cells])
+    influence, first = sequential_terms(paths, chance, outcome, price, errors, fold)
     weight = end_weight(paths, chance)
     mean = influence.mean(axis=0)
     influence -= mean
@@ -276,15 +270,37 @@ def terms(
         gradient = _gradient(paths, weight, labels)
         added, prior = labels.errors(gradient)
         influence += added - added.mean(axis=0)  # which the priors move from 0
-    return Terms(mean, influence, prior, weight, expected[0], outcome)
+    return Terms(mean, influence, prior, weight, first, outcome)
 
 
-def _outcome(paths: Paths, labels: Labels) -> np.ndarray:
-    """Panels acquired, and probability of each verdict × class, as the end of a path has them."""
-    k = labels.probability.shape[1]
-    decided = np.eye(k)[paths.verdict]
-    cells = decided[:, :, None] * labels.probability[:, None, :]
-    return np.hstack([paths.acquired.astype(np.float64), cells.reshape(len(cells), k * k)])
+def sequential_terms(
+    paths: Paths,
+    chance: Float[np.ndarray, "n a1"],
+    outcome: Float[np.ndarray, "n m"],
+    price: Float[np.ndarray, " a"],
+    errors: Float[np.ndarray, "k k"],
+    fold: Int[np.ndarray, " n"],
+) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n m"]]:
+    """φ of outcomes at the end of paths, whose mean is their expectation, and V₀. (n, m) each
+
+    Args:
+        paths: within the missingness model.
+        chance: π, see `path_probability`.
+        outcome: each between 0 and 1, the panels acquired first; read where a path ended. (n, m)
+        price: of the panels.
+        errors: cost of a verdict (column) on a class (row).
+        fold: of each row, by which the regressions are cross-fitted. (n,)
+    """
+    n, a = paths.order.shape
+    expected = np.zeros((a + 1, n, outcome.shape[1]))
+    _predict(expected, paths, chance, outcome, price, errors, fold)
+    at_end = np.flatnonzero(paths.complete)
+    expected[paths.held[at_end], at_end] = outcome[at_end]
+    phi = expected[0].copy()
+    for step in range(1, a + 1):
+        at = np.flatnonzero(paths.held >= step)
+        phi[at] += (expected[step, at] - expected[step - 1, at]) / chance[at, step, None]
+    return phi, expected[0]
 
 
 def _gradient(paths: Paths, weight: np.ndarray, labels: Labels) -> np.ndarray:

@@ -93,8 +93,8 @@ def _choice(asked: Asked) -> Payloads:
 def _answer(asked: Asked, *, page: bool = False) -> Payloads:
     """The answer as a text and a document, and as a page where one is wanted."""
     choice, catalogue = _choice(asked), _table(asked)["catalogue"]
-    inputs = {"choice": choice["choice"], "outcomes": choice["outcomes"], "catalogue": catalogue}
-    inputs["page"] = page
+    judged = {name: choice[name] for name in ("choice", "outcomes", "net_benefit")}
+    inputs = {**judged, "catalogue": catalogue, "page": page}
     written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs)
     return {**written, "document": json.loads(written["document"])}
 

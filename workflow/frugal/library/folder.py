@@ -22,7 +22,10 @@ FILES = {  # stage → folder under results/, and its files; docs/reference/outp
         f"rollouts/{_SCENARIO}/agent={{agent}}",
         "blocked.parquet worlds.parquet decisions.parquet",
     ),
-    "judge_candidates": (f"candidates/{_SCENARIO}", "choice.json outcomes.parquet"),
+    "judge_candidates": (
+        f"candidates/{_SCENARIO}",
+        "choice.json outcomes.parquet net_benefit.parquet",
+    ),
     "bundle_agent": (f"bundles/{_SCENARIO}/agent={{agent}}", "cases.json"),
     "check_graph": (f"nuisances/{_SCENARIO}", "graph_check.parquet"),
     "summarise_afape": ("summary", "summary=afape.parquet"),

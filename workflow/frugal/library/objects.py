@@ -490,6 +490,29 @@ class Answer(_Judged):
             choice = self._choice
             return prices_figure(choice["prices"], choice["unit_costs"], self.table.unit).axes[0]
 
+    def plot_net_benefit(self) -> "Axes":
+        """Lines: net benefit of every policy by threshold, panels paid for.
+
+        Raises:
+            ConfigError: there are not two classes, or a missed positive costs nothing.
+        """
+        if not len(self.net_benefit):
+            raise ConfigError(
+                "net benefit is defined for two classes where missing the second one costs more "
+                "than finding it"
+            )
+        with extras_named("plot_net_benefit"):
+            from frugal.studies.afape.figures.policies import net_benefit_figure
+
+            choice = self._choice
+            at = choice["net_benefit"]["threshold"]
+            return net_benefit_figure(self.net_benefit, choice["policy"], at).axes[0]
+
+    @property
+    def net_benefit(self) -> "pd.DataFrame":
+        """Net benefit of every policy, of treating all and none, at each threshold; a row each."""
+        return made(self.asked, "judge_candidates")["net_benefit"]
+
     @property
     def outcomes(self) -> "pd.DataFrame":
         """Cost of every policy with its interval, split into panels and errors; a row each."""

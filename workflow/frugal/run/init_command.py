@@ -30,7 +30,7 @@ from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
 
 _START = "known at the start"
-Amount = int | float
+Amount = int | float | Mapping[str, int | float]  # a number, or a range as the YAML has it
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
 
@@ -50,8 +50,8 @@ class Terms:
 
     free: Sequence[str] = ()
     panels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    prices: Mapping[str, Amount] = field(default_factory=dict)
-    errors: Mapping[str, Amount] = field(default_factory=dict)
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "EUR"
     by_prefix: bool = False
     dash: str = ""
@@ -106,12 +106,16 @@ class Terms:
         return rows
 
     def _cost(self, argument: str, name: str, cost: Any) -> Amount:
-        number = cost.item() if hasattr(cost, "item") else cost  # of NumPy
-        if isinstance(number, int | float) and math.isfinite(number) and number >= 0:
-            return number
-        raise DataError(
-            f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from 0 on"
-        )
+        ends = list(cost) if isinstance(cost, list | tuple) else [cost]
+        numbers = [one.item() if hasattr(one, "item") else one for one in ends]  # of NumPy
+        if not all(
+            isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in numbers
+        ) or not (len(numbers) == 1 or (len(numbers) == 2 and numbers[0] <= numbers[1])):
+            raise DataError(
+                f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from "
+                "0 on, or two of them, the least and the largest cost"
+            )
+        return numbers[0] if len(numbers) == 1 else dict(zip(("from", "to"), numbers, strict=True))
 
     def _require(
         self,
@@ -276,7 +280,7 @@ def _panels(words: Sequence[str]) -> dict[str, list[str]]:
     return panels
 
 
-def _amounts(argument: str, text: str) -> dict[str, Amount]:
+def _amounts(argument: str, text: str) -> dict[str, Any]:
     """Name → number, of NAME=NUMBER,… or of the first two columns of a CSV.
 
     Raises:
@@ -296,19 +300,25 @@ def _amounts(argument: str, text: str) -> dict[str, Amount]:
         pairs = pairs[1:] if pairs and _number(pairs[0][-1]) is None else pairs  # names of columns
     else:
         pairs = [list(part.rpartition("=")[::2]) for part in text.split(",")]
-    amounts: dict[str, Amount] = {}
+    amounts: dict[str, Any] = {}
     for name, number in (("", *pair)[-2:] for pair in pairs):
         name, amount = name.strip(), _number(number)
         if amount is None or not name or name in amounts:
             why = "has two numbers" if name in amounts else f"has {shown_cell(number.strip())}"
             where = f" {text}" if is_file else ""
-            raise DataError(f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on")
+            raise DataError(
+                f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on, or a range "
+                "such as 20..35"
+            )
         amounts[name] = amount
     return amounts
 
 
-def _number(text: str) -> Amount | None:
-    """A number from 0 on, with a decimal point or comma; None for other texts."""
+def _number(text: str) -> Any:
+    """A number from 0 on, with a decimal point or comma; of A..B two; None for other texts."""
+    if text.count("..") == 1:
+        ends = [_number(end) for end in text.split("..")]
+        return None if None in ends or any(isinstance(end, tuple) for end in ends) else tuple(ends)
     try:
         number = float(text.strip().replace(",", "."))
     except ValueError:

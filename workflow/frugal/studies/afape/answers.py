@@ -65,6 +65,8 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
         "short_list": [candidate(name) for name in choice["short_list"]],
         "objective": choice["objective"],
         "groups": choice["groups"],
+        "uncertain_prices": _uncertain(choice),
+        "net_benefit": choice["net_benefit"],
         "within_budgets": [
             one | {"policy": candidate(one["policy"])} for one in choice["within_budgets"]
         ],
@@ -107,6 +109,7 @@ def words(
         [
             *_errors(choice, classes),
             *_panels(choice),
+            *_ranges(choice, unit, classes),
             *_prices(choice, unit, classes),
             *_hidden(choice),
         ],
@@ -308,6 +311,62 @@ def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Ite
             "No other policy, as it is now, becomes cheaper by more than the margin while these "
             f"costs keep to their range ({unit}): {'; '.join(shown)}."
         )
+
+
+def net_benefit_words(found: Mapping[str, Any]) -> str:
+    """Net benefit at the threshold that the costs of errors imply.
+
+    Args:
+        found: `net_benefit` of the choice.
+    """
+    where = found["highest_at"]
+    among = (
+        f" No candidate has a higher one from {percent(min(where))} to {percent(max(where))}."
+        if len(where) > 1
+        else ""
+    )
+    return (
+        f"At the threshold that the costs of errors imply ({percent(found['threshold'])}): "
+        f"{1000 * found['net_benefit']:.0f} true positives per 1,000 cases "
+        f"({1000 * found['ci_low']:.0f} to {1000 * found['ci_high']:.0f}), panels paid for; "
+        f"today's practice {1000 * found['practice']:.0f}, positive for all "
+        f"{1000 * found['all']:.0f}.{among}"
+    )
+
+
+def _uncertain(choice: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What ranges of costs do, with names of candidates without versions."""
+    found = choice["uncertain_prices"]
+    if found is None:
+        return None
+    by_policy = ("regret", "share_cheapest", "cheapest_where")
+    return found | {key: {candidate(n): v for n, v in found[key].items()} for key in by_policy}
+
+
+def _ranges(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Iterator[str]:
+    """Regret of the named policy over the ranges of costs, and where another one is cheaper."""
+    found, named = choice["uncertain_prices"], choice["policy"]
+    if found is None:
+        return
+    share = found["share_cheapest"]
+    kinds = _kinds(classes, "a false alarm")
+    others = sorted((n for n in share if n != named and share[n] > 0), key=lambda n: -share[n])
+    each = []
+    for name in others[:SHOWN]:
+        where = [
+            f"{kinds.get(cost, cost)} costs {number(low)} to {number(high)}"
+            for cost, (low, high) in found["cheapest_where"][name].items()
+        ]
+        shown = f" (for example where {where[0]})" if where else ""
+        each.append(f"{plain(name)} in {percent(share[name])} of them{shown}")
+    if not each:
+        yield f"Wherever costs lie within their ranges, {plain(named)} stays the cheapest policy."
+        return
+    yield (
+        f"Wherever costs lie within their ranges, {plain(named)} costs at most "
+        f"{number(found['regret'][named])} {unit} a case more than the cheapest policy. Another "
+        f"one is the cheapest in part of the ranges: {'; '.join(each)}."
+    )
 
 
 def _width(low: float | None, high: float | None, now: float) -> float:

@@ -33,6 +33,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "width": (COST, "mean width of their intervals"),
     "picks": ("draws", "in which every policy has an estimate"),
     "wrong_picks": ("draws", "of these, in which the lowest estimate is not that of the best"),
+    # net benefit
+    "threshold": ("", "predicted probability from which a case is decided positive"),
+    "net_benefit": (
+        "",
+        "true positives per case, less t/(1−t) false positives and the price of panels",
+    ),
+    "panels_net_benefit": ("", "price of panels per case, in the unit of net benefit"),
     # identity
     "mechanism": ("", "name of the missingness mechanism"),
     "agent": ("", "name of the acquisition policy"),

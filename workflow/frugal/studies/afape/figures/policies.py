@@ -25,6 +25,7 @@ from frugal.draw.prints import (
     name_rows,
     panels,
 )
+from frugal.judge.net_benefit import ALL, NONE
 from frugal.studies.afape.answers import plain
 from frugal.studies.afape.candidates import PRACTICE
 from frugal.studies.afape.figures.style import (
@@ -232,6 +233,52 @@ def prices_figure(
     labels = [f"{style.quoted(name)} ({now[name]:g} {cost_unit})" for name in names]
     axes.set_yticks(range(len(names)), labels)
     axes.set_xlabel("factor of the price today")
+    return figure
+
+
+@style.printed
+def net_benefit_figure(curves: pd.DataFrame, policy: str, threshold: float) -> Figure:
+    """Lines of net benefit by threshold: the named policy with its interval, and the others.
+
+    Args:
+        curves: agent, threshold, net_benefit, ci_low, ci_high.
+        policy: that is named.
+        threshold: that the costs of errors imply.
+    """
+    figure = style.new_figure(height_in=2.9)
+    axes = figure.subplots()
+    axes.axvline(100 * threshold, color=style.GREY, linewidth=0.8)
+    axes.annotate(
+        " implied by error costs",
+        (100 * threshold, 1.0),
+        xycoords=("data", "axes fraction"),
+        va="bottom",
+        color=style.GREY,
+    )
+    looks = {
+        policy: (agent_label(plain(policy)), style.BLUE, "-", 2.0),
+        PRACTICE: (NAMES[PRACTICE], style.BLACK, "--", 1.2),
+        ALL: (ALL, style.VERMILLION, "-.", 1.2),
+        NONE: (NONE, style.BLACK, ":", 1.0),
+    }
+    others = [name for name in curves["agent"].unique() if name not in looks]
+    rest = dict.fromkeys(others, ("other policies", style.GREY, "-", 0.8))
+    handles = {}
+    for name, (label, colour, line, width) in (rest | looks).items():
+        rows = curves[curves["agent"] == name]
+        x, y = 100 * rows["threshold"], 1000 * rows["net_benefit"]
+        axes.plot(x, y, color=colour, linestyle=line, linewidth=width)
+        handles[label] = entry(label, colour, linestyle=line, linewidth=width)
+        if name == policy:
+            low, high = 1000 * rows["ci_low"], 1000 * rows["ci_high"]
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    shown = curves[curves["agent"].isin([policy, PRACTICE])]["ci_high"]
+    top = 1000 * max(float(shown.max()), 1e-3)
+    axes.set_ylim(-0.25 * top, 1.08 * top)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("threshold probability (%)")
+    axes.set_ylabel("net benefit\n(true positives per 1,000 cases)")
+    style.add_legend(figure, list(reversed(handles.values())))
     return figure
 
 

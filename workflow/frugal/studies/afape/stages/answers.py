@@ -26,11 +26,19 @@ from frugal.judge.choice import (
 )
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import effective_sample_size, normal_interval
+from frugal.judge.net_benefit import (
+    ALL,
+    NET_BENEFIT,
+    THRESHOLDS,
+    decision_curves,
+    implied_threshold,
+)
+from frugal.judge.prices import PriceBox
 from frugal.judge.record_law import LABEL, Added, Causes, RecordLaw, untested, widened
 from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
-from frugal.studies.afape.answers import NAMED, curve, document, words
+from frugal.studies.afape.answers import NAMED, curve, document, net_benefit_words, words
 from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, levels, stem, within
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
@@ -82,7 +90,12 @@ def judge_candidates(
             score=settings["objective"],
             cluster=records.table.clusters(EVERY),
         )
-        return choose(candidates, settings["margin"], streams.generator("quantiles"))
+        return choose(
+            candidates,
+            settings["margin"],
+            streams.generator("quantiles"),
+            price_box(candidates.unit_costs, data, catalogue),
+        )
 
     asked = [list(settings["agents"])]
     if settings["budgets"]:
@@ -97,7 +110,12 @@ def judge_candidates(
     refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
     tree = tree_of(refit, path_probability(refit, wider))
     handed_out = _shares(refit, wider, data)
+    curves = _net_benefit(chosen, followed, wider, data)
     found = _judged(chosen, data, settings["gamma"], observed) | {
+        "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
+        "uncertain_prices": _uncertain(
+            chosen, price_box(chosen.candidates.unit_costs, data, catalogue), data
+        ),
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
@@ -117,7 +135,58 @@ def judge_candidates(
             "untested": [data.actions[j].name for j in untested(law)],
         },
     }
-    return {"choice": found, "outcomes": outcomes(chosen, data), "terms": _terms(chosen, data)}
+    return {
+        "choice": found,
+        "outcomes": outcomes(chosen, data),
+        "terms": _terms(chosen, data),
+        "net_benefit": curves,
+    }
+
+
+def _net_benefit(
+    chosen: Choice, followed: Mapping[str, Paths], law: RecordLaw, data: Table
+) -> pd.DataFrame:
+    """Decision curves of the candidates and of practice; empty where there are not two classes."""
+    errors, candidates = data.misclassification_cost, chosen.candidates
+    if len(errors) != 2 or errors[1, 0] <= errors[1, 1] or candidates.score == "f1":
+        return pd.DataFrame(columns=list(NET_BENEFIT))
+    names = [*candidates.names, PRACTICE]
+    paths = {n: followed[n] if n == PRACTICE else followed[n].within(law) for n in names}
+    implied = implied_threshold(errors)
+    return decision_curves(
+        paths,
+        law,
+        data.action_cost,
+        errors,
+        cluster=candidates.cluster,
+        thresholds=sorted({*THRESHOLDS, *((implied,) if 0 < implied < 1 else ())}),
+    )
+
+
+def _at_implied(
+    curves: pd.DataFrame, policy: str, errors: Float[np.ndarray, "k k"]
+) -> dict[str, Any] | None:
+    """Net benefit at the threshold of the costs of errors, and where the policy's is the highest.
+
+    None where there is no curve.
+    """
+    if not len(curves):
+        return None
+    value, low, high = (
+        curves.pivot(index="threshold", columns="agent", values=name)
+        for name in ("net_benefit", "ci_low", "ci_high")
+    )
+    frames = {"net_benefit": value, "ci_low": low, "ci_high": high}
+    grid = value.index.to_numpy(dtype=float)
+    at = float(grid[np.abs(grid - implied_threshold(errors)).argmin()])
+    rivals = value.drop(columns=[PRACTICE]).to_numpy().max(axis=1)
+    return {
+        "threshold": at,
+        **{name: float(frame[policy][at]) for name, frame in frames.items()},
+        "all": float(value[ALL][at]),
+        "practice": float(value[PRACTICE][at]),
+        "highest_at": grid[value[policy].to_numpy() >= rivals].tolist(),
+    }
 
 
 def _shares(paths: Paths, law: RecordLaw, data: Table) -> Float[np.ndarray, " a"]:
@@ -180,6 +249,33 @@ def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
     ]
 
 
+def price_box(
+    unit: Float[np.ndarray, " m"], data: Table, catalogue: Mapping[str, Any]
+) -> PriceBox | None:
+    """Ranges of unit costs as the YAML states them; None where all are known."""
+    ranges = catalogue["report"].get("cost_ranges", {})
+    return PriceBox.of(unit, data.unit_cost_names, ranges) if ranges else None
+
+
+def _uncertain(chosen: Choice, box: PriceBox | None, data: Table) -> dict[str, Any] | None:
+    """What ranges of unit costs do to the choice; None where all costs are known, and of F1."""
+    candidates = chosen.candidates
+    if box is None or candidates.score == "f1" or not box.uncertain.any():
+        return None
+    mean, names = candidates.means, candidates.names
+    wide = np.flatnonzero(box.uncertain).tolist()
+    along = {data.unit_cost_names[k]: box.cheapest_between(mean, k) for k in wide}
+    return {
+        "ranges": {data.unit_cost_names[k]: [float(box.low[k]), float(box.high[k])] for k in wide},
+        "regret": dict(zip(names, box.worst_regret(mean).tolist(), strict=True)),
+        "share_cheapest": dict(zip(names, box.share_cheapest(mean).tolist(), strict=True)),
+        "cheapest_where": {
+            name: {cost: list(ends) for cost, each in along.items() if (ends := each[place])}
+            for place, name in enumerate(names)
+        },
+    }
+
+
 def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> dict[str, Any]:
     """The answer in plain JSON values; costs of a case in the data set's unit."""
     candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
@@ -187,7 +283,7 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
     a, classes = len(data.actions), data.classes
     shares = named.shares(a)
     names = [panel.name for panel in data.actions]
-    labels = [*names, *(f"{d} for {c}" for d in classes for c in classes)]
+    labels = data.unit_cost_names
     linear = candidates.score == "cost"  # what follows holds for costs alone
     asked = [*range(a), *(a + d * len(classes) + c for d, c in np.argwhere(candidates.errors.T))]
     asked = [int(k) for k in asked]
@@ -311,6 +407,7 @@ def write_answer(
     *,
     choice: Mapping[str, Any],
     outcomes: pd.DataFrame,
+    net_benefit: pd.DataFrame,
     catalogue: Mapping[str, Any],
     settings: Mapping[str, Any],
     streams: Streams,
@@ -330,13 +427,27 @@ def write_answer(
     written = {"text": answer.text().encode(), "document": json_bytes(document(choice, bundle))}
     if not page:
         return written
-    from frugal.studies.afape.figures.policies import costs_figure, f1_figure  # matplotlib
+    from frugal.studies.afape.figures.policies import (  # matplotlib
+        costs_figure,
+        f1_figure,
+        net_benefit_figure,
+    )
 
     drawn = f1_figure if choice["objective"] == "f1" else costs_figure
     unit = str(catalogue["report"]["cost_unit"])
-    picture = payload_bytes(Path("answer.png"), drawn(outcomes, choice["policy"], cost_unit=unit))
-    shown = answer.page(f"data:image/png;base64,{base64.b64encode(picture).decode()}")
+    further = {}
+    if (at := choice["net_benefit"]) is not None:
+        heading = "Net benefit by threshold, panels paid for, with 95 % interval"
+        picture = _address(net_benefit_figure(net_benefit, choice["policy"], at["threshold"]))
+        further[heading] = picture, net_benefit_words(at)
+    shown = answer.page(_address(drawn(outcomes, choice["policy"], cost_unit=unit)), further)
     return {**written, "page": shown.encode()}
+
+
+def _address(figure: Any) -> str:
+    """A figure as a data address."""
+    picture = payload_bytes(Path("answer.png"), figure)
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
 
 def _answer(

@@ -1,0 +1,164 @@
+"""Uncertain unit costs and net benefit: against enumeration and the definition."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from frugal.core.errors import ConfigError, DataError
+from frugal.judge.choice import choose
+from frugal.judge.net_benefit import ALL, NONE, decision_curves, implied_threshold
+from frugal.judge.prices import PriceBox
+from frugal.run.init_command import Terms, _amounts
+
+from tests.unit.dataset_documents import document, load
+from tests.unit.test_semi_offline import ERRORS, PREFER, PRICE, candidates_of, law_of, play, world
+
+
+def box_of(rng, m=4):
+    low = rng.random(m)
+    high = low + rng.random(m) * (rng.random(m) < 0.8)
+    return PriceBox((low + high) / 2, low, high)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_worst_regret_is_that_of_the_enumerated_corners(seed):
+    rng = np.random.default_rng(seed)
+    box, mean = box_of(rng), rng.random((5, 4))
+    corners = np.array(list(product(*zip(box.low, box.high, strict=True))))
+    costs = corners @ mean.T
+    expected = (costs - costs.min(axis=1, keepdims=True)).max(axis=0)
+    assert np.abs(box.worst_regret(mean) - expected).max() <= 1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ranges_of_one_cost_are_where_a_policy_is_cheapest(seed):
+    rng = np.random.default_rng(seed)
+    box, mean = box_of(rng), rng.random((5, 4))
+    for at in np.flatnonzero(box.uncertain):
+        grid = np.linspace(box.low[at], box.high[at], 2001)[1:-1]
+        points = np.tile(box.usual, (len(grid), 1))
+        points[:, at] = grid
+        cheapest = (points @ mean.T).argmin(axis=1)
+        step = grid[1] - grid[0]
+        for policy, ends in enumerate(box.cheapest_between(mean, int(at))):
+            where = grid[cheapest == policy]
+            if ends is None:
+                assert not len(where)
+            elif ends[1] - ends[0] > step:
+                assert where.min() - ends[0] <= 1.001 * step
+                assert ends[1] - where.max() <= 1.001 * step
+
+
+def test_shares_of_the_box_are_those_of_random_prices():
+    rng = np.random.default_rng(1)
+    box, mean = box_of(rng), rng.random((5, 4))
+    points = rng.uniform(box.low, box.high, size=(200_000, 4))
+    expected = np.bincount((points @ mean.T).argmin(axis=1), minlength=5) / len(points)
+    # standard error of a share at most 0.0012; Sobol points are closer
+    assert np.abs(box.share_cheapest(mean) - expected).max() < 0.006
+
+
+def test_the_named_policy_has_the_least_regret_of_the_short_list():
+    x, y, observed = world(np.random.default_rng(3), 800)
+    found, _ = candidates_of(x, y, observed, law_of(x, y, observed))
+    unit = found.unit_costs
+    box = PriceBox(unit, 0.2 * unit, 5 * unit)
+    chosen = choose(found, 0.05, np.random.default_rng(0), box)
+    regret = dict(zip(found.names, box.worst_regret(found.means), strict=True))
+    assert regret[chosen.policy] == min(regret[name] for name in chosen.short_list)
+    known = PriceBox(unit, unit, unit)
+    assert known.worst_regret(found.means).min() == 0.0
+
+
+def test_curves_of_a_complete_table_are_the_definition():
+    """Net benefit of a prediction model [Vickers and Elkin, MDM 26, 2006], and of all and none."""
+    x, y, _ = world(np.random.default_rng(5), 500)
+    observed = np.ones((500, 2), dtype=bool)
+    law, free = law_of(x, y, observed), np.zeros(2)
+    paths = {name: play(name, x, observed) for name in PREFER}
+    grid = (0.05, 0.2, 0.4, 0.7, 0.95)
+    for price in (free, PRICE):
+        curves = decision_curves(paths, law, price, ERRORS, thresholds=grid)
+        value = curves.set_index(["agent", "threshold"])["net_benefit"]
+        for name, one in paths.items():
+            paid = (one.acquired @ price).mean() / (ERRORS[1, 0] - ERRORS[1, 1])
+            for t in grid:
+                treated = one.last_belief[:, 1] >= t
+                hits, alarms = (treated & (y == 1)).mean(), (treated & (y == 0)).mean()
+                assert value[name, t] == pytest.approx(hits - alarms * t / (1 - t) - paid, abs=1e-9)
+        for t in grid:
+            assert value[ALL, t] == pytest.approx(y.mean() - (1 - y.mean()) * t / (1 - t), abs=1e-9)
+            assert value[NONE, t] == 0.0
+
+
+def test_curves_under_gaps_hold_those_of_the_complete_table():
+    """Intervals of 95 %: of 40 worlds × 4 thresholds, at most 20 miss (P < 0.001 if all hold)."""
+    grid, missed = (0.1, 0.3, 0.5, 0.7), 0
+    rng = np.random.default_rng(11)
+    x, y, _ = world(rng, 200_000)
+    whole = play("cascade", x, np.ones((len(x), 2), dtype=bool))
+    risk, paid = whole.last_belief[:, 1], (whole.acquired @ PRICE).mean() / ERRORS[1, 0]
+    truth = [
+        ((risk >= t) & (y == 1)).mean() - ((risk >= t) & (y == 0)).mean() * t / (1 - t) - paid
+        for t in grid
+    ]
+    for _ in range(40):
+        x, y, observed = world(rng, 600)
+        law = law_of(x, y, observed)
+        paths = {"cascade": play("cascade", x, observed).within(law)}
+        curve = decision_curves(paths, law, PRICE, ERRORS, thresholds=grid).query(
+            "agent == 'cascade'"
+        )
+        missed += int(((curve["ci_low"] > truth) | (curve["ci_high"] < truth)).sum())
+    assert missed <= 20
+
+
+def test_the_implied_threshold_makes_both_decisions_cost_the_same():
+    t = implied_threshold(ERRORS)
+    risk = np.array([1 - t, t])
+    costs = risk @ ERRORS
+    assert costs[0] == pytest.approx(costs[1])
+
+
+def _uncertain(described):
+    described["panels"][1]["cost"] = {"from": 20, "to": 35}
+    described["misclassification_cost"][1][0] = {"median": 100, "sigma": 0.5}
+
+
+def test_uncertain_costs_have_a_mean_and_a_range(tmp_path):
+    described = document()
+    _uncertain(described)
+    found = load(tmp_path, described)
+    assert found.panels[1].cost == 27.5
+    assert found.misclassification_cost[1][0] == pytest.approx(100 * np.exp(0.125))
+    error = f"{found.label.classes[0]} for {found.label.classes[1]}"
+    assert set(found.cost_ranges) == {"blood", error}
+    assert found.cost_ranges["blood"] == (20, 35)
+    low, high = found.cost_ranges[error]
+    assert np.log([low / 100, high / 100]) / 0.5 == pytest.approx([-1.959964, 1.959964], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        ({"from": 35, "to": 20}, "'from' 35 above 'to' 20"),
+        ({"from": 20}, "must have either 'from' and 'to', or 'median' and 'sigma'"),
+        ({"from": 1, "to": 2, "median": 1, "sigma": 1}, "must have either 'from' and 'to'"),
+        ({"from": -1, "to": 2}, "panels"),
+    ],
+)
+def test_mistakes_in_uncertain_costs_are_one_sentence(tmp_path, cost, words):
+    described = document()
+    described["panels"][1]["cost"] = cost
+    with pytest.raises(ConfigError, match=words):
+        load(tmp_path, described)
+
+
+def test_prices_of_a_data_frame_may_be_two_ends():
+    terms = Terms(prices={"a": (3, 6), "b": 2}, errors={})
+    assert terms._cost("prices", "a", (3, 6)) == {"from": 3, "to": 6}
+    assert _amounts("--prices", "a=3..6,b=2") == {"a": (3, 6), "b": 2}
+    with pytest.raises(DataError, match="two of them, the least and the largest"):
+        terms._cost("prices", "a", (6, 3))
+    with pytest.raises(DataError, match=r"or a range such as 20\.\.35"):
+        _amounts("--prices", "a=3..x")

@@ -1,0 +1,132 @@
+"""Net benefit of policies by threshold: decision curves that count the price of panels.
+
+    NB(t) = TP(t) − t / (1 − t) · FP(t) − price / B        [Vickers and Elkin, MDM 26, 2006]
+
+TP and FP are shares of all cases that are decided positive where the predicted probability at the
+end of the policy's path is at least t. B, what a case found is worth, turns the price of panels
+into the same unit: the cost of missing a positive case less that of finding it. Knows two classes,
+and no file.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from frugal.judge.comparisons import LEVEL
+from frugal.judge.intervals import normal_interval
+from frugal.judge.record_law import RecordLaw
+from frugal.judge.semi_offline import Paths, path_probability, sequential_terms
+
+THRESHOLDS = tuple(round(k / 100, 2) for k in (1, 2, 3, *range(5, 100, 5)))
+AT_ONCE = 6  # thresholds whose outcomes are held in memory together
+NET_BENEFIT = (
+    "agent",
+    "threshold",
+    "net_benefit",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "panels_net_benefit",
+)
+ALL, NONE = "positive for all", "positive for none"
+
+
+def implied_threshold(errors: Float[np.ndarray, "2 2"]) -> float:
+    """Probability from which deciding for the second class costs less than for the first."""
+    alarm, found = errors[0, 1] - errors[0, 0], errors[1, 0] - errors[1, 1]
+    return float(alarm / (alarm + found)) if alarm + found > 0 else float("nan")
+
+
+def decision_curves(
+    paths: Mapping[str, Paths],
+    law: RecordLaw,
+    price: Float[np.ndarray, " a"],
+    errors: Float[np.ndarray, "2 2"],
+    *,
+    cluster: Int[np.ndarray, " n"] | None = None,
+    thresholds: Sequence[float] = THRESHOLDS,
+) -> pd.DataFrame:
+    """Net benefit of each policy, of treating all and of none, at each threshold.
+
+    Of policies that give no probability the decision is the same at every threshold. With complete
+    records and panels without a price it is the net benefit of a prediction model.
+
+    Args:
+        paths: of each policy, within the missingness model.
+        law: of the missingness.
+        price: of the panels. (a,)
+        errors: cost of a decision (column) on a class (row). (2, 2)
+        cluster: rows of one number count as one. (n,)
+        thresholds: probabilities between 0 and 1.
+
+    Returns:
+        Columns `NET_BENEFIT`, a row for each policy and threshold, in true positives per case;
+        intervals are of 95 %, of each alone.
+    """
+    worth = errors[1, 0] - errors[1, 1]
+    positive = law.label == 1
+    odds = np.array(thresholds) / (1 - np.array(thresholds))
+    everyone = positive[:, None] - odds * ~positive[:, None]
+    rows = [
+        _rows(ALL, thresholds, everyone, np.zeros(len(positive)), cluster),
+        _rows(NONE, thresholds, np.zeros(everyone.shape), np.zeros(len(positive)), cluster),
+    ]
+    for name, one in paths.items():
+        gain, paid = _terms(one, law, price, errors, thresholds)
+        rows.append(_rows(name, thresholds, gain, paid / worth, cluster))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _terms(
+    paths: Paths,
+    law: RecordLaw,
+    price: Float[np.ndarray, " a"],
+    errors: Float[np.ndarray, "2 2"],
+    thresholds: Sequence[float],
+) -> tuple[Float[np.ndarray, "n t"], Float[np.ndarray, " n"]]:
+    """Row by row what hits less false alarms give at each threshold, and what panels cost."""
+    chance = path_probability(paths, law)
+    risk, a = paths.last_belief[:, 1], len(price)
+    decided = np.where(np.isfinite(risk), risk, paths.verdict)
+    positive = (law.label == 1)[:, None]
+    gains, paid = [], np.zeros(len(decided))
+    for first in range(0, len(thresholds), AT_ONCE):
+        part = np.array(thresholds[first : first + AT_ONCE])
+        treated = decided[:, None] >= part
+        outcome = np.hstack([paths.acquired, treated & positive, treated & ~positive])
+        phi, _ = sequential_terms(paths, chance, outcome.astype(float), price, errors, law.fold)
+        hits, alarms = np.split(phi[:, a:], 2, axis=1)
+        gains.append(hits - part / (1 - part) * alarms)
+        paid = phi[:, :a] @ price
+    return np.hstack(gains), paid
+
+
+def _rows(
+    name: str,
+    thresholds: Sequence[float],
+    gain: Float[np.ndarray, "n t"],
+    paid: Float[np.ndarray, " n"],
+    cluster: Int[np.ndarray, " n"] | None,
+) -> pd.DataFrame:
+    """The curve of one policy from its terms."""
+    phi = gain - paid[:, None]
+    mean = phi.mean(axis=0)
+    residual = phi - mean
+    if cluster is not None:
+        residual = np.stack([np.bincount(cluster, one) for one in residual.T], axis=1)
+    n = len(residual)
+    error = np.sqrt(n / (n - 1) * (residual**2).sum(axis=0)) / len(phi)
+    low, high = normal_interval(mean, error, level=LEVEL)
+    return pd.DataFrame(
+        {
+            "agent": name,
+            "threshold": list(thresholds),
+            "net_benefit": mean,
+            "std_error": error,
+            "ci_low": low,
+            "ci_high": high,
+            "panels_net_benefit": paid.mean(),
+        }
+    )
