@@ -6,12 +6,14 @@ menu is docs/README.md: each heading, and below it the pages that are linked the
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 INDEX = PROJECT / "docs" / "README.md"
-_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+\.md)(?:#[^)\s]*)?\)")
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)\.(?:md|ipynb)(?:#[^)\s]*)?\)")
+sys.path.insert(0, str(Path(__file__).parent))  # notebooks.py
 
 project = "Frugal"
 author = "the authors of Frugal"
@@ -22,7 +24,9 @@ include_patterns = [
     "CHANGELOG.md",
     "config/README.md",
     "docs/**.md",
+    "docs/notebooks/*.ipynb",
 ]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = [".*", "build", "results", "logs", "benchmarks", "workflow", "tests"]
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
@@ -56,7 +60,7 @@ def menu() -> str:
             if name not in listed:
                 listed.add(name)
                 title = " ".join(words.split())
-                pages.append(f"{title[:1].upper()}{title[1:]} <{name.removesuffix('.md')}>")
+                pages.append(f"{title[:1].upper()}{title[1:]} <{name}>")
         written.append(_toctree(kind.strip(), pages))
     return "\n".join(written)
 
@@ -66,10 +70,13 @@ def _toctree(caption: str, pages: list[str]) -> str:
 
 
 def setup(app: Any) -> None:
-    """The menu belongs to the first page, and stands in no file."""
+    """The menu belongs to the first page and is in no file; a notebook is read as Markdown."""
+    from notebooks import as_markdown
 
-    def add_menu(_: Any, page: str, source: list[str]) -> None:
+    def change(_: Any, page: str, source: list[str]) -> None:
         if page == root_doc:
             source[0] += "\n" + menu()
+        if app.env.doc2path(page).suffix == ".ipynb":
+            source[0] = as_markdown(source[0])
 
-    app.connect("source-read", add_menu)
+    app.connect("source-read", change)

@@ -4,7 +4,7 @@ import sys
 
 from tests.workflow.runs import ROOT, run
 
-CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
+CLINIC, FORM = (ROOT / "docs" / "examples" / f"{name}.yaml" for name in ("clinic", "form"))
 WRONG = {
     "load(None)": "the table is None; allowed is a data frame, or the path of a YAML",
     "decide({})": "the table is a dict",
@@ -24,13 +24,16 @@ WRONG = {
     "load_policy({})": "folder is a dict",
     "load_policy(CLINIC, function=5)": "function is an int; allowed is the path",
     "missingness(object.__new__(frugal.Table), 'secret')": "law is a str; allowed is keys, or",
+    "fair_form(CLINIC)": "tells no groups of a protected attribute apart",
+    "fair_form(FORM, gammas=0.5)": "gammas is a float; allowed is a list of numbers",
+    "fair_form(FORM, speed=2)": "unknown key 'speed' under 'dadi'; allowed are folds",
     "decide(CLINIC, agents=5)": "agents is an int; allowed is names",
 }
 
 
 def test_an_argument_of_another_type_is_refused_in_a_sentence():
     """In a Python of its own: here beartype would refuse it first."""
-    program = f"import pandas as pd, frugal\nCLINIC = {str(CLINIC)!r}\n"
+    program = f"import pandas as pd, frugal\nCLINIC, FORM = {str(CLINIC)!r}, {str(FORM)!r}\n"
     for call in WRONG:
         program += f"try:\n    frugal.{call}\nexcept ValueError as error:\n    print(error)\n"
     done = run([sys.executable, "-c", program], ROOT)

@@ -9,11 +9,21 @@ what is up to date is not made again.
 The verbs return objects that name what was made; their tables are read when they are asked for.
 """
 
-from frugal.library.objects import Answer, Evaluation, Masks, Policy, Rollouts, StoredPolicy, Table
+from frugal.library.objects import (
+    Answer,
+    Evaluation,
+    FairForm,
+    Masks,
+    Policy,
+    Rollouts,
+    StoredPolicy,
+    Table,
+)
 from frugal.library.verbs import (
     advise,
     decide,
     evaluate,
+    fair_form,
     load,
     load_policy,
     missingness,
@@ -25,6 +35,7 @@ from frugal.library.verbs import (
 __all__ = [
     "Answer",
     "Evaluation",
+    "FairForm",
     "Masks",
     "Policy",
     "Rollouts",
@@ -33,6 +44,7 @@ __all__ = [
     "advise",
     "decide",
     "evaluate",
+    "fair_form",
     "load",
     "load_policy",
     "missingness",

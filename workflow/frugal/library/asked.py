@@ -136,9 +136,24 @@ class Asked:
         changes["answer"] = {**answer, "practice": practice, "prefer": prefer}
         return self._with_afape(changes)
 
+    def with_form(self, settings: Config, gammas: Iterable[float], withheld: list[str]) -> "Asked":
+        """The same table as the only form of dadi.
+
+        Raises:
+            ConfigError: a setting is not allowed, or the table has no two groups.
+        """
+        settings, shown = dict(settings), [float(gamma) for gamma in gammas]
+        scenario = {"dataset": self.dataset, "shown_gammas": shown[:1], "withheld_panels": withheld}
+        scenario |= {key: settings.pop(key) for key in ("networks",) if key in settings}
+        changes = {**settings, "gammas": shown, "scenarios": [scenario]}
+        return self._with("dadi", laid_over(self.decision.config["dadi"], changes))
+
     def _with_afape(self, changes: Config) -> "Asked":
+        return self._with("afape", changes)
+
+    def _with(self, block: str, changes: Config) -> "Asked":
         config = dict(self.decision.config)
-        config["afape"] = {**config["afape"], **changes}
+        config[block] = {**config[block], **changes}
         return replace(
             self,
             decision=replace(self.decision, config=config),

@@ -13,6 +13,7 @@ import importlib
 import inspect
 import json
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -167,6 +168,63 @@ def _verdicts(asked: Asked) -> Payloads:
     return _run(asked, "give_verdicts", {}, settings, {**_summary(asked), **inputs})
 
 
+class _NoCheckpoint:
+    """What a long stage saves its state in, where nothing is kept."""
+
+    def load(self) -> None:
+        """No state was saved."""
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Keep nothing."""
+
+
+_NO_CHECKPOINT = _NoCheckpoint()
+
+
+def _fair_summary(asked: Asked) -> Payloads:
+    """All stages of dadi up to its tables, and the weights of the first fold's agents."""
+    from frugal.studies.dadi.spec import load_dadi_study
+
+    study, name = load_dadi_study(asked.study.config, asked.study.descriptions), asked.dataset
+    table, first, tables = _table(asked), {}, {}
+    for fold in study.block["folds"]["run"]:
+        keys = {"dataset": name, "fold": str(fold)}
+        inputs = {**table, "checkpoint": _NO_CHECKPOINT}
+        trained = _run(asked, "train_dadi", keys, study.train_settings(name), inputs)
+        inputs = {**table, "weights": trained["weights"]}
+        rolled = _run(asked, "roll_out_dadi", keys, study.roll_out_settings(name), inputs)
+        base = _run(asked, "fit_fair_baselines", keys, study.baseline_settings(name), inputs)
+        outcomes = {"outcomes": rolled["outcomes"]}
+        inputs = {**table, **outcomes}
+        audit = _run(asked, "audit_fairness", keys, study.audit_settings(name), inputs)
+        inputs = {**outcomes, "predictions": base["predictions"], **audit}
+        scored = _run(asked, "score_dadi", keys, study.score_settings(), inputs)
+        first = first or {"weights": trained["weights"]}
+        for part, frame in {**scored, "singles": rolled["singles"], **audit}.items():
+            tables.setdefault(part, []).append((keys, frame))
+    return {**_run(asked, "summarise_dadi", {}, study.summary_settings(), tables), **first}
+
+
+def _fair_answer(asked: Asked) -> Payloads:
+    """The agent that is chosen, the answer as a text and a page, and the files of its bundle."""
+    from frugal.studies.dadi.figures import tradeoff_figure
+    from frugal.studies.dadi.spec import load_dadi_study
+
+    study, name = load_dadi_study(asked.study.config, asked.study.descriptions), asked.dataset
+    table, summary = _table(asked), _fair_summary(asked)
+    picture = asked.scratch / "form.png"
+    picture.parent.mkdir(exist_ok=True)
+    tradeoff_figure(summary["means"], name, None).savefig(picture)
+    inputs = {key: summary[key] for key in ("summary", "means", "least_disparity")}
+    inputs |= {"catalogue": table["catalogue"], "picture": picture}
+    settings = {**study.answer_settings(name), "reading": {"A new case": "form.policy.advise"}}
+    answer = _run(asked, "write_dadi_answer", {"dataset": name}, settings, inputs)
+    inputs = {**table, "choice": answer["choice"], "weights": summary["weights"]}
+    inputs["description"] = Path(asked.study.described_input(name)["description"])
+    settings = study.bundle_settings(name)
+    return {**answer, **_run(asked, "bundle_dadi", {"dataset": name}, settings, inputs)}
+
+
 _STAGES: Mapping[str, Callable[..., Payloads]] = {
     "prepare_data": _table,
     "draw_missingness": _gaps,
@@ -178,6 +236,8 @@ _STAGES: Mapping[str, Callable[..., Payloads]] = {
     "check_graph": lambda asked: _costs(asked)[1],
     "summarise_afape": _summary,
     "give_verdicts": _verdicts,
+    "summarise_dadi": _fair_summary,
+    "write_dadi_answer": _fair_answer,
 }
 
 
@@ -198,10 +258,6 @@ def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
     """
     if of_answer and asked.folder is not None:
         return files_of(asked, "bundle_agent", {"agent": agent})["cases"].parent
-    from frugal.core.layout import Bundle
-    from frugal.core.stored import StoredArrays
-    from frugal.results.files import payload_bytes, write_bytes
-
     study = asked.study
     inputs = {**_payloads(asked, "prepare_data"), **_payloads(asked, "fit_classifier")}
     inputs["description"] = Path(study.described_input(asked.dataset)["description"])
@@ -210,7 +266,22 @@ def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
     else:
         inputs |= dict(zip(["policy"], _policies(asked, [agent]), strict=False))
     payloads = _run(asked, "bundle_agent", asked.keys_of(agent), study.agents[agent], inputs)
-    folder = asked.scratch / f"{agent}-{id(payloads)}"
+    return _bundle_written(asked, agent, payloads)
+
+
+def bundle_of_form(asked: Asked) -> Path:
+    """The same of the agent that is chosen for a form."""
+    answer = _fair_answer(asked)
+    return _bundle_written(asked, "form", {name: answer[name] for name in ("policy", "cases")})
+
+
+def _bundle_written(asked: Asked, agent: str, payloads: Payloads) -> Path:
+    """The folder of these payloads, which is temporary."""
+    from frugal.core.layout import Bundle
+    from frugal.core.stored import StoredArrays
+    from frugal.results.files import payload_bytes, write_bytes
+
+    folder = asked.scratch / f"{agent}-{id(payloads['policy'])}"
     for name, payload in payloads.items():
         path = folder / f"{name}.{'json' if name == 'cases' else 'safetensors'}"
         if isinstance(payload, StoredArrays):
@@ -292,10 +363,26 @@ def _as_read(payload: Any) -> Any:
     return payload if arrays else json.loads(json.dumps(payload))
 
 
+class _NoBar:
+    """A bar of progress that shows nothing, called like tqdm."""
+
+    def __new__(cls, rows: Any = None, **_: Any) -> Any:
+        """The rows themselves, where there are some."""
+        return object.__new__(cls) if rows is None else rows
+
+    def update(self, steps: int = 1) -> None:
+        """Show nothing."""
+
+    def close(self) -> None:
+        """Show nothing."""
+
+
 def _progress(stage: str) -> Callable[..., Any]:
     """A bar of progress in a terminal or a notebook; elsewhere nothing is shown."""
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
-        return lambda rows, **_: rows
-    from tqdm.auto import tqdm
+        return _NoBar
+    with warnings.catch_warnings():  # a notebook without ipywidgets shows the terminal's bar
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
 
     return partial(tqdm, desc=stage.replace("_", " "), leave=False, mininterval=1)

@@ -9,19 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import Asked, require
-from frugal.library.chain import bundle_of, made, page_of
+from frugal.library.chain import bundle_of, bundle_of_form, made, page_of
 from frugal.library.frames import as_pandas, is_frame
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from frugal.acquire.bundles import CaseBundle
 
@@ -158,6 +160,20 @@ def _html(title: str, parts: Mapping[str, Sequence[str]]) -> str:
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         text += f"<p><b>{escape(heading)}</b></p><ul>{items}</ul>" if lines else ""
     return f"<div>{text}</div>"
+
+
+def _shown(figure: "Figure") -> "Axes":
+    """The first axes of a figure; in a notebook, as the last line of a cell, they show it."""
+    axes = figure.axes[0]
+
+    def picture() -> bytes:
+        """The figure as a PNG."""
+        content = BytesIO()
+        figure.savefig(content, format="png", dpi=90, bbox_inches="tight")
+        return content.getvalue()
+
+    vars(axes)["_repr_png_"] = vars(figure)["_repr_png_"] = picture
+    return axes
 
 
 class _Advises:
@@ -467,20 +483,20 @@ class Answer(_Judged):
     def plot(self) -> "Axes":
         """Bars: cost of every policy, in panels and in errors, with intervals; as on the page.
 
-        The axes' `figure` shows itself in a notebook.
+        As the last line of a notebook's cell they show the figure.
         """
         with extras_named("plot"):
             from frugal.studies.afape.figures.policies import costs_figure
 
             best, unit = self._choice["policy"], self.table.unit
-            return costs_figure(self.outcomes, best, cost_unit=unit).axes[0]
+            return _shown(costs_figure(self.outcomes, best, cost_unit=unit))
 
     def plot_trust(self) -> "Axes":
         """Bars: how many complete rows the estimate of every policy is as informative as."""
         with extras_named("plot_trust"):
             from frugal.studies.afape.figures.policies import rows_figure
 
-            return rows_figure(self.outcomes, self._choice["policy"]).axes[0]
+            return _shown(rows_figure(self.outcomes, self._choice["policy"]))
 
     def plot_prices(self) -> "Axes":
         """Lines: by which factor each price may change before another policy becomes better."""
@@ -488,7 +504,8 @@ class Answer(_Judged):
             from frugal.studies.afape.figures.policies import prices_figure
 
             choice = self._choice
-            return prices_figure(choice["prices"], choice["unit_costs"], self.table.unit).axes[0]
+            unit = self.table.unit
+            return _shown(prices_figure(choice["prices"], choice["unit_costs"], unit))
 
     def plot_net_benefit(self) -> "Axes":
         """Lines: net benefit of every policy by threshold, panels paid for.
@@ -589,3 +606,58 @@ class Evaluation(_Judged):
         """
         self._require(name)
         return Policy(self.asked, name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FairForm(_Asks):
+    """Ways to ask the fields of a form: agents of each γ and other methods, with their fairness."""
+
+    @property
+    def outcomes(self) -> "pd.DataFrame":
+        """AUC, disparity, cost and share of positive decisions, a row for each method and fold.
+
+        As `results/summary/dadi.parquet`.
+        """
+        return made(self.asked, "summarise_dadi")["summary"]
+
+    @property
+    def selection(self) -> "pd.DataFrame":
+        """How often the agent of each γ acquires each panel."""
+        return made(self.asked, "summarise_dadi")["selection"]
+
+    @property
+    def audit(self) -> "pd.DataFrame":
+        """How well models predict the group from the panels that each agent acquires."""
+        return made(self.asked, "summarise_dadi")["audit"]
+
+    @property
+    def gamma(self) -> float:
+        """The γ of the agent to use."""
+        return float(made(self.asked, "write_dadi_answer")["choice"]["gamma"])
+
+    def summary(self) -> str:
+        """The answer in words: which agent, its AUC, disparity and cost."""
+        return made(self.asked, "write_dadi_answer")["sentence"].decode()
+
+    @cached_property
+    def policy(self) -> StoredPolicy:
+        """The agent to use, for new applicants; in a temporary folder."""
+        return StoredPolicy(bundle_of_form(self.asked))
+
+    def plot(self) -> "Axes":
+        """Lines: AUC and disparity along γ, and one against the other with all methods.
+
+        As the last line of a notebook's cell they show the figure.
+        """
+        with extras_named("plot"):
+            from frugal.studies.dadi.figures import tradeoff_figure
+
+            means = made(self.asked, "summarise_dadi")["means"]
+            return _shown(tradeoff_figure(means, Table(self.asked).name, None))
+
+    def __repr__(self) -> str:
+        return f"FairForm({self.asked.dataset!r}, gamma={self.gamma:g})"
+
+    def _repr_html_(self) -> str:
+        lines = [line for line in self.summary().splitlines() if line.strip()]
+        return _html(f"Form {self.asked.dataset}", {"Answer": lines})

@@ -9,7 +9,16 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import ask, only, require
 from frugal.library.chain import made
 from frugal.library.frames import ask_frame, describe, is_frame
-from frugal.library.objects import Answer, Evaluation, Masks, Policy, Rollouts, StoredPolicy, Table
+from frugal.library.objects import (
+    Answer,
+    Evaluation,
+    FairForm,
+    Masks,
+    Policy,
+    Rollouts,
+    StoredPolicy,
+    Table,
+)
 from frugal.run.own_table import MECHANISM
 
 if TYPE_CHECKING:
@@ -256,6 +265,41 @@ def decide(
         asked = asked.with_agents(only(asked, agents))
     made(asked, "write_answer", again=True)
     return Answer(asked)
+
+
+def fair_form(
+    table: Table | str | Path,
+    *,
+    gammas: Sequence[float] = (0.1, 0.5, 1.0),
+    withheld: Sequence[str] = (),
+    **settings: Any,
+) -> FairForm:
+    """Agents that choose the fields of a form, so that decisions are accurate and fair.
+
+    Runs the study dadi on one table in memory: an agent for each γ, an audit of what their panels
+    reveal about the group, and other methods for comparison.
+
+    Args:
+        table: from `load`, or the path of a YAML; complete, with two groups under `sensitive`.
+        gammas: weights of accuracy, each between 0 and 1; at 1 fairness does not count.
+        withheld: panels that may not be acquired.
+        settings: keys of `dadi` in docs/reference/config.md, such as `training`, `folds` and
+            `baselines`, and `networks`, the sizes of the networks.
+
+    Raises:
+        ConfigError: a setting is not allowed, or the table has no two groups.
+        DataError: the table has missing values, or a part lacks a class or a group.
+    """
+    table = table if isinstance(table, Table) else load(table)
+    if table.folder is not None:
+        raise ConfigError(
+            f"folder is {str(table.folder)!r}; fair_form takes a table that was loaded without a "
+            "folder; for files run snakemake dadi"
+        )
+    require("gammas", gammas, (list, tuple), "a list of numbers from 0 to 1")
+    form = FairForm(table.asked.with_form(settings, gammas, list(withheld)))
+    made(form.asked, "summarise_dadi", again=True)
+    return form
 
 
 def _require_one_table(policies: Sequence[Policy]) -> None:

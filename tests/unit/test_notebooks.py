@@ -1,0 +1,107 @@
+"""Notebooks of docs/notebooks run, and give the texts and tables that are stored in them.
+
+`python -m tests.unit.test_notebooks` stores the outputs anew. No Jupyter is needed: a cell shows
+its last expression as Jupyter does.
+"""
+
+import ast
+import base64
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.page_words import ROOT
+
+FOLDER = ROOT / "docs" / "notebooks"
+ALL = sorted(FOLDER.glob("*.ipynb"))
+MOST_BYTES = 300_000
+
+
+def outputs_of(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a cell prints, then what it shows."""
+    tree, last, printed = ast.parse(source), None, io.StringIO()
+    if isinstance(tree.body[-1], ast.Expr):
+        last = ast.Expression(tree.body.pop().value)  # pyright: ignore[reportAttributeAccessIssue]
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, "cell", "exec"), names)
+        value = None if last is None else eval(compile(last, "cell", "eval"), names)
+    outputs: list[dict[str, Any]] = []
+    if text := printed.getvalue():
+        outputs.append({"name": "stdout", "output_type": "stream", "text": lines(text)})
+    if value is not None:
+        outputs.append({"data": shown(value), "metadata": {}, "output_type": "display_data"})
+    return outputs
+
+
+def shown(value: Any) -> dict[str, Any]:
+    """The forms in which a value shows itself."""
+    if hasattr(value, "_repr_png_"):
+        picture = base64.b64encode(value._repr_png_()).decode()
+        return {"image/png": picture, "text/plain": ["figure"]}
+    data = {"text/plain": lines(repr(value))}
+    if hasattr(value, "_repr_html_"):
+        data["text/html"] = lines(value._repr_html_())
+    return data
+
+
+def lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def run(path: Path) -> dict[str, Any]:
+    """The notebook with the outputs of a run in its own folder."""
+    notebook, names = json.loads(path.read_text(encoding="utf-8")), {}
+    before = Path.cwd()
+    try:
+        os.chdir(path.parent)
+        for number, cell in enumerate(notebook["cells"]):
+            if cell["cell_type"] == "code":
+                cell["outputs"] = outputs_of("".join(cell["source"]), names)
+                cell["execution_count"] = None
+            cell["id"] = f"cell-{number}"
+    finally:
+        os.chdir(before)
+    return notebook
+
+
+def without_pictures(notebook: dict[str, Any]) -> list[Any]:
+    """Outputs cell by cell; of a figure only that there is one."""
+    outputs = [cell.get("outputs", []) for cell in notebook["cells"]]
+    for one in (output for cell in outputs for output in cell):
+        if "image/png" in one.get("data", {}):
+            one["data"]["image/png"] = "figure"
+    return outputs
+
+
+@pytest.mark.trains
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_gives_the_outputs_that_are_stored_in_it(path: Path):
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert without_pictures(run(path)) == without_pictures(stored)
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_is_valid_small_and_names_no_folder_of_a_machine(path: Path):
+    import nbformat
+
+    nbformat.validate(nbformat.reads(path.read_text(encoding="utf-8"), as_version=4))
+    content = path.read_bytes()
+    assert len(content) < MOST_BYTES
+    assert not re.search(rb"/(home|work|tmp|root)/", content)
+
+
+def test_there_are_three_notebooks():
+    assert [path.stem for path in ALL] == ["data_frame", "fair_form", "own_policy"]
+
+
+if __name__ == "__main__":
+    for path in [Path(name).absolute() for name in sys.argv[1:]] or ALL:
+        written = json.dumps(run(path), ensure_ascii=False, indent=1)
+        path.write_text(written + "\n", encoding="utf-8")
