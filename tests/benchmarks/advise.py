@@ -55,7 +55,11 @@ def main(n: int) -> None:
             for _ in range(2):  # the first compiles
                 begin = time.process_time()
                 cases = read_cases(
-                    path, bundle.cases, provides=bundle.layout.provides, id_column=None, whole=False
+                    path,
+                    bundle.cases,
+                    provides=bundle.layout.provides,
+                    id_column=None,
+                    complete=False,
                 )
                 advice = advise(bundle, cases, [], simulate=False, rollout=None)
                 advice_frame(bundle, cases, advice).to_csv()

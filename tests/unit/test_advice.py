@@ -128,7 +128,7 @@ def test_whole_records_are_read_as_the_table_was(bundle, tmp_path):
         loaded.cases,
         provides=loaded.layout.provides,
         id_column=None,
-        whole=True,
+        complete=True,
     )
     np.testing.assert_array_equal(cases.values, table.table.values)
     assert cases.id_name == "line"

@@ -164,7 +164,7 @@ def test_a_declaration_says_without_import_what_the_object_says():
     assert set(said) == set(KINDS)
     for name, kind in KINDS.items():
         assert kind.name == name == said[name].module.rsplit(".", 1)[1]
-        assert said[name].says["settings"] == kind.settings
+        assert said[name].literals["settings"] == kind.settings
         assert learns(name) == (kind.fit is not None) == (name in TRAINED)
         assert is_filed(name) == kind.file
 

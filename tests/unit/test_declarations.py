@@ -35,9 +35,11 @@ def test_what_is_said_is_read_without_importing(folder):
     (folder / "two.py").write_text(TWO)
     found = declared("frugal.kinds", "Kind")
     assert list(found) == ["a", "b"]
-    assert found["a"].says == {"name": "a", "fit": None}
-    assert found["b"].says == {"name": "b", "settings": {"x": ("count", "rows")}}
-    assert load_literals("frugal.kinds", "Kind") == {name: one.says for name, one in found.items()}
+    assert found["a"].literals == {"name": "a", "fit": None}
+    assert found["b"].literals == {"name": "b", "settings": {"x": ("count", "rows")}}
+    assert load_literals("frugal.kinds", "Kind") == {
+        name: one.literals for name, one in found.items()
+    }
     assert [one.has("fit") for one in found.values()] == [False, True]
     assert [one.has("settings") for one in found.values()] == [False, True]
     assert (found["b"].module, found["b"].variable) == ("frugal.kinds.two", "B")

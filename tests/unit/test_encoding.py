@@ -119,7 +119,7 @@ def test_drop_rules_are_applied_and_counted(tmp_path):
     result = encoded(tmp_path, content, csv)
     assert [d["rows"] for d in result.report["rows_dropped"]] == [2, 1, 2]
     assert result.table.row_id.tolist() == [0, 1, 3, 4, 9]
-    assert result.kept.sum() == 5
+    assert result.retained.sum() == 5
     assert result.report["rows_read"] == 10
     assert result.report["columns_left_out"] == ["smoker", "marker"]
 

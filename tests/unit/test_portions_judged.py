@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from frugal.core import blocks
-from frugal.core.blocks import WHOLE, Portion
+from frugal.core.blocks import FULL_PORTION, Portion
 from frugal.core.errors import DataError
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
@@ -184,9 +184,9 @@ def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, row
 def test_portions_of_rows_play_what_one_job_plays(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_ROWS", BLOCK)
     scenario = _Scenario("induced", None)
-    imputed = scenario.imputed(WHOLE)
+    imputed = scenario.imputed(FULL_PORTION)
     for agent in AGENTS:
-        every = scenario.played(agent, imputed, WHOLE)
+        every = scenario.played(agent, imputed, FULL_PORTION)
         parts = [scenario.played(agent, imputed, Portion.of({"rows": rows})) for rows in ROWS]
         beyond = scenario.played(agent, imputed, Portion.of({"rows": "5000-on"}))
         for name, frame in every.items():

@@ -76,7 +76,7 @@ def test_the_same_generator_gives_the_same_bytes(kind):
 
 def test_every_kind_is_tried():
     kinds = declared("frugal.learn.tabular_baselines", "Classifier")
-    assert {name: set(one.says["grid"]) for name, one in kinds.items()} == {
+    assert {name: set(one.literals["grid"]) for name, one in kinds.items()} == {
         name: set(grid) for name, grid in GRIDS.items()
     }
 

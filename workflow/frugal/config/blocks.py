@@ -87,7 +87,7 @@ class Block(BaseModel):
         except ValidationError as error:
             check_against_schema(document, schema_of(cls), where=where)
             wrong = error.errors()
-            first = next((one for one in wrong if one["type"] == "value_error"), wrong[0])
+            first = next((detail for detail in wrong if detail["type"] == "value_error"), wrong[0])
             key = _key(document, first["loc"])
             reason = first.get("ctx", {}).get("error", first["msg"])
             text = f"{key}{reason}".lstrip(".")
@@ -104,8 +104,8 @@ class Block(BaseModel):
         for name, field in names.items():
             if name not in settings and field.default_factory is None:
                 raise ConfigError(f"settings: key {name!r} is missing")
-        own = {key: value for key, value in settings.items() if key in names}
-        return cls.read(own, where="settings")
+        values = {key: value for key, value in settings.items() if key in names}
+        return cls.read(values, where="settings")
 
     def changed(self: _Block, **values: Any) -> _Block:
         """A copy with other values, checked like any.
@@ -142,12 +142,12 @@ def maybe(doc: str = "", name: str | None = None) -> Any:
     return Field(None, description=doc or None, alias=name)
 
 
-def not_among(name: Any, known: Iterable[Any], key: str, what: str) -> Iterator[str]:
+def not_among(name: Any, allowed: Iterable[Any], key: str, subject: str) -> Iterator[str]:
     """A refusal, for `_refusals`, of a name that is not among those which another key has."""
-    known = list(known)
-    if name not in known:
-        hint = did_you_mean(name, known)
-        yield f".{key} names {name!r}; {what} are {listed(known)}{hint}"
+    allowed = list(allowed)
+    if name not in allowed:
+        hint = did_you_mean(name, allowed)
+        yield f".{key} names {name!r}; {subject} are {listed(allowed)}{hint}"
 
 
 def repeated(names: Iterable[str], key: str) -> Iterator[str]:
@@ -202,36 +202,36 @@ def schema_of(block: type[Block]) -> dict[str, Any]:
 def _tidied(schema: Any) -> Any:
     """Without pydantic's titles; forms that differ by type alone as one, other forms as `oneOf`."""
     if isinstance(schema, list):
-        return [_tidied(one) for one in schema]
+        return [_tidied(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     names = schema.get("properties")
-    found = {key: _tidied(value) for key, value in schema.items() if key != "default"}
+    tidy = {key: _tidied(value) for key, value in schema.items() if key != "default"}
     if not isinstance(default := schema.get("default", {}), dict):
-        found["default"] = default  # of a block its own keys have theirs
+        tidy["default"] = default  # of a block its own keys have theirs
     if isinstance(names, dict):
-        found["properties"] = {key: _tidied(value) for key, value in names.items()}
-    if isinstance(found.get("title"), str):
-        del found["title"]
-    found.pop("discriminator", None)
-    for pattern, value in found.pop("patternProperties", {}).items():  # of the names of a mapping
-        found["additionalProperties"] = value
-        found["propertyNames"] = {**found.get("propertyNames", {}), "pattern": pattern}
-    if "const" in found:
-        found.pop("type", None)
-    if forms := found.pop("anyOf", None):
+        tidy["properties"] = {key: _tidied(value) for key, value in names.items()}
+    if isinstance(tidy.get("title"), str):
+        del tidy["title"]
+    tidy.pop("discriminator", None)
+    for pattern, value in tidy.pop("patternProperties", {}).items():  # of the names of a mapping
+        tidy["additionalProperties"] = value
+        tidy["propertyNames"] = {**tidy.get("propertyNames", {}), "pattern": pattern}
+    if "const" in tidy:
+        tidy.pop("type", None)
+    if forms := tidy.pop("anyOf", None):
         types = [form["type"] for form in forms if "type" in form]
         words = any("enum" in form for form in forms) and {*types} - {"string", "null"}
         inline = {*_INLINE, "items", "minItems", "maxItems"}
         if not words and all(set(form) <= inline for form in forms):
-            types = [one for one in types if one != "integer" or "number" not in types]
+            types = [part for part in types if part != "integer" or "number" not in types]
             merged = {key: value for form in reversed(forms) for key, value in form.items()}
-            found = {**merged, "type": types, **found}
-            if "enum" in found and "null" in types:
-                found["enum"] = [*found["enum"], None]
+            tidy = {**merged, "type": types, **tidy}
+            if "enum" in tidy and "null" in types:
+                tidy["enum"] = [*tidy["enum"], None]
         else:
-            found["oneOf"] = forms
-    return found
+            tidy["oneOf"] = forms
+    return tidy
 
 
 class NotNull:

@@ -262,13 +262,13 @@ class Source(Block):
     format: Maybe[FileFormat] = maybe("how the files are written (download, path)")
 
     def _refusals(self) -> Iterator[str]:
-        wanted, written = _KEYS_OF_SOURCE[self.kind], self.model_fields_set - {"kind"}
-        for key in sorted(wanted - written):
+        needed, written = _KEYS_OF_SOURCE[self.kind], self.model_fields_set - {"kind"}
+        for key in sorted(needed - written):
             yield f".{key} is missing; kind {self.kind!r} needs it"
-        allowed = wanted | {"join"} if "files" in wanted else wanted
+        allowed = needed | {"join"} if "files" in needed else needed
         for key in sorted(written - allowed):
-            known = listed(sorted(allowed))
-            yield f".{key} does not go with kind {self.kind!r}; allowed are {known}"
+            choices = listed(sorted(allowed))
+            yield f".{key} does not go with kind {self.kind!r}; allowed are {choices}"
         yield from _repeated((f.name for f in self.files), ".files", "file name")
         for i, file in enumerate(self.files):
             if self.kind == "download" and not (file.url and (file.sha256 or file.content_sha256)):
@@ -497,11 +497,11 @@ class Label(Block):
                 ".by names the column whose texts choose among numbers; it goes with `from` and "
                 "`below` that list a number for each text, and only with them"
             )
-        made = {str(v) for c in self.classes for v in c.values or ()}
-        if self.rule is not None and made != {"0", "1"}:
+        values = {str(v) for c in self.classes for v in c.values or ()}
+        if self.rule is not None and values != {"0", "1"}:
             yield (
-                f".classes has values {listed(sorted(made)) or 'none'}; a label made by `rule` has "
-                "0 and 1"
+                f".classes has values {listed(sorted(values)) or 'none'}; a label made by `rule` "
+                "has 0 and 1"
             )
 
 
@@ -560,12 +560,12 @@ class Split(Block):
     )
 
     def _refusals(self) -> Iterator[str]:
-        wanted = {"given": "groups", "folds": "k"}.get(self.scheme, "parts")
+        needed = {"given": "groups", "folds": "k"}.get(self.scheme, "parts")
         written = self.model_fields_set
-        others = [key for key in ("groups", "parts", "k") if key != wanted and key in written]
-        if wanted not in written or others:
+        others = [key for key in ("groups", "parts", "k") if key != needed and key in written]
+        if needed not in written or others:
             instead = f" and not {others[0]!r}" if others else ""
-            yield f" with scheme {self.scheme!r} needs {wanted!r}{instead}"
+            yield f" with scheme {self.scheme!r} needs {needed!r}{instead}"
         if self.scheme == "folds":
             return
         used = self.groups if self.scheme == "given" else {"": self.parts}
@@ -709,12 +709,12 @@ def _end(bound: Bound | None, text: str, otherwise: float) -> float:
     return otherwise if end is None else end
 
 
-def _beyond(found: Any, at: str) -> Iterator[str]:
+def _beyond(value: Any, at: str) -> Iterator[str]:
     """Numbers of a YAML become those of a table: 1e308 is none."""
-    if isinstance(found, int | float) and abs(found) > LARGEST:
+    if isinstance(value, int | float) and abs(value) > LARGEST:
         yield f"{at} is beyond {LARGEST:.2g}, the largest number that is allowed"
-    if isinstance(found, Mapping | list):
-        items = found.items() if isinstance(found, Mapping) else enumerate(found)
+    if isinstance(value, Mapping | list):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, item in items:
             place = f"[{key}]" if isinstance(key, int) else f".{key}"
             yield from _beyond(item, f"{at}{place}")
@@ -727,9 +727,9 @@ def _is_number(text: str | float) -> bool:
         return False
 
 
-def _repeated(values: Iterable[Any], at: str, what: str) -> Iterator[str]:
+def _repeated(values: Iterable[Any], at: str, subject: str) -> Iterator[str]:
     if twice := [value for value, times in Counter(values).items() if times > 1]:
-        yield f"{at} has {what} {twice[0]!r} twice; each must be unique"
+        yield f"{at} has {subject} {twice[0]!r} twice; each must be unique"
 
 
 def _unknown(value: Any, allowed: Iterable[str], at: str, where: str) -> Iterator[str]:

@@ -25,12 +25,12 @@ def declared_kinds() -> Mapping[str, Declared]:
 
 def kinds_with(argument: str) -> list[str]:
     """Kinds whose declaration has an argument, and not a false or empty one."""
-    return [name for name, one in declared_kinds().items() if one.has(argument)]
+    return [name for name, declaration in declared_kinds().items() if declaration.has(argument)]
 
 
 def learns(kind: str) -> bool:
     """Whether agents of that kind are trained, on the part `agent` of the table."""
-    return "fit" not in declared_kinds()[kind].says
+    return "fit" not in declared_kinds()[kind].literals
 
 
 def is_filed(kind: str) -> bool:
@@ -40,14 +40,14 @@ def is_filed(kind: str) -> bool:
 
 def placed(package: str, of: str) -> dict[str, Declared]:
     """Declarations of a folder or a module, in the order in which tables and figures list it."""
-    found = declared(package, of)
-    order = sorted(found, key=lambda name: (found[name].says.get("place", 0), name))
-    return {name: found[name] for name in order}
+    by_name = declared(package, of)
+    order = sorted(by_name, key=lambda name: (by_name[name].literals.get("place", 0), name))
+    return {name: by_name[name] for name in order}
 
 
 def declared_block(
     kind: str,
-    says: Mapping[str, Any],
+    literals: Mapping[str, Any],
     *,
     named: str,
     without: Collection[str] = (),
@@ -57,9 +57,10 @@ def declared_block(
 
     Args:
         kind: its name.
-        says: literals of the declaration: `settings`, each with the name of a type of `blocks` or
-            `learners` or a tuple of words, a meaning, and a default where there is one; `shares`,
-            names of blocks of `learners` whose settings it has too; `grid`, settings below `grid`.
+        literals: arguments of the declaration: `settings`, each with the name of a type of
+            `blocks` or `learners` or a tuple of words, a meaning, and a default where there is one;
+            `shares`, names of blocks of `learners` whose settings it has too; `grid`, settings
+            below `grid`.
         named: what the kind is one of.
         without: settings that are left out.
         more: settings that every kind of it has too.
@@ -67,14 +68,14 @@ def declared_block(
     name = f"{kind.title().replace('_', '')}{named}"
     literal: Any = Literal  # of a name that is known at run time alone
     fields: dict[str, Any] = {"kind": (literal[kind], ...)}
-    settings = {**says.get("settings", {}), **(more or {})}
-    fields |= {key: _field(*one) for key, one in settings.items() if key not in without}
-    if "grid" in says:
-        grid: dict[str, Any] = {key: _field(*values) for key, values in says["grid"].items()}
+    settings = {**literals.get("settings", {}), **(more or {})}
+    fields |= {key: _field(*arguments) for key, arguments in settings.items() if key not in without}
+    if "grid" in literals:
+        grid: dict[str, Any] = {key: _field(*values) for key, values in literals["grid"].items()}
         block = create_model(f"{name}Grid", __base__=Block, **grid)
         fields["grid"] = (block, setting(block(), "every point is fitted; the best on validation"))
-    shares = tuple(vars(learners)[shared] for shared in says.get("shares", ())) or (Block,)
-    return create_model(name, __base__=shares, __doc__=says.get("doc", name), **fields)
+    shares = tuple(vars(learners)[shared] for shared in literals.get("shares", ())) or (Block,)
+    return create_model(name, __base__=shares, __doc__=literals.get("doc", name), **fields)
 
 
 def _field(word: str | tuple[str, ...], meaning: str, default: Any = ...) -> tuple[Any, Any]:
@@ -98,7 +99,7 @@ def _type(word: str) -> Any:
 @cache
 def block_of(kind: str) -> type[Block]:
     """The block of a kind of agent."""
-    return declared_block(kind, declared_kinds()[kind].says, named="Agent")
+    return declared_block(kind, declared_kinds()[kind].literals, named="Agent")
 
 
 AUGMENTED = {"augmentation": (("none", "ag1", "ag2"), "how rare explanations are added to", "none")}
@@ -114,12 +115,12 @@ def declared_union(package: str, of: str, named: str, *, only: str = "name", **c
         only: an argument that the declaration has.
         changed: `without` and `more` of `declared_block`.
     """
-    found = {
-        name: declared_block(name, one.says, named=named, **changed)
-        for name, one in placed(package, of).items()
-        if one.has(only)
+    blocks = {
+        name: declared_block(name, declaration.literals, named=named, **changed)
+        for name, declaration in placed(package, of).items()
+        if declaration.has(only)
     }
-    return Annotated[Union[tuple(found.values())], KIND]  # noqa: UP007
+    return Annotated[Union[tuple(blocks.values())], KIND]  # noqa: UP007
 
 
 _AGENTS, _IMPUTERS = "frugal.acquire.policies", "frugal.learn.imputers"
@@ -153,5 +154,8 @@ else:
     )
     Planner = TypeAliasType("Planner", Annotated[str, OneOf([*_PLANNERS])])
     BoundedPlanner = Annotated[
-        str, OneOf([name for name, one in _PLANNERS.items() if one.says["reads"] == "bound"])
+        str,
+        OneOf(
+            [name for name, planner in _PLANNERS.items() if planner.literals["reads"] == "bound"]
+        ),
     ]

@@ -171,11 +171,11 @@ class Diagnosis(Block):
             )
             for key in ("methods", "selection", "baselines", "agents"):
                 for name in getattr(entry, key):
-                    there = f"those under diagnosis.{key}"
-                    yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
+                    subject = f"those under diagnosis.{key}"
+                    yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", subject)
         for name, agent in self.agents.items():
             if agent is None:
-                if name in [one for entry in self.scenarios for one in entry.agents]:
+                if name in [agent_name for entry in self.scenarios for agent_name in entry.agents]:
                     yield f".agents.{name} is null, and a scenario names it; leave it out there"
                 continue
             if name == EVERY:
@@ -195,10 +195,10 @@ class Diagnosis(Block):
         yield from not_among(shown.dataset, scenarios, f"{key}.dataset", "the scenarios' data sets")
         entry = scenarios[shown.dataset]
         trained = [*entry.methods, *(entry.agents if also else []), *also]
-        for name, value, known in (
+        for name, value, allowed in (
             ("method", shown.method, trained),
             ("criterion", shown.criterion, entry.criteria),
             ("seed", int(shown.seed), entry.seeds),
         ):
-            what = {"method": "methods", "criterion": "criteria", "seed": "seeds"}[name]
-            yield from not_among(value, known, f"{key}.{name}", f"the scenario's {what}")
+            plural = {"method": "methods", "criterion": "criteria", "seed": "seeds"}[name]
+            yield from not_among(value, allowed, f"{key}.{name}", f"the scenario's {plural}")

@@ -201,8 +201,8 @@ class Recourse(Block):
         for k, entry in enumerate(self.scenarios):
             for key in ("generators", "subsets"):
                 for name in getattr(entry, key):
-                    there = f"under recourse.{key} there"
-                    yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", there)
+                    subject = f"under recourse.{key} there"
+                    yield from not_among(name, getattr(self, key), f"scenarios[{k}].{key}", subject)
             if bool(entry.generators) != bool(entry.subsets):
                 yield (
                     f".scenarios[{k}] has generators or subsets, but not both; name both to learn, "
@@ -232,8 +232,10 @@ class Recourse(Block):
             shown.subset, entry.subsets, "figures.subset", "the scenario's subsets"
         )
         for name in shown.mistakes_of:
-            known = entry.generators
-            yield from not_among(name, known, "figures.mistakes_of", "the scenario's generators")
+            generators = entry.generators
+            yield from not_among(
+                name, generators, "figures.mistakes_of", "the scenario's generators"
+            )
 
 
 def _misnamed(name: str, kind: str) -> Iterator[str]:

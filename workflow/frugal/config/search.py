@@ -103,17 +103,18 @@ class SearchDataset(Block):
     options: SearchOptions = required()
 
     def _refusals(self) -> Iterator[str]:
-        taken, written = _OPTIONS.get(self.reader, set()), self.options.model_fields_set
-        for key in sorted(taken ^ written):
+        accepted, written = _OPTIONS.get(self.reader, set()), self.options.model_fields_set
+        for key in sorted(accepted ^ written):
             yield (
-                f".options: option {key!r} {'is missing' if key in taken else 'does not apply'}; "
-                f"reader {self.reader!r} takes {listed(sorted(taken)) or 'none'}"
+                f".options: option {key!r} "
+                f"{'is missing' if key in accepted else 'does not apply'}; reader {self.reader!r} "
+                f"takes {listed(sorted(accepted)) or 'none'}"
             )
         raw = list(self.actions.values())
         if twice := [name for name in raw if raw.count(name) > 1]:
             yield f".actions has {twice[0]!r} for two actions; each has its own"
-        if (count := len(self.files)) != (wanted := _FILES.get(self.reader, 1)):
-            yield f".files has {count} entries; reader {self.reader!r} takes {wanted}"
+        if (count := len(self.files)) != (expected := _FILES.get(self.reader, 1)):
+            yield f".files has {count} entries; reader {self.reader!r} takes {expected}"
 
 
 class Levels(Block):
@@ -195,8 +196,8 @@ class Records(Block):
         for name, keys in _BY_LAYOUT.items():
             for key in keys:
                 if (getattr(self, key) is not None) != (name == self.layout):
-                    told = "is missing" if name == self.layout else "does not apply"
-                    yield f".{key} {told}; layout is {self.layout!r}"
+                    problem = "is missing" if name == self.layout else "does not apply"
+                    yield f".{key} {problem}; layout is {self.layout!r}"
         if isinstance(self.order, dict) and set(self.order) != set(self.treatments or {}):
             yield (
                 f".order names {listed(self.order)}, `treatments` {listed(self.treatments or {})}; "

@@ -34,7 +34,7 @@ FUNCTIONS = {
     "asin": "arcsin",
     "tan": "tan",
 }
-_kept: list[Any] = []  # what is registered lasts as long as the object that registered it
+_registered: list[Any] = []  # what is registered lasts as long as the object that registered it
 
 
 def correct_torch_when_loaded() -> None:
@@ -66,13 +66,13 @@ class _AfterTorch(MetaPathFinder):
 
 def _replace_functions() -> None:
     """Register NumPy's functions as PyTorch's own on the CPU; gradients stay PyTorch's."""
-    if _kept:
+    if _registered:
         return
     import numpy as np
     import torch
 
     library = torch.library.Library("aten", "IMPL")
-    _kept.append(library)
+    _registered.append(library)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns that a kernel is replaced, which is intended
         for name, numpys in FUNCTIONS.items():
@@ -140,10 +140,10 @@ _BEGUN_AGAIN = "FRUGAL_BEGUN_AGAIN"  # the process that did; the same one need n
 
 def pinned(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment with all pins; its own, where it has them already."""
-    kept = {name: value for name, value in environment.items() if name not in _LEFT_OUT}
-    tunables = kept.get(_GLIBC, "").split(":")
+    remaining = {name: value for name, value in environment.items() if name not in _LEFT_OUT}
+    tunables = remaining.get(_GLIBC, "").split(":")
     others = [word for word in tunables if word and not word.startswith(_HWCAPS)]
-    return kept | PINS | {_GLIBC: ":".join([*others, _HWCAPS_PINNED])}
+    return remaining | PINS | {_GLIBC: ":".join([*others, _HWCAPS_PINNED])}
 
 
 def is_pinned() -> bool:
@@ -171,18 +171,18 @@ def begin_pinned(words: list[str]) -> None:
         correct_torch_when_loaded()
     elif asks_for_portable(words):
         _require_cpu(Path("/proc/cpuinfo"))
-        own = {_BEGUN_AGAIN: str(os.getpid())}
-        if os.environ.get(_BEGUN_AGAIN) == own[_BEGUN_AGAIN]:
+        marker = {_BEGUN_AGAIN: str(os.getpid())}
+        if os.environ.get(_BEGUN_AGAIN) == marker[_BEGUN_AGAIN]:
             raise ConfigError(
                 "this Python changes the variables that it is given, so that arithmetic cannot be "
                 "pinned; look for what does (a sitecustomize.py, say), or set arithmetic: fast"
             )
-        wanted = pinned(os.environ) | own
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)
+        environment = pinned(os.environ) | marker
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
-def _require_cpu(told: Path) -> None:
-    flags = told.read_text(encoding="utf-8").split() if told.is_file() else []
+def _require_cpu(cpuinfo: Path) -> None:
+    flags = cpuinfo.read_text(encoding="utf-8").split() if cpuinfo.is_file() else []
     if lacking := [flag for flag in _NEEDED if flag not in flags]:
         raise ConfigError(
             f"this machine's CPU has no {' and no '.join(lacking)}; arithmetic: portable needs an "

@@ -74,7 +74,7 @@ class Portion:
         ]
 
 
-WHOLE = Portion()
+FULL_PORTION = Portion()
 
 
 def whole(wildcards: Mapping[str, str]) -> dict[str, str]:
@@ -114,20 +114,20 @@ def rows_names(rows: int, each: int) -> list[str]:
 
 
 def _seeds_of(name: str) -> tuple[int, ...]:
-    found: list[int] = []
+    seeds: list[int] = []
     for run in name.split("+"):
         first, dash, last = run.partition("-")
-        known = first.isdecimal() and (not dash or last.isdecimal())
-        if not known or not 0 <= int(last or first) - int(first) < _MOST_SEEDS:
+        valid = first.isdecimal() and (not dash or last.isdecimal())
+        if not valid or not 0 <= int(last or first) - int(first) < _MOST_SEEDS:
             raise ConfigError(f"--wildcard seeds={name}: allowed are seeds as in 0-9 or 0-2+7")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+        seeds += range(int(first), int(last or first) + 1)
+    return tuple(seeds)
 
 
 def _rows_of(name: str) -> slice:
     first, _, last = name.partition("-")
-    known = first.isdecimal() and (last == _ON or last.isdecimal())
-    if not known or (last != _ON and int(last) < int(first)):
+    valid = first.isdecimal() and (last == _ON or last.isdecimal())
+    if not valid or (last != _ON and int(last) < int(first)):
         raise ConfigError(f"--wildcard rows={name}: allowed are rows as in 0-131071 or 131072-on")
     return slice(int(first), None if last == _ON else int(last) + 1)
 
@@ -171,10 +171,10 @@ class TreeSum:
 
 def tree_sum(parts: Iterable[Any], join: Callable[[Any, Any], Any] = add) -> Any:
     """Sum of what all blocks give, in their order; see `TreeSum`."""
-    found = TreeSum(join)
+    summed = TreeSum(join)
     for part in parts:
-        found.put(part)
-    return found.total
+        summed.put(part)
+    return summed.total
 
 
 class BlockDraws:

@@ -112,33 +112,35 @@ PATTERNS: tuple[tuple[str, tuple[str, str]], ...] = (
 )
 
 
-def describe_columns(table: Any, units: Mapping[str, str], own: ModuleType) -> list[dict[str, str]]:
+def describe_columns(
+    table: Any, units: Mapping[str, str], study_columns: ModuleType
+) -> list[dict[str, str]]:
     """Name, dtype, unit and meaning of each column of a DataFrame.
 
     Args:
         table: the DataFrame.
         units: of the encoded features, which a data set names; empty for other tables.
-        own: the `columns.py` of the study that makes the table.
+        study_columns: the `columns.py` of the study that makes the table.
 
     Raises:
         DataError: a column has no description.
     """
-    known, shaped = {**COLUMNS, **own.COLUMNS}, (*PATTERNS, *own.PATTERNS)
+    exact, shaped = {**COLUMNS, **study_columns.COLUMNS}, (*PATTERNS, *study_columns.PATTERNS)
     described = []
     for name, dtype in zip(map(str, table.columns), table.dtypes, strict=True):
         feature = (units[name], "encoded feature") if name in units else None
-        unit, meaning = feature or known.get(name) or _shaped(name, known, shaped)
+        unit, meaning = feature or exact.get(name) or _shaped(name, exact, shaped)
         described.append({"name": name, "dtype": str(dtype), "unit": unit, "meaning": meaning})
     return described
 
 
 def _shaped(
-    name: str, known: Mapping[str, tuple[str, str]], shaped: Sequence[tuple[str, tuple[str, str]]]
+    name: str, exact: Mapping[str, tuple[str, str]], shaped: Sequence[tuple[str, tuple[str, str]]]
 ) -> tuple[str, str]:
     for pattern, (unit, meaning) in shaped:
         if match := re.fullmatch(pattern, name, flags=re.DOTALL):
-            own = known[match[1]][0] if unit == OF_ITS_COLUMN else unit
-            return own, meaning.format(*match.groups())
+            own_unit = exact[match[1]][0] if unit == OF_ITS_COLUMN else unit
+            return own_unit, meaning.format(*match.groups())
     raise DataError(
         f"column {name!r} has no description in the study's columns.py, nor in frugal.core.columns"
     )

@@ -55,18 +55,18 @@ class Declared:
     Attributes:
         module: that holds it.
         variable: its name there.
-        says: its literal keyword arguments.
+        literals: its literal keyword arguments.
         code: names of the others.
     """
 
     module: str
     variable: str
-    says: Mapping[str, Any]
+    literals: Mapping[str, Any]
     code: frozenset[str]
 
     def has(self, argument: str) -> bool:
         """Whether the argument is there, and neither False, None nor empty."""
-        return argument in self.code or bool(self.says.get(argument))
+        return argument in self.code or bool(self.literals.get(argument))
 
 
 @cache
@@ -80,19 +80,19 @@ def declared(package: str, of: str) -> Mapping[str, Declared]:
     Raises:
         ConfigError: two have one name.
     """
-    found: dict[str, Declared] = {}
+    by_name: dict[str, Declared] = {}
     for module, path in modules_of(package).items():
         for line in ast.parse(path.read_bytes()).body:
             if not isinstance(line, ast.Assign) or not isinstance(line.value, ast.Call):
                 continue
             if getattr(line.value.func, "id", None) != of:
                 continue
-            says, code = arguments_of(line.value)
-            name = says["name"]
-            if name in found:
-                raise ConfigError(f"{found[name].module} and {module} both declare {name!r}")
-            found[name] = Declared(module, ast.unparse(line.targets[0]), says, code)
-    return found
+            literals, code = arguments_of(line.value)
+            name = literals["name"]
+            if name in by_name:
+                raise ConfigError(f"{by_name[name].module} and {module} both declare {name!r}")
+            by_name[name] = Declared(module, ast.unparse(line.targets[0]), literals, code)
+    return by_name
 
 
 def load_one(package: str, of: str, name: str) -> Any:
@@ -103,8 +103,8 @@ def load_one(package: str, of: str, name: str) -> Any:
     Raises:
         KeyError: there is none.
     """
-    one = declared(package, of)[name]
-    return getattr(import_module(one.module), one.variable)
+    declaration = declared(package, of)[name]
+    return getattr(import_module(declaration.module), declaration.variable)
 
 
 def load_all(package: str, of: str) -> dict[str, Any]:
@@ -117,4 +117,4 @@ def load_literals(package: str, of: str) -> dict[str, Mapping[str, Any]]:
 
     The digest of a job's code covers these literals, and of the folder nothing else.
     """
-    return {name: one.says for name, one in declared(package, of).items()}
+    return {name: declaration.literals for name, declaration in declared(package, of).items()}

@@ -39,11 +39,11 @@ class NoSupportError(FrugalError):
 
 
 @contextmanager
-def extras_named(what: str) -> Iterator[None]:
+def extras_named(feature: str) -> Iterator[None]:
     """Within it, a missing package of an extra of pyproject.toml ends in one sentence.
 
     Raises:
-        ConfigError: `what` needs the package; with the command that installs it.
+        ConfigError: `feature` needs the package; with the command that installs it.
     """
     try:
         yield
@@ -52,7 +52,7 @@ def extras_named(what: str) -> Iterator[None]:
         if not (extra := _extra_of(module)):
             raise
         raise ConfigError(
-            f"{what} needs {module}, which is not installed; run pip install 'frugal[{extra}]'"
+            f"{feature} needs {module}, which is not installed; run pip install 'frugal[{extra}]'"
         ) from None
 
 
@@ -98,6 +98,6 @@ def shown_cell(value: object) -> str:
     """A cell of somebody's table as a refusal shows it, in quotes; the only one that it shows."""
     if is_private():
         return "a value (not shown: --private)"
-    plain = getattr(value, "item", None)  # of a NumPy scalar, whose repr names its type
-    text = repr(plain() if callable(plain) else value)
+    to_python = getattr(value, "item", None)  # of a NumPy scalar, whose repr names its type
+    text = repr(to_python() if callable(to_python) else value)
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

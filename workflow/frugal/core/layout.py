@@ -74,12 +74,12 @@ class Layout:
         free = {c for p in self.panels if p.free for c in p.columns}
         return np.array([c in free for c in self.columns], dtype=bool)
 
-    def require_same(self, table: Table, what: str) -> None:
+    def require_same(self, table: Table, subject: str) -> None:
         """Refuse a table of another layout; costs may differ.
 
         Args:
             table: on which something made for this layout is to act.
-            what: that something, as the sentence names it.
+            subject: that something, as the sentence names it.
 
         Raises:
             DataError: panels, columns (so levels, too) or classes differ; the message names it.
@@ -90,21 +90,23 @@ class Layout:
             ("columns and levels", self.columns, other.columns),
             ("classes", self.classes, other.classes),
         )
-        for name, own, wanted in pairs:
-            if list(own) != list(wanted):
-                raise DataError(f"{what} was made for the {name} {_difference(own, wanted)}")
-        for one, two in zip(self.actions, other.actions, strict=True):
-            if set(one.columns) != set(two.columns):
+        for name, expected, actual in pairs:
+            if list(expected) != list(actual):
                 raise DataError(
-                    f"{what} was made for a panel {one.name[:_SHOWN]!r} of the columns "
-                    f"{_difference(one.columns, two.columns)}"
+                    f"{subject} was made for the {name} {_difference(expected, actual)}"
+                )
+        for panel, other_panel in zip(self.actions, other.actions, strict=True):
+            if set(panel.columns) != set(other_panel.columns):
+                raise DataError(
+                    f"{subject} was made for a panel {panel.name[:_SHOWN]!r} of the columns "
+                    f"{_difference(panel.columns, other_panel.columns)}"
                 )
 
 
-def _difference(own: Any, wanted: Any) -> str:
+def _difference(expected: Any, actual: Any) -> str:
     """Both lists as far as they differ."""
-    lost = [repr(str(n)[:_SHOWN]) for n in own if n not in wanted][:3]
-    new = [repr(str(n)[:_SHOWN]) for n in wanted if n not in own][:3]
+    lost = [repr(str(n)[:_SHOWN]) for n in expected if n not in actual][:3]
+    new = [repr(str(n)[:_SHOWN]) for n in actual if n not in expected][:3]
     if not lost and not new:
         return "of the table in another order"
     parts = [f"{', '.join(lost)}, which the table lacks" if lost else ""]
@@ -134,10 +136,10 @@ def rows_digest(
     table: Table, values: Float[np.ndarray, "n d"], recorded: Bool[np.ndarray, "n a"]
 ) -> str:
     """SHA-256 of what an agent learnt from: rows, values as shown, labels, panels recorded."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in (table.row_id, values, table.label, recorded):
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def bundle_header(

@@ -104,8 +104,8 @@ class FrameRows:
         self, rows: slice | None = None, columns: Sequence[str] | None = None
     ) -> "pd.DataFrame":
         """Some rows and columns; see `Rows`."""
-        found = self._frame if columns is None else self._frame[list(columns)]
-        return found if rows is None else found.iloc[rows].reset_index(drop=True)
+        frame = self._frame if columns is None else self._frame[list(columns)]
+        return frame if rows is None else frame.iloc[rows].reset_index(drop=True)
 
 
 class StoredRows:
@@ -113,7 +113,7 @@ class StoredRows:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept: tuple[Any, Any] = (None, None)
+        self._cached: tuple[Any, Any] = (None, None)
 
     @cached_property
     def _file(self) -> Any:
@@ -145,10 +145,10 @@ class StoredRows:
         Raises:
             DataError: the file is damaged.
         """
-        wanted = None if columns is None else list(columns)
+        names = None if columns is None else list(columns)
         with readable(self._path):
             if rows is None:
-                return self._file.read(wanted).to_pandas()
+                return self._file.read(names).to_pandas()
             start, stop, _ = rows.indices(len(self))
             first = bisect_right(self._ends, start)
             last = bisect_right(self._ends, max(stop - 1, start))
@@ -156,19 +156,19 @@ class StoredRows:
             if not groups and self._ends:
                 groups = [0]  # no row, but all metadata of the columns
             before = self._ends[groups[0] - 1] if groups and groups[0] else 0
-            found = self._groups(groups, wanted).slice(start - before, max(stop - start, 0))
-            return found.to_pandas()
+            arrow_table = self._groups(groups, names).slice(start - before, max(stop - start, 0))
+            return arrow_table.to_pandas()
 
     def _groups(self, groups: list[int], columns: list[str] | None) -> Any:
         """Row groups as an Arrow table; kept where several blocks may be cut from it."""
-        asked = (tuple(groups), None if columns is None else tuple(columns))
-        if self._kept[0] != asked:
-            self._kept = (None, None)
-            found = self._file.read_row_groups(groups, columns, use_threads=False)
+        key = (tuple(groups), None if columns is None else tuple(columns))
+        if self._cached[0] != key:
+            self._cached = (None, None)
+            arrow_table = self._file.read_row_groups(groups, columns, use_threads=False)
             if len(groups) > 1:
-                return found
-            self._kept = (asked, found)
-        return self._kept[1]
+                return arrow_table
+            self._cached = (key, arrow_table)
+        return self._cached[1]
 
 
 class JoinedRows:
@@ -193,15 +193,15 @@ class JoinedRows:
         import pandas as pd
 
         start, stop, _ = (rows or slice(None)).indices(len(self))
-        found, begin = [], 0
+        frames, begin = [], 0
         for table, end in zip(self._tables, self._ends, strict=True):
             if max(start, begin) < min(stop, end):
                 inside = slice(max(start, begin) - begin, min(stop, end) - begin)
-                found.append(table.read(inside, columns))
+                frames.append(table.read(inside, columns))
             begin = end
-        if not found:
+        if not frames:
             return self._tables[0].read(slice(0, 0), columns)
-        return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
 
 def joined_rows(tables: Sequence[Rows]) -> Rows:
@@ -229,31 +229,33 @@ def rows_of(table: "pd.DataFrame | Rows") -> Rows:
 
 
 def rows_where(
-    table: Rows, kept: "Callable[[pd.DataFrame], np.ndarray]", columns: Sequence[str] | None = None
+    table: Rows,
+    selects: "Callable[[pd.DataFrame], np.ndarray]",
+    columns: Sequence[str] | None = None,
 ) -> "pd.DataFrame":
     """The rows that are asked for, in memory; others are held a block at a time.
 
     Args:
         table: that is read.
-        kept: which rows of a frame are wanted.
+        selects: which rows of a frame are wanted.
         columns: that are read; None: all.
     """
     import pandas as pd
 
-    found = []
+    frames = []
     for rows in block_slices(len(table)):
         frame = table.read(rows, columns)
-        found.append(frame[kept(frame)])
-    return pd.concat(found, ignore_index=True)
+        frames.append(frame[selects(frame)])
+    return pd.concat(frames, ignore_index=True)
 
 
-def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:
+def slices_of(table: Rows, counts: Sequence[int], subject: str) -> list[slice]:
     """Positions of each block's rows in a table that lists every unit of a block equally often.
 
     Args:
         table: block after block.
         counts: units of each block.
-        what: the table is, for the sentence.
+        subject: the table is, for the sentence.
 
     Raises:
         DataError: its rows are no multiple of the units.
@@ -264,8 +266,8 @@ def slices_of(table: Rows, counts: Sequence[int], what: str) -> list[slice]:
     times, rest = divmod(len(table), units) if units else (0, len(table))
     if rest:
         raise DataError(
-            f"the stored {what} have {len(table)} rows, which is no multiple of the {units} rows "
-            "that they are of"
+            f"the stored {subject} have {len(table)} rows, which is no multiple of the {units} "
+            "rows that they are of"
         )
     ends = list(accumulate(times * count for count in counts))
     return [slice(end - times * count, end) for end, count in zip(ends, counts, strict=True)]
@@ -297,8 +299,8 @@ class Partitions:
 
     def where(self, key: str, value: str) -> "Partitions":
         """The tables with that value."""
-        found = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
-        return Partitions([self.folders[k] for k in found], lambda k: self.open(found[k]))
+        positions = [k for k, folders in enumerate(self.folders) if folders.get(key) == value]
+        return Partitions([self.folders[k] for k in positions], lambda k: self.open(positions[k]))
 
     def rows(self, key: str, value: str) -> Rows:
         """The only table with that value, or the one that portions of rows make together.
@@ -306,11 +308,11 @@ class Partitions:
         Raises:
             DataError: there is none, or there are several.
         """
-        found = self.where(key, value)
-        names = [folders.get(ROWS) for folders in found.folders]
+        matching = self.where(key, value)
+        names = [folders.get(ROWS) for folders in matching.folders]
         if not names or (len(names) > 1 and len(set(names) - {None}) < len(names)):
             raise DataError(f"{len(names)} tables were given for {key}={value}; allowed is one")
-        return joined_rows([found.open(k) for k in range(len(names))])
+        return joined_rows([matching.open(k) for k in range(len(names))])
 
     def table(self, key: str, value: str) -> "pd.DataFrame":
         """The same as a frame.
@@ -378,11 +380,11 @@ class Scratch:
     def block(self, key: Hashable, number: int) -> Shaped[np.ndarray, "n *o"]:
         """One block of a column."""
         place = self._at[key][number]
-        found: Any = np.empty(place.shape, dtype=place.dtype)
+        array: Any = np.empty(place.shape, dtype=place.dtype)
         self._file.seek(place.start)
-        read = self._file.readinto(memoryview(found).cast("B")) if found.size else 0
-        assert read == found.nbytes, "bug: a scratch file was cut off"
-        return found
+        read = self._file.readinto(memoryview(array).cast("B")) if array.size else 0
+        assert read == array.nbytes, "bug: a scratch file was cut off"
+        return array
 
     def column(self, key: Hashable) -> Shaped[np.ndarray, "n *o"]:
         """All blocks of a column."""

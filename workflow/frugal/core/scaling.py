@@ -63,19 +63,19 @@ def fit_scaling(
     """
     if np.isinf(values).any():
         raise DataError("a value is infinite; values are finite, or NaN where missing")
-    known = ~np.isnan(values)
-    absent = ~known.any(axis=0)
+    observed = ~np.isnan(values)
+    absent = ~observed.any(axis=0)
     if not unknown and absent.any():
         column = int(np.flatnonzero(absent)[0])
         raise DataError(f"column {column} has no known value; at least one is needed")
-    share = known if weight is None else known * weight.reshape(-1, *[1] * (values.ndim - 1))
+    share = observed if weight is None else observed * weight.reshape(-1, *[1] * (values.ndim - 1))
     total = np.where(absent, 1, share.sum(axis=0))
-    centre = np.where(known, values, 0.0)
+    centre = np.where(observed, values, 0.0)
     centre = (centre if weight is None else centre * share).sum(axis=0) / total
     lowest = np.fmin.reduce(values, axis=0)
     differs = np.fmax.reduce(values, axis=0) > lowest
     centre = np.where(differs | absent, centre, lowest)  # of a constant not even rounding
-    square = np.square(np.where(known, values - centre, 0.0))
+    square = np.square(np.where(observed, values - centre, 0.0))
     spread = np.sqrt((square if weight is None else square * share).sum(axis=0) / total)
     varies = differs & (spread > ROUNDING * np.abs(centre))
     scale = np.where(varies, spread, np.where(absent, 1.0, constant))

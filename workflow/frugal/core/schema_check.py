@@ -113,32 +113,35 @@ def require_plain_text(document: Any, where: str) -> None:
     _require_plain_text(document, where, "top level", set())
 
 
-def _require_plain_text(found: Any, where: str, key: str, seen: set[tuple[int, bool]]) -> None:
+def _require_plain_text(
+    document: Any, where: str, key: str, visited: set[tuple[int, bool]]
+) -> None:
     """Refuse keys that are no text, and control characters in names and values but prose.
 
-    `seen` holds what was looked at under such a key: aliases share values, and each is read once.
+    `visited` holds what was looked at under such a key: aliases share values, and each is read
+    once.
     """
-    if isinstance(found, Mapping | list):
-        mark = (id(found), key in _PROSE)
-        if mark in seen:
+    if isinstance(document, Mapping | list):
+        mark = (id(document), key in _PROSE)
+        if mark in visited:
             return
-        seen.add(mark)
-    if isinstance(found, Mapping):
-        for name, value in found.items():
+        visited.add(mark)
+    if isinstance(document, Mapping):
+        for name, value in document.items():
             if not isinstance(name, str):
                 raise ConfigError(
                     f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
                     "in quotes"
                 )
-            _require_plain_text(name, where, key, seen)
-            _require_plain_text(value, where, str(name), seen)
-    elif isinstance(found, list):
-        for value in found:
-            _require_plain_text(value, where, key, seen)
-    elif isinstance(found, str) and key not in _PROSE and not found.isprintable():
+            _require_plain_text(name, where, key, visited)
+            _require_plain_text(value, where, str(name), visited)
+    elif isinstance(document, list):
+        for value in document:
+            _require_plain_text(value, where, key, visited)
+    elif isinstance(document, str) and key not in _PROSE and not document.isprintable():
         raise ConfigError(
-            f"{where}: {key!r} holds {shown(found)}; allowed is text on one line without control "
-            "characters"
+            f"{where}: {key!r} holds {shown(document)}; allowed is text on one line without "
+            "control characters"
         )
 
 
@@ -160,28 +163,28 @@ def named_file(path: str | Path, base: Path) -> Path | None:
     Raises:
         ConfigError: there are two that differ, and the config may mean either.
     """
-    here, there = Path(path), base / path
-    if not (os.path.isfile(here) and os.path.isfile(there)):
+    in_working_folder, in_project = Path(path), base / path
+    if not (os.path.isfile(in_working_folder) and os.path.isfile(in_project)):
         return asked_file(path, base)
-    if here.samefile(there):
-        return here
-    if here.read_bytes() != there.read_bytes():
+    if in_working_folder.samefile(in_project):
+        return in_working_folder
+    if in_working_folder.read_bytes() != in_project.read_bytes():
         raise ConfigError(
             f"config: {str(path)!r} is a file of the working folder, and another one of the "
-            f"project, {there}; write the full path of the one that is meant"
+            f"project, {in_project}; write the full path of the one that is meant"
         )
-    return there
+    return in_project
 
 
-def did_you_mean(found: object, allowed: Iterable[object]) -> str:
+def did_you_mean(word: object, allowed: Iterable[object]) -> str:
     """`; did you mean 'x'?` where something allowed is close to what was found, else nothing."""
-    close = difflib.get_close_matches(str(found), [str(a) for a in allowed], n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(word), [str(a) for a in allowed], n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def cell_hint(found: object, allowed: Iterable[object]) -> str:
+def cell_hint(cell: object, allowed: Iterable[object]) -> str:
     """The same for a cell of somebody's table; nothing where cells are not shown."""
-    return "" if is_private() else did_you_mean(found, allowed)
+    return "" if is_private() else did_you_mean(cell, allowed)
 
 
 def listed(values: Iterable[object], *, at_most: int = 30) -> str:
@@ -247,8 +250,8 @@ def _key(error: Any) -> str:
 def _sentence(error: Any) -> str:
     if error.validator in ("oneOf", "anyOf") and error.context:
         return _sentence_of_branches(error)
-    found, rule, schema = error.instance, error.validator_value, error.schema
-    text = _rule_sentence(str(error.validator), _key(error), found, rule, schema, error.message)
+    instance, rule, schema = error.instance, error.validator_value, error.schema
+    text = _rule_sentence(str(error.validator), _key(error), instance, rule, schema, error.message)
     of_a_name = "propertyNames" in error.absolute_schema_path
     return text.replace("' is ", "' has the key ", 1) if of_a_name else text
 
@@ -256,39 +259,42 @@ def _sentence(error: Any) -> str:
 def _sentence_of_branches(error: Any) -> str:
     """Violation of the intended branch: the one whose type fits, else the nearest."""
     branches: dict[Any, list[Any]] = {}
-    for one in error.context or ():
-        branches.setdefault(one.schema_path[0], []).append(one)
+    for branch_error in error.context or ():
+        branches.setdefault(branch_error.schema_path[0], []).append(branch_error)
     fitting = [es for es in branches.values() if not any(_is_other_type(e) for e in es)]
     fitting = fitting or list(branches.values())
     if all(
         len(es) == 1 and es[0].validator in ("type", "const") and not es[0].path for es in fitting
     ):
-        return _sentence_of_values(error, [one for es in branches.values() for one in es])
+        return _sentence_of_values(
+            error, [branch_error for es in branches.values() for branch_error in es]
+        )
     kinds = [e for es in fitting for e in es if e.validator == "const"]
     if len({e.schema_path[0] for e in kinds}) == len(fitting):
         allowed = [e.validator_value for e in kinds]
         hint = did_you_mean(kinds[0].instance, allowed)
         return f"{_key(kinds[0])!r} is {kinds[0].instance!r}; allowed are {listed(allowed)}{hint}"
-    meant = min(fitting, key=lambda es: (any(e.validator == "const" for e in es), len(es)))
-    return _sentence(next((e for e in meant if e.validator == "additionalProperties"), meant[0]))
+    nearest = min(fitting, key=lambda es: (any(e.validator == "const" for e in es), len(es)))
+    return _sentence(
+        next((e for e in nearest if e.validator == "additionalProperties"), nearest[0])
+    )
 
 
 def _sentence_of_values(error: Any, branches: Iterable[Any]) -> str:
     """Of a value that is neither one of some words nor of another type."""
     allowed, types = [], []
-    for one in branches:
-        rule: Any = one.validator_value
-        if one.validator == "type":
+    for branch in branches:
+        rule: Any = branch.validator_value
+        if branch.validator == "type":
             names = [rule] if isinstance(rule, str) else list(rule)
             types += names
             allowed += [_TYPE_NAMES[name] for name in names]
-        elif one.validator == "const":
+        elif branch.validator == "const":
             allowed.append(str(rule).lower() if isinstance(rule, bool) else repr(rule))
-    found = error.instance
-    hint = _bare_word(found, types)
-    return (
-        f"{_key(error)!r} is {shown(found)}; allowed is {' or '.join(dict.fromkeys(allowed))}{hint}"
-    )
+    instance = error.instance
+    hint = _bare_word(instance, types)
+    choices = " or ".join(dict.fromkeys(allowed))
+    return f"{_key(error)!r} is {shown(instance)}; allowed is {choices}{hint}"
 
 
 def _is_other_type(error: Any) -> bool:
@@ -297,28 +303,28 @@ def _is_other_type(error: Any) -> bool:
 
 
 def _rule_sentence(
-    validator: str, key: str, found: Any, rule: Any, schema: Any, message: str
+    validator: str, key: str, instance: Any, rule: Any, schema: Any, message: str
 ) -> str:
     # of a whole file only its type: it may be a table of personal data instead of a YAML
-    value = _kind(found) if key == "top level" else shown(found)
+    value = _kind(instance) if key == "top level" else shown(instance)
     at = "at top level" if key == "top level" else f"under {key!r}"
     match validator:
         case "additionalProperties":
-            known = list(schema.get("properties", {}))
-            unknown = next(k for k in found if k not in known)
-            hint = did_you_mean(unknown, known)
-            return f"unknown key {unknown!r} {at}; allowed are {listed(known)}{hint}"
+            properties = list(schema.get("properties", {}))
+            unknown = next(k for k in instance if k not in properties)
+            hint = did_you_mean(unknown, properties)
+            return f"unknown key {unknown!r} {at}; allowed are {listed(properties)}{hint}"
         case "required":
-            missing = next(k for k in rule if k not in found)
+            missing = next(k for k in rule if k not in instance)
             return f"key {missing!r} is missing {at}"
         case "type":
             names = [rule] if isinstance(rule, str) else list(rule)
             allowed = " or ".join(_TYPE_NAMES[n] for n in names)
-            return f"{key!r} is {value}; allowed is {allowed}{_bare_word(found, names)}"
+            return f"{key!r} is {value}; allowed is {allowed}{_bare_word(instance, names)}"
         case "const":
-            return f"{key!r} is {value}; allowed is {rule!r}{did_you_mean(found, [rule])}"
+            return f"{key!r} is {value}; allowed is {rule!r}{did_you_mean(instance, [rule])}"
         case "enum":
-            hint = did_you_mean(found, rule) or _bare_word(found, ["string"])
+            hint = did_you_mean(instance, rule) or _bare_word(instance, ["string"])
             return f"{key!r} is {value}; allowed are {listed(rule)}{hint}"
         case "minimum":
             return f"{key!r} is {value}; allowed are values from {rule} on"
@@ -333,7 +339,7 @@ def _rule_sentence(
         case "minItems" | "minLength" | "minProperties":
             return f"{key!r} is {value}; it must hold at least {_counted(rule, validator)}"
         case "maxItems":
-            return f"{key!r} holds {len(found)} entries; it may hold at most {rule}"
+            return f"{key!r} holds {len(instance)} entries; it may hold at most {rule}"
         case "maxLength":
             return f"{key!r} is {value}; it may hold at most {rule} characters"
         case "pattern":
@@ -342,27 +348,29 @@ def _rule_sentence(
             return f"{key!r}: {message}"
 
 
-def _kind(found: Any) -> str:
+def _kind(document: Any) -> str:
     """Description of a document's type."""
     kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
-    kind = next((name for of, name in kinds.items() if isinstance(found, of)), "number")
+    kind = next((name for of, name in kinds.items() if isinstance(document, of)), "number")
     return _TYPE_NAMES[kind]
 
 
 def _counted(number: int, validator: str) -> str:
     """So many characters of a text, or entries of a list or mapping."""
-    one, many = ("character", "characters") if validator == "minLength" else ("entry", "entries")
-    return f"{number} {one if number == 1 else many}"
+    singular, plural = (
+        ("character", "characters") if validator == "minLength" else ("entry", "entries")
+    )
+    return f"{number} {singular if number == 1 else plural}"
 
 
-def shown(found: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
+def shown(value: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
     """A value as a sentence shows it: in one line, the tail of a long one left out."""
-    text = repr(found)
+    text = repr(value)
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
-def _bare_word(found: object, names: Iterable[str]) -> str:
+def _bare_word(value: object, names: Iterable[str]) -> str:
     """Remedy where text was intended and YAML reads true or false."""
-    if not isinstance(found, bool) or "string" not in names:
+    if not isinstance(value, bool) or "string" not in names:
         return ""
     return "; YAML reads yes, no, on and off as true or false: write the text in quotes"

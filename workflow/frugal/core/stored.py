@@ -39,7 +39,7 @@ class OrNull:
     shape: Any
 
 
-def require_document(document: Any, shape: Any, what: str) -> None:
+def require_document(document: Any, shape: Any, subject: str) -> None:
     """A document has a shape.
 
     Args:
@@ -47,51 +47,52 @@ def require_document(document: Any, shape: Any, what: str) -> None:
         shape: `str`, `bool`, `int`, `float` (a finite number), `[shape]` for a list of any length,
             `{key: shape}` for a mapping with exactly these keys, `Each`, `OrNull`; `dict` and
             `object` for what is not looked into.
-        what: the document is, for the sentence.
+        subject: the document is, for the sentence.
 
     Raises:
         DataError: names the first place that has another, what is there and what is allowed.
     """
-    _require(document, shape, f"the stored {what}", "")
+    _require(document, shape, f"the stored {subject}", "")
 
 
-def _require(value: Any, shape: Any, what: str, at: str) -> None:
+def _require(value: Any, shape: Any, subject: str, at: str) -> None:
     if isinstance(shape, OrNull):
         if value is not None:
-            _require(value, shape.shape, what, at)
+            _require(value, shape.shape, subject, at)
         return
-    where = f"{what} at {at}" if at else what
+    where = f"{subject} at {at}" if at else subject
     if isinstance(shape, list):
         if not isinstance(value, list):
             raise DataError(f"{where} is {_shown(value)}; a list is needed")
         for i, entry in enumerate(value):
-            _require(entry, shape[0], what, f"{at}[{i}]")
+            _require(entry, shape[0], subject, f"{at}[{i}]")
     elif isinstance(shape, Each | Mapping) or shape is dict:
         if not isinstance(value, Mapping):
             raise DataError(f"{where} is {_shown(value)}; a mapping is needed")
         if shape is not dict:
-            _require_entries(value, shape, what, at)
+            _require_entries(value, shape, subject, at)
     elif not _is(value, shape):
         raise DataError(f"{where} is {_shown(value)}; {_WORDS[shape]} is needed")
 
 
-def _require_entries(value: Mapping[Any, Any], shape: Any, what: str, at: str) -> None:
+def _require_entries(value: Mapping[Any, Any], shape: Any, subject: str, at: str) -> None:
     start = f"{at}." if at else ""
     if isinstance(shape, Each):
         for key, entry in value.items():
             if not isinstance(key, str):
                 raise DataError(
-                    f"{what}{f' at {at}' if at else ''} has the key {_shown(key)}; a text is needed"
+                    f"{subject}{f' at {at}' if at else ''} has the key {_shown(key)}; a text is "
+                    "needed"
                 )
-            _require(entry, shape.shape, what, f"{start}{str(key)[:60]}")
+            _require(entry, shape.shape, subject, f"{start}{str(key)[:60]}")
         return
     if odd := [*(k for k in shape if k not in value), *(k for k in value if k not in shape)]:
         raise DataError(
-            f"{what}{f' at {at}' if at else ''} lacks or adds {str(odd[0])[:60]!r}; its keys are "
-            f"{', '.join(shape)}"
+            f"{subject}{f' at {at}' if at else ''} lacks or adds {str(odd[0])[:60]!r}; its keys "
+            f"are {', '.join(shape)}"
         )
     for key, inner in shape.items():
-        _require(value[key], inner, what, f"{start}{key}")
+        _require(value[key], inner, subject, f"{start}{key}")
 
 
 def _is(value: Any, shape: type) -> bool:
@@ -184,17 +185,17 @@ class Stored:
     """The arrays of one stored model, to be checked.
 
     Attributes:
-        what: kind of model, as sentences name it.
+        subject: kind of model, as sentences name it.
         arrays: by name.
     """
 
-    what: str
+    subject: str
     arrays: Mapping[str, np.ndarray]
 
     def refusal(self, reason: str) -> DataError:
         """The error to raise: which file, which model, what is wrong with it."""
         source = _source(self.arrays)
-        return DataError(f"{source + ': ' if source else ''}the stored {self.what} {reason}")
+        return DataError(f"{source + ': ' if source else ''}the stored {self.subject} {reason}")
 
     def require(
         self, expected: Mapping[str, Array], *, empty: Collection[str] = (), **sizes: int
@@ -231,27 +232,27 @@ class Stored:
                 raise self.refusal(f"has the array {str(name)[:80]!r}; allowed are {allowed}")
 
     def _require_type(self, name: str, expected: Array) -> None:
-        found = self.arrays[name].dtype
-        if found not in [np.dtype(dtype) for dtype in expected.dtypes]:
+        actual = self.arrays[name].dtype
+        if actual not in [np.dtype(dtype) for dtype in expected.dtypes]:
             allowed = " or ".join(expected.dtypes)
-            raise self.refusal(f"has an array {name!r} of {found.str} numbers; allowed: {allowed}")
+            raise self.refusal(f"has an array {name!r} of {actual.str} numbers; allowed: {allowed}")
 
     def _require_shape(
         self, name: str, expected: Array, sizes: dict[str, int], empty: Collection[str]
     ) -> None:
         """The array's shape; letters that are met for the first time get their size."""
-        found = self.arrays[name].shape
-        if len(found) == len(expected.shape):
-            for axis, size in zip(expected.shape, found, strict=True):
+        actual = self.arrays[name].shape
+        if len(actual) == len(expected.shape):
+            for axis, size in zip(expected.shape, actual, strict=True):
                 if isinstance(axis, str) and (size > 0 or axis in empty):
                     sizes.setdefault(axis, size)
-        wanted = tuple(
+        required = tuple(
             sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in expected.shape
         )
-        if found != wanted:
+        if actual != required:
             raise self.refusal(
-                f"has an array {name!r} of shape {_listed(found)}; allowed: {_listed(wanted)}"
-                f"{', each at least 1' if any(isinstance(axis, str) for axis in wanted) else ''}"
+                f"has an array {name!r} of shape {_listed(actual)}; allowed: {_listed(required)}"
+                f"{', each at least 1' if any(isinstance(axis, str) for axis in required) else ''}"
             )
 
     def require_between(
@@ -276,13 +277,13 @@ class Stored:
             f"{_range(array.dtype, low, high, above)}"
         )
 
-    def require_equal(self, name: str, wanted: np.ndarray, because: str) -> None:
+    def require_equal(self, name: str, derived: np.ndarray, because: str) -> None:
         """An array that can be derived is what is derived.
 
         Raises:
             DataError: it is another.
         """
-        if not np.array_equal(self.arrays[name], wanted):
+        if not np.array_equal(self.arrays[name], derived):
             raise self.refusal(f"has an array {name!r} that is not {because}")
 
     def require_rising(self, name: str) -> None:

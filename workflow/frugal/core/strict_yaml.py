@@ -40,9 +40,9 @@ def text_of(path: Path) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = content[error.start]
+        byte = content[error.start]
         raise StrictYamlError(
-            f"cannot be read as text: byte {error.start} is {found:#04x}; allowed is UTF-8"
+            f"cannot be read as text: byte {error.start} is {byte:#04x}; allowed is UTF-8"
         ) from None
 
 
@@ -57,11 +57,11 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
-        said = " ".join(filter(None, (error.problem, error.note)))
+        problem = " ".join(filter(None, (error.problem, error.note)))
         if error.context and not error.context.startswith("while "):
-            said = f"{error.context}, {said}"
+            problem = f"{error.context}, {problem}"
         judged = "" if isinstance(error, _RefusedError) else "not valid YAML: "
-        raise StrictYamlError(f"{_place(error)}{judged}{said}") from None
+        raise StrictYamlError(f"{_place(error)}{judged}{problem}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # a number such as 0x_, too
         raise StrictYamlError(f"not valid YAML: {' '.join(str(error).split())}") from None
 
@@ -125,8 +125,8 @@ def read_config_file(path: Path) -> dict[str, Any]:
     except StrictYamlError as error:
         raise StrictYamlError(placed(path, error)) from None
     if not isinstance(document, dict):
-        found = "nothing" if document is None else f"a {_kind(document)}"
-        raise StrictYamlError(f"{path} holds {found}; allowed is a mapping of keys")
+        content = "nothing" if document is None else f"a {_kind(document)}"
+        raise StrictYamlError(f"{path} holds {content}; allowed is a mapping of keys")
     if TEMPLATE_KEY in document:
         raise StrictYamlError(
             f"{path}: unknown key {TEMPLATE_KEY!r} at top level; it makes Snakemake run Python "
@@ -137,10 +137,10 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 def placed(path: Path, error: StrictYamlError) -> str:
     """The sentence of an error with the name of the file in front."""
-    said = str(error)
-    said_of_file = said.startswith(("is ", "has ", "cannot "))
-    joint = ", " if said.startswith("line ") else " " if said_of_file else ": "
-    return f"{path}{joint}{said}"
+    sentence = str(error)
+    continues = sentence.startswith(("is ", "has ", "cannot "))
+    joint = ", " if sentence.startswith("line ") else " " if continues else ": "
+    return f"{path}{joint}{sentence}"
 
 
 class _RefusedError(yaml.MarkedYAMLError):
@@ -201,16 +201,16 @@ class _WordLoader(_StrictLoader):
 
 
 def _mapping_without_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict:
-    seen: set[Any] = set()
+    keys: set[Any] = set()
     for key_node, _ in node.value:
         if key_node.tag == f"{_TAG}merge":
             continue
         if not isinstance(key_node, yaml.ScalarNode):
             raise _at(key_node, f"a key is a {key_node.id}; allowed are keys of text")
         key = loader.construct_object(key_node, deep=True)
-        if key in seen:
+        if key in keys:
             raise _at(key_node, f"key {key!r} is written twice")
-        seen.add(key)
+        keys.add(key)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 
@@ -241,11 +241,11 @@ def _require_as_written(node: yaml.ScalarNode) -> None:
     sign = -1 if text.startswith("-") else 1
     if ":" in digits:
         parts = [float(part) for part in digits.split(":")]
-        found = sign * sum(part * 60**k for k, part in enumerate(reversed(parts)))
+        number = sign * sum(part * 60**k for k, part in enumerate(reversed(parts)))
         raise _at(
             node,
-            f"{text!r} is {found:g} to YAML, which counts to the base 60 where colons stand; write "
-            "the number itself, or the text in quotes",
+            f"{text!r} is {number:g} to YAML, which counts to the base 60 where colons stand; "
+            "write the number itself, or the text in quotes",
         )
     if kind == "int" and digits[:1] == "0" and digits[1:2].isdigit():
         raise _at(
@@ -256,12 +256,12 @@ def _require_as_written(node: yaml.ScalarNode) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in mapping:
             raise StrictYamlError(f"not valid JSON: key {key!r} is written twice")
-        found[key] = value
-    return found
+        mapping[key] = value
+    return mapping
 
 
 def _short_integer(text: str) -> int:

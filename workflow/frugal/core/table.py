@@ -71,15 +71,15 @@ class Table:
     misclassification_cost: Float[np.ndarray, "k k"]
 
     def __post_init__(self) -> None:
-        known = set(self.columns)
+        columns = set(self.columns)
         for panel in self.panels:
-            unknown = [c for c in panel.columns if c not in known]
+            unknown = [c for c in panel.columns if c not in columns]
             if unknown:
                 raise ConfigError(
                     f"panel {panel.name!r} names column {unknown[0]!r}, which the table lacks; "
                     f"its columns are {', '.join(self.columns)}"
                 )
-        homeless = known - {c for p in self.panels for c in p.columns}
+        homeless = columns - {c for p in self.panels for c in p.columns}
         if homeless:
             raise ConfigError(f"column {sorted(homeless)[0]!r} belongs to no panel")
         if self.misclassification_cost.shape != (len(self.classes),) * 2:
@@ -168,8 +168,8 @@ def random_folds(
     """Number of each row's fold, at random; rows that belong together have the same. (n,)"""
     if cluster is None:
         return rng.permutation(n) % folds
-    found, of_row = np.unique(cluster, return_inverse=True)
-    return (rng.permutation(len(found)) % folds)[of_row]
+    clusters, of_row = np.unique(cluster, return_inverse=True)
+    return (rng.permutation(len(clusters)) % folds)[of_row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,5 +188,5 @@ class Belonging:
 
     def take(self, rows: np.ndarray) -> "Belonging":
         """The same of some rows."""
-        group, cluster = (None if one is None else one[rows] for one in (self.group, self.cluster))
+        group, cluster = (None if ids is None else ids[rows] for ids in (self.group, self.cluster))
         return Belonging(group, self.names, cluster)

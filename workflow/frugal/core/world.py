@@ -257,9 +257,9 @@ def adds_column(
         adds: columns that each panel adds to the free ones.
         acquired: panels, of each state.
     """
-    own = adds.astype(np.float32)
-    hidden = (acquired.astype(np.float32) @ own) == 0
-    return (hidden.astype(np.float32) @ own.T) > 0
+    reveals = adds.astype(np.float32)
+    hidden = (acquired.astype(np.float32) @ reveals) == 0
+    return (hidden.astype(np.float32) @ reveals.T) > 0
 
 
 @runtime_checkable

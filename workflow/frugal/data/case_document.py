@@ -83,14 +83,14 @@ def case_document(
             cells = np.column_stack([table.column(name)[table.trained] for name in names])
             columns.append(_column_document(column, levels, cells, table.column(names[0])))
             start += width
-    kept = {column["name"] for column in columns}
+    present = {column["name"] for column in columns}
     form = description.format
     return {
         "columns": columns,
         "panels": [
-            {"name": p.name, "columns": [c for c in p.columns if c in kept], "free": p.free}
+            {"name": p.name, "columns": [c for c in p.columns if c in present], "free": p.free}
             for p in description.panels
-            if any(p.name == own.name for own in layout.panels)
+            if any(p.name == panel.name for panel in layout.panels)
         ],
         "missing": [] if form is None else list(form.missing),
         "strip": form is None or form.kind != "csv" or form.strip,
@@ -115,8 +115,8 @@ def _told_otherwise(description: Description) -> set[str]:
 def _width(column: Column, table: Table, start: int) -> tuple[int, tuple[str, ...] | None]:
     """Encoded columns that a column became from `start` on, 0 for none, and its levels."""
     if column.kind == "numeric":
-        there = table.columns[start : start + 1] == (column.name,)
-        return (1 + len(column.special_values) if there else 0), None
+        is_encoded = table.columns[start : start + 1] == (column.name,)
+        return (1 + len(column.special_values) if is_encoded else 0), None
     group = next((group for group in table.onehot if group and group[0] == start), ())
     names = [table.columns[j] for j in group]
     if not names or not all(name.startswith(f"{column.name}=") for name in names):
@@ -139,7 +139,7 @@ def _column_document(
         values: its first encoded column in all rows.
     """
     codes = [float(code) for code, _ in column.special_values]
-    found = np.nansum(cells[:, 0 if levels is not None else 1 :], axis=0) > 0
+    occurs = np.nansum(cells[:, 0 if levels is not None else 1 :], axis=0) > 0
     low = high = None
     instead = 0.0
     if levels is None:
@@ -163,7 +163,7 @@ def _column_document(
         "valid": None if column.valid is None else list(column.valid),
         "low": low,
         "high": high,
-        "seen": [name for name, yes in zip(names, found, strict=True) if yes],
+        "seen": [name for name, yes in zip(names, occurs, strict=True) if yes],
     }
 
 
@@ -193,11 +193,11 @@ def require_case_document(document: Any) -> Mapping[str, Any]:
 
 def encoded_names(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns that a case becomes."""
-    found: list[str] = []
+    names: list[str] = []
     for entry in document["columns"]:
         name, levels = entry["name"], entry["levels"]
         if levels is None:
-            found += [name, *(f"{name}={code:g}" for code in entry["codes"])]
+            names += [name, *(f"{name}={code:g}" for code in entry["codes"])]
         else:
-            found += [f"{name}={level}" for level in levels]
-    return tuple(found)
+            names += [f"{name}={level}" for level in levels]
+    return tuple(names)

@@ -51,7 +51,7 @@ def read_cases(
     *,
     provides: Bool[np.ndarray, "a d"],
     id_column: str | None,
-    whole: bool,
+    complete: bool,
 ) -> Cases:
     """The units of a file or of a data frame.
 
@@ -61,8 +61,8 @@ def read_cases(
         document: of `case_document`.
         provides: encoded columns that a panel reveals. (a, d)
         id_column: names the units; None: the first column, if the table has none of its name.
-        whole: the cells are whole records, so an empty cell is read as in the table; else an empty
-            cell is a value that is not acquired.
+        complete: the cells are whole records, so an empty cell is read as in the table; else an
+            empty cell is a value that is not acquired.
 
     Raises:
         DataError: the file cannot be read, lacks a column or has one too many, or a cell is not
@@ -71,7 +71,7 @@ def read_cases(
     raw = _raw(source, document)
     id_name = _require_columns(raw, document, id_column)
     described = [_described(entry) for entry in document["columns"]]
-    typed, notes = _typed(raw, document, described, whole)
+    typed, notes = _typed(raw, document, described, complete)
     rows = np.arange(len(raw))
     blocks = [
         level_cells(raw, rows, typed[c.name], c, strict=False)
@@ -86,10 +86,10 @@ def read_cases(
     ids = raw.line.tolist() if id_name is None else raw.frame.read(id_name).to_pylist()
     return Cases(
         id_name or "line",
-        [str(one) for one in ids],
+        [str(identity) for identity in ids],
         values,
         acquired,
-        ["; ".join(said) for said in notes],
+        ["; ".join(remarks) for remarks in notes],
     )
 
 
@@ -100,13 +100,13 @@ def _acquired(
     notes: list[list[str]],
 ) -> Bool[np.ndarray, "n a"]:
     """Panels whose values are there, all of them or, of a partial table, any; notes the rest."""
-    known = ~np.isnan(values)
-    count = known.astype(np.float32) @ provides.T.astype(np.float32)
+    observed = ~np.isnan(values)
+    count = observed.astype(np.float32) @ provides.T.astype(np.float32)
     if document["missing_values"] == "partial":
         return count > 0
     acquired = count >= provides.sum(axis=1)
     shown = acquired.astype(np.float32) @ provides.astype(np.float32) > 0
-    rest = (known & ~shown).astype(np.float32) @ provides.T.astype(np.float32) > 0
+    rest = (observed & ~shown).astype(np.float32) @ provides.T.astype(np.float32) > 0
     names = [panel["name"] for panel in document["panels"] if not panel["free"]]
     for row, j in zip(*np.nonzero(rest & ~acquired), strict=True):
         notes[row].append(f"panel {names[j]}: some values only, so taken as not acquired")
@@ -178,8 +178,8 @@ def _require_columns(
             f"{file} has no column {id_column!r}, which --id names; "
             f"{columns_listed(header)}{did_you_mean(id_column, header)}"
         )
-    own = {*features, *document["ignored"]}
-    id_name = header[0] if id_column is None and header[0] not in own else id_column
+    expected = {*features, *document["ignored"]}
+    id_name = header[0] if id_column is None and header[0] not in expected else id_column
     for name in features:
         if name not in header:
             raise DataError(
@@ -187,7 +187,7 @@ def _require_columns(
                 f"empty where nothing is acquired yet{did_you_mean(name, header)}"
             )
     for name in header:
-        if name not in own and name != id_name:
+        if name not in expected and name != id_name:
             raise DataError(
                 f"{file} has the column {name!r}, which the table of this policy lacks; allowed "
                 f"are {listed(features)} and one that names the cases (--id)"
@@ -211,7 +211,7 @@ def _described(entry: Mapping[str, Any]) -> Column:
 
 
 def _typed(
-    raw: RawTable, document: Mapping[str, Any], columns: list[Column], whole: bool
+    raw: RawTable, document: Mapping[str, Any], columns: list[Column], complete: bool
 ) -> tuple[dict[str, np.ndarray], list[list[str]]]:
     """Numbers or levels of every column, and notes on values that cannot be, for each unit."""
     missing = tuple(dict.fromkeys(["", *document["missing"]]))
@@ -232,13 +232,13 @@ def _typed(
         blank = np.array([cell == "" for cell in text], dtype=bool)
         text[np.isin(text.astype(str), missing)] = None
         typed[column.name] = levels_of(text, column)
-        if not whole and column.missing_level is not None:
+        if not complete and column.missing_level is not None:
             typed[column.name][blank] = None
             empty[column.name] = blank
     for column in columns:
         if column.name in empty:  # acquired, as its panel has another value
-            asked = empty[column.name] & _opened(column.name, document, typed)
-            typed[column.name][asked] = column.missing_level
+            filled = empty[column.name] & _opened(column.name, document, typed)
+            typed[column.name][filled] = column.missing_level
     if document["missing_values"] != "partial":
         _require_free(raw, document, typed)
     return typed, notes
@@ -248,29 +248,29 @@ def _opened(
     name: str, document: Mapping[str, Any], typed: Mapping[str, np.ndarray]
 ) -> Bool[np.ndarray, " n"]:
     """Units for which a panel with this column is known: free, or with another value. (n,)"""
-    found = np.zeros(len(typed[name]), dtype=bool)
+    opened = np.zeros(len(typed[name]), dtype=bool)
     for panel in document["panels"]:
         if name in panel["columns"]:
             others = [~is_absent(typed[c]) for c in panel["columns"] if c != name]
-            found |= np.logical_or.reduce([found, *others]) | panel["free"]
-    return found
+            opened |= np.logical_or.reduce([opened, *others]) | panel["free"]
+    return opened
 
 
 def _require_free(
     raw: RawTable, document: Mapping[str, Any], typed: Mapping[str, np.ndarray]
 ) -> None:
-    entry = {one["name"]: one for one in document["columns"]}
+    entry = {item["name"]: item for item in document["columns"]}
     missing = {"", *document["missing"]}
     for panel in document["panels"]:
         for name in panel["columns"] if panel["free"] else ():
-            gaps = is_absent(typed[name])
-            if gaps.any():
-                row = int(np.argmax(gaps))
+            absent = is_absent(typed[name])
+            if absent.any():
+                row = int(np.argmax(absent))
                 cell = str(raw.frame.read(entry[name]["from"])[row])
                 outside = entry[name]["valid"] is not None and cell not in missing
-                found = f"holds {shown_cell(cell)}, which cannot be" if outside else "has no value"
+                reason = f"holds {shown_cell(cell)}, which cannot be" if outside else "has no value"
                 raise DataError(
-                    f"{raw.place(row)}: column {name!r} {found}, and the panel {panel['name']!r} "
+                    f"{raw.place(row)}: column {name!r} {reason}, and the panel {panel['name']!r} "
                     "is free: it is known for every unit before anything is acquired"
                 )
 

@@ -103,7 +103,7 @@ class Classes:
         import pandas as pd  # the description alone must stay light
 
         kind, kinds = pd.factorize(text)  # −1 for None
-        return np.array([*(meaning.get(one, -1) for one in kinds), -1], dtype=np.int64)[kind]
+        return np.array([*(meaning.get(level, -1) for level in kinds), -1], dtype=np.int64)[kind]
 
     def index_of_number(self, number: np.ndarray, by: np.ndarray | None) -> Int[np.ndarray, " n"]:
         """Class index of each number, −1 where it lies in no range (or is NaN). (n,)
@@ -193,8 +193,8 @@ class Description:
     def column_of(self, encoded: str) -> str | None:
         """Name of the column that an encoded one is of, as `age` or `smoker=yes`; None of none."""
         names = [column.name for column in self.columns]
-        own = [name for name in names if encoded == name or encoded.startswith(f"{name}=")]
-        return max(own, key=len, default=None)
+        matching = [name for name in names if encoded == name or encoded.startswith(f"{name}=")]
+        return max(matching, key=len, default=None)
 
 
 def _require_prices(document: Any, path: Path) -> None:
@@ -207,15 +207,15 @@ def _require_prices(document: Any, path: Path) -> None:
         for k, panel in enumerate(panels if isinstance(panels, list) else [])
         if isinstance(panel, dict) and panel.get("cost", 0) is None
     }
-    wanted = []
+    open_prices = []
     if lacking:
-        wanted = [f"the cost of {listed(lacking.values())} (first {next(iter(lacking))})"]
+        open_prices = [f"the cost of {listed(lacking.values())} (first {next(iter(lacking))})"]
     rows = errors if isinstance(errors, list) else []
     if any(cell is None for row in rows if isinstance(row, list) for cell in row):
-        wanted.append("what each error costs ('misclassification_cost')")
-    if wanted:
+        open_prices.append("what each error costs ('misclassification_cost')")
+    if open_prices:
         raise ConfigError(
-            f"{path}: prices are open (null): fill in {' and '.join(wanted)}, in "
+            f"{path}: prices are open (null): fill in {' and '.join(open_prices)}, in "
             f"{document.get('cost_unit')}; a panel that costs nothing is 'free: true'"
         )
 
@@ -235,9 +235,9 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
     if instead and isinstance(document, dict):
         document = document | dict(instead)
     _require_prices(document, path)
-    found = Dataset.read(document, where=str(path))
-    sensitive = found.sensitive
-    apart = found.groups if "groups" in found.model_fields_set else sensitive
+    dataset = Dataset.read(document, where=str(path))
+    sensitive = dataset.sensitive
+    apart = dataset.groups if "groups" in dataset.model_fields_set else sensitive
     same = (
         "name",
         "title",
@@ -252,24 +252,24 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
     )
     return Description(
         path=path,
-        **{key: getattr(found, key) for key in same},
+        **{key: getattr(dataset, key) for key in same},
         misclassification_cost=tuple(
-            tuple(map(written.mean_cost, row)) for row in found.misclassification_cost
+            tuple(map(written.mean_cost, row)) for row in dataset.misclassification_cost
         ),
-        cost_ranges=_cost_ranges(found),
-        format=_format(found.source.format),
-        columns=tuple(map(_column, found.columns)),
-        label=_label(found.label),
+        cost_ranges=_cost_ranges(dataset),
+        format=_format(dataset.source.format),
+        columns=tuple(map(_column, dataset.columns)),
+        label=_label(dataset.label),
         sensitive=sensitive.column if isinstance(sensitive, Block) else sensitive,
         groups=_groups(sensitive) if isinstance(sensitive, Block) else None,
         told_apart=_groups(apart) if isinstance(apart, Block) else apart,
-        split=_split(found.split),
+        split=_split(dataset.split),
     )
 
 
 def _cost_ranges(found: Dataset) -> dict[str, tuple[float, float]]:
     """Least and largest cost of the uncertain ones."""
-    classes = [one.name for one in found.label.classes]
+    classes = [entry.name for entry in found.label.classes]
     costs = {panel.name: panel.price for panel in found.panels}
     for true, row in zip(classes, found.misclassification_cost, strict=True):
         costs |= {error_name(decided, true): c for decided, c in zip(classes, row, strict=True)}
@@ -280,11 +280,17 @@ def _format(form: written.FileFormat | None) -> Format | None:
     if form is None:
         return None
     fixed = {"comment": "%", "strip": True} if form.kind == "arff" else {}
-    plain = {"separator": ",", "header": None, "comment": None, "strip": False, "encoding": "utf-8"}
+    defaults = {
+        "separator": ",",
+        "header": None,
+        "comment": None,
+        "strip": False,
+        "encoding": "utf-8",
+    }
     values = {key: getattr(form, key) for key in form.model_fields_set}
     if values.get("header") is True:
         del values["header"]
-    return Format(**plain | fixed | values)
+    return Format(**defaults | fixed | values)
 
 
 def _column(column: written.Column) -> Column:
@@ -347,4 +353,4 @@ def _end(
     if not isinstance(bound, Mapping):
         return bound
     assert by is not None, "bug: bounds that depend on a column need its texts"
-    return np.array([bound.get(one, np.nan) for one in by])
+    return np.array([bound.get(level, np.nan) for level in by])

@@ -32,8 +32,8 @@ class _OnlyHttp(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         if urllib.parse.urlsplit(newurl).scheme not in _SCHEMES:
-            said = f"it redirects to {newurl!r}; only http and https are followed"
-            raise urllib.error.HTTPError(req.full_url, code, said, headers, fp)
+            message = f"it redirects to {newurl!r}; only http and https are followed"
+            raise urllib.error.HTTPError(req.full_url, code, message, headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -81,10 +81,10 @@ def downloaded_bytes(
             f"{shown} cannot be downloaded ({reason}); get the file by other means and set "
             "data_mirror to the folder that holds it"
         ) from None
-    found = hashlib.sha256(content).hexdigest()
-    if expected_sha256 is not None and found != expected_sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if expected_sha256 is not None and digest != expected_sha256:
         raise DataError(
-            f"{shown} sent {len(content)} bytes with SHA-256 {found}, but "
+            f"{shown} sent {len(content)} bytes with SHA-256 {digest}, but "
             f"{expected_sha256} is expected; the file may have moved, or a page came instead"
         )
     verify_content(shown, expected_content_sha256, content)
@@ -114,14 +114,14 @@ def _received(url: str, response: Any, expected_bytes: int | None, require_time:
     return content.getvalue()
 
 
-def _too_much(url: str, found: str, expected_bytes: int | None) -> str:
+def _too_much(url: str, excess: str, expected_bytes: int | None) -> str:
     if expected_bytes is not None:
         return (
-            f"{url} {found}, but {expected_bytes} bytes are expected; the file may have moved, or "
+            f"{url} {excess}, but {expected_bytes} bytes are expected; the file may have moved, or "
             "a page came instead"
         )
     return (
-        f"{url} {found}, but at most {LARGEST_BYTES} are taken where the data set's YAML does not "
+        f"{url} {excess}, but at most {LARGEST_BYTES} are taken where the data set's YAML does not "
         "say how many; if it is the right file, write 'bytes' under its name there, or get the "
         "file by other means and set data_mirror to the folder that holds it"
     )

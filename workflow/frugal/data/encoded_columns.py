@@ -21,7 +21,7 @@ from frugal.data.parsing import RawTable
 
 MOST_LEVELS = 30  # of a categorical column that is guessed
 NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
-_WHOLE = re.compile(r"([+-]?\d+)[.,]0")
+_INTEGER_WITH_DECIMALS = re.compile(r"([+-]?\d+)[.,]0")
 
 
 def spelling(text: str) -> str:
@@ -36,9 +36,9 @@ def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
     without: 1.0 is the level 1.
     """
     levels, recode = column.levels or (), dict(column.recode)
-    for one in set(text) - {None, *levels, *recode}:
-        alike = [level for level in levels if _whole(level) == _whole(one)]
-        recode |= {one: alike[0]} if len(alike) == 1 else {}
+    for unlisted in set(text) - {None, *levels, *recode}:
+        same_number = [level for level in levels if _whole(level) == _whole(unlisted)]
+        recode |= {unlisted: same_number[0]} if len(same_number) == 1 else {}
     text = np.array([recode.get(t, t) for t in text], dtype=object)
     if column.missing_level is not None:
         text[is_absent(text)] = column.missing_level
@@ -47,8 +47,8 @@ def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
 
 def _whole(text: str) -> str:
     """A whole number without decimals; any other text as it is."""
-    found = _WHOLE.fullmatch(text)
-    return found[1] if found else text
+    match = _INTEGER_WITH_DECIMALS.fullmatch(text)
+    return match[1] if match else text
 
 
 def possible(
@@ -101,8 +101,8 @@ def level_cells(
     Raises:
         DataError: a text is no level of the column.
     """
-    levels, gaps = column.levels or (), is_absent(text)
-    unknown = set(text[~gaps]) - set(levels) if strict else set()
+    levels, absent = column.levels or (), is_absent(text)
+    unknown = set(text[~absent]) - set(levels) if strict else set()
     if unknown:
         row = int(np.argmax([t in unknown for t in text]))
         raise DataError(
@@ -111,7 +111,7 @@ def level_cells(
             f"{cell_hint(text[row], levels)}"
         )
     indicators = (text[:, None] == np.array(levels, dtype=object)).astype(np.float64)
-    indicators[gaps] = np.nan
+    indicators[absent] = np.nan
     return indicators
 
 

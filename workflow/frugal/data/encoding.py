@@ -42,7 +42,7 @@ class Encoded:
         columns: its encoded columns, set aside. (n, d)
         row_id: identity of each row. (n,)
         label: class index. (n,)
-        kept: True for raw records that became rows. (records,)
+        retained: True for raw records that became rows. (records,)
         units: encoded column → unit.
         sensitive: group of each row, 0 or 1; None where the description defines no groups. (n,)
         report: rows read, dropped and why, codes found, costs drawn, class shares, missing cells.
@@ -52,7 +52,7 @@ class Encoded:
     columns: EncodedColumns
     row_id: Int[np.ndarray, " n"]
     label: Int[np.ndarray, " n"]
-    kept: Bool[np.ndarray, " records"]
+    retained: Bool[np.ndarray, " records"]
     units: dict[str, str]
     sensitive: Int[np.ndarray, " n"] | None
     report: dict[str, Any]
@@ -60,8 +60,8 @@ class Encoded:
     @cached_property
     def table(self) -> Table:
         """The n kept rows, in memory."""
-        whole = self.columns.whole()
-        return replace(self.layout, row_id=self.row_id, values=whole, label=self.label)
+        values = self.columns.whole()
+        return replace(self.layout, row_id=self.row_id, values=values, label=self.label)
 
     def block(self, number: int) -> Table:
         """The kept rows of one block."""
@@ -89,8 +89,8 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     raw = with_label(raw, description.label, missing)
     typed, impossible = _typed_columns(raw, description, missing)
     answer = text_column(raw, description.label.column, missing, "label.column")
-    kept, dropped = _rows_kept(raw, typed, answer, description)
-    rows = np.flatnonzero(kept)
+    retained, dropped = _rows_kept(raw, typed, answer, description)
+    rows = np.flatnonzero(retained)
     label = class_index(raw, rows, description.label.meaning, missing, key="label.classes")
     _require_two_classes(raw, label, description)
     groups = description.groups
@@ -98,18 +98,22 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         None if groups is None else class_index(raw, rows, groups, missing, key="sensitive.groups")
     )
     _check_gaps(raw, rows, typed, description)
-    columns, told = EncodedColumns(len(rows)), dict[str, EncodedColumn]()
+    columns, encoded_columns = EncodedColumns(len(rows)), dict[str, EncodedColumn]()
     for column in description.columns:
         values = typed[column.name]  # one column of all records at a time
         values = values if len(rows) == len(values) else values[rows]
-        told[column.name], encoded = _encode_column(raw, rows, values, column)
+        encoded_columns[column.name], encoded = _encode_column(raw, rows, values, column)
         columns.put(encoded)
-    layout, drawn = _layout(told, description)
-    units = {n: u for b in told.values() for n, u in zip(b.names, b.unit, strict=True)}
-    codes = {name: b.codes for name, b in told.items() if b.codes}
+    layout, drawn = _layout(encoded_columns, description)
+    units = {n: u for b in encoded_columns.values() for n, u in zip(b.names, b.unit, strict=True)}
+    codes = {name: b.codes for name, b in encoded_columns.items() if b.codes}
     used = {c.raw_name for c in description.columns} | {description.label.column}
     used |= set() if description.label.rule is None else {*description.label.rule.columns}
-    used |= {one for one in (groups and groups.column, description.label.meaning.by) if one}
+    used |= {
+        raw_name
+        for raw_name in (groups and groups.column, description.label.meaning.by)
+        if raw_name
+    }
     missing_share, absent_share = _panel_shares(layout, columns)
     report: dict[str, Any] = {
         "rows_read": len(raw),
@@ -130,7 +134,9 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         report["cost_ranges"] = {n: list(ends) for n, ends in description.cost_ranges.items()}
     if description.missing_values == "partial":
         report["panel_absent_share"] = absent_share
-    return Encoded(layout, columns, rows.astype(np.int64), label, kept, units, sensitive, report)
+    return Encoded(
+        layout, columns, rows.astype(np.int64), label, retained, units, sensitive, report
+    )
 
 
 def _typed_columns(
@@ -168,7 +174,7 @@ def _rows_kept(
     raw: RawTable, typed: TypedColumns, answer: np.ndarray, description: Description
 ) -> tuple[Bool[np.ndarray, " n"], list[dict[str, Any]]]:
     """Which records survive the rules, and how many each rule dropped."""
-    kept = np.ones(len(answer), dtype=bool)
+    retained = np.ones(len(answer), dtype=bool)
     missing = description.format.missing if description.format else ()
     dropped: list[dict[str, Any]] = []
     for rule in description.drop_rows:
@@ -180,26 +186,26 @@ def _rows_kept(
             case "any_feature_missing":
                 hit = functools.reduce(np.logical_or, map(is_absent, typed))
             case "feature_missing":
-                gaps = (is_absent(typed[name]) for name in rule.columns)
-                hit = functools.reduce(np.logical_or, gaps)
+                absent_cells = (is_absent(typed[name]) for name in rule.columns)
+                hit = functools.reduce(np.logical_or, absent_cells)
             case "below" | "above":
                 value = float(rule.value or 0.0)
                 features = [c for c in description.columns if c.raw_name == rule.column]
                 column = next(iter(features), None)
                 numbers = numbers_of(raw, str(rule.column), missing, "drop_rows", column=column)
                 hit = ~(numbers >= value if rule.rule == "below" else numbers <= value)
-                absent = {"rows_without_value": int((np.isnan(numbers) & kept).sum())}
+                absent = {"rows_without_value": int((np.isnan(numbers) & retained).sum())}
             case _:
                 hit = is_absent(answer)
-        count = {"rows": int((hit & kept).sum())} | {k: n for k, n in absent.items() if n}
+        count = {"rows": int((hit & retained).sum())} | {k: n for k, n in absent.items() if n}
         dropped.append({"rule": rule.rule, "reason": rule.reason, **count})
-        kept &= ~hit
-    if not kept.any():
+        retained &= ~hit
+    if not retained.any():
         raise DataError(
             f"data set {description.name!r}: the rules under 'drop_rows' leave no row of "
-            f"{len(kept)}"
+            f"{len(retained)}"
         )
-    return kept, dropped
+    return retained, dropped
 
 
 def class_index(
@@ -221,11 +227,13 @@ def class_index(
         index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
     if (index < 0).any():
         row = int(np.argmax(index < 0))
-        found = "no value" if text[row] is None else shown_cell(text[row])
-        known = listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
+        cell = "no value" if text[row] is None else shown_cell(text[row])
+        allowed = (
+            listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
+        )
         raise DataError(
-            f"{raw.place(int(rows[row]))}: {owner} {rule.column!r} holds {found}; "
-            f"{key!r} knows {known}"
+            f"{raw.place(int(rows[row]))}: {owner} {rule.column!r} holds {cell}; "
+            f"{key!r} knows {allowed}"
             + ("" if not rule.bounds else f" of {listed(rule.names)} that do not hold it")
         )
     return index
@@ -251,27 +259,27 @@ def _check_gaps(
     induced = description.missing_values == "induced"
     if not induced and description.missing_values != "own":
         return
-    asked = (name for name in typed.names if induced or name in free)
-    lacks = ((name, is_absent(typed[name][rows])) for name in asked)
-    gaps = {name: absent for name, absent in lacks if absent.any()}
-    if not gaps:
+    checked = (name for name in typed.names if induced or name in free)
+    lacks = ((name, is_absent(typed[name][rows])) for name in checked)
+    absent_in = {name: absent for name, absent in lacks if absent.any()}
+    if not absent_in:
         return
-    first, *others = gaps
-    row = int(rows[np.argmax(gaps[first])])
+    first, *others = absent_in
+    row = int(rows[np.argmax(absent_in[first])])
     column = next(c for c in description.columns if c.name == first)
-    said = f"{raw.place(row)}: column {first!r} {_gap_sentence(raw, row, column, description)}"
-    said += f", and elsewhere {listed(map(repr, others))}" if others else ""
+    sentence = f"{raw.place(row)}: column {first!r} {_gap_sentence(raw, row, column, description)}"
+    sentence += f", and elsewhere {listed(map(repr, others))}" if others else ""
     if induced:
         raise DataError(
-            f"{said}, but 'missing_values' is induced, which needs a complete table; allowed "
+            f"{sentence}, but 'missing_values' is induced, which needs a complete table; allowed "
             "are 'missing_values: own', a 'missing_level', or drop rule any_feature_missing"
         )
     where = "they are in free panels" if others else "it is in a free panel"
-    dropped = int(np.logical_or.reduce(list(gaps.values())).sum())
+    dropped = int(np.logical_or.reduce(list(absent_in.values())).sum())
     raise DataError(
-        f"{said}, but {where}, known for every unit; give the panel a cost, drop such rows "
-        f"({{rule: feature_missing, columns: [{listed(gaps)}], reason: …}} under 'drop_rows' drops "
-        f"{dropped} of {len(rows)}), or, for the study diagnosis alone, set 'missing_values: "
+        f"{sentence}, but {where}, known for every unit; give the panel a cost, drop such rows "
+        f"({{rule: feature_missing, columns: [{listed(absent_in)}], reason: …}} under 'drop_rows' "
+        f"drops {dropped} of {len(rows)}), or, for the study diagnosis alone, set 'missing_values: "
         "partial'"
     )
 
@@ -296,9 +304,9 @@ def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
                 f"column {column.name!r} holds {shown_cell(level)}, which has a character "
                 "that is not printed; clean the file, or list the column's 'levels'"
             )
-    if alike := spelled_alike(levels):
+    if pair := spelled_alike(levels):
         raise DataError(
-            f"column {column.name!r} holds {shown_cell(alike[1])} and another text that differs "
+            f"column {column.name!r} holds {shown_cell(pair[1])} and another text that differs "
             "from it by blanks or capitals only; if they are one, 'recode' the one to the "
             "other, and else list both under 'levels'"
         )
@@ -306,9 +314,9 @@ def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
 
 def spelled_alike(names: Iterable[str]) -> tuple[str, str] | None:
     """The first two names that differ by blanks or capitals only."""
-    seen: dict[str, str] = {}
+    first_with: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(spelling(name), name)
+        other = first_with.setdefault(spelling(name), name)
         if other != name:
             return other, name
     return None
@@ -333,8 +341,8 @@ def _encode_column(
         raise DataError(f"column {column.name!r} holds special values only: {listed(codes)}")
     cells = coded_cells(values, codes, float(np.median(regular)))
     names = (column.name, *(f"{column.name}={code:g}" for code in codes))
-    found = np.nansum(cells[:, 1:], axis=0)
-    counts = {f"{code:g}": int(c) for code, c in zip(codes, found, strict=True)}
+    totals = np.nansum(cells[:, 1:], axis=0)
+    counts = {f"{code:g}": int(c) for code, c in zip(codes, totals, strict=True)}
     units = (column.unit, *("1" for _ in codes))
     return EncodedColumn(names, units, False, counts), cells
 
@@ -390,9 +398,9 @@ def _panel_shares(
     """
     some, every = np.zeros(len(layout.actions)), np.zeros(len(layout.actions))
     for number in range(len(columns.blocks)):
-        gaps = np.isnan(columns.block(number))
-        some += [gaps[:, m].any(axis=1).sum() for m in layout.provides]
-        every += [gaps[:, m].all(axis=1).sum() for m in layout.provides]
+        absent = np.isnan(columns.block(number))
+        some += [absent[:, m].any(axis=1).sum() for m in layout.provides]
+        every += [absent[:, m].all(axis=1).sum() for m in layout.provides]
     names = [panel.name for panel in layout.actions]
     shares = [
         {name: float(count / columns.rows) for name, count in zip(names, counts, strict=True)}
@@ -417,9 +425,9 @@ def with_label(raw: RawTable, label: Label, missing: Iterable[str]) -> RawTable:
             f"'label.column' is {label.column!r}, a column of {raw.source[0]}; a label made by "
             "'label.rule' needs a name of its own"
         )
-    yes, known = _judged(raw, label.rule, tuple(missing))
+    yes, decided = _judged(raw, label.rule, tuple(missing))
     text = np.full(len(raw), None, dtype=object)
-    text[known & yes], text[known & ~yes] = "1", "0"
+    text[decided & yes], text[decided & ~yes] = "1", "0"
     return replace(raw, frame=raw.frame.with_text(label.column, text))
 
 
@@ -458,8 +466,8 @@ def _judged(
         return numbers_of(raw, name, missing, "label.rule")
 
     if isinstance(rule, EventRule):
-        found = text_column(raw, rule.event, missing, "label.rule")
-        event = np.array([text is not None for text in found], dtype=bool)
+        events = text_column(raw, rule.event, missing, "label.rule")
+        event = np.array([text is not None for text in events], dtype=bool)
         return event_within(event, numbers(rule.time), horizon=rule.horizon)
     before, after = numbers(rule.before), numbers(rule.after)
     yes = risen(before, after, difference=rule.difference, ratio=rule.ratio)

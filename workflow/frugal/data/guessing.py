@@ -58,7 +58,7 @@ class Guess:
         name: in the file.
         kind: numeric, categorical, or `out`: left out.
         levels: of a categorical column, in order.
-        gaps: share of rows without a value.
+        missing_share: share of rows without a value.
         codes: numbers that are probably no quantities, and the share of rows with each.
         low, high: of a numeric column.
         remarks: for the terminal and the line of the column.
@@ -71,7 +71,7 @@ class Guess:
     name: str
     kind: str
     levels: Sequence[str] = ()
-    gaps: float = 0.0
+    missing_share: float = 0.0
     codes: Mapping[float, float] = field(default_factory=dict)
     low: float = np.nan
     high: float = np.nan
@@ -128,10 +128,10 @@ class _Values:
     @classmethod
     def of(cls, name: str, code: np.ndarray, kinds: np.ndarray, style: NumberStyle) -> "_Values":
         """The column at some rows, with only the values that occur there."""
-        there = np.bincount(code[code >= 0], minlength=len(kinds)) > 0
-        there &= ~np.isin(kinds, NO_VALUE)
-        number = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
-        return cls(name, number[code], list(kinds[there]), style)
+        occurs = np.bincount(code[code >= 0], minlength=len(kinds)) > 0
+        occurs &= ~np.isin(kinds, NO_VALUE)
+        number = np.append(np.where(occurs, np.cumsum(occurs) - 1, -1), -1)
+        return cls(name, number[code], list(kinds[occurs]), style)
 
     @cached_property
     def count(self) -> np.ndarray:
@@ -203,7 +203,7 @@ def guess_table(
     if not labelled.all():
         lacking = f"{int((~labelled).sum()):,} of {len(cells):,} rows have no value"
         remarks.append(f"{lacking} of {label!r} and are left out (drop_rows)")
-    columns, seen = [], {}
+    columns, values_of = [], {}
     for name, (code, kinds) in factors.items():
         unit = units.get(name, "")
         values = _Values.of(name, code[labelled], kinds, style._replace(unit=unit))
@@ -213,20 +213,22 @@ def guess_table(
             recode = {text: str(level) for text, level in guess.recode.items()}
             unit = "" if guess.unit == "1" else guess.unit
             values = replace(values, style=style._replace(unit=unit, recode=recode))
-            seen[name] = values
+            values_of[name] = values
             _look_for_leak(guess, values, of_row[labelled], list(classes))
-    _compare({guess.name: guess for guess in columns}, seen)
+    _compare({guess.name: guess for guess in columns}, values_of)
     remarks += [
         f"{word!r} means no value ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
         for word in NO_VALUE[1:]
-        if (names := [name for name, held in words.items() if word in held])
+        if (names := [name for name, contents in words.items() if word in contents])
     ]
-    held = {n: np.where(np.isin(k, NO_VALUE)[c], np.nan, c) for n, (c, k) in factors.items()}
-    if copies := int(copied(pd.DataFrame(held | {label: of_row})).sum()):
+    contents = {n: np.where(np.isin(k, NO_VALUE)[c], np.nan, c) for n, (c, k) in factors.items()}
+    if copies := int(copied(pd.DataFrame(contents | {label: of_row})).sum()):
         remarks.append(f"{copies:,} rows are copies of others, in every cell; an error?")
     again = [guess for guess in columns if guess.again]
-    again.sort(key=lambda guess: (guess.gaps > 0, -len(factors[guess.name][1])))
-    missing = tuple(w for w in NO_VALUE if w == "" or any(w in held for held in words.values()))
+    again.sort(key=lambda guess: (guess.missing_share > 0, -len(factors[guess.name][1])))
+    missing = tuple(
+        w for w in NO_VALUE if w == "" or any(w in contents for contents in words.values())
+    )
     return TableGuess(
         len(cells),
         missing,
@@ -312,10 +314,10 @@ def _ending_in(positive: str, classes: Sequence[str], label: str) -> list[str]:
 
 def _spellings(values: _Values) -> dict[str, list[int]]:
     """Values that differ by capitals, blanks or a last period only, under the commonest of them."""
-    alike: dict[str, list[int]] = defaultdict(list)
+    by_spelling: dict[str, list[int]] = defaultdict(list)
     for k, kind in enumerate(values.kinds):
-        alike[spelling(kind).rstrip(".") or kind].append(k)
-    groups = (sorted(group, key=lambda k: -values.count[k]) for group in alike.values())
+        by_spelling[spelling(kind).rstrip(".") or kind].append(k)
+    groups = (sorted(group, key=lambda k: -values.count[k]) for group in by_spelling.values())
     return {values.kinds[group[0]]: group for group in groups}
 
 
@@ -338,15 +340,15 @@ def _remedy(values: _Values) -> str:
 def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess:
     """One column."""
     name, kinds = values.name, values.kinds
-    gaps = float(1 - values.observed.mean())
+    missing_share = float(1 - values.observed.mean())
 
     def out(remark: str, *, again: bool = False) -> Guess:
-        return Guess(name, "out", gaps=gaps, remarks=[remark], again=again)
+        return Guess(name, "out", missing_share=missing_share, remarks=[remark], again=again)
 
     if len(kinds) < 2:
         return out(f"holds {shown_cell(kinds[0])} alone" if kinds else "is empty")
     if declared is not None:
-        return Guess(name, "categorical", levels=list(declared), gaps=gaps)
+        return Guess(name, "categorical", levels=list(declared), missing_share=missing_share)
     if values.are_mostly(_DATE):
         return out(DATES)
     if values.are_mostly(_TIME):
@@ -354,21 +356,21 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
     zeros = _have_zeros_in_front(kinds)
     quantities = None if zeros else _quantities(values, unit)
     numbers = values.numbers if quantities is None else quantities.numbers
-    if what := _names_of_units(values, numbers):
-        return out(what, again=what == AGAIN)
+    if reason := _names_of_units(values, numbers):
+        return out(reason, again=reason == AGAIN)
     if quantities is not None:
-        return _numeric(values, quantities, gaps)
-    return _category(values, gaps, zeros=zeros)
+        return _numeric(values, quantities, missing_share)
+    return _category(values, missing_share, zeros=zeros)
 
 
 def _have_zeros_in_front(kinds: Sequence[str]) -> bool:
     """Whether numbers are written with as many digits each, some of them zeros in front."""
     first = kinds[:_LOOKED_AT]
-    alike = len({len(kind) for kind in first}) == 1 and len(first[0]) > 2
-    return alike and all(map(str.isdigit, first)) and any(kind[0] == "0" for kind in first)
+    same_length = len({len(kind) for kind in first}) == 1 and len(first[0]) > 2
+    return same_length and all(map(str.isdigit, first)) and any(kind[0] == "0" for kind in first)
 
 
-def _category(values: _Values, gaps: float, *, zeros: bool) -> Guess:
+def _category(values: _Values, missing_share: float, *, zeros: bool) -> Guess:
     """A column of texts."""
     name, kinds = values.name, values.kinds
     named = f"holds {len(kinds):,} different texts"
@@ -376,7 +378,7 @@ def _category(values: _Values, gaps: float, *, zeros: bool) -> Guess:
         named = f"holds {len(kinds):,} different numbers with a zero in front, as a code has"
     spellings = _spellings(values)
     if len(spellings) > MOST_LEVELS or len(spellings) > 0.5 * values.rows:
-        return Guess(name, "out", gaps=gaps, remarks=[named])
+        return Guess(name, "out", missing_share=missing_share, remarks=[named])
     variants = {
         kinds[k]: level for level, group in spellings.items() for k in group if kinds[k] != level
     }
@@ -389,7 +391,12 @@ def _category(values: _Values, gaps: float, *, zeros: bool) -> Guess:
             + ": put rare levels together by 'recode'"
         )
     return Guess(
-        name, "categorical", levels=sorted(spellings), gaps=gaps, recode=variants, remarks=remarks
+        name,
+        "categorical",
+        levels=sorted(spellings),
+        missing_share=missing_share,
+        recode=variants,
+        remarks=remarks,
     )
 
 
@@ -429,53 +436,59 @@ def _quantities(values: _Values, unit: str) -> _Quantities | None:
             if part["limit"]:
                 limits[values.kinds[k]] = number
     words = [values.kinds[k] for k in np.flatnonzero(~np.isfinite(numbers)).tolist()]
-    held = numbers[np.isfinite(numbers)]
+    finite = numbers[np.isfinite(numbers)]
     enough = values.share(np.isfinite(numbers)) > 0.9
     if words and not enough:  # few words among many numbers
-        many = len(held) >= 10 or bool((held != held.round()).any())
-        few = len(held) >= max(3, 3 * len(words)) and values.share(np.isfinite(numbers)) > 0.3
+        many = len(finite) >= 10 or bool((finite != finite.round()).any())
+        few = len(finite) >= max(3, 3 * len(words)) and values.share(np.isfinite(numbers)) > 0.3
         enough = many and few
     return _Quantities(numbers, unit, limits, words) if enough else None
 
 
 def _names_of_units(values: _Values, numbers: np.ndarray) -> str:
     """Why a column seems to name rows, or units with several rows; empty where it does not."""
-    held, k, rows = numbers[np.isfinite(numbers)], len(values.kinds), values.rows
-    numeric = len(held) == k
-    if numeric and (what := _days(values, held)):
-        return what
-    if numeric and (held != held.round()).any():
+    finite, k, rows = numbers[np.isfinite(numbers)], len(values.kinds), values.rows
+    numeric = len(finite) == k
+    if numeric and (reason := _days(values, finite)):
+        return reason
+    if numeric and (finite != finite.round()).any():
         return ""
     strong, weak = bool(_ID.search(values.name)), bool(_NUMBER.search(values.name))
-    ascending = numeric and k == rows > 20 and bool((np.diff(held) > 0).all())
+    ascending = numeric and k == rows > 20 and bool((np.diff(finite) > 0).all())
     digits = {len(kind) for kind in values.kinds}
     long = numeric and len(digits) == 1 and min(digits) >= 8 and k > MOST_LEVELS
     if k == rows and (ascending or strong or weak or (long and rows > 20)):
         return "numbers the rows" if numeric else "names the rows"
     if (strong and k > _FEW) or ((strong or weak) and k > 0.2 * rows) or long:
         return AGAIN
-    if not len(held) and k > MOST_LEVELS and rows >= 2 * k:
+    if not len(finite) and k > MOST_LEVELS and rows >= 2 * k:
         return f"holds {k:,} different texts, in {rows / k:.0f} rows each"
     return ""
 
 
-def _days(values: _Values, held: np.ndarray) -> str:
+def _days(values: _Values, finite: np.ndarray) -> str:
     """That whole numbers are dates; empty where they are not."""
-    if len(held) < 10 or (held != held.round()).any():
+    if len(finite) < 10 or (finite != finite.round()).any():
         return ""
     if all(map(_DAY.fullmatch, values.kinds)):
         return DATES
     low, high = _SERIAL
-    if held.min() >= low and held.max() <= high and np.ptp(held) <= _YEARS:
+    if finite.min() >= low and finite.max() <= high and np.ptp(finite) <= _YEARS:
         return f"{DATES} (they are counted in days, as spreadsheets do)"
     return ""
 
 
-def _numeric(values: _Values, quantities: _Quantities, gaps: float) -> Guess:
+def _numeric(values: _Values, quantities: _Quantities, missing_share: float) -> Guess:
     """A column most of whose cells are numbers."""
     name, numbers, words = values.name, quantities.numbers, quantities.words
-    held = numbers[np.isfinite(numbers)]
-    guess = Guess(name, "numeric", gaps=gaps, low=float(held.min()), high=float(held.max()))
+    finite = numbers[np.isfinite(numbers)]
+    guess = Guess(
+        name,
+        "numeric",
+        missing_share=missing_share,
+        low=float(finite.min()),
+        high=float(finite.max()),
+    )
     if quantities.unit:
         guess.unit = quantities.unit
         if any(kind.endswith(quantities.unit) for kind in values.kinds):
@@ -494,24 +507,24 @@ def _numeric(values: _Values, quantities: _Quantities, gaps: float) -> Guess:
             f"holds text among its numbers ({shown_cell(words[0])}{more}, in {share:.0%} of its "
             "rows); add it to 'missing' if it means no value, else correct the file"
         )
-        guess.gaps = 1 - (1 - gaps) * (1 - share)
-    guess.codes = {code: values.share(numbers == code) for code in _codes(np.unique(held))}
+        guess.missing_share = 1 - (1 - missing_share) * (1 - share)
+    guess.codes = {code: values.share(numbers == code) for code in _codes(np.unique(finite))}
     return guess
 
 
-def _codes(held: np.ndarray) -> list[float]:
+def _codes(values: np.ndarray) -> list[float]:
     """Which of some ascending numbers are codes: far from all others, and in the
     form of a code, or 0.
     """
     codes = []
-    rest = held[~np.isin(held, CODES)]
+    rest = values[~np.isin(values, CODES)]
     for code in CODES:
-        if code in held and len(rest) >= 2:
+        if code in values and len(rest) >= 2:
             beyond = max(rest[0] - code, code - rest[-1])
             if (code < 0 <= rest[0]) or beyond > rest[-1] - rest[0]:
                 codes.append(code)
-    others = held[(held != 0) & ~np.isin(held, codes)]
-    if (held == 0).any() and len(others) >= 10 and others[0] > 0:
+    others = values[(values != 0) & ~np.isin(values, codes)]
+    if (values == 0).any() and len(others) >= 10 and others[0] > 0:
         spacing = np.median(np.diff(others[: len(others) // 2 + 1]))
         if others[0] > _FAR * spacing:
             codes.append(0.0)
@@ -520,36 +533,38 @@ def _codes(held: np.ndarray) -> list[float]:
 
 def _look_for_leak(guess: Guess, values: _Values, label: np.ndarray, classes: list[str]) -> None:
     """Remark on a column that predicts the label, by its values or its missingness."""
-    known = values.observed
-    of_rows = pd.Series(values.code[known], dtype=object)
+    observed = values.observed
+    of_rows = pd.Series(values.code[observed], dtype=object)
     if guess.kind == "numeric":
-        of_rows = pd.Series(values.numbers[values.code[known]])
-    if share := label_told(of_rows, pd.Series(label[known])):
+        of_rows = pd.Series(values.numbers[values.code[observed]])
+    if share := label_told(of_rows, pd.Series(label[observed])):
         guess.remarks.append(
-            f"tells the label in {told_in(share)} of {int(known.sum()):,} rows: if it is known "
+            f"tells the label in {told_in(share)} of {int(observed.sum()):,} rows: if it is known "
             "only afterwards, leave it out"
         )
-    found, counts = np.unique(label[known], return_counts=True)
-    if len(found) == 1 and guess.gaps:
-        chance = float((label == found[0]).mean()) ** int(counts[0])
+    labels, counts = np.unique(label[observed], return_counts=True)
+    if len(labels) == 1 and guess.missing_share:
+        chance = float((label == labels[0]).mean()) ** int(counts[0])
         if chance < 0.01:
             guess.remarks.append(
-                f"has a value only where the label is {classes[found[0]]!r} ({counts[0]:,} rows): "
+                f"has a value only where the label is {classes[labels[0]]!r} ({counts[0]:,} rows): "
                 "if it is measured only afterwards, leave it out"
             )
 
 
-def _compare(guesses: Mapping[str, Guess], seen: Mapping[str, _Values]) -> None:
+def _compare(guesses: Mapping[str, Guess], values_of: Mapping[str, _Values]) -> None:
     """Remark on redundant columns, and number those that have values in the same rows."""
     first: dict[bytes, str] = {}
     places: dict[bytes, int] = {}
-    for name, values in seen.items():
+    for name, values in values_of.items():
         other = first.setdefault(values.code.tobytes(), name)
         if other != name:
-            same = list(values.kinds) == list(seen[other].kinds)
-            what = "is the same as" if same else "tells the same as"
-            guesses[name].remarks.append(f"{what} {other} in every row: leave one of the two out")
-        if guesses[name].gaps:
+            same = list(values.kinds) == list(values_of[other].kinds)
+            relation = "is the same as" if same else "tells the same as"
+            guesses[name].remarks.append(
+                f"{relation} {other} in every row: leave one of the two out"
+            )
+        if guesses[name].missing_share:
             number = places.setdefault(values.observed.tobytes(), len(places) + 1)
             guesses[name].together = number
 
@@ -565,8 +580,8 @@ def label_told(values: pd.Series, label: pd.Series) -> float:
     """
     code, kinds = pd.factorize(values.to_numpy())
     answer, labels = pd.factorize(label.to_numpy())
-    known = (code >= 0) & (answer >= 0)
-    code, answer = code[known], answer[known]
+    observed = (code >= 0) & (answer >= 0)
+    code, answer = code[observed], answer[observed]
     size = np.bincount(answer, minlength=len(labels))
     if len(code) < LEAST_ROWS or (size > 0).sum() < 2:
         return 0.0

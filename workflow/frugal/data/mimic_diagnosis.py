@@ -110,13 +110,13 @@ def mimic_diagnosis(files: Mapping[str, Path], *, task: str) -> pd.DataFrame:
         day = _first_day(connection, stays)
         records = _features(connection, day)
         if task == "aki":
-            kept = _with_creatinine(day, records, steps)
+            retained = _with_creatinine(day, records, steps)
         else:
-            kept = _with_sepsis(connection, day, records, steps)
+            retained = _with_sepsis(connection, day, records, steps)
     finally:
         connection.close()
-    _require_some(records[kept], steps)
-    return records[kept].reset_index(drop=True)
+    _require_some(records[retained], steps)
+    return records[retained].reset_index(drop=True)
 
 
 def _first_day(connection: duckdb.DuckDBPyConnection, stays: pd.DataFrame) -> _Day:
@@ -172,10 +172,10 @@ def _with_creatinine(
     records["creatinine_day_1"] = day.of_stays(before)
     records["creatinine_later"] = day.of_stays(after)
     first = records["creatinine_day_1"].notna().to_numpy()
-    both = first & records["creatinine_later"].notna().to_numpy()
+    in_both = first & records["creatinine_later"].notna().to_numpy()
     steps["with creatinine on the first day"] = int(first.sum())
-    steps["and in hours 24 to 72"] = int(both.sum())
-    return both
+    steps["and in hours 24 to 72"] = int(in_both.sum())
+    return in_both
 
 
 def _with_sepsis(
@@ -195,9 +195,9 @@ def _suspected(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Admissions with culture and antibiotic close together and around ICU admission."""
     pairs = query(connection, "SELECT DISTINCT drug, route FROM PRESCRIPTIONS ORDER BY drug, route")
     drugs = pairs.fillna("")
-    given = [antibiotic_of(d, r) != "" for d, r in drugs.itertuples(index=False, name=None)]
-    connection.register("antibiotics", drugs[np.array(given, dtype=bool)])
-    found = query(
+    is_antibiotic = [antibiotic_of(d, r) != "" for d, r in drugs.itertuples(index=False, name=None)]
+    connection.register("antibiotics", drugs[np.array(is_antibiotic, dtype=bool)])
+    times = query(
         connection,
         """
         SELECT s.hadm_id,
@@ -218,9 +218,9 @@ def _suspected(connection: duckdb.DuckDBPyConnection) -> set[str]:
         WHERE c.day IS NOT NULL
         """,
     )
-    culture, antibiotic = (found[c].to_numpy(dtype=np.int64) for c in ("culture", "antibiotic"))
+    culture, antibiotic = (times[c].to_numpy(dtype=np.int64) for c in ("culture", "antibiotic"))
     near = np.abs(np.minimum(culture, antibiotic)) <= 1  # days from ICU admission
-    return set(found["hadm_id"][suspected_infection(culture, antibiotic) & near])
+    return set(times["hadm_id"][suspected_infection(culture, antibiotic) & near])
 
 
 def _sofa_points(connection: duckdb.DuckDBPyConnection, day: _Day) -> np.ndarray:
@@ -311,9 +311,9 @@ def _yes_no(answer: Bool[np.ndarray, " n"]) -> np.ndarray:
 
 def _require_some(records: pd.DataFrame, steps: Mapping[str, int]) -> None:
     if records.empty:
-        told = "; ".join(f"{step}: {count}" for step, count in steps.items())
+        counts = "; ".join(f"{step}: {count}" for step, count in steps.items())
         raise EmptyCohortError(
-            f"0 patients qualify for the MIMIC-III cohort. Patients after each step: {told}"
+            f"0 patients qualify for the MIMIC-III cohort. Patients after each step: {counts}"
         )
 
 

@@ -23,7 +23,7 @@ TESTED: dict[str, str] = {  # action → ab_name in the tests
     "gentamicin": "GENTAMICIN",
     "meropenem": "MEROPENEM",
 }
-_GIVEN = {  # action → pattern in the prescriptions, lower case
+_PRESCRIPTION_PATTERNS = {  # action → pattern in the prescriptions, lower case
     "ceftazidime": r"ceftazidime|fortaz|tazicef|ceptaz",
     "piperacillin_tazobactam": r"piperacillin.{0,3}tazo|zosyn",
     "cefepime": r"cefepime|maxipime",
@@ -196,7 +196,7 @@ def antibiotic_of(drug: str, route: str) -> str:
     swallowed = route.strip().upper() in _BOWEL_ROUTES or "oral" in name
     if swallowed and _BOWEL_DRUGS.search(name):
         return ""
-    for action, pattern in _GIVEN.items():
+    for action, pattern in _PRESCRIPTION_PATTERNS.items():
         if re.search(pattern, name):
             return action
     return OTHER if _OTHERS.search(name) else ""

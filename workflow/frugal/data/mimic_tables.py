@@ -203,11 +203,11 @@ def _open_table(connection: duckdb.DuckDBPyConnection, path: Path, name: str) ->
             f"delim = ',', quote = '\"', escape = '\"', all_varchar = true, "
             f"compression = '{packing}', hive_partitioning = false)"
         )
-        found = connection.execute(f"DESCRIBE {name}").df()["column_name"].str.lower().tolist()
+        columns = connection.execute(f"DESCRIBE {name}").df()["column_name"].str.lower().tolist()
     except (duckdb.Error, OSError) as error:
         raise DataError(f"{path} cannot be read as a CSV: {_first_line(error)}") from None
     for column in COLUMNS[name].split():
-        if column not in found:
+        if column not in columns:
             raise DataError(
                 f"{path} has no column {column!r}; {name} of MIMIC-III 1.4 has "
                 f"{', '.join(COLUMNS[name].split())}"

@@ -29,14 +29,14 @@ SEPARATORS = ",;\t|"
 SAMPLE = 1 << 16  # characters from which the separator is guessed
 LINES = 50  # of them
 MOST_SKIPPED = 20  # lines above a table
-_ALIKE = 0.9  # share of lines that have as many cells as most
+_MOST = 0.9  # share of lines that have as many cells as most
 _NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
 _PACKED = {b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz", b"(\xb5": "zstandard"}  # first two bytes
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 MOST_KINDS = 2000  # different texts of a column by which its marks are guessed
 MARKS = ("decimal", "thousands")  # keys of a format
 _UNITS = "{} holds units"
-_PLAIN = set("0123456789.+-eE")
+_NUMBER_CHARACTERS = set("0123456789.+-eE")
 _BLANK = THOUSANDS[" "]
 _WRITTEN = re.compile(rf"[+-]?\.?\d[\d.,'’{_BLANK}]*(?:[eE][+-]?\d+)?")
 _WRITTEN_WITH_UNIT = re.compile(rf"[<>≤≥]?=?\s*([+-]?\d(?:[\d.,'’{_BLANK}]*\d)?)\s*[^\d\s.,:/-]*")
@@ -80,14 +80,14 @@ class Opened:
             "encoding": "utf-8",
             **{k: self.form[k] for k in MARKS if k in self.form},
         }
-        said = (f"{self.path.name} {why}: written anew as {place}", *self.remarks)
-        return replace(self, path=place, form=form, remarks=said, converted=True)
+        remarks = (f"{self.path.name} {why}: written anew as {place}", *self.remarks)
+        return replace(self, path=place, form=form, remarks=remarks, converted=True)
 
 
 def kind_of(path: Path) -> str:
     """The file's suffix in small letters, that before `.gz` where it is packed so."""
-    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return plain.suffix.lower()
+    unpacked = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return unpacked.suffix.lower()
 
 
 def open_table(path: Path, place: Path, header: bool | None, decimal: str | None = None) -> Opened:
@@ -312,51 +312,51 @@ def _unmarked(raw: bytes) -> str:
         except UnicodeDecodeError:
             continue
         # without a letter of its own, cp1252 is latin-1
-        own = encoding == "cp1252" and any(0x80 <= b < 0xA0 for b in set(raw))
-        return encoding if encoding == "utf-8" or own else "latin-1"
+        has_own_letter = encoding == "cp1252" and any(0x80 <= b < 0xA0 for b in set(raw))
+        return encoding if encoding == "utf-8" or has_own_letter else "latin-1"
     return "latin-1"
 
 
 def _divided(text: str, path: Path) -> tuple[str, int, list[tuple[str, ...]], tuple[str, ...]]:
     """Best separator (most lines of equal width); lines above, records, and the line above them."""
     lines = lines_of(text[:SAMPLE])
-    whole = lines[:-1] if len(text) > SAMPLE else lines
-    if sum(bool(line.strip()) for line in whole) < 2:
+    complete_lines = lines[:-1] if len(text) > SAMPLE else lines
+    if sum(bool(line.strip()) for line in complete_lines) < 2:
         count = len([line for line in lines if line.strip()])
         raise DataError(f"{path} has {count} lines; a table has a head and rows")
-    found: dict[str, tuple[int, int, list[tuple[str, ...]], tuple[str, ...]]] = {}
+    by_mark: dict[str, tuple[int, int, list[tuple[str, ...]], tuple[str, ...]]] = {}
     for mark in (*SEPARATORS, " "):
-        if mark == " " and found:
+        if mark == " " and by_mark:
             break
-        records = _records(whole, mark)[: LINES + MOST_SKIPPED]
+        records = _records(complete_lines, mark)[: LINES + MOST_SKIPPED]
         sizes = [len(cells) for _, cells in records]
         above = _rows_above(sizes)
         below = sizes[above:]
-        if below[0] > 1 and sum(n == below[0] for n in below) > _ALIKE * len(below):
+        if below[0] > 1 and sum(n == below[0] for n in below) > _MOST * len(below):
             skipped, last = records[above - 1] if above else (0, ())
-            alike = [cells for _, cells in records[above:] if len(cells) == below[0]]
-            found[mark] = (below[0], skipped, alike, last)
-    if not found:
+            equal_width = [cells for _, cells in records[above:] if len(cells) == below[0]]
+            by_mark[mark] = (below[0], skipped, equal_width, last)
+    if not by_mark:
         raise DataError(
             f"{path}: no separator among comma, semicolon, tab, | and blank divides its lines "
             "alike; save it as CSV"
         )
-    separator = max(found, key=lambda mark: found[mark][0])
-    return separator, *found[separator][1:]
+    separator = max(by_mark, key=lambda mark: by_mark[mark][0])
+    return separator, *by_mark[separator][1:]
 
 
 def _records(lines: Sequence[str], separator: str) -> list[tuple[int, tuple[str, ...]]]:
     """Line in which each record ends, and its cells without blanks around them."""
-    given = [line.strip(" \n") for line in lines] if separator == " " else lines
-    reader = csv.reader(given, delimiter=separator, skipinitialspace=True)
-    found = []
+    stripped = [line.strip(" \n") for line in lines] if separator == " " else lines
+    reader = csv.reader(stripped, delimiter=separator, skipinitialspace=True)
+    records = []
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                found.append((reader.line_num, tuple(cell.strip() for cell in cells)))
+                records.append((reader.line_num, tuple(cell.strip() for cell in cells)))
     except csv.Error:
         pass  # the reader of the table reports the line
-    return found or [(1, ("",))]
+    return records or [(1, ("",))]
 
 
 def _rows_above(sizes: Sequence[int]) -> int:
@@ -379,13 +379,13 @@ def _names(
     named = _holds_names(first, rows) if header is None else header
     numbered = [f"column_{k + 1}" for k in range(len(first))]
     if not named:
-        asked = "" if header is False else "; say --header if it does"
+        hint = "" if header is False else "; say --header if it does"
         return (
             numbered,
             False,
             [
                 "the first line holds no names, so columns are column_1 to "
-                f"column_{len(first)}{asked}"
+                f"column_{len(first)}{hint}"
             ],
         )
     names: list[str] = []
@@ -397,10 +397,10 @@ def _names(
             times += 1
             new = f"{plain_name(name) or number}_{times}"
         if new != name:
-            said = "a column without a name"
+            described = "a column without a name"
             if name:
-                said = f"a second column {name!r}" if times > 1 else f"the column {name!r}"
-            remarks.append(f"{said} is called {new!r} here")
+                described = f"a second column {name!r}" if times > 1 else f"the column {name!r}"
+            remarks.append(f"{described} is called {new!r} here")
         names.append(new)
     return names, True, remarks
 
@@ -422,9 +422,9 @@ def _holds_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 def _numeric(rows: Sequence[Sequence[str]], width: int) -> tuple[pd.DataFrame, list[int]]:
     """Rows as a frame, and which of its columns hold numbers."""
     below = pd.DataFrame(list(rows), columns=range(width))
-    told = [below[k][~below[k].isin(NO_VALUE)] for k in range(width)]
-    found = [k for k, cells in enumerate(told) if len(cells) and _share(cells) > _ALIKE]
-    return below, found
+    stated = [below[k][~below[k].isin(NO_VALUE)] for k in range(width)]
+    numeric = [k for k, cells in enumerate(stated) if len(cells) and _share(cells) > _MOST]
+    return below, numeric
 
 
 def _share(cells: pd.Series) -> float:
@@ -467,14 +467,14 @@ def number_marks(
     """
     numbers = {str(name): _numbers_in(cells[name]) for name in cells.columns}
     grouped = {name for name, texts in numbers.items() if _larger_alone_have_points(texts)}
-    usual = not grouped and not any(set("".join(t)) - _PLAIN for t in numbers.values())
+    usual = not grouped and not any(set("".join(t)) - _NUMBER_CHARACTERS for t in numbers.values())
     if otherwise is None and usual:
         return {}, []
     by: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, texts in numbers.items():
         for fact in set().union(*map(_marks_in, texts)):
             by[fact].append(name)
-    if otherwise is not None and not any(what != "either" for what, _ in by):
+    if otherwise is not None and not any(role != "either" for role, _ in by):
         return dict(otherwise), []
     commas, points = by["decimal", ","], by["decimal", "."]
     open_ones = by["either", ","]
@@ -484,8 +484,8 @@ def number_marks(
         elif points or by["thousands", ","] or not open_ones:
             decimal = "."
         else:
-            plain = [t for name in open_ones for t in numbers[name] if t.isdigit()]
-            decimal = "." if plain and max(map(len, plain)) < 4 else None
+            digits_only = [t for name in open_ones for t in numbers[name] if t.isdigit()]
+            decimal = "." if digits_only and max(map(len, digits_only)) < 4 else None
     if decimal is not None:
         return _marks(decimal, by)
     if otherwise is not None:
@@ -528,14 +528,14 @@ def _marks(
 def _numbers_in(column: pd.Series) -> list[str]:
     """Different numbers of a column in any style; none where few of its texts are any."""
     kinds = [text for text in pd.unique(column)[:MOST_KINDS] if text not in NO_VALUE]
-    found = [match[1] for match in map(_WRITTEN_WITH_UNIT.fullmatch, kinds) if match]
-    return found if 2 * len(found) >= len(kinds) else []
+    numbers = [match[1] for match in map(_WRITTEN_WITH_UNIT.fullmatch, kinds) if match]
+    return numbers if 2 * len(numbers) >= len(kinds) else []
 
 
 def _larger_alone_have_points(texts: Sequence[str]) -> bool:
     """Whether all points precede three digits, and numbers without one have up to three."""
-    plain = max((len(text) for text in texts if text.isdigit()), default=0)
-    pointed = [text for text in texts if "." in text] if plain == 3 else []
+    longest = max((len(text) for text in texts if text.isdigit()), default=0)
+    pointed = [text for text in texts if "." in text] if longest == 3 else []
     return bool(pointed) and all(("either", ".") in _marks_in(text) for text in pointed)
 
 
@@ -543,7 +543,10 @@ def _marks_in(number: str) -> set[tuple[str, str]]:
     """Roles of the marks in a number: decimal, thousands, or either of both."""
     parts = re.split(rf"([.,'’{_BLANK}])", number.lstrip("+-"))
     groups = parts[::2]
-    marks = [next(key for key, alike in THOUSANDS.items() if mark in alike) for mark in parts[1::2]]
+    marks = [
+        next(key for key, characters in THOUSANDS.items() if mark in characters)
+        for mark in parts[1::2]
+    ]
     ends = [len(group) == 3 for group in groups[1:]]
     grouped = 1 <= len(groups[0]) <= 3 and groups[0][:1] != "0"
     if not marks or "" in groups:
@@ -583,10 +586,10 @@ def as_texts(frame: pd.DataFrame, names_of: str = "") -> tuple[pd.DataFrame, fro
         if names_of and column.dtype == np.float64:
             require_digits(np.asarray(kinds), f"{names_of}: column {name!r}")
         as_written = [_text(kind) for kind in kinds]
-        plain = [text if text.isprintable() else plain_name(text) for text in as_written]
-        if plain != as_written:
+        printable = [text if text.isprintable() else plain_name(text) for text in as_written]
+        if printable != as_written:
             cleaned.add(str(name))
-        texts[str(name)] = np.array([*plain, ""], dtype=object)[code]
+        texts[str(name)] = np.array([*printable, ""], dtype=object)[code]
     return pd.DataFrame(texts), frozenset(cleaned)
 
 

@@ -174,16 +174,16 @@ def archive_members(
         _opened(path, content, _OPENERS) as unpacked,
         tarfile.open(fileobj=unpacked, mode="r:") as archive,
     ):
-        seen: set[str] = set()
+        names: set[str] = set()
         for member in archive:
-            _require_plain(path, member, seen, largest_bytes)
-            seen.add(member.name)
+            _require_plain(path, member, names, largest_bytes)
+            names.add(member.name)
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is not None:
-                held = stream.read()
-                if len(held) != member.size:
+                member_bytes = stream.read()
+                if len(member_bytes) != member.size:
                     raise DataError(f"{path} ends inside its member {member.name!r}")
-                yield member.name.removeprefix("./"), held
+                yield member.name.removeprefix("./"), member_bytes
         _require_clean_end(path, archive)
 
 
@@ -205,7 +205,10 @@ def content_sha256_of(path: Path | str, *, largest_bytes: int, content: bytes | 
                 digest.update(chunk)
             return digest.hexdigest()
     members = archive_members(path, largest_bytes=largest_bytes, content=content)
-    lines = [f"{Path(name).name}\n{hashlib.sha256(held).hexdigest()}\n" for name, held in members]
+    lines = [
+        f"{Path(name).name}\n{hashlib.sha256(member_bytes).hexdigest()}\n"
+        for name, member_bytes in members
+    ]
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
 
 
@@ -223,7 +226,7 @@ def _opened(path: Path | str, content: bytes | None, openers: dict[bytes, Any]) 
 
 
 def _require_plain(
-    path: Path | str, member: tarfile.TarInfo, seen: set[str], largest_bytes: int
+    path: Path | str, member: tarfile.TarInfo, names: set[str], largest_bytes: int
 ) -> None:
     name = member.name
     if not (member.isreg() or member.isdir()):
@@ -235,7 +238,7 @@ def _require_plain(
             f"{path} holds a member named {name!r}; allowed are relative names of letters, digits, "
             "dots, hyphens and underscores"
         )
-    if name in seen:
+    if name in names:
         raise DataError(f"{path} holds {name!r} twice")
     if member.size > largest_bytes:
         raise DataError(

@@ -244,8 +244,8 @@ class NumberStyle(NamedTuple):
             text = text[: -len(self.unit)].strip()
         marks = THOUSANDS.get(self.thousands or "", "")
         if any(mark in text for mark in marks):
-            whole = rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+"
-            if not re.fullmatch(rf"{whole}([{self.decimal}]\d*)?", text):
+            grouped = rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+"
+            if not re.fullmatch(rf"{grouped}([{self.decimal}]\d*)?", text):
                 return "no number"
             text = re.sub(f"[{marks}]", "", text)
         return text if self.decimal == "." else text.replace(",", ".")
@@ -328,8 +328,10 @@ def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> n
     kinds, absent = coded.dictionary.to_pylist(), set(missing)
     names = [kind if isinstance(kind, str) else number_text(kind) for kind in kinds]
     if not pa.types.is_string(cells.type):
-        gaps = _stands_for_missing(_converted(names), missing)
-        absent |= {name for name, gap in zip(names, gaps, strict=True) if gap}
+        absent_kinds = _stands_for_missing(_converted(names), missing)
+        absent |= {
+            name for name, absent_kind in zip(names, absent_kinds, strict=True) if absent_kind
+        }
     observed = [None if text in absent else text for text in names]
     return np.array([*observed, None], dtype=object)[index]
 

@@ -93,8 +93,8 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     """
     raw = read_raw(description, raw_files)
     encoded = encode(raw, description)
-    label, group = encoded.label, raw.group[encoded.kept]
-    belonging = belonging_of(raw, np.flatnonzero(encoded.kept), description)
+    label, group = encoded.label, raw.group[encoded.retained]
+    belonging = belonging_of(raw, np.flatnonzero(encoded.retained), description)
     del raw  # the cells as text take as much memory as the table
     pa.default_memory_pool().release_unused()
     try:
@@ -216,34 +216,34 @@ def belonging_of(raw: RawTable, rows: np.ndarray, description: Description) -> B
 def _groups(
     raw: RawTable,
     rows: np.ndarray,
-    told: Classes | str | None,
+    grouping: Classes | str | None,
     raw_names: Mapping[str, str],
     missing: Iterable[str],
 ) -> tuple[Int[np.ndarray, " n"] | None, tuple[str, ...]]:
     """Index of each row's group, and the names; None without groups."""
-    if told is None:
+    if grouping is None:
         return None, ()
-    if isinstance(told, Classes):
-        return class_index(raw, rows, told, missing, key="groups.groups"), told.names
-    text = text_column(raw, raw_names.get(told, told), missing, "groups")[rows]
+    if isinstance(grouping, Classes):
+        return class_index(raw, rows, grouping, missing, key="groups.groups"), grouping.names
+    text = text_column(raw, raw_names.get(grouping, grouping), missing, "groups")[rows]
     index, names = pd.factorize(text, sort=True)
     if len(names) > MOST_GROUPS:
         raise DataError(
-            f"{raw.source[0]}: column {told!r}, which 'groups' names, holds {len(names)} different "
-            f"values; allowed are {MOST_GROUPS}. Write ranges or lists of values: a mapping of "
-            "'column' and 'groups'"
+            f"{raw.source[0]}: column {grouping!r}, which 'groups' names, holds {len(names)} "
+            f"different values; allowed are {MOST_GROUPS}. Write ranges or lists of values: a "
+            "mapping of 'column' and 'groups'"
         )
-    found = [str(name) for name in names]
+    group_names = [str(name) for name in names]
     if (index < 0).any():
-        index = np.where(index < 0, len(found), index)
-        found.append(NOT_RECORDED)
-    if len(found) < 2:
+        index = np.where(index < 0, len(group_names), index)
+        group_names.append(NOT_RECORDED)
+    if len(group_names) < 2:
         raise DataError(
-            f"{raw.source[0]}: column {told!r}, which 'groups' names, holds "
-            f"{shown_cell(found[0]) if found else 'no value'} alone; "
+            f"{raw.source[0]}: column {grouping!r}, which 'groups' names, holds "
+            f"{shown_cell(group_names[0]) if group_names else 'no value'} alone; "
             "two groups are needed at least"
         )
-    return index.astype(np.int64), tuple(found)
+    return index.astype(np.int64), tuple(group_names)
 
 
 def _clusters(

@@ -32,8 +32,8 @@ def file_of(description: Description, name: str) -> RawFile:
     for file in description.source.files:
         if file.name == name:
             return file
-    known = listed(f.name for f in description.source.files) or "none"
-    raise ConfigError(f"data set {description.name!r} has no file {name!r}; its files are {known}")
+    files = listed(f.name for f in description.source.files) or "none"
+    raise ConfigError(f"data set {description.name!r} has no file {name!r}; its files are {files}")
 
 
 def locate_file(description: Description, name: str, *, data_mirror: Path | None) -> Path | None:
@@ -81,13 +81,13 @@ def verify_sha256(path: Path, expected: str | None) -> str:
     Raises:
         DataError: it is another; the sentence holds both.
     """
-    found = sha256_of(path)
-    if expected is not None and found != expected:
+    digest = sha256_of(path)
+    if expected is not None and digest != expected:
         raise DataError(
-            f"{path} has SHA-256 {found}, but {expected} is expected: it is not the file that "
+            f"{path} has SHA-256 {digest}, but {expected} is expected: it is not the file that "
             "the data set describes"
         )
-    return found
+    return digest
 
 
 def verify_content(
@@ -103,13 +103,13 @@ def verify_content(
     """
     if expected is None:
         return None
-    found = content_sha256_of(path, largest_bytes=LARGEST_MEMBER_BYTES, content=content)
-    if found != expected:
+    digest = content_sha256_of(path, largest_bytes=LARGEST_MEMBER_BYTES, content=content)
+    if digest != expected:
         raise DataError(
-            f"the unpacked content of {path} has SHA-256 {found}, but {expected} is expected: it "
+            f"the unpacked content of {path} has SHA-256 {digest}, but {expected} is expected: it "
             "is not the file that the data set describes"
         )
-    return found
+    return digest
 
 
 def stored_names(names: Sequence[str]) -> list[str]:
@@ -120,8 +120,8 @@ def stored_names(names: Sequence[str]) -> list[str]:
     last = [PurePosixPath(name).name for name in names]
     shared = Counter(last)
     return [
-        _encoded(whole if shared[part] > 1 else part)
-        for whole, part in zip(names, last, strict=True)
+        _encoded(full_name if shared[part] > 1 else part)
+        for full_name, part in zip(names, last, strict=True)
     ]
 
 
@@ -131,12 +131,12 @@ def _encoded(name: str) -> str:
     So is the first character of a sidecar's or a hidden file's name, and the dot before a suffix
     that determines how one of our own files is read. What is too long ends in its SHA-256.
     """
-    plain = _STRANGE.sub(lambda found: b"+%02X" % found[0][0], name.encode()).decode()
-    if plain.startswith(("_", ".")):
-        plain = f"+{ord(plain[0]):02X}{plain[1:]}"
-    stem, dot, suffix = plain.rpartition(".")
+    encoded = _STRANGE.sub(lambda match: b"+%02X" % match[0][0], name.encode()).decode()
+    if encoded.startswith(("_", ".")):
+        encoded = f"+{ord(encoded[0]):02X}{encoded[1:]}"
+    stem, dot, suffix = encoded.rpartition(".")
     if dot + suffix in _OURS:
-        plain = f"{stem}+2E{suffix}"
-    if len(plain) <= LONGEST:
-        return plain
-    return f"{plain[:_KEPT_OF_LONG]}+{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+        encoded = f"{stem}+2E{suffix}"
+    if len(encoded) <= LONGEST:
+        return encoded
+    return f"{encoded[:_KEPT_OF_LONG]}+{hashlib.sha256(name.encode()).hexdigest()[:32]}"

@@ -109,7 +109,7 @@ def _arrow(column: pd.Series) -> pa.ChunkedArray:
     cells = column.to_numpy()
     if np.issubdtype(cells.dtype, np.number):
         return pa.chunked_array([pa.array(cells)])
-    texts = [None if gap else str(c) for c, gap in zip(cells, pd.isna(cells), strict=True)]
+    texts = [None if absent else str(c) for c, absent in zip(cells, pd.isna(cells), strict=True)]
     return pa.chunked_array([pa.array(texts, pa.string())])
 
 
@@ -265,7 +265,7 @@ def _clean(column: pd.Series) -> pd.Series:
     return pd.Series(values, index=column.index)
 
 
-def require_digits(numbers: np.ndarray, what: str) -> None:
+def require_digits(numbers: np.ndarray, subject: str) -> None:
     """Refuse names that are stored as numbers in which two of them may be the same.
 
     Raises:
@@ -274,8 +274,8 @@ def require_digits(numbers: np.ndarray, what: str) -> None:
     lost = np.isfinite(numbers) & (np.abs(numbers) >= MOST_EXACT)
     if np.issubdtype(numbers.dtype, np.floating) and lost.any():
         raise DataError(
-            f"{what} holds {shown_cell(float(numbers[lost][0]))}, a number that has lost its last "
-            "digits; store names of more than 15 digits as text or as integers"
+            f"{subject} holds {shown_cell(float(numbers[lost][0]))}, a number that has lost its "
+            "last digits; store names of more than 15 digits as text or as integers"
         )
 
 
@@ -283,8 +283,8 @@ def number_text(number: int | float) -> str | None:
     """A number digit by digit, a whole one without decimals; None for NaN."""
     if np.isnan(number):
         return None
-    whole = np.isfinite(number) and float(number).is_integer()
-    return str(int(number)) if whole else repr(float(number))
+    is_integer = np.isfinite(number) and float(number).is_integer()
+    return str(int(number)) if is_integer else repr(float(number))
 
 
 def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
@@ -391,7 +391,9 @@ def _repeated_extent(content: bytes) -> int:
         cells = re.findall(rb"<table:table-cell[^>]*office:value[^>]*>", row)
         times = [re.search(rb'columns-repeated="(\d{1,9})"', cell) for cell in cells]
         again = re.match(rb'[^>]*rows-repeated="(\d{1,9})"', row)
-        total += (int(again[1]) if again else 1) * sum(int(one[1]) if one else 1 for one in times)
+        total += (int(again[1]) if again else 1) * sum(
+            int(repeat[1]) if repeat else 1 for repeat in times
+        )
     return total
 
 

@@ -91,9 +91,9 @@ def parse_text(text: str | io.TextIOBase, form: Format, *, source: str) -> tuple
         if header is None:
             raise DataError(f"{source} is empty; a header line with column names is expected")
     require_unique_names(header, source)
-    kept = _not_personal(header, form, source)
-    cells, numbers = TextAside([header[j] for j in kept]), []
-    for columns, number in records.blocks(header, kept):
+    positions = _not_personal(header, form, source)
+    cells, numbers = TextAside([header[j] for j in positions]), []
+    for columns, number in records.blocks(header, positions):
         cells.append(columns)
         numbers.append(number)
     if not numbers:
@@ -134,11 +134,11 @@ def _require_character_set(encoding: str) -> None:
         ConfigError: names it.
     """
     try:
-        found = codecs.lookup(encoding)
+        codec = codecs.lookup(encoding)
         io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs of bytes to bytes
     except (LookupError, ValueError):
-        found = None
-    if found is None or found.name.replace("_", "-") in _NO_CHARACTER_SETS:
+        codec = None
+    if codec is None or codec.name.replace("_", "-") in _NO_CHARACTER_SETS:
         raise ConfigError(f"encoding {encoding!r} is unknown; try utf-8 or latin-1")
 
 
@@ -166,7 +166,7 @@ class _Records:
         return None
 
     def blocks(
-        self, header: Sequence[str], kept: Sequence[int]
+        self, header: Sequence[str], positions: Sequence[int]
     ) -> Iterator[tuple[list[pa.Array], np.ndarray]]:
         """Cells of the kept columns, and line numbers, of the records of each block."""
         while block := self._stream.read(_BLOCK):
@@ -174,7 +174,7 @@ class _Records:
                 block += self._stream.readline()
             columns = None
             if not (self._form.kind == "arff" and ('"' in block or "\\" in block)):
-                columns = _plain_cells(block, self._form, self._quote, len(header), kept)
+                columns = _plain_cells(block, self._form, self._quote, len(header), positions)
             if columns is not None:
                 n = len(columns[0])
                 yield columns, np.arange(self.number + 1, self.number + n + 1)
@@ -184,14 +184,14 @@ class _Records:
             numbers, rows = [], []
             for number, cells in self._line_by_line(io.StringIO(block).readlines()):
                 if len(cells) != len(header):
-                    known = not may_be_record(header)
-                    named = f" ({listed(header, at_most=6)})" if known else ""
+                    names_shown = not may_be_record(header)
+                    named = f" ({listed(header, at_most=6)})" if names_shown else ""
                     raise DataError(
                         f"{self._source}, line {number} has {len(cells)} cells, but there are "
                         f"{len(header)} columns{named}"
                     )
                 numbers.append(number)
-                rows.append([cells[j] for j in kept])
+                rows.append([cells[j] for j in positions])
             if rows:
                 columns = zip(*rows, strict=True)
                 yield [pa.array(c, pa.string()) for c in columns], np.array(numbers, dtype=np.int64)
@@ -261,7 +261,7 @@ class _Records:
 
 
 def _plain_cells(
-    block: str, form: Format, quote: str, width: int, kept: Sequence[int]
+    block: str, form: Format, quote: str, width: int, positions: Sequence[int]
 ) -> list[pa.Array] | None:
     """The cells of the kept columns as Arrow reads them, one for each line, without any error.
 
@@ -273,10 +273,10 @@ def _plain_cells(
         form: separator, mark of comments, and whether blanks around a cell are left out.
         quote: quotation mark around a cell.
         width: cells of a record.
-        kept: positions of the columns that are asked for.
+        positions: positions of the columns that are asked for.
     """
     separator = form.separator
-    if not separator.isascii() or separator in f" \n\r{quote}" or not kept:
+    if not separator.isascii() or separator in f" \n\r{quote}" or not positions:
         return None
     if form.comment and form.comment in block:
         return None
@@ -289,7 +289,7 @@ def _plain_cells(
     if quoted and not _quotes_are_plain(content, ord(separator), ord(quote)):
         return None
     try:
-        table = _read(content, separator, quote if quoted else False, width, kept)
+        table = _read(content, separator, quote if quoted else False, width, positions)
     except pa.ArrowInvalid:  # a record of another length
         return None
     if len(table) != block.count("\n") + (not block.endswith("\n")):  # blank, or a cell of two
@@ -303,7 +303,7 @@ def _plain_cells(
 
 
 def _read(
-    content: bytes, separator: str, quote: str | bool, width: int, kept: Sequence[int]
+    content: bytes, separator: str, quote: str | bool, width: int, positions: Sequence[int]
 ) -> pa.Table:
     names = [str(j) for j in range(width)]
     return arrow_csv.read_csv(
@@ -314,7 +314,7 @@ def _read(
             check_utf8=False,
             column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=False,
-            include_columns=[names[j] for j in kept],
+            include_columns=[names[j] for j in positions],
         ),
     )
 
@@ -369,12 +369,12 @@ class _ArffReader:
     def __next__(self) -> list[str]:
         line, at, cells = next(self._lines).strip(), 0, []
         self.line_num += 1
-        while found := _ARFF_CELL.match(line, at):
-            quoted, plain, end = found.groups()
-            if plain and plain.strip()[:1] in ("'", '"'):
+        while cell := _ARFF_CELL.match(line, at):
+            quoted, unquoted, end = cell.groups()
+            if unquoted and unquoted.strip()[:1] in ("'", '"'):
                 raise csv.Error("a quote is opened and not closed, or text follows it")
-            cells.append(_unquoted(quoted) if quoted else plain.strip())
-            at = found.end()
+            cells.append(_unquoted(quoted) if quoted else unquoted.strip())
+            at = cell.end()
             if not end:
                 break
         return cells
@@ -399,8 +399,8 @@ def arff_attributes(text: str, source: str) -> dict[str, str]:
 
 def arff_levels(kind: str) -> tuple[str, ...] | None:
     """Levels of a nominal type, {a, b}; None of any other."""
-    found = _NOMINAL.match(kind)
-    return None if found is None else tuple(next(_ArffReader(iter([found[1]]))))
+    match = _NOMINAL.match(kind)
+    return None if match is None else tuple(next(_ArffReader(iter([match[1]]))))
 
 
 def _arff_header(

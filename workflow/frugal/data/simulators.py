@@ -246,7 +246,7 @@ def posterior(
     return expit(logit)
 
 
-def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
+def best_f1(world: ClinicalWorld, observed: Bool[np.ndarray, " d"]) -> BayesRule:
     """The best F1 of any rule that sees the group and one fixed set of features, exactly.
 
     The best rule calls ill whoever's posterior is above a threshold. In group g the posterior's
@@ -255,8 +255,8 @@ def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
         TP(t) = Σ_g share_g π_g Φ((m_g + D_g/2 − t) / √D_g),   FP(t) likewise with −D_g/2,
         F1 = max_t 2 TP / (P + TP + FP),   P = Σ_g share_g π_g.
     """
-    weight, _ = _score(world, seen)
-    distance = (weight * world.effect[:, seen]).sum(axis=1)  # D_g
+    weight, _ = _score(world, observed)
+    distance = (weight * world.effect[:, observed]).sum(axis=1)  # D_g
     logit = np.log(world.prevalence / (1 - world.prevalence))
 
     positive = float(world.share @ world.prevalence)
@@ -277,8 +277,8 @@ def best_f1(world: ClinicalWorld, seen: Bool[np.ndarray, " d"]) -> BayesRule:
     around = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)])
     from scipy.optimize import minimize_scalar
 
-    found: Any = minimize_scalar(lambda t: -float(f1(np.array([t]))[0]), bounds=around)
-    best = np.array([found.x, grid[top]])
+    optimum: Any = minimize_scalar(lambda t: -float(f1(np.array([t]))[0]), bounds=around)
+    best = np.array([optimum.x, grid[top]])
     best = best[[int(np.argmax(f1(best)))]]
     true_positive, false_positive = (float(rate[0]) for rate in rates(best))
     return BayesRule(
@@ -300,12 +300,12 @@ def static_rules(world: ClinicalWorld, table: Table) -> tuple[StaticRule, ...]:
     for code in range(2 ** len(panels)):
         chosen = np.array([[code >> j & 1 for j in range(len(panels))]], dtype=bool)
         columns = table.columns_observed(chosen)[0]
-        seen = np.array([f in names and bool(columns[names.index(f)]) for f in world.features])
+        observed = np.array([f in names and bool(columns[names.index(f)]) for f in world.features])
         rules.append(
             StaticRule(
                 panels=tuple(p.name for p, c in zip(panels, chosen[0], strict=True) if c),
                 cost=float(chosen[0] @ table.action_cost),
-                rule=best_f1(world, seen),
+                rule=best_f1(world, observed),
             )
         )
     return tuple(rules)
@@ -337,11 +337,11 @@ def patients_of(
 
 
 def _score(
-    world: ClinicalWorld, seen: Bool[np.ndarray, " d"]
+    world: ClinicalWorld, observed: Bool[np.ndarray, " d"]
 ) -> tuple[Float[np.ndarray, "g s"], Float[np.ndarray, " g"]]:
     """Weights Σ_S⁻¹ δ_g and offsets δᵀ Σ_S⁻¹ δ / 2 of the posterior's logit. ((g, s), (g,))"""
-    effect = world.effect[:, seen]
-    weight = np.linalg.solve(world.covariance[np.ix_(seen, seen)], effect.T).T
+    effect = world.effect[:, observed]
+    weight = np.linalg.solve(world.covariance[np.ix_(observed, observed)], effect.T).T
     return weight, (weight * effect).sum(axis=1) / 2
 
 

@@ -148,8 +148,8 @@ def split_rows(
         needed.append("test")
     rows_of_class = np.bincount(label)
     for part in needed:
-        here = np.bincount(label[split == part], minlength=len(rows_of_class))
-        absent = np.flatnonzero((rows_of_class > 0) & (here == 0))
+        counts = np.bincount(label[split == part], minlength=len(rows_of_class))
+        absent = np.flatnonzero((rows_of_class > 0) & (counts == 0))
         if len(absent):
             k = int(absent[0])
             if spec.scheme == FOLDS:
@@ -209,15 +209,15 @@ def fold_parts(
     group = np.empty(n, dtype=np.int64)
     group[order] = np.arange(n) % folds
     rest = order[group[order] != fold]
-    held = round(validation_share * n)
-    if held >= len(rest):
+    n_validation = round(validation_share * n)
+    if n_validation >= len(rest):
         raise ConfigError(
             f"a validation share of {validation_share:g} beside {folds} folds leaves no row to "
             "train on"
         )
     parts = np.full(n, "train", dtype="<U10")
     parts[group == fold] = "test"
-    parts[rest[len(rest) - held :]] = "validation"
+    parts[rest[len(rest) - n_validation :]] = "validation"
     return parts
 
 
@@ -247,9 +247,9 @@ def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
     Args:
         cells: NaN where there is no value.
     """
-    found = cells.duplicated().to_numpy(copy=True)
-    if not found.any():
-        return found
+    copies = cells.duplicated().to_numpy(copy=True)
+    if not copies.any():
+        return copies
     coded = {name: pd.factorize(cells[name], use_na_sentinel=False)[0] for name in cells}
     columns = {code.tobytes(): name for name, code in coded.items()}.values()
     rng = np.random.default_rng(0)  # rows agree in all columns if sums of random numbers do
@@ -257,13 +257,13 @@ def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
         name: rng.integers(2**64, size=coded[name].max() + 1, dtype=np.uint64)[coded[name]]
         for name in columns
     }
-    whole = np.sum([*numbers.values()], axis=0, dtype=np.uint64)
+    row_sum = np.sum([*numbers.values()], axis=0, dtype=np.uint64)
     expected = np.full(len(cells), np.inf)
     for name, number in numbers.items():
-        count, others = np.bincount(coded[name][~found]), pd.Series(whole - number)
-        chance = others.map(others[~found].value_counts()) * count[coded[name]] / count.sum()
+        count, others = np.bincount(coded[name][~copies]), pd.Series(row_sum - number)
+        chance = others.map(others[~copies].value_counts()) * count[coded[name]] / count.sum()
         expected = np.where(cells[name].isna(), expected, np.minimum(expected, chance))
     rare = expected < BY_CHANCE
-    by_chance = expected[rare & ~found].sum() / 2  # of two equal rows the first is no copy
-    found &= rare
-    return found if found.sum() > 3 * by_chance else np.zeros_like(found)
+    by_chance = expected[rare & ~copies].sum() / 2  # of two equal rows the first is no copy
+    copies &= rare
+    return copies if copies.sum() > 3 * by_chance else np.zeros_like(copies)

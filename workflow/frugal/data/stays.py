@@ -229,11 +229,11 @@ class _Lines:
         stated = np.flatnonzero((self.frame["parameter"] == KEY).to_numpy())
         record_id = np.full(len(self.names), -1, dtype=np.int64)
         record_id[self.stay[stated]] = np.nan_to_num(value[stated], nan=-1.0).astype(np.int64)
-        for name, found in zip(self.names, record_id.tolist(), strict=True):
-            if Path(name).stem != str(found):
-                said = "none" if found < 0 else str(found)
+        for name, identity in zip(self.names, record_id.tolist(), strict=True):
+            if Path(name).stem != str(identity):
+                shown = "none" if identity < 0 else str(identity)
                 raise DataError(
-                    f"{self.source}, {name}: its {KEY} is {said}; that of its name is expected"
+                    f"{self.source}, {name}: its {KEY} is {shown}; that of its name is expected"
                 )
         return record_id
 

@@ -131,24 +131,24 @@ def require_catalogue(catalogue: Any) -> None:
     Raises:
         DataError: they do not.
     """
-    what = "catalogue of a table"
-    known = catalogue
+    subject = "catalogue of a table"
+    checked = catalogue
     if isinstance(catalogue, Mapping):  # groups and report are for those who read them
-        known = {key: catalogue[key] for key in catalogue if key in _CATALOGUE}
-    require_document(known, _CATALOGUE, what)
-    names, k = [column["name"] for column in known["columns"]], len(known["classes"])
+        checked = {key: catalogue[key] for key in catalogue if key in _CATALOGUE}
+    require_document(checked, _CATALOGUE, subject)
+    names, k = [column["name"] for column in checked["columns"]], len(checked["classes"])
     if len(set(names)) < len(names):
-        raise DataError(f"the stored {what} names a column twice; each has its own name")
-    for group in known["onehot"]:
+        raise DataError(f"the stored {subject} names a column twice; each has its own name")
+    for group in checked["onehot"]:
         if not all(0 <= j < len(names) for j in group):
             raise DataError(
-                f"the stored {what} has the one-hot group {group[:20]}; allowed are columns 0 to "
-                f"{len(names) - 1}"
+                f"the stored {subject} has the one-hot group {group[:20]}; allowed are columns 0 "
+                f"to {len(names) - 1}"
             )
-    if [len(row) for row in known["misclassification_cost"]] != [k] * k:
+    if [len(row) for row in checked["misclassification_cost"]] != [k] * k:
         raise DataError(
-            f"the stored {what} has misclassification costs that are not {k} rows of {k} numbers, "
-            "one for each pair of classes"
+            f"the stored {subject} has misclassification costs that are not {k} rows of {k} "
+            "numbers, one for each pair of classes"
         )
 
 
@@ -220,12 +220,12 @@ def withhold_panels(table: Table, names: Sequence[str]) -> Table:
         ConfigError: there is no such panel, another panel would reveal what is to be withheld, or
             none would be left to acquire.
     """
-    known = [panel.name for panel in table.panels]
+    panel_names = [panel.name for panel in table.panels]
     for name in names:
-        if name not in known:
+        if name not in panel_names:
             raise ConfigError(
-                f"panel {name!r} is to be withheld, but the table's panels are {listed(known)}"
-                f"{did_you_mean(name, known)}"
+                f"panel {name!r} is to be withheld, but the table's panels are "
+                f"{listed(panel_names)}{did_you_mean(name, panel_names)}"
             )
     panels = tuple(panel for panel in table.panels if panel.name not in names)
     shown = {column: panel.name for panel in panels for column in panel.columns}
@@ -236,14 +236,14 @@ def withhold_panels(table: Table, names: Sequence[str]) -> Table:
                 f"panel {panel.name!r} is to be withheld, but {shown[still[0]]!r} would reveal its "
                 f"column {still[0]!r}; withhold that one, too, or leave the column out of it"
             )
-    kept = [j for j, column in enumerate(table.columns) if column in shown]
+    remaining = [j for j, column in enumerate(table.columns) if column in shown]
     if all(panel.free for panel in panels):
         raise ConfigError(f"without {listed(names)} no panel is left to be acquired")
-    new = {j: k for k, j in enumerate(kept)}
+    new = {j: k for k, j in enumerate(remaining)}
     return replace(
         table,
-        values=table.values[:, kept],
-        columns=tuple(table.columns[j] for j in kept),
+        values=table.values[:, remaining],
+        columns=tuple(table.columns[j] for j in remaining),
         onehot=tuple(
             tuple(new[j] for j in group) for group in table.onehot if all(j in new for j in group)
         ),
@@ -253,8 +253,8 @@ def withhold_panels(table: Table, names: Sequence[str]) -> Table:
 
 def available_panels(table: Table) -> Bool[np.ndarray, "n a"]:
     """True where at least one column of a panel that is not free is known. (n, a)"""
-    known = ~np.isnan(table.values)
-    return (known.astype(np.float32) @ table.provides.T.astype(np.float32)) > 0
+    observed = ~np.isnan(table.values)
+    return (observed.astype(np.float32) @ table.provides.T.astype(np.float32)) > 0
 
 
 def absent_panels(table: Table) -> Bool[np.ndarray, "n a"]:
@@ -315,8 +315,8 @@ class StoredTable:
         require_catalogue(catalogue)
         self._rows, self.catalogue = rows_of(table), catalogue
         self.columns = [c["name"] for c in catalogue["columns"]]
-        there = set(self._rows.columns)
-        absent = [c for c in (*IDENTITY_COLUMNS, *self.columns) if c not in there]
+        present = set(self._rows.columns)
+        absent = [c for c in (*IDENTITY_COLUMNS, *self.columns) if c not in present]
         if absent:
             raise DataError(f"the table lacks column {absent[0]!r}, which its catalogue lists")
         self.blocks = block_slices(len(self._rows))
@@ -334,10 +334,10 @@ class StoredTable:
     def _look_through(self) -> None:
         """Check identities, and note the part of each row."""
         classes, last, self.ascends = set(), -1, True
-        known = len(self.catalogue["classes"])
+        n_classes = len(self.catalogue["classes"])
         for number, rows in enumerate(self.blocks):
             identity = self._rows.read(rows, IDENTITY_COLUMNS)
-            require_identity(identity, known)
+            require_identity(identity, n_classes)
             code, names = pd.factorize(identity["part"], use_na_sentinel=False)
             self._names += [name for name in map(str, names) if name not in self._names]
             self._part[rows] = np.array([self._names.index(name) for name in names])[code]
@@ -347,7 +347,7 @@ class StoredTable:
             self._first_ids[number] = ids[0] if len(ids) else 0
             last = ids.max(initial=last)
         if not self.ascends and len(self.blocks) > 1:  # two blocks may have the same
-            require_identity(self._rows.read(None, IDENTITY_COLUMNS), known)
+            require_identity(self._rows.read(None, IDENTITY_COLUMNS), n_classes)
         if len(classes) < 2:
             raise DataError("the label has one class only; a classifier needs at least two")
         self.folds = sorted(name for name in self._names if name.startswith(FOLD))
@@ -363,9 +363,9 @@ class StoredTable:
         frame = self._rows.read(slice(0, 0), [*IDENTITY_COLUMNS, *self.columns])
         return table_of(frame, self.catalogue)
 
-    def parts(self, wanted: Collection[str]) -> list[str]:
+    def parts(self, requested: Collection[str]) -> list[str]:
         """Which of some parts have a row, sorted."""
-        return sorted(name for name in self._names if name in wanted)
+        return sorted(name for name in self._names if name in requested)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -393,10 +393,10 @@ class StoredTable:
         if self._whole is not None:
             return self._whole
         rows = self.blocks[number]
-        there = [name for name in BELONGING if name in self._rows.columns]
-        frame = self._rows.read(rows, [*IDENTITY_COLUMNS, *there, *self.columns])
+        present = [name for name in BELONGING if name in self._rows.columns]
+        frame = self._rows.read(rows, [*IDENTITY_COLUMNS, *present, *self.columns])
         require_values(frame, self.columns)
-        found = TableBlock(
+        block = TableBlock(
             number,
             rows,
             table_of(frame, self.catalogue),
@@ -404,8 +404,8 @@ class StoredTable:
             belonging_from_frames(frame, self.catalogue),
         )
         if len(self.blocks) == 1:
-            self._whole = found
-        return found
+            self._whole = block
+        return block
 
     def __iter__(self) -> Iterator[TableBlock]:
         return (self.block(k) for k in range(len(self.blocks)))
@@ -418,7 +418,7 @@ class StoredTable:
         require_values(frame, [name])
         return frame[name].to_numpy(dtype=np.float64)
 
-    def places_of(self, others: Rows, what: str) -> list[slice]:
+    def places_of(self, others: Rows, subject: str) -> list[slice]:
         """Positions of each block's rows in a table that lists some units, block after block.
 
         Raises:
@@ -432,8 +432,8 @@ class StoredTable:
             number = np.searchsorted(self._first_ids, ids, side="right") - 1
             if len(ids) and not (self.ascends and (np.diff(number, prepend=last) >= 0).all()):
                 raise DataError(
-                    f"the stored {what} do not stand block after block in the order of the table, "
-                    "or the table's row_id do not ascend"
+                    f"the stored {subject} do not stand block after block in the order of the "
+                    "table, or the table's row_id do not ascend"
                 )
             last = int(number[-1]) if len(ids) else last
             counts += np.bincount(number, minlength=len(counts))
@@ -452,8 +452,8 @@ class StoredTable:
         """A column of whole numbers in the rows of some parts; None where there is none. (m,)"""
         if name not in self._rows.columns:
             return None
-        whole = self._rows.read(None, [name])[name].to_numpy(dtype=np.int64)
-        return whole[self.part_rows(parts)]
+        column = self._rows.read(None, [name])[name].to_numpy(dtype=np.int64)
+        return column[self.part_rows(parts)]
 
     def sensitive(self, parts: Collection[str]) -> Int[np.ndarray, " m"]:
         """Group of the protected attribute, 0 or 1, of each row of some parts. (m,)
@@ -475,12 +475,12 @@ class StoredTable:
 
     def at(self, places: Int[np.ndarray, " m"]) -> Table:
         """Rows at given positions, which ascend, in memory."""
-        found = []
+        tables = []
         for number, rows in enumerate(self.blocks):
             first, last = np.searchsorted(places, (rows.start, rows.stop))
             if last > first:
-                found.append(self.block(number).table.take(places[first:last] - rows.start))
-        return joined(found, self.layout)
+                tables.append(self.block(number).table.take(places[first:last] - rows.start))
+        return joined(tables, self.layout)
 
 
 def joined(tables: Sequence[Table], layout: Table) -> Table:

@@ -52,7 +52,11 @@ class Answer:
 
     def text(self) -> str:
         """For the terminal and verdict.txt."""
-        lines = [self.sentence, *self.lead, *(one for part in self.parts.values() for one in part)]
+        lines = [
+            self.sentence,
+            *self.lead,
+            *(line for part in self.parts.values() for line in part),
+        ]
         lines += [] if self.folded else [""]
         if len(self.curve) and not self.folded:
             lines += [f"{self.heading}:", *_aligned(self.curve), ""]
@@ -77,7 +81,7 @@ class Answer:
             f"<h2>{escape(self.heading)}</h2><div class='wide'>"
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
-        lead = "".join(f"<p>{_prose(one)}</p>" for one in self.lead)
+        lead = "".join(f"<p>{_prose(sentence)}</p>" for sentence in self.lead)
         does = "\n".join(map(escape, self.does))
         does = f"<h2>What the policy does</h2><pre>{does}</pre>" if does else ""
         image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
@@ -113,7 +117,7 @@ class Answer:
 
 def _section(heading: str, sentences: Sequence[str]) -> str:
     """A heading with a list; nothing without sentences."""
-    each = "".join(f"<li>{_prose(one)}</li>" for one in sentences)
+    each = "".join(f"<li>{_prose(sentence)}</li>" for sentence in sentences)
     return f"<h2>{escape(heading)}</h2><ul>{each}</ul>" if each else ""
 
 

@@ -48,16 +48,16 @@ class PrintedFigure:
 
 
 def draw_all(
-    figures: Mapping[str, PrintedFigure], stage: str, given: Mapping[str, Any]
+    figures: Mapping[str, PrintedFigure], stage: str, inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Outputs of a stage: each figure as PNG and PDF, and what it shows as table and page."""
     outputs: dict[str, Any] = {}
-    for one in figures.values():
-        if stage in one.stages:
-            first, *others = inspect.signature(one.draw).parameters
-            table, words = given[one.table or first], {**given, **one.fixed}
-            figure = one.draw(table, **{key: words[key] for key in others})
-            outputs |= outputs_of(one.name, figure, table)
+    for printed in figures.values():
+        if stage in printed.stages:
+            first, *others = inspect.signature(printed.draw).parameters
+            table, words = inputs[printed.table or first], {**inputs, **printed.fixed}
+            figure = printed.draw(table, **{key: words[key] for key in others})
+            outputs |= outputs_of(printed.name, figure, table)
     return outputs
 
 
@@ -200,16 +200,16 @@ def draw_bars(
         lying: True for bars along the horizontal axis.
         edge: colour of the edge; None for that of the bars.
     """
-    there = np.isfinite(length)
-    if not there.any():
+    finite = np.isfinite(length)
+    if not finite.any():
         return
     look: dict[str, Any] = {"color": colour, "edgecolor": colour if edge is None else edge}
-    some = there & (length != 0)
-    start = np.broadcast_to(base, there.shape)[some]
+    some = finite & (length != 0)
+    start = np.broadcast_to(base, finite.shape)[some]
     if lying:
         axes.barh(at[some], length[some], width, start, linewidth=0.6, zorder=2, **look)
     else:
         axes.bar(at[some], length[some], width, start, linewidth=0.6, zorder=2, **look)
     if ends is not None:
         whisker = axes.hlines if lying else axes.vlines
-        whisker(at[there], *ends[:, there], color=GREY, linewidth=0.9, zorder=3)
+        whisker(at[finite], *ends[:, finite], color=GREY, linewidth=0.9, zorder=3)

@@ -141,19 +141,19 @@ def looks_of(declarations: Iterable[Mapping[str, Any]]) -> dict[str, Look]:
         declarations: literal arguments; `looks` is name → (place, label, colour by its word,
             marker), and perhaps whether it is hollow, and a unit.
     """
-    found = sorted(
+    entries = sorted(
         (place, name, *rest)
-        for says in declarations
-        for name, (place, *rest) in says.get("looks", {}).items()
+        for literals in declarations
+        for name, (place, *rest) in literals.get("looks", {}).items()
     )
     looks: dict[str, Look] = {}
-    for _, name, label, colour, marker, *rest in found:
+    for _, name, label, colour, marker, *rest in entries:
         more: dict[str, Any] = dict(zip(("hollow", "unit"), rest, strict=False))
         looks[name] = Look(label, COLOURS[colour], marker, **more)
     return looks
 
 
-def look_of(name: str, looks: Mapping[str, Look], *, what: str) -> Look:
+def look_of(name: str, looks: Mapping[str, Look], *, subject: str) -> Look:
     """Look of a name.
 
     Raises:
@@ -161,38 +161,40 @@ def look_of(name: str, looks: Mapping[str, Look], *, what: str) -> Look:
     """
     if name not in looks:
         raise ConfigError(
-            f"{what} {name!r} has no colour and marker; allowed are {', '.join(looks)}"
+            f"{subject} {name!r} has no colour and marker; allowed are {', '.join(looks)}"
         )
     return looks[name]
 
 
-def order_of(names: Iterable[str], looks: Mapping[str, Look], *, what: str) -> list[str]:
+def order_of(names: Iterable[str], looks: Mapping[str, Look], *, subject: str) -> list[str]:
     """Distinct names in the order in which every figure lists them."""
     present = set(names)
     for name in sorted(present):
-        look_of(name, looks, what=what)
+        look_of(name, looks, subject=subject)
     return [name for name in looks if name in present]
 
 
-def kind_of(name: str, looks: Mapping[str, Look], *, what: str) -> str:
+def kind_of(name: str, looks: Mapping[str, Look], *, subject: str) -> str:
     """The kind whose name begins a name, the longest that does: `lasso_3` → lasso.
 
     Raises:
         ConfigError: there is none.
     """
-    found = [kind for kind in looks if name == kind or name.startswith(f"{kind}_")]
-    if not found:
+    kinds = [kind for kind in looks if name == kind or name.startswith(f"{kind}_")]
+    if not kinds:
         raise ConfigError(
-            f"{what} {name!r} has no colour and marker; a name begins with one of "
+            f"{subject} {name!r} has no colour and marker; a name begins with one of "
             f"{', '.join(looks)}"
         )
-    return max(found, key=len)
+    return max(kinds, key=len)
 
 
-def kind_order(names: Iterable[str], looks: Mapping[str, Look], *, what: str) -> list[str]:
+def kind_order(names: Iterable[str], looks: Mapping[str, Look], *, subject: str) -> list[str]:
     """Distinct names by their kinds, in the order in which every figure lists those."""
     kinds = list(looks)
-    return sorted(set(names), key=lambda name: (kinds.index(kind_of(name, looks, what=what)), name))
+    return sorted(
+        set(names), key=lambda name: (kinds.index(kind_of(name, looks, subject=subject)), name)
+    )
 
 
 def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -277,8 +279,8 @@ def words(name: str) -> str:
 
 def wrapped(label: str, *, characters: int) -> str:
     """The label broken over lines between words; a per cent sign stays with its number."""
-    kept = label.replace(" %", "\N{NO-BREAK SPACE}%")
-    return textwrap.fill(kept, characters, break_on_hyphens=False, break_long_words=False)
+    unbroken = label.replace(" %", "\N{NO-BREAK SPACE}%")
+    return textwrap.fill(unbroken, characters, break_on_hyphens=False, break_long_words=False)
 
 
 def highest(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -296,10 +298,10 @@ def quoted(label: str) -> str:
     return f"“{label}”" if {",", ":"} & set(label) else label
 
 
-def titled(subject: str, said: str) -> str:
+def titled(subject: str, finding: str) -> str:
     """Title of a figure in lines: its subject if there is one, and what is seen."""
-    said = f"{subject}: {said}" if subject else said[:1].upper() + said[1:]
-    return wrapped(said, characters=TITLE_CHARACTERS)
+    finding = f"{subject}: {finding}" if subject else finding[:1].upper() + finding[1:]
+    return wrapped(finding, characters=TITLE_CHARACTERS)
 
 
 def require(table: pd.DataFrame, columns: str, *, single: str = "") -> None:
@@ -337,10 +339,10 @@ def select(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
     """
     rows = table
     for column, value in values.items():
-        found = sorted(map(str, rows[column].unique()))
+        present = sorted(map(str, rows[column].unique()))
         rows = rows[rows[column] == value]
         if rows.empty:
-            raise DataError(f"no row has {column} {value!r}; there is {', '.join(found)}")
+            raise DataError(f"no row has {column} {value!r}; there is {', '.join(present)}")
     return rows
 
 

@@ -222,7 +222,7 @@ class _Advises:
             bundle = self._read
             provides = bundle.layout.provides
             read = read_cases(
-                source, bundle.cases, provides=provides, id_column=id_column, whole=simulate
+                source, bundle.cases, provides=provides, id_column=id_column, complete=simulate
             )
             advice = advise(bundle, read, without, simulate=simulate, rollout=rollout)
         return advice_frame(bundle, read, advice)

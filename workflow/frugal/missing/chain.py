@@ -21,7 +21,7 @@ from frugal.missing.law import MOST_SUMMED, every_subset, subset_probability
 
 MOST_OPEN_CAUSES = 10  # causes outside F whose 2^10 settings are summed; beyond, no sum is made
 
-One = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+IndicatorProbability = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,13 @@ class IndicatorChain:
     Attributes:
         order: places of the panels that can be missing, causes before effects.
         causes: place → places of the panels whose indicators cause its own; none if not named.
-        one: (place, rows (m,), what is observed (m, a)) → p(R_place = 1 | x, its causes). (m,)
+        probability: (place, rows (m,), what is observed (m, a)) → p(R_place = 1 | x, its causes).
+            (m,)
     """
 
     order: Sequence[int]
     causes: Mapping[int, Sequence[int]]
-    one: One
+    probability: IndicatorProbability
 
     @property
     def independent(self) -> bool:
@@ -44,16 +45,16 @@ class IndicatorChain:
         return not any(self.causes.get(j) for j in self.order)
 
     def together(
-        self, rows: Int[np.ndarray, " m"], wanted: Bool[np.ndarray, "m a"]
+        self, rows: Int[np.ndarray, " m"], required: Bool[np.ndarray, "m a"]
     ) -> Float[np.ndarray, " m"]:
         """p(R_j = 1 for every wanted j | x), exactly; NaN where too many causes stay open. (m,)"""
         result = np.ones(len(rows))
         if self.independent:
             for j in self.order:
-                at = np.flatnonzero(wanted[:, j])
-                result[at] *= self.one(j, rows[at], wanted[at])
+                at = np.flatnonzero(required[:, j])
+                result[at] *= self.probability(j, rows[at], required[at])
             return result
-        distinct = distinct_sets(wanted)
+        distinct = distinct_sets(required)
         order = np.argsort(distinct.which, kind="stable")
         parts = np.split(order, np.cumsum(distinct.count)[:-1])
         for fixed, at in zip(distinct.sets, parts, strict=True):
@@ -66,11 +67,14 @@ class IndicatorChain:
         """p(R = pattern | x) of each row; 0 where it lacks a panel that is never missing. (m,)"""
         if not pattern[[j for j in range(len(pattern)) if j not in self._missable]].all():
             return np.zeros(len(rows))
-        observed, law = np.broadcast_to(pattern, (len(rows), len(pattern))), np.ones(len(rows))
+        observed, probability = (
+            np.broadcast_to(pattern, (len(rows), len(pattern))),
+            np.ones(len(rows)),
+        )
         for j in self.order:
-            one = self.one(j, rows, observed)
-            law *= one if pattern[j] else 1.0 - one
-        return law
+            p_observed = self.probability(j, rows, observed)
+            probability *= p_observed if pattern[j] else 1.0 - p_observed
+        return probability
 
     def _summed(self, rows: np.ndarray, fixed: np.ndarray) -> np.ndarray:
         """`together` for rows that want the same panels."""
@@ -83,28 +87,31 @@ class IndicatorChain:
             observed = np.ones((1, len(fixed)), dtype=bool)
             observed[0, open_causes] = setting
             observed = np.broadcast_to(observed, (len(rows), len(fixed)))
-            law = np.ones(len(rows))
+            probability = np.ones(len(rows))
             for j in counted:
-                one = self.one(j, rows, observed)
-                law *= one if observed[0, j] else 1.0 - one
-            total += law
+                p_observed = self.probability(j, rows, observed)
+                probability *= p_observed if observed[0, j] else 1.0 - p_observed
+            total += probability
         return total
 
     def _above(self, fixed: np.ndarray) -> list[int]:
         """Causes of the fixed panels, and theirs, that are not fixed and can be missing."""
-        found, waiting = set(), [j for j in self.order if fixed[j]]
+        above, waiting = set(), [j for j in self.order if fixed[j]]
         while waiting:
-            new = {i for i in self.causes.get(waiting.pop(), ()) if not fixed[i]} - found
-            found |= new
+            new = {i for i in self.causes.get(waiting.pop(), ()) if not fixed[i]} - above
+            above |= new
             waiting += new
-        return sorted(found & self._missable)
+        return sorted(above & self._missable)
 
     @cached_property
     def _missable(self) -> set[int]:
         return set(self.order)
 
     def draw(
-        self, rows: Int[np.ndarray, " m"], wanted: Bool[np.ndarray, "m a"], rng: np.random.Generator
+        self,
+        rows: Int[np.ndarray, " m"],
+        required: Bool[np.ndarray, "m a"],
+        rng: np.random.Generator,
     ) -> tuple[Bool[np.ndarray, "m a"], Float[np.ndarray, " m"]]:
         """One pattern a row that holds what is wanted, and its weight.
 
@@ -115,12 +122,12 @@ class IndicatorChain:
         Returns:
             Patterns (m, a) and weights (m,).
         """
-        observed, weight = np.ones(wanted.shape, dtype=bool), np.ones(len(rows))
+        observed, weight = np.ones(required.shape, dtype=bool), np.ones(len(rows))
         for j in self.order:
-            one = self.one(j, rows, observed)
-            held = wanted[:, j]
-            weight[held] *= one[held]
-            observed[:, j] = held | (rng.random(len(rows)) < one)
+            p_observed = self.probability(j, rows, observed)
+            fixed = required[:, j]
+            weight[fixed] *= p_observed[fixed]
+            observed[:, j] = fixed | (rng.random(len(rows)) < p_observed)
         return observed, weight
 
 
@@ -134,14 +141,16 @@ def chain_of(graph: MissingnessGraph, table: Table, rows: Int[np.ndarray, " n"])
     named = {places[panel]: panel for panel in graph.indicators}
     logit = {j: value_logit(graph, table, panel)[rows] for j, panel in named.items()}
 
-    def one(j: int, at: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    def indicator_probability(j: int, at: np.ndarray, observed: np.ndarray) -> np.ndarray:
         return expit(logit[j][at] + indicator_logit(graph, table, observed, named[j]))
 
     causes = {
-        places[panel]: [places[cause] for cause in law.indicators]
-        for panel, law in graph.indicators.items()
+        places[panel]: [places[cause] for cause in model.indicators]
+        for panel, model in graph.indicators.items()
     }
-    return IndicatorChain([places[panel] for panel in topological_order(graph)], causes, one)
+    return IndicatorChain(
+        [places[panel] for panel in topological_order(graph)], causes, indicator_probability
+    )
 
 
 def true_subset_probability(
@@ -155,5 +164,5 @@ def true_subset_probability(
     if len(graph.indicators) <= MOST_SUMMED:
         return subset_probability(graph, table, subset)
     rows = np.arange(len(table))
-    wanted = np.broadcast_to(subset, (len(rows), len(subset)))
-    return chain_of(graph, table, rows).together(rows, wanted)
+    required = np.broadcast_to(subset, (len(rows), len(subset)))
+    return chain_of(graph, table, rows).together(rows, required)

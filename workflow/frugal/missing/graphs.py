@@ -55,9 +55,9 @@ class MissingnessGraph:
     def to_dict(self) -> dict[str, Any]:
         """A document that `from_dict` reads back."""
         document = asdict(self)
-        for law in document["indicators"].values():
-            if law["scaling"] is None:
-                del law["scaling"]
+        for model in document["indicators"].values():
+            if model["scaling"] is None:
+                del model["scaling"]
         return document
 
     @classmethod
@@ -65,13 +65,13 @@ class MissingnessGraph:
         """The graph that `to_dict` wrote."""
         laws = {
             panel: IndicatorModel(
-                float(law["intercept"]),
-                {column: float(weight) for column, weight in law["values"].items()},
-                {cause: float(weight) for cause, weight in law["indicators"].items()},
-                law["standardise"],
-                law.get("scaling"),
+                float(model["intercept"]),
+                {column: float(weight) for column, weight in model["values"].items()},
+                {cause: float(weight) for cause, weight in model["indicators"].items()},
+                model["standardise"],
+                model.get("scaling"),
             )
-            for panel, law in document["indicators"].items()
+            for panel, model in document["indicators"].items()
         }
         return cls(document["name"], laws)
 
@@ -109,7 +109,7 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     panels = _as_mapping(where, "panels", mapping.get("panels"))
     _check_panels(where, panels, table)
     if source == "own":
-        panels = {p: _assumed_law(f"panel {p!r} of {where}", law) for p, law in panels.items()}
+        panels = {p: _assumed_law(f"panel {p!r} of {where}", model) for p, model in panels.items()}
     standardise = mapping.get("standardise", False)
     if not isinstance(standardise, bool):
         raise ConfigError(f"{where} sets standardise to {standardise!r}; allowed are true or false")
@@ -124,7 +124,7 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
             f"{where} has columns as parents but does not say standardise: true or false"
         )
     graph = MissingnessGraph(
-        name, {p: IndicatorModel(*law, standardise=standardise) for p, law in laws.items()}
+        name, {p: IndicatorModel(*model, standardise=standardise) for p, model in laws.items()}
     )
     topological_order(graph)
     return graph
@@ -135,7 +135,7 @@ def indicator_edges(graph: MissingnessGraph) -> nx.DiGraph:
     edges = nx.DiGraph()
     edges.add_nodes_from(graph.indicators)
     edges.add_edges_from(
-        (cause, effect) for effect, law in graph.indicators.items() for cause in law.indicators
+        (cause, effect) for effect, model in graph.indicators.items() for cause in model.indicators
     )
     return edges
 
@@ -165,7 +165,7 @@ def adjustment_columns(graph: MissingnessGraph) -> tuple[str, ...]:
     Given these columns R does not depend on any other feature or on the label, so that they block
     every path from R back to the cost.
     """
-    return tuple(dict.fromkeys(c for law in graph.indicators.values() for c in law.values))
+    return tuple(dict.fromkeys(c for model in graph.indicators.values() for c in model.values))
 
 
 def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.ndarray, " n"]:
@@ -177,9 +177,9 @@ def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.n
     Raises:
         ConfigError: a parent column has a missing value, or is constant but to be standardised.
     """
-    law = graph.indicators[panel]
-    logit = np.full(len(table), float(law.intercept))
-    for column, weight in law.values.items():
+    model = graph.indicators[panel]
+    logit = np.full(len(table), float(model.intercept))
+    for column, weight in model.values.items():
         parent = table.values[:, table.columns.index(column)].astype(np.float64)
         missing = int(np.isnan(parent).sum())
         if missing:
@@ -188,9 +188,9 @@ def value_logit(graph: MissingnessGraph, table: Table, panel: str) -> Float[np.n
                 f"{graph.name!r} but lacks {missing} of {len(table)} values; "
                 "induced missingness needs complete values"
             )
-        if law.standardise:
-            known = map(np.asarray, _scaling(graph, panel, column, parent))
-            parent = Scaling(*known).standardise(parent)
+        if model.standardise:
+            scaling = map(np.asarray, _scaling(graph, panel, column, parent))
+            parent = Scaling(*scaling).standardise(parent)
         logit += weight * parent
     return logit
 
@@ -207,15 +207,15 @@ def settled(
     Raises:
         ConfigError: a column is constant.
     """
-    known: dict[str, tuple[float, float]] = {}
+    scalings: dict[str, tuple[float, float]] = {}
     laws = {}
-    for panel, law in graph.indicators.items():
-        if law.standardise and law.scaling is None:
-            for column in law.values:
-                if column not in known:
-                    known[column] = _scaling(graph, panel, column, values(column))
-            law = replace(law, scaling={column: known[column] for column in law.values})
-        laws[panel] = law
+    for panel, model in graph.indicators.items():
+        if model.standardise and model.scaling is None:
+            for column in model.values:
+                if column not in scalings:
+                    scalings[column] = _scaling(graph, panel, column, values(column))
+            model = replace(model, scaling={column: scalings[column] for column in model.values})
+        laws[panel] = model
     return MissingnessGraph(graph.name, laws)
 
 
@@ -223,9 +223,9 @@ def _scaling(
     graph: MissingnessGraph, panel: str, column: str, values: Float[np.ndarray, " n"]
 ) -> tuple[float, float]:
     """Mean and standard deviation by which a parent column is standardised."""
-    known = graph.indicators[panel].scaling
-    if known is not None:
-        return known[column]
+    stored = graph.indicators[panel].scaling
+    if stored is not None:
+        return stored[column]
     scaling = fit_scaling(values, constant=0.0)
     if scaling.scale == 0:
         raise ConfigError(
@@ -265,12 +265,12 @@ def _parse_law(
     where: str, panels: Mapping[str, Any], panel: str, table: Table
 ) -> tuple[float, dict[str, float], dict[str, float]]:
     """Intercept, column weights and indicator weights of one panel, checked."""
-    law = _as_mapping(where, "law", panels[panel])
-    _check_keys(where, law, _LAW_KEYS)
-    if "intercept" not in law:
+    model = _as_mapping(where, "law", panels[panel])
+    _check_keys(where, model, _LAW_KEYS)
+    if "intercept" not in model:
         raise ConfigError(f"{where} has no intercept; a number on the logit scale is needed")
-    values = _weights(where, "values", law)
-    indicators = _weights(where, "indicators", law)
+    values = _weights(where, "values", model)
+    indicators = _weights(where, "indicators", model)
     for column in values:
         if column not in table.columns:
             raise ConfigError(
@@ -283,16 +283,16 @@ def _parse_law(
                 f"{where} has the parent indicator of {cause!r}, which is no panel that can be "
                 f"missing here; those are {_listed(panels)}"
             )
-    return _number(where, "intercept", law["intercept"]), values, indicators
+    return _number(where, "intercept", model["intercept"]), values, indicators
 
 
-def _assumed_law(where: str, law: Any) -> dict[str, Any]:
+def _assumed_law(where: str, model: Any) -> dict[str, Any]:
     """Named causes of a panel's own missingness, in the shape of a law with unknown strengths."""
-    _check_keys(where, _as_mapping(where, "law", law), ("values", "indicators"))
-    for key, names in law.items():
+    _check_keys(where, _as_mapping(where, "law", model), ("values", "indicators"))
+    for key, names in model.items():
         if not isinstance(names, list | tuple):
             raise ConfigError(f"{where} sets {key} to {names!r}; a list of names is needed")
-    return {"intercept": 0.0} | {key: dict.fromkeys(names, 0.0) for key, names in law.items()}
+    return {"intercept": 0.0} | {key: dict.fromkeys(names, 0.0) for key, names in model.items()}
 
 
 def _check_panels(where: str, panels: Mapping[str, Any], table: Table) -> None:
@@ -312,8 +312,8 @@ def _check_panels(where: str, panels: Mapping[str, Any], table: Table) -> None:
             )
 
 
-def _weights(where: str, key: str, law: Mapping[str, Any]) -> dict[str, float]:
-    weights = _as_mapping(where, key, law.get(key, {}))
+def _weights(where: str, key: str, model: Mapping[str, Any]) -> dict[str, float]:
+    weights = _as_mapping(where, key, model.get(key, {}))
     return {parent: _number(where, f"{key} of {parent}", w) for parent, w in weights.items()}
 
 

@@ -145,8 +145,8 @@ class _Panels:
 
     def hidden(self, columns: Sequence[str], s: Collection[str]) -> tuple[str, ...]:
         """Columns that some row with R_s = 1 may lack."""
-        known = self.always.union(*(self.provides[p] for p in s))
-        return tuple(c for c in columns if c not in known)
+        observed = self.always.union(*(self.provides[p] for p in s))
+        return tuple(c for c in columns if c not in observed)
 
 
 def _factorise(
@@ -155,9 +155,9 @@ def _factorise(
     """Regressions of all panels; sentences on obstacles; sentences on other remarks."""
     factors, obstacles, notes = [], [], []
     for panel in panels.missable:
-        law = graph.indicators[panel]
-        columns = panels.in_table_order(law.values)
-        causes = set(law.indicators)
+        model = graph.indicators[panel]
+        columns = panels.in_table_order(model.values)
+        causes = set(model.indicators)
         effects = nx.descendants(panels.edges, panel) | {panel}
         witnesses = {
             column: tuple(p for p in panels.providers(column) if p not in effects)
@@ -165,7 +165,7 @@ def _factorise(
         }
         obstacles += [_obstacle(panel, c, panels) for c, w in witnesses.items() if not w]
         conditions = causes | _smallest_cover({c: w for c, w in witnesses.items() if w})
-        notes += _colluders(panel, columns, tuple(law.indicators), panels)
+        notes += _colluders(panel, columns, tuple(model.indicators), panels)
         ordered = tuple(p for p in panels.missable if p in conditions)
         factors.append(FactorHead(panel, columns, ordered))
     return factors, obstacles, notes
@@ -222,8 +222,8 @@ def _factorisation_sentence(factors: Sequence[FactorHead]) -> str:
         return "p(R = 1 | X_adj) = 1."
     terms = []
     for head in factors:
-        given = [*head.columns, *(f"R_{p} = 1" for p in head.condition_panels)]
-        terms.append(f"p(R_{head.panel} = 1{' | ' if given else ''}{', '.join(given)})")
+        conditions = [*head.columns, *(f"R_{p} = 1" for p in head.condition_panels)]
+        terms.append(f"p(R_{head.panel} = 1{' | ' if conditions else ''}{', '.join(conditions)})")
     return f"p(R = 1 | X_adj) = {' · '.join(terms)}, each factor fitted on observed rows."
 
 
@@ -231,11 +231,11 @@ def _choose_s(
     adjustment: Sequence[str],
     panels: _Panels,
     obstacles: Sequence[str],
-    wanted: Sequence[str] | None,
+    requested: Sequence[str] | None,
 ) -> tuple[tuple[str, ...] | None, str]:
     """The set s, the user's or the smallest, and the sentence on it."""
-    if wanted is not None:
-        return _checked_s(adjustment, panels, obstacles, wanted)
+    if requested is not None:
+        return _checked_s(adjustment, panels, obstacles, requested)
     if obstacles:
         return None, "No set s helps AFAIS, for every s needs p(R = 1 | X_adj)."
     chosen = _smallest_s(adjustment, panels)
@@ -245,16 +245,16 @@ def _choose_s(
 
 
 def _checked_s(
-    adjustment: Sequence[str], panels: _Panels, obstacles: Sequence[str], wanted: Sequence[str]
+    adjustment: Sequence[str], panels: _Panels, obstacles: Sequence[str], requested: Sequence[str]
 ) -> tuple[tuple[str, ...], str]:
     """The user's s, if AFAIS can be evaluated with it."""
-    for panel in wanted:
+    for panel in requested:
         if panel not in panels.actions:
             raise ConfigError(
                 f"s names {panel!r}, which is not a panel that costs a decision; "
                 f"allowed are {', '.join(panels.actions)}"
             )
-    s = tuple(p for p in panels.actions if p in wanted)
+    s = tuple(p for p in panels.actions if p in requested)
     if obstacles:
         raise GraphError(f"AFAIS with s = {_braced(s)} is refused: {obstacles[0]}")
     hidden = panels.hidden(adjustment, s)

@@ -51,12 +51,12 @@ def grid_law(
     actions = list(table.actions)
     varies = [c for k, c in enumerate(table.columns) if _varies(table.values[:, k])]
     shown = {c for panel in actions for c in panel.columns}
-    known = [c for c in varies if c not in shown]
+    always_observed = [c for c in varies if c not in shown]
     missable = actions[:panels]
-    if not known and mechanism in ("mar", "mnar"):
+    if not always_observed and mechanism in ("mar", "mnar"):
         missable = actions[:-1][:panels]
-        known = [c for c in actions[-1].columns if c in varies]
-        if not known or not missable:
+        always_observed = [c for c in actions[-1].columns if c in varies]
+        if not always_observed or not missable:
             raise ConfigError(
                 f"a table of {len(actions)} panels has no column that is always known, so nothing "
                 f"can cause gaps of the mechanism {mechanism!r}; name another table under "
@@ -65,13 +65,13 @@ def grid_law(
     laws: dict[str, Any] = {}
     before: list[str] = []
     for k, panel in enumerate(missable):
-        own = [c for c in panel.columns if c in varies]
+        own_columns = [c for c in panel.columns if c in varies]
         others = [c for c in before if c not in panel.columns]  # panels may share columns
         causes: dict[str, list[str]] = {
             "mcar": [],
-            "mar": known[k % max(len(known), 1) :],
-            "mnar": others or known,
-            "self": own,
+            "mar": always_observed[k % max(len(always_observed), 1) :],
+            "mnar": others or always_observed,
+            "self": own_columns,
         }
         weight = WEIGHT if k % 2 == 0 else -WEIGHT
         weights = dict.fromkeys(causes[mechanism][:1], weight)
@@ -79,7 +79,7 @@ def grid_law(
             "intercept": _intercept(table, weights, missing_share),
             "values": weights,
         }
-        before = own or before
+        before = own_columns or before
     return {"source": "induced", "standardise": True, "complete_share": None, "panels": laws}
 
 
@@ -96,8 +96,8 @@ def _intercept(table: Table, weights: Mapping[str, float], missing_share: float)
         logit += weight * fit_scaling(values, constant=0.0).standardise(values)
     from scipy.optimize import root_scalar  # a quarter of a second to import
 
-    wanted = 1 - missing_share
-    return float(root_scalar(lambda at: expit(at + logit).mean() - wanted, bracket=(-30, 30)).root)
+    target = 1 - missing_share
+    return float(root_scalar(lambda at: expit(at + logit).mean() - target, bracket=(-30, 30)).root)
 
 
 def draw_mask(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
@@ -221,8 +221,8 @@ def calibrate(
     root = brentq(excess, low, high, xtol=1e-13)
     shift = float(root)  # pyright: ignore[reportArgumentType]  # full_output=False: a number
     laws = {
-        panel: replace(law, intercept=law.intercept + shift)
-        for panel, law in graph.indicators.items()
+        panel: replace(model, intercept=model.intercept + shift)
+        for panel, model in graph.indicators.items()
     }
     return MissingnessGraph(graph.name, laws)
 
@@ -246,42 +246,42 @@ def panels_present(table: Table) -> Bool[np.ndarray, "n a"]:
     return lacking == 0
 
 
-def require_free_known(table: Table, gaps: Int[np.ndarray, " d"], rows: int) -> None:
+def require_free_known(table: Table, missing_counts: Int[np.ndarray, " d"], rows: int) -> None:
     """Refuse a free column without a value.
 
     Args:
         table: its columns count.
-        gaps: number of missing values per column. (d,)
+        missing_counts: number of missing values per column. (d,)
         rows: of the whole table.
 
     Raises:
         DataError: names the column.
     """
-    for j in np.flatnonzero(table.free_columns & (gaps > 0)):
+    for j in np.flatnonzero(table.free_columns & (missing_counts > 0)):
         raise DataError(
             f"column {table.columns[j]!r} is free, so known for every unit, "
-            f"but lacks {gaps[j]} of {rows} values"
+            f"but lacks {missing_counts[j]} of {rows} values"
         )
 
 
 def require_complete(
-    table: Table, graph: MissingnessGraph, gaps: Int[np.ndarray, " d"], rows: int
+    table: Table, graph: MissingnessGraph, missing_counts: Int[np.ndarray, " d"], rows: int
 ) -> None:
     """Refuse to hide panels of a table that hides some itself: `observed` would then be untrue.
 
     Args:
         table: its columns count.
         graph: of the mechanism.
-        gaps: number of missing values per column. (d,)
+        missing_counts: number of missing values per column. (d,)
         rows: of the whole table.
 
     Raises:
         ConfigError: names the column.
     """
-    for j in np.flatnonzero(gaps):
+    for j in np.flatnonzero(missing_counts):
         raise ConfigError(
             f"mechanism {graph.name!r} is to be drawn, but column {table.columns[j]!r} lacks "
-            f"{gaps[j]} of {rows} values; induced missingness needs complete values"
+            f"{missing_counts[j]} of {rows} values; induced missingness needs complete values"
         )
 
 
@@ -382,8 +382,8 @@ def factorised_patterns(
     Returns:
         NaN in rows where a factor is NaN. (n, q)
     """
-    law = np.ones((len(factors), len(patterns)))
+    probability = np.ones((len(factors), len(patterns)))
     for j in range(factors.shape[1]):
-        one = factors[:, j : j + 1]
-        law *= np.where(patterns[:, j], one, 1.0 - one)
-    return law
+        factor = factors[:, j : j + 1]
+        probability *= np.where(patterns[:, j], factor, 1.0 - factor)
+    return probability

@@ -39,11 +39,11 @@ def payloads_and_strays(folder: Path) -> tuple[list[Path], list[str]]:
     """
     # a pipe or a device has no place there either
     files = sorted(path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
-    known = {_GUIDE, *receipt_paths()}
+    exempt = {_GUIDE, *receipt_paths()}
     payloads: dict[Path, None] = {}
     strays = []
     for path in files:
-        if path in known:
+        if path in exempt:
             continue
         described = _described(path)
         if described is not None and not (described.name[0] == "." and is_leftover(described)):
@@ -60,16 +60,16 @@ def missing_files(folder: Path) -> list[str]:
 
     And one for each receipt that is none.
     """
-    said = []
+    sentences = []
     for path in receipt_paths():
         try:
             receipt = read_receipt(path)
         except DataError as error:
-            said.append(str(error))
+            sentences.append(str(error))
             continue
-        gone = (p for p in receipt.missing if p.is_relative_to(folder))
-        said += [f"{p}: is missing, but {receipt.stage} has made it ({path})" for p in gone]
-    return said
+        absent = (p for p in receipt.missing if p.is_relative_to(folder))
+        sentences += [f"{p}: is missing, but {receipt.stage} has made it ({path})" for p in absent]
+    return sentences
 
 
 def edited_copies(folder: Path, payloads: Iterable[Path]) -> list[str]:
@@ -132,10 +132,10 @@ class Rows:
         shared = [name for name in self.values if name in table.columns]
         if not shared:
             return ""
-        kept = pd.Series(True, index=table.index)
+        selected = pd.Series(True, index=table.index)
         for name in shared:
-            kept &= table[name].astype(str).isin(self.values[name])
-        return f", {int(kept.sum())} of {len(table)} rows"
+            selected &= table[name].astype(str).isin(self.values[name])
+        return f", {int(selected.sum())} of {len(table)} rows"
 
 
 ALL_ROWS = Rows({})
@@ -166,16 +166,16 @@ def chain(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[Link]:
     Raises:
         AuditError: a sidecar on the way is lacking or was edited.
     """
-    seen: set[Path] = set()
+    visited: set[Path] = set()
 
     def walk(path: Path, depth: int) -> Iterator[Link]:
-        document, again = load_sidecar(path), path in seen
-        seen.add(path)
+        document, again = load_sidecar(path), path in visited
+        visited.add(path)
         inputs = [r["path"] for r in document["inputs"] if r["path"].startswith("results/")]
-        kept = [p for p in inputs if not rows.exclude(p)] or inputs
-        yield Link(depth, path, document, again, len(inputs) - len(kept))
+        followed = [p for p in inputs if not rows.exclude(p)] or inputs
+        yield Link(depth, path, document, again, len(inputs) - len(followed))
         if not again:
-            for name in kept:
+            for name in followed:
                 yield from walk(Path(name), depth + 1)
 
     return walk(payload, 0)
@@ -218,21 +218,21 @@ def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, Rows]:
         raise AuditError(str(error)) from None
     for word in words.split(","):
         name, equals, value = word.partition("=")
-        known = [str(column) for column in table.columns]
+        columns = [str(column) for column in table.columns]
         if not equals:
             raise AuditError(
-                f"{payload}: --row {word!r} is not COLUMN=VALUE; columns are {', '.join(known)}"
+                f"{payload}: --row {word!r} is not COLUMN=VALUE; columns are {', '.join(columns)}"
             )
-        if name not in known:
+        if name not in columns:
             raise AuditError(
-                f"{payload}: --row names the column {name!r}; columns are {', '.join(known)}"
-                f"{did_you_mean(name, known)}"
+                f"{payload}: --row names the column {name!r}; columns are {', '.join(columns)}"
+                f"{did_you_mean(name, columns)}"
             )
-        kept = table[table[name].map(lambda cell, value=value: _is(cell, value)).astype(bool)]
-        if kept.empty:
-            found = ", ".join(dict.fromkeys(table[name].astype(str)))
-            raise AuditError(f"{payload}: no row has {name}={value}; {name} is {found[:200]}")
-        table = kept
+        matching = table[table[name].map(lambda cell, value=value: _is(cell, value)).astype(bool)]
+        if matching.empty:
+            present = ", ".join(dict.fromkeys(table[name].astype(str)))
+            raise AuditError(f"{payload}: no row has {name}={value}; {name} is {present[:200]}")
+        table = matching
     names = [name for name in IDENTITY if name in table.columns]
     return table, Rows({name: frozenset(table[name].astype(str)) for name in names})
 
@@ -272,8 +272,8 @@ class Outside:
         self._named = cache(self._search)
 
     def _search(self, name: str) -> list[Path]:
-        found = (sorted(folder.rglob(glob.escape(name))) for folder in self.folders)
-        return [path for paths in found for path in paths if path.is_file()]
+        matches = (sorted(folder.rglob(glob.escape(name))) for folder in self.folders)
+        return [path for paths in matches for path in paths if path.is_file()]
 
     def locate(self, record: Mapping[str, str], payload: str) -> Path | None:
         """The file of an input of a payload; None where no file of its name is there.
@@ -285,14 +285,14 @@ class Outside:
         if name.startswith("results/"):
             if not Path(name).is_file():
                 raise AuditError(f"{name}: is missing, but {payload} was made from it")
-            found = [Path(name)]
+            candidates = [Path(name)]
         else:
-            found = self._named(name)
-        same = (path for path in found if self.digest(path) == record["sha256"])
+            candidates = self._named(name)
+        same = (path for path in candidates if self.digest(path) == record["sha256"])
         path = next(same, None)
-        if path is None and found:
+        if path is None and candidates:
             more = "" if name.startswith("results/") else "; name the folder of that by --look-in"
-            raise AuditError(f"{found[0]}: is not the file that {payload} was made from{more}")
+            raise AuditError(f"{candidates[0]}: is not the file that {payload} was made from{more}")
         if path is None:
             self.absent[name] = None
         return path
@@ -310,12 +310,12 @@ def check_payload(payload: Path, outside: Outside) -> dict[str, Any]:
     if not payload.is_file():
         raise AuditError(f"{payload}: is missing, but its sidecar is there")
     document = load_sidecar(payload)
-    own = document["outputs"][document["output"]]
-    if own != shown_path(payload):
-        raise AuditError(f"{payload}: its sidecar is the one of {own}")
-    found = outside.digest(payload)
-    if found != document["sha256"]:
-        raise AuditError(f"{payload}: SHA-256 is {found}, its sidecar says {document['sha256']}")
+    recorded_path = document["outputs"][document["output"]]
+    if recorded_path != shown_path(payload):
+        raise AuditError(f"{payload}: its sidecar is the one of {recorded_path}")
+    digest = outside.digest(payload)
+    if digest != document["sha256"]:
+        raise AuditError(f"{payload}: SHA-256 is {digest}, its sidecar says {document['sha256']}")
     for sibling in document["outputs"].values():
         if sibling.startswith("results/") and not Path(sibling).is_file():
             raise AuditError(f"{sibling}: is missing, but was made together with {payload}")
@@ -350,8 +350,8 @@ def rerun(
     for record, path in zip(document["inputs"], _inputs(document, outside), strict=True):
         if path is None:
             return f"{record['path']} from outside was not found"
-        made = path.resolve().is_relative_to(RESULTS.resolve())  # which no code is run from
-        if trusted is not None and not made and record["sha256"] not in trusted:
+        is_result = path.resolve().is_relative_to(RESULTS.resolve())  # which no code is run from
+        if trusted is not None and not is_result and record["sha256"] not in trusted:
             return f"it would run the code of {path}, which --trust-code {path} allows"
         if record["name"].endswith("[]"):
             group = inputs.setdefault(record["name"][:-2], [])
@@ -363,16 +363,16 @@ def rerun(
     stage = document["stage"]
     with tempfile.TemporaryDirectory() as temporary:
         outputs = {
-            name: Path(temporary, name, Path(kept).name)
-            for name, kept in document["outputs"].items()
+            name: Path(temporary, name, Path(original).name)
+            for name, original in document["outputs"].items()
         }
         _run(document, inputs, outputs, run_job)
         for name, made_again in outputs.items():
-            kept = Path(document["outputs"][name])
-            if _made_by_another(kept, document):
+            original = Path(document["outputs"][name])
+            if _made_by_another(original, document):
                 continue
-            if made_again.read_bytes() != kept.read_bytes():
-                raise AuditError(f"{kept}: running stage {stage} again gives other bytes")
+            if made_again.read_bytes() != original.read_bytes():
+                raise AuditError(f"{original}: running stage {stage} again gives other bytes")
     return ""
 
 
@@ -397,7 +397,7 @@ def _run(
         ) from None
 
 
-def _made_by_another(kept: Path, document: Mapping[str, Any]) -> bool:
+def _made_by_another(payload: Path, document: Mapping[str, Any]) -> bool:
     """Whether a file has been replaced by a step that makes other files."""
-    beside = load_sidecar(kept)
-    return any(beside[key] != document[key] for key in ("stage", "outputs"))
+    sidecar = load_sidecar(payload)
+    return any(sidecar[key] != document[key] for key in ("stage", "outputs"))

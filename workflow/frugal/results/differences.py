@@ -59,7 +59,7 @@ def table_changes(a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
 
     Rows are matched by the columns of `IDENTITY` that both have; where these repeat, in order.
     """
-    said = [
+    sentences = [
         f"columns only in {side}: {', '.join(map(str, only))}"
         for side, has, lacks in (("A", a, b), ("B", b, a))
         if len(only := has.columns.difference(lacks.columns, sort=False))
@@ -67,14 +67,14 @@ def table_changes(a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
     keys = [name for name in IDENTITY if name in a.columns and name in b.columns]
     left, right = _matched(a, b, keys)
     if len(left) < max(len(a), len(b)):
-        said.append(
+        sentences.append(
             f"rows: {len(a) - len(left)} only in A, {len(b) - len(right)} only in B, "
             f"{len(left)} in both"
         )
     for name in left.columns:
         if name in right.columns and name not in keys:
-            said += _column_changes(str(name), left, right, keys)
-    return said or ["the same values, written otherwise (order of rows, or types)"]
+            sentences += _column_changes(str(name), left, right, keys)
+    return sentences or ["the same values, written otherwise (order of rows, or types)"]
 
 
 def document_changes(a: Any, b: Any) -> Iterator[str]:
@@ -135,14 +135,14 @@ def _matched(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that both have, in the order of the first."""
     if not keys:
-        both = min(len(a), len(b))
-        return a.head(both), b.head(both)
+        shared_rows = min(len(a), len(b))
+        return a.head(shared_rows), b.head(shared_rows)
     indexed = []
     for table in (a, b):
-        plain = table.astype(dict.fromkeys(keys, object))  # categories hide equal values
-        turn = plain.groupby(keys, dropna=False, sort=False).cumcount()
-        index = pd.MultiIndex.from_arrays([*(plain[key] for key in keys), turn])
-        indexed.append(plain.set_axis(index, axis=0))
+        as_objects = table.astype(dict.fromkeys(keys, object))  # categories hide equal values
+        turn = as_objects.groupby(keys, dropna=False, sort=False).cumcount()
+        index = pd.MultiIndex.from_arrays([*(as_objects[key] for key in keys), turn])
+        indexed.append(as_objects.set_axis(index, axis=0))
     common = indexed[0].index.intersection(indexed[1].index, sort=False)
     return tuple(t.loc[common].reset_index(drop=True) for t in indexed)  # type: ignore[return-value]
 
@@ -160,8 +160,10 @@ def _column_changes(
         return []
     rows = np.flatnonzero(moved)
     if numeric:
-        gap = np.abs(new.to_numpy(np.float64)[rows] - old.to_numpy(np.float64)[rows])
-        where = int(rows[np.argmax(np.where(np.isnan(gap), np.inf, gap))])  # a lost number is most
+        change = np.abs(new.to_numpy(np.float64)[rows] - old.to_numpy(np.float64)[rows])
+        where = int(
+            rows[np.argmax(np.where(np.isnan(change), np.inf, change))]
+        )  # a lost number is most
     else:
         where = int(rows[0])
     row = row_name(left.iloc[where].to_dict(), keys) or f"row {where}"
@@ -204,12 +206,12 @@ class Comparison:
     Attributes:
         a: folder that holds the first results/.
         b: folder that holds the second.
-        known: path under results/ → causes, filled while files are followed.
+        causes_of: path under results/ → causes, filled while files are followed.
     """
 
     a: Path
     b: Path
-    known: dict[str, frozenset[Cause]] = field(default_factory=dict)
+    causes_of: dict[str, frozenset[Cause]] = field(default_factory=dict)
 
     def differs(self, path: str) -> bool:
         """True where the bytes of a payload differ."""
@@ -223,21 +225,23 @@ class Comparison:
         Raises:
             AuditError: a sidecar is lacking or was edited.
         """
-        if path not in self.known:
-            self.known[path] = frozenset()  # a cycle, which only a forged sidecar has, ends here
+        if path not in self.causes_of:
+            self.causes_of[path] = (
+                frozenset()
+            )  # a cycle, which only a forged sidecar has, ends here
             documents = [load_sidecar(folder / path) for folder in (self.a, self.b)]
-            own = set(self._edited(path, documents)) or {
+            collected = set(self._edited(path, documents)) or {
                 *recipe_changes(*documents),
                 *self._lacking_inputs(documents),
             }
             for shared in _results_inputs(documents[0]) & _results_inputs(documents[1]):
-                both = (self.a / shared).is_file() and (self.b / shared).is_file()
-                if both and self.differs(shared):
-                    own |= self.causes(shared)
+                in_both = (self.a / shared).is_file() and (self.b / shared).is_file()
+                if in_both and self.differs(shared):
+                    collected |= self.causes(shared)
             stage = documents[0]["stage"]
             text = f"{stage} gave other bytes from the same inputs, parameters, seed, code and lock"
-            self.known[path] = frozenset(own or {Cause("unexplained", stage, text)})
-        return self.known[path]
+            self.causes_of[path] = frozenset(collected or {Cause("unexplained", stage, text)})
+        return self.causes_of[path]
 
     def _edited(self, path: str, documents: Iterable[Mapping[str, Any]]) -> Iterator[Cause]:
         """A payload that disagrees with its own sidecar needs no other explanation."""
@@ -303,10 +307,10 @@ def results_folder(path: Path) -> Path:
 
 def payload_names(folder: Path) -> set[str]:
     """Every payload under results/, as a path from results/ on."""
-    found = (p.relative_to(folder) for p in (folder / RESULTS).rglob("*") if p.is_file())
+    paths = (p.relative_to(folder) for p in (folder / RESULTS).rglob("*") if p.is_file())
     return {
         path.as_posix()
-        for path in found
+        for path in paths
         if not path.name.startswith(("_", ".")) and path.parent != STEPS and path not in _UNCOMPARED
     }
 
@@ -323,12 +327,12 @@ def difference_lines(
         if only:
             yield f"only in {side}: {len(only)} files, first {min(only)}"
     behind = {path: compared.causes(path) for path in moved}
-    causes = sorted({cause for found in behind.values() for cause in found})
+    causes = sorted({cause for of_file in behind.values() for cause in of_file})
     number = {cause: k + 1 for k, cause in enumerate(causes)}
     if causes:
         yield from ("", "What explains it")
     for cause in causes:
-        count = sum(cause in found for found in behind.values())
+        count = sum(cause in of_file for of_file in behind.values())
         stage = f" of {cause.stage}" if cause.stage else ""
         yield f"  [{number[cause]}] {cause.kind}{stage}: {cause.text}  ({count} files behind it)"
     if any(cause.kind == "code" for cause in causes) and (hint := edited_modules(compared, a & b)):

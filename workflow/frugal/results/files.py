@@ -59,13 +59,19 @@ def noted_digest(path: Path, notes: Path) -> str:
         notes: folder in which a note bears the file's place, size, and times of change, of which
             nobody can set the last.
     """
-    there = path.stat()
-    if there.st_size < LARGE_BYTES:
+    status = path.stat()
+    if status.st_size < LARGE_BYTES:
         return file_digest(path)
-    identity = (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns)
+    identity = (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
     note = notes / "-".join(map(str, identity))
-    if note.is_file() and _DIGEST.fullmatch(found := note.read_text(errors="replace")):
-        return found
+    if note.is_file() and _DIGEST.fullmatch(noted := note.read_text(errors="replace")):
+        return noted
     digest = file_digest(path)
     with contextlib.suppress(DataError):  # a folder that cannot be written to costs time, no more
         write_bytes(note, digest.encode())
@@ -74,8 +80,8 @@ def noted_digest(path: Path, notes: Path) -> str:
 
 def hive_keys(path: Path) -> dict[str, str]:
     """The `key=value` folders of a path, in order."""
-    found = (_HIVE.fullmatch(part) for part in path.parent.parts)
-    return {match[1]: match[2] for match in found if match}
+    matches = (_HIVE.fullmatch(part) for part in path.parent.parts)
+    return {match[1]: match[2] for match in matches if match}
 
 
 def all_digits(number: float | int) -> str:
@@ -148,8 +154,8 @@ def read_payload(path: Path) -> Any:
             from safetensors.numpy import load_file
 
             with safe_open(path, framework="numpy") as stream:
-                said = (stream.metadata() or {}).get(_HEADER)
-            header = None if said is None else json.loads(said)
+                header_text = (stream.metadata() or {}).get(_HEADER)
+            header = None if header_text is None else json.loads(header_text)
             arrays = load_file(path)
             if any(array.dtype.kind not in "biufc" for array in arrays.values()):
                 raise TypeError  # ml_dtypes, where it is loaded, lends NumPy such types
@@ -283,9 +289,9 @@ def _five_digits(value: float) -> str:
 def _safetensors_bytes(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None) -> bytes:
     from safetensors.numpy import save
 
-    said = None if header is None else {_HEADER: json.dumps(header, ensure_ascii=False)}
+    metadata = None if header is None else {_HEADER: json.dumps(header, ensure_ascii=False)}
     ordered = {name: np.asarray(array, order="C") for name, array in sorted(arrays.items())}
-    return save(ordered, metadata=said)
+    return save(ordered, metadata=metadata)
 
 
 def _figure_bytes(figure: Any, kind: str) -> bytes:

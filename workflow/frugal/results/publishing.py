@@ -61,14 +61,15 @@ def publish() -> str:
     tables = _tables()
     if not tables:
         raise DataError(f"{SUMMARY}/ holds no table; run the default first")
-    made = {json.dumps(_circumstances(path)) for path in tables}
-    if len(made) > 1:
+    circumstances = {json.dumps(_circumstances(path)) for path in tables}
+    if len(circumstances) > 1:
         raise DataError(
-            f"the tables of {SUMMARY}/ were made in {len(made)} ways ({', '.join(sorted(made))}); "
-            "allowed is one arithmetic and one requirements.lock"
+            f"the tables of {SUMMARY}/ were made in {len(circumstances)} ways "
+            f"({', '.join(sorted(circumstances))}); allowed is one arithmetic and one "
+            "requirements.lock"
         )
     digests = {path.as_posix(): table_digest(path) for path in tables}
-    document = {"cpu": this_cpu(), **json.loads(made.pop()), "tables": digests}
+    document = {"cpu": this_cpu(), **json.loads(circumstances.pop()), "tables": digests}
     write_bytes(PUBLISHED, json_bytes(document))
     return f"{len(digests)} tables written down in {PUBLISHED.name}"
 
@@ -81,31 +82,33 @@ def compare_published() -> str:
             else differs between both runs.
     """
     document = json.loads(PUBLISHED.read_bytes())
-    wanted: dict[str, str] = document["tables"]
-    missing = [name for name in wanted if not Path(name).is_file()]
-    there = [name for name in wanted if name not in missing]
-    differ = [name for name in there if table_digest(Path(name)) != wanted[name]]
+    published: dict[str, str] = document["tables"]
+    missing = [name for name in published if not Path(name).is_file()]
+    present = [name for name in published if name not in missing]
+    differ = [name for name in present if table_digest(Path(name)) != published[name]]
     origin = f"made on {document['cpu']}, arithmetic {document['arithmetic']}"
     if not missing and not differ:
-        return f"{len(wanted)} tables have the published bytes ({origin})"
+        return f"{len(published)} tables have the published bytes ({origin})"
     lines = [f"{name}: is not there" for name in missing]
     lines += [f"{name}: differs from the published one" for name in differ]
-    lines.append(f"{len(wanted) - len(missing) - len(differ)} of {len(wanted)} are as published")
+    lines.append(
+        f"{len(published) - len(missing) - len(differ)} of {len(published)} are as published"
+    )
     lines += [f"published: {origin}; here: {this_cpu()}", *_other_causes(document, differ)]
     raise AuditError("\n".join(lines))
 
 
 def _other_causes(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
     """Differences between the two runs other than the CPU, one per line."""
-    for key, what in (("arithmetic", "arithmetic"), ("environment", "requirements.lock")):
-        here = {_circumstances(Path(name))[key] for name in names}
-        for other in sorted(here - {document[key]}):
-            yield f"{what} is {document[key][:21]} where they were published, {other[:21]} here"
+    for key, label in (("arithmetic", "arithmetic"), ("environment", "requirements.lock")):
+        current = {_circumstances(Path(name))[key] for name in names}
+        for other in sorted(current - {document[key]}):
+            yield f"{label} is {document[key][:21]} where they were published, {other[:21]} here"
 
 
 def _tables() -> list[Path]:
-    found = sorted(SUMMARY.glob("*"))
-    return [path for path in found if path.is_file() and not path.name.startswith(("_", "."))]
+    paths = sorted(SUMMARY.glob("*"))
+    return [path for path in paths if path.is_file() and not path.name.startswith(("_", "."))]
 
 
 def _circumstances(path: Path) -> dict[str, str]:
@@ -113,9 +116,9 @@ def _circumstances(path: Path) -> dict[str, str]:
     return {"arithmetic": document.get("arithmetic", FAST), "environment": document["environment"]}
 
 
-def this_cpu(told: Path = Path("/proc/cpuinfo")) -> str:
+def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """Maker, family and model of this machine's CPU, and its C library, which has exp and log."""
-    text = told.read_text(encoding="utf-8") if told.is_file() else ""
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.is_file() else ""
     fields = dict(re.findall(r"^([\w ]+?)\s*:\s*(.*)$", text, re.MULTILINE))
     wide = "with" if "avx512f" in fields.get("flags", "").split() else "without"
     named = fields.get("model name", platform.machine())
@@ -181,7 +184,7 @@ def _listed(payloads: Iterable[Path]) -> dict[str, str]:
     return {path.as_posix(): file_digest(sidecar_path(path)) for path in sorted(payloads)}
 
 
-def _key(path: Path, kind: str, wanted: type) -> Any:
+def _key(path: Path, kind: str, key_type: type) -> Any:
     """An Ed25519 key of a file, of OpenSSH or PEM."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
@@ -194,7 +197,7 @@ def _key(path: Path, kind: str, wanted: type) -> Any:
             raise AuditError(f"{path}: cannot be read: {error.strerror}") from None
         except (ValueError, TypeError, UnsupportedAlgorithm):
             continue
-        if isinstance(key, wanted):
+        if isinstance(key, key_type):
             return key
     raise AuditError(
         f"{path}: holds no {kind} Ed25519 key without a passphrase; ssh-keygen -t ed25519 -N '' -f "
@@ -264,12 +267,12 @@ def crate(
         workflow: the Snakefile, in the folder of the crate.
         commit: of the code that made every file; None where it is not known.
     """
-    made = {path.as_posix() for path in documents}
+    payload_paths = {path.as_posix() for path in documents}
     outside = {
         (record["path"], record["sha256"])
         for document in documents.values()
         for record in document["inputs"]
-        if record["path"] not in made
+        if record["path"] not in payload_paths
     }
     files = [_file(path, document) for path, document in sorted(documents.items())]
     read = [
@@ -282,10 +285,10 @@ def crate(
         for name, digest in sorted(outside)
     ]
     values, parameters = _settings(documents.values())
-    kept_at = [sidecar_path(path).stat().st_mtime for path in documents]
+    written_at = [sidecar_path(path).stat().st_mtime for path in documents]
     begun, ended = (
         datetime.fromtimestamp(at, UTC).isoformat("T", "seconds")
-        for at in (min(kept_at), max(kept_at))
+        for at in (min(written_at), max(written_at))
     )
     return {
         "@context": [
@@ -401,17 +404,17 @@ def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], lis
 
     Settings that differ between the steps of a stage are left to the sidecars.
     """
-    seen: dict[str, set[Any]] = {}
+    values_of: dict[str, set[Any]] = {}
     for document in documents:
-        seen.setdefault("seed", set()).add(document["seed"])
-        seen.setdefault("environment", set()).add(document["environment"])
+        values_of.setdefault("seed", set()).add(document["seed"])
+        values_of.setdefault("environment", set()).add(document["environment"])
         settings = document["settings"]
         for key, value in (settings if isinstance(settings, dict) else {}).items():
             if isinstance(value, _SCALARS):
-                seen.setdefault(f"{document['stage']}.{key}", set()).add(value)
-    found = {name: next(iter(values)) for name, values in seen.items() if len(values) == 1}
+                values_of.setdefault(f"{document['stage']}.{key}", set()).add(value)
+    constant = {name: next(iter(values)) for name, values in values_of.items() if len(values) == 1}
     values, parameters = [], []
-    for name, value in sorted(found.items()):
+    for name, value in sorted(constant.items()):
         parameters.append(
             {
                 "@id": f"#parameter-{name}",

@@ -120,9 +120,9 @@ class Survey:
         Args:
             strict: whether the run makes again what was made under another lock.
         """
-        said = []
+        lines = []
         if self.missing:
-            said.append(
+            lines.append(
                 f"{len(self.missing)} files of finished steps are missing, first "
                 f"{self.missing[0]}; ask for one by its path to have it made again; "
                 "python -m frugal audit names all"
@@ -133,11 +133,11 @@ class Survey:
                 if strict
                 else ("--config environment=strict makes them again")
             )
-            said.append(
+            lines.append(
                 f"{len(self.elsewhere)} files were made under another requirements.lock, first "
                 f"{self.elsewhere[0]}; {remedy}"
             )
-        return said
+        return lines
 
 
 def survey(environment: str) -> Survey:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_OWN = ("results", "benchmarks", "logs")
+_OUTPUT_FOLDERS = ("results", "benchmarks", "logs")
 _PAGE = Path(".snakemake/report.html")  # which Snakemake writes before it is put in place
 
 
@@ -39,7 +39,7 @@ def require_own_folders(files: Iterable[Path]) -> None:
     """
     for file in files:
         parts = Path(os.path.relpath(file)).parts
-        if parts[0] not in _OWN:
+        if parts[0] not in _OUTPUT_FOLDERS:
             continue
         folder = Path(parts[0])
         for part in parts[1:-1]:
@@ -61,12 +61,12 @@ def require_no_way_out() -> None:
 def _ways_out() -> Iterator[Path]:
     if _PAGE.is_symlink():
         yield _PAGE
-    for name in _OWN:
+    for name in _OUTPUT_FOLDERS:
         for folder, folders, files in os.walk(name):
             # a link in the place of a result is replaced; logs and measurements are written through
             names = folders if name == "results" else [*folders, *files]
-            for found in sorted(names):
-                path = Path(folder, found)
+            for entry in sorted(names):
+                path = Path(folder, entry)
                 if path.is_symlink() and not _stays(path):
                     yield path
 
@@ -80,8 +80,8 @@ def _stays(link: Path) -> bool:
 
 
 def _leads_out(link: Path) -> DataError:
-    said = f"{link} is a link to {os.readlink(link)!r}, by which a step would write outside"
-    return DataError(f"{said} {link.parts[0]}/; remove it, or put the folder in its place")
+    sentence = f"{link} is a link to {os.readlink(link)!r}, by which a step would write outside"
+    return DataError(f"{sentence} {link.parts[0]}/; remove it, or put the folder in its place")
 
 
 _PART, _JOURNAL = ".part", ".commit"
@@ -271,8 +271,10 @@ def _read_journal(journal: Path) -> Moves:
 
 def _is_near(journal: Path, target: Path) -> bool:
     """True where both lie in the working folder, or neither: by hand a step may write elsewhere."""
-    here = Path.cwd()
-    inside = [Path(os.path.abspath(path)).is_relative_to(here) for path in (journal, target)]
+    working_folder = Path.cwd()
+    inside = [
+        Path(os.path.abspath(path)).is_relative_to(working_folder) for path in (journal, target)
+    ]
     return inside[0] == inside[1]
 
 
@@ -285,18 +287,18 @@ def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
     Raises:
         DataError: a folder cannot be written to; the journal stays, for the next start.
     """
-    gone = []
+    vanished = []
     for temporary, target in moves:
         try:
             os.replace(temporary, target)
         except FileNotFoundError:
-            gone.append(target)
+            vanished.append(target)
         except OSError as error:
             later = "the next start finishes what is half done" if journal else "it is as before"
             raise DataError(f"{target} cannot be written: {error.strerror}; {later}") from None
     if journal is not None:
         journal.unlink(missing_ok=True)
-    return gone
+    return vanished
 
 
 Growing = Generator[Mapping[str, "pd.DataFrame"], None, Mapping[str, Any]]
@@ -321,21 +323,21 @@ class Grown:
         return self.rows
 
 
-def together(made: Growing) -> dict[str, Any]:
+def together(produced: Growing) -> dict[str, Any]:
     """All payloads of a stage that makes tables block by block, in memory."""
     import pandas as pd
 
     parts: dict[str, list[pd.DataFrame]] = {}
     while True:
         try:
-            for name, frame in next(made).items():
+            for name, frame in next(produced).items():
                 parts.setdefault(name, []).append(frame)
         except StopIteration as end:
             rest = end.value
             break
     frames = {
-        name: found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
-        for name, found in parts.items()
+        name: blocks[0] if len(blocks) == 1 else pd.concat(blocks, ignore_index=True)
+        for name, blocks in parts.items()
     }
     return {**frames, **rest}
 
@@ -359,7 +361,7 @@ class GrowingFiles:
         for file in self._open.values():
             file.discard()
 
-    def written(self, made: Growing) -> dict[str, Any]:
+    def written(self, produced: Growing) -> dict[str, Any]:
         """Write what a stage yields.
 
         Returns:
@@ -370,7 +372,7 @@ class GrowingFiles:
         """
         while True:
             try:
-                frames = next(made)
+                frames = next(produced)
             except StopIteration as end:
                 return {**{name: file.grown() for name, file in self._open.items()}, **end.value}
             for name, frame in frames.items():

@@ -79,7 +79,9 @@ def lock_digest() -> str:
 def _digest_of_installed() -> str:
     from importlib.metadata import distributions
 
-    installed = sorted({f"{one.metadata['Name']}=={one.version}" for one in distributions()})
+    installed = sorted(
+        {f"{package.metadata['Name']}=={package.version}" for package in distributions()}
+    )
     return hashlib.sha256("\n".join(installed).encode()).hexdigest()
 
 
@@ -176,7 +178,7 @@ def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
 
 def made_otherwise(
     sidecar: Path,
-    wanted: str,
+    expected: str,
     files: Collection[str] = (),
     source: str | None = None,
     inputs: Mapping[str, Sequence[str | None]] | None = None,
@@ -185,25 +187,25 @@ def made_otherwise(
 
     Args:
         sidecar: may be missing, or be none; the step that reads the file will report it.
-        wanted: of `settled`; settings that are null are those of a step without any.
+        expected: of `settled`; settings that are null are those of a step without any.
         files: that the step makes, by which steps of the same settings are distinguished.
         source: digest of the code; None: of any.
         inputs: name → SHA-256 of each file as it is now; None: unknown. None for all: any.
     """
     try:
         document = json.loads(sidecar.read_bytes())
-        made = {Path(path).name for path in document["outputs"].values()} if files else set()
-        found = [document["seed"], document["settings"], document.get("arithmetic", FAST)]
+        names = {Path(path).name for path in document["outputs"].values()} if files else set()
+        recorded = [document["seed"], document["settings"], document.get("arithmetic", FAST)]
         read: dict[str, list[str]] = {}
         for record in document["inputs"]:
             read.setdefault(record["name"].removesuffix("[]"), []).append(record["sha256"])
         code = document["source"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
-    seed, settings, *arithmetic = json.loads(wanted)
+    seed, settings, *arithmetic = json.loads(expected)
     return (
-        made != {Path(path).name for path in files}
-        or found != [seed, {} if settings is None else settings, *(arithmetic or [FAST])]
+        names != {Path(path).name for path in files}
+        or recorded != [seed, {} if settings is None else settings, *(arithmetic or [FAST])]
         or source not in (None, code)
         or (inputs is not None and _differ(inputs, read))
     )
@@ -220,10 +222,10 @@ def _differ(now: Mapping[str, Sequence[str | None]], then: Mapping[str, Sequence
 def vouched_digest(payload: Path) -> str | None:
     """The SHA-256 that a file's sidecar states; None where none states it."""
     try:
-        found = json.loads(sidecar_path(payload).read_bytes())["sha256"]
+        digest = json.loads(sidecar_path(payload).read_bytes())["sha256"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return found if isinstance(found, str) else None
+    return digest if isinstance(digest, str) else None
 
 
 def sidecar_bytes(
@@ -302,8 +304,8 @@ def write_outputs(
         path = job.outputs[name]
         files[path] = content
         files[sidecar_path(path)] = sidecar_bytes(job, name, payloads, content, records)
-    made = {path: sidecar_path(path) for path in job.outputs.values()}
-    replace_files({**files, **receipt_file(job.stage, made, lock_digest())})
+    sidecars = {path: sidecar_path(path) for path in job.outputs.values()}
+    replace_files({**files, **receipt_file(job.stage, sidecars, lock_digest())})
 
 
 class Checkpoint:
@@ -430,9 +432,9 @@ def made_by_other_code(document: Mapping[str, Any]) -> bool:
     """True where a sidecar's step would run other code now."""
     try:
         now = source_digest(document["stage"], document["settings"])
-        given = document.get("arithmetic")
-        pins = recorded_arithmetic(given.split()[0]) if given else {}
-        return now != document["source"] or pins.get("arithmetic") != given
+        arithmetic = document.get("arithmetic")
+        pins = recorded_arithmetic(arithmetic.split()[0]) if arithmetic else {}
+        return now != document["source"] or pins.get("arithmetic") != arithmetic
     except KeyError:  # a stage that has since been renamed
         return True
 

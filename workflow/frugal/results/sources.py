@@ -52,14 +52,14 @@ def _imports(module: str) -> frozenset[str]:
 
     Of `module:stage` it is what that function of it needs.
     """
-    _, found, folders, _ = _facts(module)
-    found = [*found, *(name for folder in folders["all"] for name in modules_of(folder))]
-    asked = [name.rpartition(".")[::2] for name in found]
-    stages = [(home, name) for home, name in asked if STAGES.get(name) == home]
+    _, imported, folders, _ = _facts(module)
+    imported = [*imported, *(name for folder in folders["all"] for name in modules_of(folder))]
+    split_names = [name.rpartition(".")[::2] for name in imported]
+    stages = [(home, name) for home, name in split_names if STAGES.get(name) == home]
     parts = {home for home, _ in stages} - {
-        home for home, name in asked if STAGES.get(name) != home
+        home for home, name in split_names if STAGES.get(name) != home
     }
-    ours = {name for name in found if name.split(".")[0] == "frugal" and _path(name)} - parts
+    ours = {name for name in imported if name.split(".")[0] == "frugal" and _path(name)} - parts
     ours |= {f"{home}:{name}" for home, name in stages if home in parts}
     parents = {
         ".".join(n.split(".")[:k]) for n in ours | {module} for k in range(1, n.count(".") + 1)
@@ -85,15 +85,15 @@ def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[
     """
     text = path.read_bytes()
     key = hashlib.sha256(sys.version.encode() + b"\0" + text).hexdigest()
-    kept = path.parent / "__pycache__" / f"{path.stem}{stage and '.'}{stage}.code.json"
+    cache_file = path.parent / "__pycache__" / f"{path.stem}{stage and '.'}{stage}.code.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        found = json.loads(kept.read_bytes())
-        if found["key"] == key:
+        entry = json.loads(cache_file.read_bytes())
+        if entry["key"] == key:
             return (
-                str(found["code"]),
-                tuple(map(str, found["imports"])),
-                dict(found["folders"]),
-                str(found["literals"]),
+                str(entry["code"]),
+                tuple(map(str, entry["imports"])),
+                dict(entry["folders"]),
+                str(entry["literals"]),
             )
     tree = ast.parse(text)
     if stage:
@@ -101,15 +101,15 @@ def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[
     imports, folders = sorted(_imported_names(tree)), _open_folders(tree)
     literals = _digest_of_text(repr([arguments_of(call)[0] for call in _declarations(tree)]))
     code = _digest_of_text(ast.dump(_without_docstrings(tree)))
-    found = {"key": key, "code": code, "imports": imports, "folders": folders, "literals": literals}
+    entry = {"key": key, "code": code, "imports": imports, "folders": folders, "literals": literals}
     if not sys.dont_write_bytecode:
         with contextlib.suppress(
             OSError
         ):  # a package that cannot be written to costs time, no more
-            kept.parent.mkdir(exist_ok=True)
-            half = kept.with_name(f"{kept.name}.{os.getpid()}")
-            half.write_text(json.dumps(found))
-            half.replace(kept)
+            cache_file.parent.mkdir(exist_ok=True)
+            half = cache_file.with_name(f"{cache_file.name}.{os.getpid()}")
+            half.write_text(json.dumps(entry))
+            half.replace(cache_file)
     return code, tuple(imports), folders, literals
 
 
@@ -125,13 +125,17 @@ def _declarations(tree: ast.Module) -> list[ast.Call]:
 
 def _open_folders(tree: ast.Module) -> dict[str, list[str]]:
     """Packages named by calls of `load_all`, `load_one`, `load_literals`; see `declarations`."""
-    found: dict[str, set[str]] = {"all": set(), "one": set(), "literals": set()}
+    folders: dict[str, set[str]] = {"all": set(), "one": set(), "literals": set()}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            asked = node.func.id.removeprefix("load_")
-            if node.func.id != asked and asked in found and isinstance(node.args[0], ast.Constant):
-                found[asked].add(str(node.args[0].value))
-    return {asked: sorted(packages) for asked, packages in found.items()}
+            loader = node.func.id.removeprefix("load_")
+            if (
+                node.func.id != loader
+                and loader in folders
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                folders[loader].add(str(node.args[0].value))
+    return {loader: sorted(packages) for loader, packages in folders.items()}
 
 
 def _needed_by(stage: str, tree: ast.Module) -> ast.Module:
@@ -141,14 +145,14 @@ def _needed_by(stage: str, tree: ast.Module) -> ast.Module:
     """
     gives = [(line, _given_by(line)) for line in tree.body]
     needed: set[str] = set()
-    kept: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     waiting = {stage}
     while waiting:
         needed |= waiting
-        kept = [line for line, names in gives if not names or names & needed]
-        reads = {n.id for line in kept for n in ast.walk(line) if isinstance(n, ast.Name)}
+        statements = [line for line, names in gives if not names or names & needed]
+        reads = {n.id for line in statements for n in ast.walk(line) if isinstance(n, ast.Name)}
         waiting = reads - needed
-    return ast.Module(kept, [])
+    return ast.Module(statements, [])
 
 
 def _given_by(line: ast.stmt) -> set[str]:
@@ -163,13 +167,13 @@ def _given_by(line: ast.stmt) -> set[str]:
 
 def _imported_names(tree: ast.Module) -> set[str]:
     """Names of all modules, and of what is taken from them, which may be modules, too."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
@@ -192,14 +196,14 @@ def _is_text(line: ast.stmt) -> bool:
 @cache
 def reached_modules(*roots: str) -> tuple[str, ...]:
     """All modules of this package that the given ones import, directly or not, sorted."""
-    seen: set[str] = set()
+    reached: set[str] = set()
     waiting = list(roots)
     while waiting:
         module = waiting.pop()
-        if module not in seen:
-            seen.add(module)
+        if module not in reached:
+            reached.add(module)
             waiting += _imports(module)
-    return tuple(sorted(seen))
+    return tuple(sorted(reached))
 
 
 def source_digest(stage: str, settings: Any = None) -> str:

@@ -70,7 +70,7 @@ def advise_command(words: list[str]) -> int:
         bundle.cases,
         provides=bundle.layout.provides,
         id_column=given.id,
-        whole=given.simulate,
+        complete=given.simulate,
     )
     advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
     if given.out is not None:

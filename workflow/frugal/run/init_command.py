@@ -443,7 +443,9 @@ def _classes(guess: TableGuess) -> list[tuple[str, str]]:
 def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
     """The column that says which rows belong together, and others that could."""
     for k, one in enumerate(clusters):
-        gaps = f"; {one.gaps:.0%} of the rows have no value yet" if one.gaps else ""
+        gaps = (
+            f"; {one.missing_share:.0%} of the rows have no value yet" if one.missing_share else ""
+        )
         yield f"{'# ' if k or gaps else ''}cluster: {_flow(one.name)}   # {_CLUSTER}{gaps}"
 
 
@@ -471,7 +473,7 @@ def _column_lines(one: Guess) -> list[str]:
     entry |= {"type": one.kind}
     entry |= {"levels": list(one.levels)} if one.kind == "categorical" else {"unit": one.unit}
     entry |= {"recode": dict(one.recode)} if one.recode else {}
-    gaps = f", {one.gaps:.0%} missing" if one.gaps else ""
+    gaps = f", {one.missing_share:.0%} missing" if one.missing_share else ""
     ends = "" if one.kind == "categorical" else f"  # {one.low:g} to {one.high:g}{gaps}"
     lines = [f"  - {_flow(entry)}{ends}{said}"]
     if one.codes:
@@ -484,7 +486,7 @@ def _panel_lines(
     panels: Sequence[Mapping[str, Any]], used: Sequence[Guess], terms: Terms
 ) -> list[str]:
     """A line for each panel, with a comment on one that is guessed or has no price."""
-    gaps = {_unreserved(one.name) for one in used if one.gaps}
+    gaps = {_unreserved(one.name) for one in used if one.missing_share}
     lines = []
     for panel in panels:
         columns, is_open = set(panel["columns"]), panel.get("cost", 0) is None
@@ -559,7 +561,11 @@ def remarks_on(
             yield f"look: {one.name}: {codes} may be a code and no quantity"
     if guess.clusters:
         first = guess.clusters[0]
-        says = "fill the gaps in, then add the line" if first.gaps else "remove the line if not"
+        says = (
+            "fill the gaps in, then add the line"
+            if first.missing_share
+            else "remove the line if not"
+        )
         yield f"cluster: {first.name}: {_CLUSTER}; {says}"
     together: dict[int, list[str]] = {}
     for one in guess.columns:
@@ -569,7 +575,9 @@ def remarks_on(
             yield f"one panel: {', '.join(names)} are always missing together"
     priceless = {c for one in panels if one.get("cost", 0) is None for c in one["columns"]}
     used = (one for one in guess.columns if one.kind != "out")
-    whole = [one.name for one in used if not one.gaps and _unreserved(one.name) in priceless]
+    whole = [
+        one.name for one in used if not one.missing_share and _unreserved(one.name) in priceless
+    ]
     if whole:
         yield (
             f"no gap in {listed(map(repr, whole))}: a price for each that is measured; "

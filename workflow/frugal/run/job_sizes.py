@@ -114,7 +114,7 @@ def table_rows(study: Study, known: Mapping[str, int]) -> dict[str, int | None]:
 
 def training_steps(kind: Declared, settings: Mapping[str, Any]) -> int | None:
     """Transitions, updates or iterations of training by its settings, see `AgentKind.steps`."""
-    products = kind.says.get("steps", ())
+    products = kind.literals.get("steps", ())
     return sum(prod(_at(settings, path) for path in paths) for paths in products) or None
 
 

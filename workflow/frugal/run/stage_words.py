@@ -112,8 +112,8 @@ def figures_of(stage: str) -> list[str]:
     """Names of the figures that a stage draws, by the declarations of its study."""
     package = STAGES[stage].rsplit(".", 2)[0]
     found = declared(f"{package}.figures", "PrintedFigure")
-    drawn = [name for name, one in found.items() if stage in one.says["stages"]]
-    return sorted(drawn, key=lambda name: (found[name].says["place"], name))
+    drawn = [name for name, one in found.items() if stage in one.literals["stages"]]
+    return sorted(drawn, key=lambda name: (found[name].literals["place"], name))
 
 
 def figure_files(name: str, folder: str) -> dict[str, str]:

@@ -27,15 +27,15 @@ SHAPES = (
 
 def looks_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Name → its words, colour and shape; the first 64 names have pairs that are all different."""
-    found = {}
+    looks = {}
     for k, name in enumerate(dict.fromkeys(names)):
         turn = k // len(COLOURS)
-        found[name] = {
+        looks[name] = {
             "label": words(name),
             "colour": COLOURS[k % len(COLOURS)],
             "shape": SHAPES[(k + turn) % len(SHAPES)],
         }
-    return found
+    return looks
 
 
 def words(name: str) -> str:
@@ -158,10 +158,10 @@ class Chart:
             return {"x": _axis(alt.X, replace(self.x, field=low)), "x2": alt.X2(field=high)}
         return {"y": _axis(alt.Y, replace(self.y, field=low)), "y2": alt.Y2(field=high)}
 
-    def _scaled(self, channel: Any, what: str) -> Any:
+    def _scaled(self, channel: Any, attribute: str) -> Any:
         import altair as alt
 
-        marks = [look[what] for look in self.looks.values()]
+        marks = [look[attribute] for look in self.looks.values()]
         scale = alt.Scale(domain=list(self.looks), range=marks)
         return channel(field=self.by, type="nominal", scale=scale, legend=None)
 

@@ -42,13 +42,13 @@ def spread_units(row_id: np.ndarray, label: np.ndarray, count: int) -> list[int]
         count: how many are wanted.
     """
     classes = np.unique(label)
-    found: list[int] = []
+    chosen: list[int] = []
     share, rest = divmod(count, max(len(classes), 1))
     for rank, value in enumerate(classes):
         able = np.sort(row_id[label == value])
-        wanted = min(len(able), max(share + (rank < rest), 1))
-        found += [int(able[k * len(able) // wanted]) for k in range(wanted)]
-    return sorted(found)
+        quota = min(len(able), max(share + (rank < rest), 1))
+        chosen += [int(able[k * len(able) // quota]) for k in range(quota)]
+    return sorted(chosen)
 
 
 def patients(
@@ -75,7 +75,7 @@ def patients(
             for panel, reveals in zip(data.actions, data.provides, strict=True)
         ],
         "classes": list(data.classes),
-        "row_id": [int(one) for one in row_ids],
+        "row_id": [int(unit) for unit in row_ids],
         "label": data.label[at].tolist(),
         "values": values,
         "policies": [_course(course, len(data.actions), row_ids) for course in courses],
@@ -85,15 +85,15 @@ def patients(
 def _course(course: Course, panels: int, row_ids: Sequence[int]) -> dict[str, Any]:
     """The log of a policy, unit by unit."""
     steps = course.decisions.sort_values("step", kind="stable").groupby("row_id")
-    found = course.outcomes.drop_duplicates("row_id").to_dict("records")
-    ends = {int(end["row_id"]): end for end in found}
-    told = []
+    outcomes = course.outcomes.drop_duplicates("row_id").to_dict("records")
+    ends = {int(end["row_id"]): end for end in outcomes}
+    units = []
     for row_id in row_ids:
         if row_id not in ends or row_id not in steps.groups:
-            told.append(None)
+            units.append(None)
             continue
         log, end = steps.get_group(row_id), ends[row_id]
-        told.append(
+        units.append(
             {
                 "actions": [min(int(a), panels) for a in log["action"]],
                 "costs": packed_column(log["cost"]),
@@ -103,7 +103,7 @@ def _course(course: Course, panels: int, row_ids: Sequence[int]) -> dict[str, An
                 "belief": _belief(end),
             }
         )
-    return {"name": course.name, "why": course.why, "source": course.source, "units": told}
+    return {"name": course.name, "why": course.why, "source": course.source, "units": units}
 
 
 def _belief(end: Mapping[Any, Any]) -> float | None:

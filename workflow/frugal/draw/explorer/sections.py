@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-ASKED = (
+QUESTIONS = (
     "which policy",
     "what does it cost",
     "may I trust it",
@@ -118,7 +118,7 @@ def _number(value: Any) -> Any:
 
 def answer(
     sentence: str,
-    told: Sequence[str],
+    answers: Sequence[str],
     *,
     title: str,
     trust: str,
@@ -131,7 +131,7 @@ def answer(
 
     Args:
         sentence: the answer.
-        told: an answer to each of `ASKED`, in this order.
+        answers: an answer to each of `QUESTIONS`, in this order.
         title: what was looked at.
         trust: on what it stands, in a few words.
         table: name of the table that holds it.
@@ -143,7 +143,7 @@ def answer(
         "title": title,
         "sentence": sentence,
         "trust": trust,
-        "told": dict(zip(ASKED, told, strict=True)),
+        "told": dict(zip(QUESTIONS, answers, strict=True)),
         "table": table,
         "row": row,
         "sure": sure,
@@ -156,9 +156,9 @@ def scope_of(table: pd.DataFrame, columns: Sequence[str]) -> dict[str, Any]:
 
     Columns that the table lacks are left out.
     """
-    kept = [name for name in columns if name in table.columns]
-    found = table[kept].astype(str).drop_duplicates()
-    return {"columns": kept, "values": found.to_numpy().tolist()}
+    present = [name for name in columns if name in table.columns]
+    values = table[present].astype(str).drop_duplicates()
+    return {"columns": present, "values": values.to_numpy().tolist()}
 
 
 def slider(
@@ -166,7 +166,7 @@ def slider(
     label: str,
     unit: str,
     table: str,
-    says: Sequence[str],
+    described: Sequence[str],
     stops: Sequence[Mapping[str, Any]],
     goal: str,
     names: Sequence[str],
@@ -179,7 +179,7 @@ def slider(
         label: what is limited.
         unit: of the limit.
         table: that has the rows.
-        says: columns that are told of the row taken.
+        described: columns that are told of the row taken.
         stops: `budget` from which on the row is taken that has the values of `match`; a `unit` of
             its own where data sets differ.
         goal: what the row is best in.
@@ -191,7 +191,7 @@ def slider(
         "label": label,
         "unit": unit,
         "table": table,
-        "says": list(says),
+        "says": list(described),
         "stops": [dict(stop) for stop in stops],
         "goal": goal,
         "names": list(names),
@@ -213,13 +213,13 @@ def best_within(
     """
     able = rows[rows[cost].notna() & rows[score].notna()]
     able = able.sort_values([cost, score], ascending=[True, not most], kind="stable")
-    found: list[tuple[float, int]] = []
+    steps: list[tuple[float, int]] = []
     best = None
     for index, spent, value in zip(able.index, able[cost], able[score], strict=True):
         if best is None or (value > best if most else value < best):
             best = value
-            found.append((float(spent), int(index)))
-    return found
+            steps.append((float(spent), int(index)))
+    return steps
 
 
 def figures(value: float, digits: int = 3) -> str:

@@ -209,7 +209,7 @@ def agents_page() -> str:
         ),
     ]
     for name in sorted(kinds):
-        parts.append(f"## `{name}`\n\n{sentence(kinds[name].says['doc'])}\n")
+        parts.append(f"## `{name}`\n\n{sentence(kinds[name].literals['doc'])}\n")
         block = block_of(name)
         rows = [
             (f"`{key}`", words, _default(block, key), text) for key, words, text in _settings(block)
@@ -240,7 +240,7 @@ def _listed(
     found: Mapping[str, Declared],
 ) -> str:
     """A heading, a sentence and a table, one row per declaration in the order of their places."""
-    rows = [[cell(name, one.says) for cell in columns.values()] for name, one in found.items()]
+    rows = [[cell(name, one.literals) for cell in columns.values()] for name, one in found.items()]
     return "\n\n".join([f"## {title}", *([words] if words else []), table([*columns], rows)])
 
 

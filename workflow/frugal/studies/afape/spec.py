@@ -66,7 +66,7 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
     Raises:
         ConfigError: the key, what was found, and what there is.
     """
-    for key, what in declared_kinds()[agent["kind"]].says.get("names", {}).items():
+    for key, what in declared_kinds()[agent["kind"]].literals.get("names", {}).items():
         _NAMED[what](f"{at}.{key}", agent[key], description)
 
 

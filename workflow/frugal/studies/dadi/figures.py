@@ -47,12 +47,12 @@ _WEIGHT = "γ: weight of accuracy"
 
 def method_kind(name: str) -> str:
     """The kind whose name begins a baseline's name; a name of none is refused."""
-    return style.kind_of(name, METHODS, what="baseline")
+    return style.kind_of(name, METHODS, subject="baseline")
 
 
 def method_order(names: Iterable[str]) -> list[str]:
     """Distinct baselines in the order in which every figure lists them."""
-    return style.kind_order(names, METHODS, what="baseline")
+    return style.kind_order(names, METHODS, subject="baseline")
 
 
 def method_labels(names: Iterable[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Description
 
 _KINDS = declared("frugal.learn.fair_baselines", "FairBaseline")
-FAMILIES = tuple(dict.fromkeys(f for one in _KINDS.values() for f in one.says["families"]))
+FAMILIES = tuple(dict.fromkeys(f for one in _KINDS.values() for f in one.literals["families"]))
 LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
 
 
@@ -242,7 +242,7 @@ def load_dadi_study(
 
 def _check_baseline(name: str, chosen: Mapping[str, Any]) -> None:
     kind, at = chosen["kind"], f"config: dadi.baselines.{name}"
-    families = _KINDS[kind].says["families"]
+    families = _KINDS[kind].literals["families"]
     if family_of(name) not in families:
         raise ConfigError(
             f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(families)}"

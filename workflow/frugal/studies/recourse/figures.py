@@ -33,7 +33,7 @@ _SUMMARY = "generator actions n accuracy accuracy_low accuracy_high"
 
 def generator_kind(name: str) -> str:
     """The kind whose name begins a generator's name; a name of none is refused."""
-    return style.kind_of(name, GENERATORS, what="generator")
+    return style.kind_of(name, GENERATORS, subject="generator")
 
 
 def generator_style(name: str) -> Look:
@@ -48,7 +48,7 @@ def generator_style(name: str) -> Look:
 
 def generator_order(names: Iterable[str]) -> list[str]:
     """Distinct generators in the order in which every figure lists them."""
-    return style.kind_order(names, GENERATORS, what="generator")
+    return style.kind_order(names, GENERATORS, subject="generator")
 
 
 def generator_looks(names: Iterable[str]) -> dict[str, Look]:

@@ -48,7 +48,7 @@ _TRIALS = "trials per unit (mean)"
 
 def series_order(names: Iterable[str]) -> list[str]:
     """Distinct names in the order in which every figure lists them."""
-    return style.order_of(names, SERIES, what="series")
+    return style.order_of(names, SERIES, subject="series")
 
 
 def facet_order(names: Iterable[str]) -> list[str]:

@@ -169,7 +169,9 @@ def _check_figures(
     if not simulated:  # Fig. 3a
         wanted.append(("delta", figures["delta"], "deltas"))
         planners = declared("frugal.search.planners", "SearchPlanner")
-        if any(planners[name].says["thresholds"] == "trial_prices" for name in sweep["planners"]):
+        if any(
+            planners[name].literals["thresholds"] == "trial_prices" for name in sweep["planners"]
+        ):
             wanted.append(("trial_price", figures["trial_price"], "trial_prices"))
     for key, value, grid in wanted:
         if not any(_equal(value, found) for found in sweep[grid]):

@@ -31,7 +31,7 @@ _AGENTS_FIRST = ("never", "random", "always", "fixed")
 
 def estimator_style(name: str) -> Look:
     """Look of an estimator; one without is refused."""
-    return look_of(name, ESTIMATORS, what="estimator")
+    return look_of(name, ESTIMATORS, subject="estimator")
 
 
 def estimator_label(estimator: str) -> str:
@@ -41,7 +41,7 @@ def estimator_label(estimator: str) -> str:
 
 def estimator_order(names: Iterable[str]) -> list[str]:
     """Distinct estimators in the order in which every figure lists them."""
-    return order_of(names, ESTIMATORS, what="estimator")
+    return order_of(names, ESTIMATORS, subject="estimator")
 
 
 def agent_order(names: Iterable[str]) -> list[str]:

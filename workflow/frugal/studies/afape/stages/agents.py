@@ -14,7 +14,7 @@ from frugal.acquire.kinds import Ground, build_policy, kind_of, train_bundle
 from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
-from frugal.core.blocks import WHOLE, BlockDraws, Portion
+from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
 from frugal.core.layout import Bundle, Layout, bundle_header
@@ -280,7 +280,7 @@ def roll_out(
     streams: Streams,
     progress: Callable[..., Any],
     policy: StoredArrays | Path | pd.DataFrame | None = None,
-    portion: Portion = WHOLE,
+    portion: Portion = FULL_PORTION,
 ) -> Growing:
     """Run a policy in every world and seed; log decisions, terminal sets and costs.
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import build_policy
-from frugal.core.blocks import SEEDS, WHOLE, Portion, sample_of, tree_sum
+from frugal.core.blocks import FULL_PORTION, SEEDS, Portion, sample_of, tree_sum
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError
 from frugal.core.rows import Partitions, Rows, Scratch
@@ -63,7 +63,7 @@ def fit_nuisances(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    portion: Portion = WHOLE,
+    portion: Portion = FULL_PORTION,
     **policies: StoredArrays | Path | pd.DataFrame,
 ) -> Growing:
     """Fit on the part `nuisance` where the data set has one, else cross-fit on the test rows.
@@ -256,7 +256,7 @@ def estimate_costs(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    portion: Portion = WHOLE,
+    portion: Portion = FULL_PORTION,
 ) -> dict[str, pd.DataFrame]:
     """Judge every policy by every estimator, for every seed.
 

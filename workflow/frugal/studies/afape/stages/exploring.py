@@ -141,7 +141,7 @@ def _budget(
         label="What panels may cost a case on average",
         unit="",
         table="summary",
-        says=("estimate", "ci_low", "ci_high", "acquisition_cost", "misclassification_cost"),
+        described=("estimate", "ci_low", "ci_high", "acquisition_cost", "misclassification_cost"),
         stops=stops,
         goal="lowest cost in all",
         names=("agent",),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core import blocks as micro
-from frugal.core.blocks import WHOLE, BlockDraws, Portion, tree_sum
+from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion, tree_sum
 from frugal.core.errors import ConfigError, NoSupportError
 from frugal.core.rows import Rows, Scratch, rows_of, slices_of
 from frugal.core.streams import Streams
@@ -208,7 +208,7 @@ def check_graph(
     settings: Any,
     streams: Streams,
     progress: Callable[..., Any],
-    portion: Portion = WHOLE,
+    portion: Portion = FULL_PORTION,
 ) -> dict[str, pd.DataFrame]:
     """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
     del settings
@@ -315,7 +315,7 @@ def impute_features(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-    portion: Portion = WHOLE,
+    portion: Portion = FULL_PORTION,
 ) -> Growing:
     """Impute what the masks hide, from the test rows alone; complete rows are not repeated.
 

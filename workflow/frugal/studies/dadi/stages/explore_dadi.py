@@ -258,7 +258,7 @@ def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
         label="The groups' shares of positive decisions may differ by",
         unit="",
         table="means",
-        says=("auc", "auc_low", "auc_high", "disparity", "features_acquired"),
+        described=("auc", "auc_low", "auc_high", "disparity", "features_acquired"),
         stops=stops,
         goal="highest AUC",
         names=("method", "gamma"),

@@ -371,7 +371,7 @@ def tell_diagnosis_cases(
                 label="What panels may cost a unit on average",
                 unit=report["cost_unit"],
                 table="summary",
-                says=("f1", "f1_se", "cost", "sensitivity", "specificity"),
+                described=("f1", "f1_se", "cost", "sensitivity", "specificity"),
                 stops=_changes(stops, scope | {"criterion": score}),
                 names=("method", "pair"),
                 goal="policy that validation units lead to",

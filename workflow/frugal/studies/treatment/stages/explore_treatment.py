@@ -168,7 +168,7 @@ def _limit(means: pd.DataFrame) -> dict[str, Any]:
         label="A search may take on average",
         unit="trials",
         table="means",
-        says=("efficacy", "efficacy_se", "mean_trials", "worst_case"),
+        described=("efficacy", "efficacy_se", "mean_trials", "worst_case"),
         stops=stops,
         goal="highest efficacy",
         names=("planner", "outcome_model", "bound", "threshold"),
