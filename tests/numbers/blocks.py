@@ -341,10 +341,10 @@ def gallery_dadi(run: Run) -> str:
     return (
         f"At γ = 0.5 the fair features X1 to X3 are collected from {100 * fair:.0f} % and more, "
         f"the unfair ones from {100 * max(at[f'unfair X{k}'].max() for k in (5, 6, 7)):.0f} %. "
-        "X10, which tells the group unless X9 = 0, is collected from "
+        "X10, which reveals the group unless X9 = 0, is collected from "
         f"{100 * at['X10'].iloc[0]:.0f} % of those with X9 = 0 and at most "
         f"{100 * at['X10'].iloc[1:].max():.1f} % of the others. Outsiders who learn afterwards "
-        f"from what was collected find the group with an AUC of {group:.2f}, from all features "
+        f"from the collected panels find the group with an AUC of {group:.2f}, from all features "
         f"with {everything:.2f}."
     )
 

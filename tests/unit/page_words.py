@@ -1,10 +1,15 @@
-"""Counts of words on pages: sentences, abbreviations, long lines.
+"""Counts of words on pages: sentences, abbreviations, long lines, and rates of words to avoid.
 
 `python -m tests.unit.page_words` prints a line for each page of README and docs.
-Code, tables, headings and the addresses of links do not count as sentences.
+`python -m tests.unit.page_words rates sklearn pandas` prints the rates of Frugal and of installed
+packages. Code, tables, headings and the addresses of links do not count as sentences.
 """
 
+import ast
+import importlib.util
 import re
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +21,25 @@ _CODE = re.compile(r"`[^`]*`")
 _END = re.compile(r"(?<=[a-zA-Z0-9)»”*`%])[.!?](?=\s|$)")
 _SHORT = re.compile(r"\b[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*(?:-[A-Z]{2,})?\b")
 _TERM = re.compile(r"^\| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
+AVOIDED = {
+    term: re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+    for term, pattern in {
+        "told": "told|tells?",
+        "said": "said|says?",
+        "stands": "stands?|stood",
+        "beside": "beside",
+        "asked": "asked|asks?",
+        "what": "what",
+        "so that": "so that",
+        "worth": "worth",
+        "dear": "dear(?:er|est)?",
+        "alike": "alike",
+        "lots": "lots",
+        "coin": "coins?",
+        "whatever": "whatever",
+    }.items()
+}
 # Names of formats, units, licences and makers that nobody spells out, files, and words to fill in.
 PLAIN = frozenset(
     (
@@ -107,8 +131,8 @@ def counted(path: Path) -> Page:
 
 
 def _sentences(block: str) -> list[str]:
-    said = _CODE.sub("code", _LINK.sub(r"\1", block)).replace("*", "")
-    return [s.strip() for s in _END.split(said) if len(s.split()) > 1]
+    prose = _CODE.sub("code", _LINK.sub(r"\1", block)).replace("*", "")
+    return [s.strip() for s in _END.split(prose) if len(s.split()) > 1]
 
 
 def glossary() -> set[str]:
@@ -120,6 +144,69 @@ def glossary() -> set[str]:
 def pages() -> list[Path]:
     """README and all pages of docs."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def rates(texts: Iterable[str]) -> dict[str, float]:
+    """How often each word to avoid occurs in 1,000 words."""
+    whole = list(texts)
+    words = max(1, sum(len(_WORD.findall(text)) for text in whole))
+    return {
+        term: round(1000 * sum(len(found.findall(text)) for text in whole) / words, 2)
+        for term, found in AVOIDED.items()
+    }
+
+
+def comments() -> Iterator[str]:
+    """Comments of config.yaml and of the YAML files below config."""
+    for path in [ROOT / "config.yaml", *(ROOT / "config").rglob("*.yaml")]:
+        yield from re.findall(r"(?:^|\s)#(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def written(package: Path) -> tuple[list[str], list[str]]:
+    """Docstrings, and other texts of more than three words, of the modules of a package."""
+    docstrings, literals = [], []
+    for path in sorted(package.rglob("*.py")):
+        if {"test", "tests"} & set(path.relative_to(package).parts):
+            continue
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8", errors="replace"))))
+        passed = set()
+        for node in nodes:
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                if text := ast.get_docstring(node):
+                    docstrings.append(text)
+                    passed.add(id(getattr(node.body[0], "value", None)))
+            elif isinstance(node, ast.JoinedStr):
+                passed |= {id(part) for part in node.values}
+                texts = [getattr(part, "value", "") for part in node.values]
+                literals.append("".join(t if isinstance(t, str) else "x" for t in texts))
+        literals += [
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in passed
+        ]
+    return docstrings, [text for text in literals if len(text.split()) > 3]
+
+
+def ours() -> dict[str, list[str]]:
+    """Texts of this project by kind."""
+    docstrings, messages = written(ROOT / "workflow" / "frugal")
+    sentences = [sentence for page in pages() for sentence in counted(page).sentences]
+    return {"pages": [*sentences, *comments()], "docstrings": docstrings, "messages": messages}
+
+
+def print_rates(packages: list[str]) -> None:
+    """A line for each kind of text of this project, and of installed packages."""
+    kinds = ours()
+    for name in packages:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None, f"{name} is not installed"
+        docstrings, messages = written(Path(spec.origin).parent)
+        kinds |= {f"{name}, docstrings": docstrings, f"{name}, messages": messages}
+    for kind, texts in kinds.items():
+        print(kind, rates(texts))
 
 
 def main() -> None:
@@ -134,4 +221,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print_rates(sys.argv[2:]) if sys.argv[1:2] == ["rates"] else main()
