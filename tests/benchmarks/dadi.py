@@ -14,7 +14,7 @@ import torch
 from frugal.acquire.train.dadi_networks import NetworkSizes, first_parameters, repeated
 from frugal.acquire.train.dadi_training import JointTraining, Population, group_weights
 from frugal.config.learners import DadiSettings
-from frugal.learn.set_encoder import Steps, compiled_steps
+from frugal.learn.set_encoder import EncoderSteps, compiled_steps
 from frugal.learn.token_memory import UnitTable, lay_out_tokens
 
 from tests.oracles.plain_dadi import PlainDadi
@@ -108,7 +108,9 @@ def _lockstep(learners, steps, population, columns, returns="n_step"):
 
 def _check_compiled(population, columns):
     """The compiled version is the same function: equal weights, but for rounding."""
-    one, other = (_lockstep(2, steps, population, columns) for steps in (Steps(), compiled_steps()))
+    one, other = (
+        _lockstep(2, steps, population, columns) for steps in (EncoderSteps(), compiled_steps())
+    )
     start = one.stack.flat.clone()
     for training in (one, other):
         for _ in range(3):
@@ -151,11 +153,11 @@ def main() -> None:
     }
     for k in (1, 6, LEARNERS):
         versions[f"lock-step, K = {k}"] = (
-            _lockstep(k, Steps(), population, values.shape[1]).iterate,
+            _lockstep(k, EncoderSteps(), population, values.shape[1]).iterate,
             k,
         )
     versions[f"lock-step, K = {LEARNERS}{CUT}"] = (
-        _lockstep(LEARNERS, Steps(), population, values.shape[1], "watkins").iterate,
+        _lockstep(LEARNERS, EncoderSteps(), population, values.shape[1], "watkins").iterate,
         LEARNERS,
     )
     if arguments.compiled:

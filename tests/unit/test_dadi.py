@@ -17,7 +17,7 @@ from frugal.acquire.train.dadi_networks import (
 from frugal.acquire.train.dadi_training import JointTraining, Population, group_weights
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
-from frugal.learn.set_encoder import Steps
+from frugal.learn.set_encoder import EncoderSteps
 from frugal.learn.token_memory import UnitTable, lay_out_tokens
 
 from tests.oracles.plain_dadi import PlainDadi
@@ -121,7 +121,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
         population,
         gamma=torch.tensor(gammas),
         sizes=sizes,
-        steps=Steps(),
+        steps=EncoderSteps(),
         generator=generator,
     )
     plain = []

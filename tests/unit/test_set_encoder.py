@@ -8,7 +8,7 @@ import pytest
 import torch
 from frugal.core.errors import DataError
 from frugal.learn.lockstep import FlatParameters
-from frugal.learn.set_encoder import Steps, cell_forward, encode, read_sets
+from frugal.learn.set_encoder import EncoderSteps, cell_forward, encode, read_sets
 from frugal.learn.token_memory import FREE, UnitTable, encoder_shapes, lay_out_tokens, remember
 
 from tests.oracles.plain_set_encoder import PlainSetEncoder
@@ -127,13 +127,13 @@ def _assert_same_function(steps):
 @double_precision()
 def test_encodings_and_gradients_equal_those_of_the_plain_encoder():
     """Sums of a few hundred terms in another order: 450 times their rounding, 2⁻⁵² · 10 at most."""
-    _assert_same_function(Steps())
+    _assert_same_function(EncoderSteps())
 
 
 @double_precision()
 def test_the_cell_that_is_compiled_is_the_same_function():
     """Without the compiler, which needs seconds: the one that runs in place is not compiled."""
-    _assert_same_function(Steps(forward=cell_forward))
+    _assert_same_function(EncoderSteps(forward=cell_forward))
 
 
 def test_gradient_is_right_to_double_precision():
@@ -146,12 +146,12 @@ def test_gradient_is_right_to_double_precision():
     row = torch.arange(8)[None]
     known = _known(rng, 1, 8)
     units = table.tokens(row)
-    units = type(units)(units.value.double(), units.one, units.binary, units.numeric)
+    units = type(units)(units.value.double(), units.active, units.binary, units.numeric)
     memory = remember(named, "e.", units)
     zero, own = table.members(table.holdings(row), known)
     member = (zero.double(), own.double())
-    reading = read_sets(named, "e.", memory, member, processing_steps=STEPS, steps=Steps())
-    fast = encode(named, "e.", memory, [reading], steps=Steps())
+    reading = read_sets(named, "e.", memory, member, processing_steps=STEPS, steps=EncoderSteps())
+    fast = encode(named, "e.", memory, [reading], steps=EncoderSteps())
     fast.square().sum().backward()
     inside = torch.from_numpy(_columns_in_set(values[None], known)[0])
     for g, encoder in enumerate(plain):
@@ -174,7 +174,7 @@ def test_the_empty_set_is_encoded_as_zero():
     _, stack = _plain_and_fast(2)
     known = torch.zeros(1, 4, PANELS + 1)
     known[..., -1] = 1
-    fast = _fast_encodings(stack, table, torch.arange(4)[None], [known], Steps())
+    fast = _fast_encodings(stack, table, torch.arange(4)[None], [known], EncoderSteps())
     assert (fast == 0).all()
 
 
@@ -204,7 +204,7 @@ def test_encodings_do_not_depend_on_the_order_of_columns():
     def encodings(order):
         weights = {**named, "e.position": named["e.position"][:, order]}
         table = _DoubleTable(lay_out_tokens(values[:, order], PANEL[order]), PANELS)
-        return _fast_encodings(SimpleNamespace(views=weights), table, row, [known], Steps())
+        return _fast_encodings(SimpleNamespace(views=weights), table, row, [known], EncoderSteps())
 
     usual = encodings(np.arange(len(PANEL)))
     assert usual.dtype == torch.float64
@@ -231,7 +231,7 @@ def test_a_value_outside_the_set_changes_nothing():
             UnitTable(lay_out_tokens(v, PANEL), PANELS),
             torch.arange(10)[None],
             [known],
-            Steps(),
+            EncoderSteps(),
         )
         for v in (values, other)
     ]
@@ -249,11 +249,11 @@ def test_encoders_do_not_see_each_other():
     _, stack = _plain_and_fast(4)
     row = torch.from_numpy(rng.integers(9, size=(2, 5)))
     known = _known(rng, 2, 5)
-    together = _fast_encodings(stack, table, row, [known], Steps())
+    together = _fast_encodings(stack, table, row, [known], EncoderSteps())
     _, alone = _plain_and_fast(2)
     for name, leaf in alone.views.items():
         leaf.data.copy_(stack.views[name].detach()[[1, 3]])
-    apart = _fast_encodings(alone, table, row[1:], [known[1:]], Steps())
+    apart = _fast_encodings(alone, table, row[1:], [known[1:]], EncoderSteps())
     assert float((together[[1, 3]] - apart).detach().abs().max()) < 1e-13 * 10
 
 
@@ -273,7 +273,7 @@ def _one_set_each():
     table = UnitTable(lay_out_tokens(_table(rng, 8), PANEL), PANELS)
     _, stack = _plain_and_fast(2)
     knowns = [_known(rng, 1, 8) for _ in range(3)]
-    return stack, _fast_encodings(stack, table, torch.arange(8)[None], knowns, Steps())
+    return stack, _fast_encodings(stack, table, torch.arange(8)[None], knowns, EncoderSteps())
 
 
 def test_a_gradient_may_come_in_any_layout():
@@ -309,4 +309,4 @@ def test_no_unit_has_no_encoding():
     table = UnitTable(lay_out_tokens(_table(np.random.default_rng(6), 8), PANEL), PANELS)
     _, stack = _plain_and_fast(2)
     row, known = torch.empty(1, 0, dtype=torch.int64), torch.ones(1, 0, PANELS + 1)
-    assert _fast_encodings(stack, table, row, [known], Steps()).shape == (2, 0, 1, WIDTH)
+    assert _fast_encodings(stack, table, row, [known], EncoderSteps()).shape == (2, 0, 1, WIDTH)

@@ -358,10 +358,10 @@ class UncertainCost(Block):
     sigma: Maybe[Positive] = maybe("of a lognormal cost: standard deviation of its logarithm")
 
     def _refusals(self) -> Iterator[str]:
-        given = {
+        written = {
             key for key in ("low", "high", "median", "sigma") if getattr(self, key) is not None
         }
-        if given not in ({"low", "high"}, {"median", "sigma"}):
+        if written not in ({"low", "high"}, {"median", "sigma"}):
             yield " must have either 'from' and 'to', or 'median' and 'sigma'"
         elif self.low is not None and self.high is not None and self.low > self.high:
             yield f" has 'from' {self.low:g} above 'to' {self.high:g}"

@@ -267,11 +267,11 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
     )
 
 
-def _cost_ranges(found: Dataset) -> dict[str, tuple[float, float]]:
+def _cost_ranges(dataset: Dataset) -> dict[str, tuple[float, float]]:
     """Least and largest cost of the uncertain ones."""
-    classes = [entry.name for entry in found.label.classes]
-    costs = {panel.name: panel.price for panel in found.panels}
-    for true, row in zip(classes, found.misclassification_cost, strict=True):
+    classes = [entry.name for entry in dataset.label.classes]
+    costs = {panel.name: panel.price for panel in dataset.panels}
+    for true, row in zip(classes, dataset.misclassification_cost, strict=True):
         costs |= {error_name(decided, true): c for decided, c in zip(classes, row, strict=True)}
     return {n: c.ends for n, c in costs.items() if isinstance(c, written.UncertainCost)}
 

@@ -23,7 +23,7 @@ from frugal.acquire.train.dadi_networks import repeated as repeat_learner
 from frugal.acquire.train.dadi_training import ADAM_EPSILON, Population, class_losses
 from frugal.config.learners import DadiSettings
 from frugal.learn.lockstep import Adam
-from frugal.learn.set_encoder import Steps, encode, read_sets
+from frugal.learn.set_encoder import EncoderSteps, encode, read_sets
 from frugal.learn.token_memory import UnitTable, lay_out_tokens, remember
 from frugal.learn.trees import train_booster
 from frugal.learn.weighted_logistic import fit_logistic
@@ -139,9 +139,9 @@ def fit_set_networks(
             memory,
             member,
             processing_steps=settings.processing_steps,
-            steps=Steps(),
+            steps=EncoderSteps(),
         )
-        encoding = encode(stack.views, ENCODER, memory, [reading], steps=Steps()).squeeze(2)
+        encoding = encode(stack.views, ENCODER, memory, [reading], steps=EncoderSteps()).squeeze(2)
         logits = class_logits(stack.views, encoding, None)
         adam.descend(class_losses(logits, population.targets(row)).mean(dim=1).sum())
     parts = []

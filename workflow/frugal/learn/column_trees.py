@@ -95,13 +95,13 @@ def compact(values: Float[np.ndarray, "n d"], variables: Variables) -> Float[np.
             codes[:, j] = block[:, 0]
             continue
         missing = np.isnan(block)
-        gone = missing.all(axis=1)
-        if (missing.any(axis=1) != gone).any():
+        absent = missing.all(axis=1)
+        if (missing.any(axis=1) != absent).any():
             raise DataError(f"one-hot columns {columns} are missing in part; they share one fate")
-        known = block[~gone]
-        if not (((known == 0) | (known == 1)).all() and (known.sum(axis=1) == 1).all()):
+        observed = block[~absent]
+        if not (((observed == 0) | (observed == 1)).all() and (observed.sum(axis=1) == 1).all()):
             raise DataError(f"a row of the one-hot columns {columns} is not a single 1 among 0s")
-        codes[:, j] = np.where(gone, np.nan, block.argmax(axis=1))
+        codes[:, j] = np.where(absent, np.nan, block.argmax(axis=1))
     return codes
 
 
@@ -158,12 +158,12 @@ class ColumnTrees:
             rows: codes of all variables, of which j itself is not read. (q, v)
             variables: of the table.
         """
-        found = np.zeros(len(rows))
+        prediction = np.zeros(len(rows))
         if self._booster is not None:
-            found = self._booster.predict(np.delete(rows, self.j, axis=1), num_threads=1)
+            prediction = self._booster.predict(np.delete(rows, self.j, axis=1), num_threads=1)
         if self.classes == 0:
-            return found + linear_part(rows, self.slopes, variables)
-        return np.stack([1 - found, found], axis=1) if self.classes == 2 else found
+            return prediction + linear_part(rows, self.slopes, variables)
+        return np.stack([1 - prediction, prediction], axis=1) if self.classes == 2 else prediction
 
     @cached_property
     def _booster(self) -> Any | None:
@@ -195,7 +195,7 @@ def fit_column(
     j: int,
     variables: Variables,
     weight: Int[np.ndarray, " m"] | None,
-    held: tuple[Float[np.ndarray, "h v"], Float[np.ndarray, " h"]] | None,
+    held_out: tuple[Float[np.ndarray, "h v"], Float[np.ndarray, " h"]] | None,
     settings: TreeSettings,
     seed: int,
 ) -> tuple[ColumnTrees, int]:
@@ -207,7 +207,7 @@ def fit_column(
         j: the variable that is predicted.
         variables: of the table.
         weight: how often each row counts; None: once. (m,)
-        held: rows and targets on which the number of rounds is chosen; None keeps all.
+        held_out: rows and targets on which the number of rounds is chosen; None keeps all.
         settings: of the trees; of a number 0 trees leave the linear part.
         seed: of LightGBM.
     """
@@ -231,11 +231,11 @@ def fit_column(
     )
     losses: dict[str, Any] = {}
     watched = []
-    if held is not None:
-        left = held[1] - linear_part(held[0], slopes, variables)
+    if held_out is not None:
+        left = held_out[1] - linear_part(held_out[0], slopes, variables)
         watched = [
             lightgbm.Dataset(
-                np.delete(held[0], j, axis=1), label=left, reference=data, params=chosen
+                np.delete(held_out[0], j, axis=1), label=left, reference=data, params=chosen
             )
         ]
     booster = lightgbm.train(
@@ -246,14 +246,14 @@ def fit_column(
         valid_sets=watched,
         callbacks=[lightgbm.record_evaluation(losses)] if watched else [],
     )
-    kept = settings.trees
-    if held is not None:
+    rounds = settings.trees
+    if held_out is not None:
         [curve] = losses["valid_0"].values()
-        kept = 1 + int(np.argmin(curve))
+        rounds = 1 + int(np.argmin(curve))
         if classes == 0 and np.square(left).mean() <= min(curve):
-            kept = 0
-    text = booster.model_to_string(num_iteration=kept) if kept else ""
-    return ColumnTrees(j, classes, slopes, text), kept
+            rounds = 0
+    text = booster.model_to_string(num_iteration=rounds) if rounds else ""
+    return ColumnTrees(j, classes, slopes, text), rounds
 
 
 def _ridge(
@@ -266,12 +266,12 @@ def _ridge(
 ) -> np.ndarray:
     """Intercept and slopes of the penalised least squares, 0 for j's own columns. (1 + d,)"""
     design = np.column_stack([np.ones(len(rows)), expand(rows, variables)])
-    own = [1 + column for column in variables.columns[j]]
-    design[:, own] = 0.0
+    of_target = [1 + column for column in variables.columns[j]]
+    design[:, of_target] = 0.0
     weighted = design if weight is None else design * weight[:, None]
     gram = weighted.T @ design + np.diag([_INTERCEPT, *[penalty] * variables.width])
     slopes = np.linalg.solve(gram, weighted.T @ target)
-    slopes[own] = 0.0
+    slopes[of_target] = 0.0
     return slopes
 
 

@@ -135,17 +135,17 @@ def _factorise(observed, covariance, ridge, factor, index):
     returns the number of the observed.
     """
     d = len(observed)
-    known = 0
+    n_observed = 0
     for j in range(d):
         if observed[j]:
-            index[known] = j
-            known += 1
-    last = known
+            index[n_observed] = j
+            n_observed += 1
+    last = n_observed
     for j in range(d):
         if not observed[j]:
             index[last] = j
             last += 1
-    for a in range(known):
+    for a in range(n_observed):
         for b in range(a):
             total = covariance[index[a], index[b]]
             for c in range(b):
@@ -155,19 +155,19 @@ def _factorise(observed, covariance, ridge, factor, index):
         for c in range(a):
             total -= factor[a, c] * factor[a, c]
         factor[a, a] = 1.0 / np.sqrt(total)
-    return known
+    return n_observed
 
 
 @njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
-def _solve(factor, known, work):
+def _solve(factor, size, work):
     """The vector solved with the factorised block, in place."""
-    for a in range(known):
+    for a in range(size):
         total = work[a]
         for c in range(a):
             total -= factor[a, c] * work[c]
         work[a] = total * factor[a, a]
-    for a in range(known - 1, -1, -1):
+    for a in range(size - 1, -1, -1):
         total = work[a] * factor[a, a]
         work[a] = total
         for c in range(a):
@@ -176,37 +176,37 @@ def _solve(factor, known, work):
 
 @njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
-def _fill_row(z, mean, covariance, factor, index, known, work, out):
+def _fill_row(z, mean, covariance, factor, index, n_observed, work, out):
     """One row's conditional means: solve twice with the factor, then one product."""
     d = len(mean)
-    for a in range(known):
+    for a in range(n_observed):
         work[a] = z[index[a]] - mean[index[a]]
-    _solve(factor, known, work)
+    _solve(factor, n_observed, work)
     out[:] = mean
-    for a in range(known):  # for all coordinates, since a row of Σ lies together
+    for a in range(n_observed):  # for all coordinates, since a row of Σ lies together
         row = covariance[index[a]]
         for j in range(d):
             out[j] += row[j] * work[a]
-    for a in range(known):
+    for a in range(n_observed):
         out[index[a]] = z[index[a]]
 
 
 @njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
 @no_type_check
-def _fill_few(z, mean, precision, factor, index, gone, work, out):
+def _fill_few(z, mean, precision, factor, index, n_missing, work, out):
     """As `_fill_row`, by the precision P = (Σ + RIDGE·I)⁻¹: ẑᵐ = μᵐ − (Pᵐᵐ)⁻¹ Pᵐᵒ (zᵒ − μᵒ).
 
     Here `index` holds the unobserved coordinates first, and `factor` belongs to their block of P.
     """
     d = len(mean)
     out[:] = z
-    for a in range(gone):
+    for a in range(n_missing):
         row, total = precision[index[a]], 0.0
-        for b in range(gone, d):
+        for b in range(n_missing, d):
             total += row[index[b]] * (z[index[b]] - mean[index[b]])
         work[a] = total
-    _solve(factor, gone, work)
-    for a in range(gone):
+    _solve(factor, n_missing, work)
+    for a in range(n_missing):
         out[index[a]] = mean[index[a]] - work[a]
 
 
@@ -237,27 +237,27 @@ def _fill_moments(latent, observed, mean, covariance, ridge, out, spread):
     m, d = latent.shape
     factor, work, index = np.empty((d, d)), np.empty(d), np.empty(d, np.int64)
     explained, left = np.empty((d, d)), np.empty((d, d))
-    known = 0
+    n_observed = 0
     for i in range(m):
         if i == 0 or (observed[i] != observed[i - 1]).any():
-            known = _factorise(observed[i], covariance, ridge, factor, index)
-            for b in range(known, d):  # explained[b] = L⁻¹ Σᵒᵇ; left = Σᵐᵐ − its products
-                for a in range(known):
+            n_observed = _factorise(observed[i], covariance, ridge, factor, index)
+            for b in range(n_observed, d):  # explained[b] = L⁻¹ Σᵒᵇ; left = Σᵐᵐ − its products
+                for a in range(n_observed):
                     total = covariance[index[a], index[b]]
                     for c in range(a):
                         total -= factor[a, c] * explained[b, c]
                     explained[b, a] = total * factor[a, a]
-                for e in range(known, b + 1):
+                for e in range(n_observed, b + 1):
                     total = covariance[index[b], index[e]]
-                    for a in range(known):
+                    for a in range(n_observed):
                         total -= explained[b, a] * explained[e, a]
                     left[b, e] = total
-        for b in range(known, d):
-            for e in range(known, b + 1):
+        for b in range(n_observed, d):
+            for e in range(n_observed, b + 1):
                 spread[index[b], index[e]] += left[b, e]
                 if e < b:
                     spread[index[e], index[b]] += left[b, e]
-        _fill_row(latent[i], mean, covariance, factor, index, known, work, out[i])
+        _fill_row(latent[i], mean, covariance, factor, index, n_observed, work, out[i])
 
 
 @njit(cache=True, error_model="numpy", fastmath=_FREE_ORDER)
@@ -266,15 +266,15 @@ def _pull_back(gradient, observed, covariance, ridge, out):
     """Gradients of all rows by their observed coordinates; `out` holds zeros."""
     m, d = gradient.shape
     factor, work, index = np.empty((d, d)), np.empty(d), np.empty(d, np.int64)
-    known = 0
+    n_observed = 0
     for i in range(m):
         if i == 0 or (observed[i] != observed[i - 1]).any():
-            known = _factorise(observed[i], covariance, ridge, factor, index)
-        for a in range(known):
+            n_observed = _factorise(observed[i], covariance, ridge, factor, index)
+        for a in range(n_observed):
             total = 0.0
-            for b in range(known, d):
+            for b in range(n_observed, d):
                 total += covariance[index[a], index[b]] * gradient[i, index[b]]
             work[a] = total
-        _solve(factor, known, work)
-        for a in range(known):
+        _solve(factor, n_observed, work)
+        for a in range(n_observed):
             out[i, index[a]] = gradient[i, index[a]] + work[a]

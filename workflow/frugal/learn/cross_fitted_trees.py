@@ -36,12 +36,12 @@ class CrossFitted:
     Attributes:
         log_odds: of class 1, of every row; of a row learnt from, by trees that did not see it. (n,)
         ensemble: all trees, averaged.
-        alike: the same, but each row is predicted by trees of one fold of a repeat. (n,)
+        by_one_fold: the same, but each row is predicted by trees of one fold of a repeat. (n,)
     """
 
     log_odds: Float[np.ndarray, " n"]
     ensemble: TreeEnsemble
-    alike: Float[np.ndarray, " n"]
+    by_one_fold: Float[np.ndarray, " n"]
 
 
 def folds_of(
@@ -85,9 +85,9 @@ class FoldedTrees:
 
     def log_odds(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         """Of class 1, of the same rows, by trees that did not see them, averaged. (n,)"""
-        return self.told(values)[0]
+        return self.out_of_fold(values)[0]
 
-    def told(
+    def out_of_fold(
         self, values: Float[np.ndarray, "n d"]
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """`log_odds`, and the same with one fold of a repeat for rows not learnt from, too."""
@@ -97,12 +97,12 @@ class FoldedTrees:
         for number, part in enumerate(self.parts):
             of_row, k = self.fold[number // folds], number % folds
             rows = np.flatnonzero((of_row < 0) | (of_row == k))
-            seen = values[rows]
-            said = leaf_sums(part, seen, np.ones_like(seen, dtype=bool))[:, 1]
-            alike = (of_row[rows] == k) | (turn[rows] == k)
-            for place, asked in enumerate((np.ones_like(alike), alike)):
-                total[place, rows] += np.where(asked, said, 0.0)
-                count[place, rows] += asked
+            inputs = values[rows]
+            scores = leaf_sums(part, inputs, np.ones_like(inputs, dtype=bool))[:, 1]
+            one_fold = (of_row[rows] == k) | (turn[rows] == k)
+            for place, counted in enumerate((np.ones_like(one_fold), one_fold)):
+                total[place, rows] += np.where(counted, scores, 0.0)
+                count[place, rows] += counted
         odds = np.clip(total / count, -MOST_LOG_ODDS, MOST_LOG_ODDS)
         return odds[0], odds[1]
 
@@ -122,8 +122,8 @@ def fit_cross_fitted(
 ) -> CrossFitted:
     """Fit trees to some rows and predict the same rows. See `fit_folded`."""
     trees = fit_folded(values, label, fold, settings=settings, seed=seed)
-    told, alike = trees.told(values)
-    return CrossFitted(told, trees.ensemble, alike)
+    log_odds, by_one_fold = trees.out_of_fold(values)
+    return CrossFitted(log_odds, trees.ensemble, by_one_fold)
 
 
 def fit_folded(
@@ -144,19 +144,19 @@ def fit_folded(
         seed: of LightGBM's draws.
     """
     used = np.flatnonzero(~np.isnan(values).all(axis=0))
-    seen = values[:, used].astype(np.float32)
+    inputs = values[:, used].astype(np.float32)
     if not len(used):
-        used, seen = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
+        used, inputs = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
     boosters, loss = [], np.zeros(settings.trees)
     for repeat, folds in enumerate(fold):
         for k in range(settings.folds):
             train, out = np.flatnonzero((folds >= 0) & (folds != k)), np.flatnonzero(folds == k)
             drawn = seed + repeat * settings.folds + k
-            booster, losses = _booster(seen, label, train, out, settings, drawn)
+            booster, losses = _booster(inputs, label, train, out, settings, drawn)
             boosters.append(booster)
             loss += len(out) * _filled(losses, settings.trees)
-    kept, columns = 1 + int(loss.argmin()), values.shape[1]
-    trees = [_tree_parts(one, used, kept, column=1, columns=2) for one in boosters]
+    n_trees, columns = 1 + int(loss.argmin()), values.shape[1]
+    trees = [_tree_parts(fitted, used, n_trees, column=1, columns=2) for fitted in boosters]
     return FoldedTrees(
         [join_trees(parts, link="softmax", columns=columns) for parts in trees], fold
     )
@@ -168,7 +168,7 @@ def _filled(losses: list[float], trees: int) -> Float[np.ndarray, " trees"]:
 
 
 def _booster(
-    seen: np.ndarray,
+    inputs: np.ndarray,
     label: np.ndarray,
     train: np.ndarray,
     out: np.ndarray,
@@ -196,14 +196,14 @@ def _booster(
         "lambda_l2": settings.ridge,
         "feature_pre_filter": False,
     }
-    data = lightgbm.Dataset(seen[train], label=label[train])
-    told = lightgbm.Dataset(seen[out], label=label[out], reference=data)
+    data = lightgbm.Dataset(inputs[train], label=label[train])
+    validation = lightgbm.Dataset(inputs[out], label=label[out], reference=data)
     losses: dict[str, dict[str, list[float]]] = {}
     booster = lightgbm.train(
         chosen,
         data,
         num_boost_round=settings.trees,
-        valid_sets=[told],
+        valid_sets=[validation],
         valid_names=["out"],
         callbacks=[lightgbm.record_evaluation(losses)],
     )
@@ -237,11 +237,11 @@ class FittedMeans:
     """Trees that predict k means at once.
 
     Attributes:
-        told: predictions of every row, by trees not fitted to it. (n, k)
+        out_of_fold: predictions of every row, by trees not fitted to it. (n, k)
         ensemble: the same of any row: the sums of its leaf rows.
     """
 
-    told: Float[np.ndarray, "n k"]
+    out_of_fold: Float[np.ndarray, "n k"]
     ensemble: TreeEnsemble
 
 
@@ -275,7 +275,7 @@ def fit_means(
     import lightgbm  # slow to import, not needed to score
 
     used = np.flatnonzero(~np.isnan(values).all(axis=0))
-    seen, told, parts = values[:, used].astype(np.float32), np.zeros(targets.shape), []
+    inputs, out_of_fold, parts = values[:, used].astype(np.float32), np.zeros(targets.shape), []
     for part in (0, 1):
         train, out = np.flatnonzero(half != part), np.flatnonzero(half == part)
         chosen = {
@@ -292,7 +292,7 @@ def fit_means(
             "min_data_in_leaf": max(1, min(min_leaf, len(train) // LEAST_SHARE)),
             "feature_pre_filter": False,
         }
-        data = lightgbm.Dataset(seen[train], np.zeros(len(train)), params=chosen)
+        data = lightgbm.Dataset(inputs[train], np.zeros(len(train)), params=chosen)
         for k in range(targets.shape[1]):
             weight = counts[train, k].astype(np.float64)
             if not weight.any():
@@ -300,20 +300,20 @@ def fit_means(
             data.set_label(np.where(weight > 0, targets[train, k], 0.0))
             data.set_weight(weight)
             booster = lightgbm.train(chosen, data, num_boost_round=trees)
-            told[out, k] = np.asarray(booster.predict(seen[out]))
+            out_of_fold[out, k] = np.asarray(booster.predict(inputs[out]))
             grown = _tree_parts(booster, used, trees, column=k, columns=targets.shape[1])
             parts += [part | {"leaf_value": part["leaf_value"] / 2} for part in grown]
     if not parts:
         parts = [lightgbm_tree({"leaf_value": 0.0}, 0, targets.shape[1])]
-    return FittedMeans(told, join_trees(parts, link="softmax", columns=values.shape[1]))
+    return FittedMeans(out_of_fold, join_trees(parts, link="softmax", columns=values.shape[1]))
 
 
 def _tree_parts(
-    booster: Any, used: np.ndarray, kept: int, *, column: int, columns: int
+    booster: Any, used: np.ndarray, n_trees: int, *, column: int, columns: int
 ) -> list[dict[str, np.ndarray]]:
     """Trees of one booster, on the columns of the table, that predict one of several columns."""
     parts = []
-    for tree in booster.dump_model(num_iteration=kept)["tree_info"]:
+    for tree in booster.dump_model(num_iteration=n_trees)["tree_info"]:
         part = lightgbm_tree(tree["tree_structure"], column, columns)
         inner = part["feature"] >= 0
         part["feature"][inner] = used[part["feature"][inner]]
@@ -328,13 +328,13 @@ def split_ensemble(
     last = np.cumsum(counts)
     root = np.append(ensemble.root, len(ensemble.feature))
     leaves = np.concatenate([[0], np.cumsum(ensemble.feature < 0)])
-    found = []
+    ensembles = []
     for first, end in zip(last - counts, last, strict=True):
         nodes = slice(int(root[first]), int(root[end]))
         rows = slice(int(leaves[nodes.start]), int(leaves[nodes.stop]))
         leaf = ensemble.feature[nodes] < 0
         shift = np.where(leaf, rows.start, nodes.start)
-        found.append(
+        ensembles.append(
             TreeEnsemble(
                 ensemble.root[first:end] - ensemble.root[first],
                 ensemble.feature[nodes],
@@ -346,4 +346,4 @@ def split_ensemble(
                 ensemble.columns,
             )
         )
-    return tuple(found)
+    return tuple(ensembles)

@@ -91,7 +91,7 @@ def fit_emflow(
     _check_settings(couplings, passes, mask_draws, batch, hidden_share)
     torch.set_num_threads(1)
     scaling = fit_scaling(train)
-    truth, known = standardised_start(scaling, train), ~np.isnan(train)
+    truth, has_truth = standardised_start(scaling, train), ~np.isnan(train)
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
     flow = AffineFlow(
         train.shape[1], couplings=couplings, hidden=tuple(hidden), generator=generator
@@ -100,8 +100,8 @@ def fit_emflow(
     check = None if validation is None else _Check(scaling, validation, panels, hidden_share, rng)
     best, history = None, []
     for draw in range(mask_draws):
-        observed = known & draw_masks(len(train), train.shape[1], panels, hidden_share, rng=rng)
-        loss = _train_on_masks(trainer, truth, known, observed, passes, batch, rng)
+        observed = has_truth & draw_masks(len(train), train.shape[1], panels, hidden_share, rng=rng)
+        loss = _train_on_masks(trainer, truth, has_truth, observed, passes, batch, rng)
         record = {"draw": draw + 1.0, "loss": loss}
         if check is not None:
             record["rmse"] = check.rmse(flow, trainer.gaussian, passes)
@@ -147,7 +147,7 @@ class _Trainer:
             flow.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
         )
 
-    def step(self, x: Tensor, observed: np.ndarray, truth: Tensor, known: Tensor) -> float:
+    def step(self, x: Tensor, observed: np.ndarray, truth: Tensor, has_truth: Tensor) -> float:
         """One mini-batch of Algorithm 2; the second loss per row."""
         mean = torch.from_numpy(self.gaussian.mean).float()
         ridge = RIDGE * np.eye(self.flow.d)
@@ -156,7 +156,9 @@ class _Trainer:
         z = self.flow.inverse(x)[0]
         filled = _LatentImputation.apply(z, observed, self.gaussian)
         self._maximise(z.detach().numpy(), observed)
-        loss = reconstruction_loss(self.flow, filled, mean, factor, truth, known, alpha=self.alpha)
+        loss = reconstruction_loss(
+            self.flow, filled, mean, factor, truth, has_truth, alpha=self.alpha
+        )
         self._descend(loss)
         return float(loss.detach())
 
@@ -222,7 +224,7 @@ def reconstruction_loss(
     mean: Float[Tensor, " d"],
     factor: Float[Tensor, "d d"],
     truth: Float[Tensor, "b d"],
-    known: Bool[Tensor, "b d"],
+    has_truth: Bool[Tensor, "b d"],
     *,
     alpha: float | int,
 ) -> Float[Tensor, ""]:
@@ -238,12 +240,12 @@ def reconstruction_loss(
         mean: μ. (d,)
         factor: lower Cholesky factor of Σ. (d, d)
         truth: x; read where known. (b, d)
-        known: True where there is a truth. (b, d)
+        has_truth: True where there is a truth. (b, d)
         alpha: α.
     """
     x, log_det = flow(filled)
     likelihood = normal_log_density(filled, mean, factor) - log_det
-    distance = torch.where(known, x - truth, 0.0).square().sum(dim=1)
+    distance = torch.where(has_truth, x - truth, 0.0).square().sum(dim=1)
     return (alpha * distance - likelihood).mean()
 
 
@@ -264,7 +266,7 @@ class _LatentImputation(torch.autograd.Function):
 def _train_on_masks(
     trainer: _Trainer,
     truth: np.ndarray,
-    known: np.ndarray,
+    has_truth: np.ndarray,
     observed: np.ndarray,
     passes: int,
     batch: int,
@@ -278,7 +280,7 @@ def _train_on_masks(
         order, losses = rng.permutation(len(truth)), []
         for at in range(0, len(truth) - size + 1, size):
             rows = order[at : at + size]
-            x, target, scored = (torch.from_numpy(a[rows]) for a in (current, truth, known))
+            x, target, scored = (torch.from_numpy(a[rows]) for a in (current, truth, has_truth))
             losses.append(trainer.step(x, observed[rows], target, scored))
         if not np.isfinite(losses).all():
             raise DataError("EMFlow's loss is no longer finite; lower its learning rate")
@@ -298,11 +300,11 @@ class _Check:
         hidden_share: Sequence[float | int],
         rng: np.random.Generator,
     ) -> None:
-        self.truth, known = standardised_start(scaling, values), ~np.isnan(values)
-        self.observed = known & draw_masks(
+        self.truth, has_truth = standardised_start(scaling, values), ~np.isnan(values)
+        self.observed = has_truth & draw_masks(
             len(values), values.shape[1], panels, hidden_share, rng=rng
         )
-        self.scored = known & ~self.observed
+        self.scored = has_truth & ~self.observed
         if not self.scored.any():
             raise DataError("the validation rows of EMFlow hide no entry; give more rows")
 

@@ -86,9 +86,9 @@ def lasso_panels(
             steps=PROXIMAL_STEPS,
             start=fitted,
         )
-        found = (provides & (tried.slope != 0)).any(axis=1)
-        if found.sum() <= most:
-            chosen, fitted = found, tried
+        selected = (provides & (tried.slope != 0)).any(axis=1)
+        if selected.sum() <= most:
+            chosen, fitted = selected, tried
         else:  # back to the last penalty, and a smaller step
             share_of_strongest /= shrink
             shrink, halvings = np.sqrt(shrink), halvings + 1
@@ -109,7 +109,7 @@ def _correlation(
 
 def forward_panels(
     train: tuple[Float[np.ndarray, "n d"], Int[np.ndarray, " n"], Int[np.ndarray, " n"]],
-    held: tuple[Float[np.ndarray, "m d"], Int[np.ndarray, " m"], Int[np.ndarray, " m"]],
+    validation: tuple[Float[np.ndarray, "m d"], Int[np.ndarray, " m"], Int[np.ndarray, " m"]],
     weights: tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]],
     provides: Bool[np.ndarray, "a d"],
     *,
@@ -124,7 +124,7 @@ def forward_panels(
 
     Args:
         train: inputs, label and group of the rows that fit. (n, d), (n,), (n,)
-        held: the same of the rows that choose. (m, d), (m,), (m,)
+        validation: the same of the rows that choose. (m, d), (m,), (m,)
         weights: of both.
         provides: columns that each panel reveals. (a, d)
         most: panels, at most.
@@ -139,9 +139,9 @@ def forward_panels(
         columns = shown_columns(provides, panels)
         losses = [
             log_loss(
-                held[k],
+                validation[k],
                 fit_logistic(train[0][:, columns], train[k], weights[0], ridge=ridge).log_odds(
-                    held[0][:, columns]
+                    validation[0][:, columns]
                 ),
                 weights[1],
             )
@@ -156,7 +156,7 @@ def forward_panels(
         values = {j: combined(chosen | _only(j, len(provides))) for j in _left(chosen)}
         if not values or min(values.values()) >= best:
             break
-        j = min(values, key=lambda one: values[one])
+        j = min(values, key=lambda panel: values[panel])
         chosen[j], best = True, values[j]
     return chosen
 
@@ -247,7 +247,7 @@ class Sample:
         label: y. (n,)
         sensitive: b. (n,)
         train: rows to learn from. (n,)
-        held: rows that choose panels. (n,)
+        validation: rows that choose panels. (n,)
     """
 
     values: Float[np.ndarray, "n d"]
@@ -255,7 +255,7 @@ class Sample:
     label: Int[np.ndarray, " n"]
     sensitive: Int[np.ndarray, " n"]
     train: Bool[np.ndarray, " n"]
-    held: Bool[np.ndarray, " n"]
+    validation: Bool[np.ndarray, " n"]
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Filled values, label and group of some rows."""
@@ -269,9 +269,9 @@ class Sample:
 
 def evenly(rows: Bool[np.ndarray, " n"], *, most: int) -> Int[np.ndarray, " m"]:
     """Positions of at most so many of the given rows, at equal distances. (m,)"""
-    found = np.flatnonzero(rows)
-    count = min(most, len(found))
-    return found[np.arange(count) * len(found) // max(1, count)]
+    positions = np.flatnonzero(rows)
+    count = min(most, len(positions))
+    return positions[np.arange(count) * len(positions) // max(1, count)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,9 +324,9 @@ def fair_baseline(kind: str) -> FairBaseline:
     Raises:
         ConfigError: there is none.
     """
-    known = declared("frugal.learn.fair_baselines", "FairBaseline")
-    if kind not in known:
-        raise ConfigError(f"a baseline is of kind {kind!r}; allowed are {', '.join(known)}")
+    kinds = declared("frugal.learn.fair_baselines", "FairBaseline")
+    if kind not in kinds:
+        raise ConfigError(f"a baseline is of kind {kind!r}; allowed are {', '.join(kinds)}")
     return load_one("frugal.learn.fair_baselines", "FairBaseline", kind)
 
 
@@ -344,14 +344,16 @@ def _lasso(sample: Sample, settings: Mapping[str, Any], options: Options) -> Boo
 def _forward(
     sample: Sample, settings: Mapping[str, Any], options: Options
 ) -> Bool[np.ndarray, " a"]:
-    train, held = (evenly(rows, most=options.most_rows) for rows in (sample.train, sample.held))
+    train, validation = (
+        evenly(rows, most=options.most_rows) for rows in (sample.train, sample.validation)
+    )
     weights = (
         equal_group_weights(sample.sensitive[train]),
-        equal_group_weights(sample.sensitive[held]),
+        equal_group_weights(sample.sensitive[validation]),
     )
     return forward_panels(
         sample.of(train),
-        sample.of(held),
+        sample.of(validation),
         weights,
         sample.provides,
         most=settings["most"],

@@ -111,9 +111,11 @@ class AffineFlow(nn.Module):
             DataError: the vector has another number of weights than such a flow.
         """
         flow = AffineFlow(d, couplings=couplings, hidden=hidden, generator=torch.Generator())
-        wanted = weight_count(d, couplings=couplings, hidden=hidden)
-        if len(vector) != wanted:
-            raise DataError(f"a stored flow has {len(vector)} weights; its shape asks for {wanted}")
+        expected = weight_count(d, couplings=couplings, hidden=hidden)
+        if len(vector) != expected:
+            raise DataError(
+                f"a stored flow has {len(vector)} weights; its shape asks for {expected}"
+            )
         nn.utils.vector_to_parameters(torch.from_numpy(vector.copy()), flow.parameters())
         return flow.requires_grad_(False)
 
@@ -262,10 +264,10 @@ def _require_emflow(arrays: Mapping[str, np.ndarray]) -> None:
     if size["columns"] < 2:
         raise stored.refusal("has 1 column; a flow of couplings needs at least 2")
     couplings, hidden = int(arrays["couplings"][0]), [int(h) for h in arrays["hidden"]]
-    wanted = weight_count(size["columns"], couplings=couplings, hidden=hidden)
-    if size["weights"] != wanted:
+    expected = weight_count(size["columns"], couplings=couplings, hidden=hidden)
+    if size["weights"] != expected:
         raise stored.refusal(
-            f"has {size['weights']} weights; allowed: {wanted}, for {couplings} couplings over "
+            f"has {size['weights']} weights; allowed: {expected}, for {couplings} couplings over "
             f"{size['columns']} columns with the hidden layers {hidden}"
         )
     covariance = arrays["covariance"]

@@ -58,7 +58,7 @@ class Scratch(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 @no_type_check
-def add_forest(bins, n_bins, known, asked, classes, trees, tries, min_leaf, state, total):
+def add_forest(bins, n_bins, targets, queries, classes, trees, tries, min_leaf, state, total):
     """Grows tree after tree and adds its predictions for the asked rows to `total`. (q, k)"""
     n = bins.shape[1]
     capacity = 2 * (n // min_leaf) + 3
@@ -86,11 +86,11 @@ def add_forest(bins, n_bins, known, asked, classes, trees, tries, min_leaf, stat
     )
     features = np.arange(bins.shape[0])
     for _ in range(trees):
-        size = draw_bootstrap(known, classes, state, sample)
+        size = draw_bootstrap(targets, classes, state, sample)
         grow_tree(
             bins, n_bins, size, classes, tries, min_leaf, state, features, sample, scratch, nodes
         )
-        _add_tree(asked, classes, nodes, total)
+        _add_tree(queries, classes, nodes, total)
 
 
 @njit(cache=True, error_model="numpy")
@@ -107,9 +107,9 @@ def _draw_below(state, bound):
 
 @njit(cache=True, error_model="numpy")
 @no_type_check
-def draw_bootstrap(known, classes, state, sample):
+def draw_bootstrap(targets, classes, state, sample):
     """Draws n of n rows with replacement; each distinct row once, with its multiplicity."""
-    n = len(known)
+    n = len(targets)
     times = np.zeros(n, np.int32)
     for _ in range(n):
         times[_draw_below(state, n)] += 1
@@ -118,7 +118,7 @@ def draw_bootstrap(known, classes, state, sample):
         if times[i] > 0:
             sample.row[size] = i
             sample.weight[size] = times[i]
-            sample.mass[size] = known[i] if classes > 0 else times[i] * known[i]
+            sample.mass[size] = targets[i] if classes > 0 else times[i] * targets[i]
             size += 1
     return size
 
@@ -131,10 +131,10 @@ def grow_tree(
     """Grows one tree breadth-first on the first `size` sampled rows; returns its node count."""
     nodes.start[0] = 0
     nodes.stop[0] = size
-    made = 1
+    n_nodes = 1
     shares = 0
     node = 0
-    while node < made:
+    while node < n_nodes:
         start, stop = nodes.start[node], nodes.stop[node]
         pure = _describe(classes, start, stop, sample, node, shares, nodes)
         feature, cut = -1, 0
@@ -156,14 +156,14 @@ def grow_tree(
         if feature >= 0:
             middle = _partition(bins[feature], cut, start, stop, sample, scratch)
             nodes.cut[node] = cut
-            nodes.left[node] = made
-            nodes.start[made], nodes.stop[made] = start, middle
-            nodes.start[made + 1], nodes.stop[made + 1] = middle, stop
-            made += 2
+            nodes.left[node] = n_nodes
+            nodes.start[n_nodes], nodes.stop[n_nodes] = start, middle
+            nodes.start[n_nodes + 1], nodes.stop[n_nodes + 1] = middle, stop
+            n_nodes += 2
         elif nodes.slot[node] >= 0:
             shares += 1
         node += 1
-    return made
+    return n_nodes
 
 
 @njit(cache=True, error_model="numpy")
@@ -389,12 +389,12 @@ def _partition(column, cut, start, stop, sample, scratch):
 
 @njit(cache=True, error_model="numpy")
 @no_type_check
-def _add_tree(asked, classes, nodes, total):
+def _add_tree(queries, classes, nodes, total):
     """Adds the tree's mean, or class shares, to each asked row's total."""
-    for i in range(len(asked)):
+    for i in range(len(queries)):
         node = 0
         while nodes.feature[node] >= 0:
-            node = nodes.left[node] + (asked[i, nodes.feature[node]] > nodes.cut[node])
+            node = nodes.left[node] + (queries[i, nodes.feature[node]] > nodes.cut[node])
         if classes == 0:
             total[i, 0] += nodes.value[node]
         elif nodes.slot[node] < 0:
@@ -462,14 +462,14 @@ def forest_means(
     Returns:
         Prediction in [min, max] of the training targets, in the target's unit. (q,)
     """
-    known = target[train].astype(np.float64)
-    scaling = fit_scaling(known, constant=0.0)
+    train_target = target[train].astype(np.float64)
+    scaling = fit_scaling(train_target, constant=0.0)
     if scaling.scale == 0:
         return np.full(len(predict), scaling.centre)
     # Standardised, so that the purity threshold and rounding do not depend on the unit.
-    scaled = scaling.standardise(known)
+    scaled = scaling.standardise(train_target)
     total = _run(bins, n_bins, scaled, 0, skip, train, predict, trees, tries, min_leaf, seed)
-    return np.clip(scaling.restore(total[:, 0]), known.min(), known.max())
+    return np.clip(scaling.restore(total[:, 0]), train_target.min(), train_target.max())
 
 
 def forest_shares(
@@ -493,14 +493,16 @@ def forest_shares(
     Returns:
         Class shares; rows sum to 1. (q, k)
     """
-    known = target[train].astype(np.float64)
-    return _run(bins, n_bins, known, classes, skip, train, predict, trees, tries, min_leaf, seed)
+    train_target = target[train].astype(np.float64)
+    return _run(
+        bins, n_bins, train_target, classes, skip, train, predict, trees, tries, min_leaf, seed
+    )
 
 
 def _run(
     bins: np.ndarray,
     n_bins: np.ndarray,
-    known: np.ndarray,
+    train_target: np.ndarray,
     classes: int,
     skip: int,
     train: np.ndarray,
@@ -513,13 +515,13 @@ def _run(
     features = np.delete(np.arange(len(bins)), skip) if skip >= 0 else np.arange(len(bins))
     # Only the predictors in use, gathered once: columns for training, rows for predicting.
     inside = np.ascontiguousarray(bins[features][:, train])
-    asked = np.ascontiguousarray(bins[features][:, predict].T)
+    queries = np.ascontiguousarray(bins[features][:, predict].T)
     total = np.zeros((len(predict), max(classes, 1)))
     add_forest(
         inside,
         n_bins[features].astype(np.int64),
-        known,
-        asked,
+        train_target,
+        queries,
         classes,
         trees,
         tries,

@@ -95,9 +95,9 @@ def fit_imputer(
         ConfigError: an unknown kind, or a setting that it lacks or does not have.
         DataError: a column without a known value, or an infinite value.
     """
-    known = declared("frugal.learn.imputers", "ImputerKind")
-    if kind not in known:
-        raise ConfigError(f"there is no imputer {kind!r}; allowed are {', '.join(known)}")
+    kinds = declared("frugal.learn.imputers", "ImputerKind")
+    if kind not in kinds:
+        raise ConfigError(f"there is no imputer {kind!r}; allowed are {', '.join(kinds)}")
     to = ToFit(train, fit_scaling(train), onehot, validation, panels, rng)
     return load_one("frugal.learn.imputers", "ImputerKind", kind).fit(to, **settings)
 
@@ -122,14 +122,14 @@ def fit_encoder(
         settings: `kind`, and what that kind takes.
         rng: of all draws.
     """
-    own = dict(settings)
+    options = dict(settings)
     panels = np.concatenate([table.provides, table.free_columns[None]])
     return fit_imputer(
-        own.pop("kind"),
+        options.pop("kind"),
         train,
         onehot=table.onehot,
         validation=validation,
-        settings=own,
+        settings=options,
         rng=rng,
         panels=panels[panels.any(axis=1)],
     )
@@ -143,8 +143,8 @@ def imputer_arrays(imputer: Imputer) -> dict[str, np.ndarray]:
     """
     if hasattr(imputer, "to_arrays"):
         return imputer.to_arrays()  # pyright: ignore[reportAttributeAccessIssue]
-    known = declared("frugal.learn.imputers", "ImputerKind")
-    able = ", ".join(name for name, one in known.items() if one.has("read"))
+    kinds = declared("frugal.learn.imputers", "ImputerKind")
+    able = ", ".join(name for name, declaration in kinds.items() if declaration.has("read"))
     raise DataError(
         f"{type(imputer).__name__} cannot be stored as arrays; encoders are of kind {able}"
     )
@@ -157,8 +157,8 @@ def imputer_of(arrays: Mapping[str, np.ndarray], *, columns: int) -> Imputer:
         DataError: the arrays are no encoder, or one of a table with other columns.
     """
     kinds = load_all("frugal.learn.imputers", "ImputerKind").values()
-    able = [one for one in kinds if one.read is not None and arrays.keys() >= {*one.marks}]
-    imputer = max(able, key=lambda one: len(one.marks)).read(arrays)
+    able = [kind for kind in kinds if kind.read is not None and arrays.keys() >= {*kind.marks}]
+    imputer = max(able, key=lambda kind: len(kind.marks)).read(arrays)
     width = len(imputer.scaling.centre)
     if width != columns:
         raise DataError(f"the stored encoder is for {width} columns; the table has {columns}")

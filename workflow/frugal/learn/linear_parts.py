@@ -121,11 +121,11 @@ def averaged(
         ridge: np.logaddexp(0, np.where(label == 1, -x, x))[learns].mean()
         for ridge, x in held_out.items()
     }
-    ridge = min(loss, key=lambda one: loss[one])
+    ridge = min(loss, key=lambda penalty: loss[penalty])
     slope = np.zeros(design.shape[1])
     slope[used] = _mode(design[learns][:, used], label[learns], ridge)
     linear = np.where(learns, held_out[ridge], design @ slope)
-    inputs = np.column_stack([np.ones(len(label)), trees.alike, linear])
+    inputs = np.column_stack([np.ones(len(label)), trees.by_one_fold, linear])
     weights = logistic_mode(
         inputs[learns],
         label[learns],
@@ -136,20 +136,20 @@ def averaged(
         towards=np.array(WEIGHTS),
     )[0]
     weights[1:] = np.maximum(weights[1:], 0.0)
-    both = CrossFitted(
+    combined = CrossFitted(
         weighed(weights, trees.log_odds, linear),
         trees.ensemble,
-        weighed(weights, trees.alike, linear),
+        weighed(weights, trees.by_one_fold, linear),
     )
-    return both, LinearPart(weights, scaling.centre, scaling.scale, slope)
+    return combined, LinearPart(weights, scaling.centre, scaling.scale, slope)
 
 
 def _distinct(design: np.ndarray) -> Int[np.ndarray, " u"]:
     """Columns that vary and the intercept; of columns that are unknown together the first."""
     width = design.shape[1] // 2 + 1
     _, first = np.unique(design[:, width:], axis=1, return_index=True)
-    kept = np.concatenate([np.arange(width), width + np.sort(first)])
-    return kept[(np.ptp(design[:, kept], axis=0) > 0) | (kept == 0)]
+    columns = np.concatenate([np.arange(width), width + np.sort(first)])
+    return columns[(np.ptp(design[:, columns], axis=0) > 0) | (columns == 0)]
 
 
 def _mode(design: np.ndarray, label: np.ndarray, ridge: float) -> np.ndarray:

@@ -262,8 +262,8 @@ def hidden_backward(
     by_weight, by_bias, library = [], [], LIBRARY[activation]
     for layer in reversed(range(len(weights))):
         slope = _through_activation(slope, before[layer], entering[layer + 1], activation)
-        own = None if out is None else out[layer]
-        of_weight, of_bias = layer_slopes(entering[layer], slope, by=library, out=own)
+        buffers = None if out is None else out[layer]
+        of_weight, of_bias = layer_slopes(entering[layer], slope, by=library, out=buffers)
         by_weight.insert(0, of_weight)
         by_bias.insert(0, of_bias)
         if layer:

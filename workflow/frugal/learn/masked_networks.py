@@ -45,21 +45,21 @@ class NormalScores:
         normal = np.clip(ndtri(level), -FARTHEST, FARTHEST)
         knots, scores = np.zeros((2, values.shape[1], KNOTS))
         for j, column in enumerate(values.T):
-            known = column[np.isfinite(column)]
-            if not len(known):
+            observed = column[np.isfinite(column)]
+            if not len(observed):
                 continue
-            knots[j] = np.quantile(known, level)
+            knots[j] = np.quantile(observed, level)
             _, place, count = np.unique(knots[j], return_inverse=True, return_counts=True)
             scores[j] = (np.bincount(place, normal) / count)[place]
         return cls(knots, scores)
 
     def read(self, values: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n w"]:
         """Scores, 0 where unknown, then 1 where known and 0 elsewhere. (n, 2 d)"""
-        known = np.isfinite(values)
-        filled = np.where(known, values, 0.0)
+        observed = np.isfinite(values)
+        filled = np.where(observed, values, 0.0)
         columns = zip(filled.T, self.knots, self.scores, strict=True)
-        scores = np.stack([np.interp(*one) for one in columns], axis=1)
-        return np.concatenate([np.where(known, scores, 0.0), known], axis=1)
+        scores = np.stack([np.interp(*column) for column in columns], axis=1)
+        return np.concatenate([np.where(observed, scores, 0.0), observed], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +107,12 @@ class MaskedNetworks:
         number = (np.arange(self.count) % folds)[:, None]
         of_row = np.repeat(fold, folds, axis=0)
         turn = np.arange(len(values)) % folds
-        asked = (of_row < 0) | (of_row == number)
-        alike = (of_row == number) | ((of_row < 0) & (turn == number))
-        told, as_many = (
-            np.where(a, every, 0.0).sum(axis=0) / a.sum(axis=0) for a in (asked, alike)
+        averaged = (of_row < 0) | (of_row == number)
+        one_fold = (of_row == number) | ((of_row < 0) & (turn == number))
+        log_odds, as_many = (
+            np.where(a, every, 0.0).sum(axis=0) / a.sum(axis=0) for a in (averaged, one_fold)
         )
-        return told, as_many
+        return log_odds, as_many
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the networks are; `from_arrays` is the inverse."""
@@ -131,14 +131,16 @@ class MaskedNetworks:
         layers = sum(name.endswith(".weight") for name in arrays)
         widths = [2 * columns, *(f"units {k}" for k in range(layers - 1)), 1]
         finite = {"low": -LARGEST}
-        wanted = {name: Array("float64", (columns, "q"), **finite) for name in ("knots", "scores")}
+        expected = {
+            name: Array("float64", (columns, "q"), **finite) for name in ("knots", "scores")
+        }
         for k in range(max(layers, 1)):
-            wanted |= {
+            expected |= {
                 f"{k}.weight": Array("float32", ("K", widths[k], widths[k + 1]), **finite),
                 f"{k}.bias": Array("float32", ("K", 1, widths[k + 1]), **finite),
             }
         stored = Stored("networks", arrays)
-        stored.require(wanted)
+        stored.require(expected)
         if (np.diff(arrays["knots"], axis=1) < 0).any():
             raise stored.refusal("have knots that fall; allowed are knots that rise or stay")
         weights, biases = (
@@ -180,7 +182,9 @@ def fit_masked_networks(
     """
     from frugal.learn.networks import fit_networks  # torch is slow to import, not needed to predict
 
-    train = np.stack([(one >= 0) & (one != k) for one in fold for k in range(folds)])
+    train = np.stack(
+        [(fold_of_row >= 0) & (fold_of_row != k) for fold_of_row in fold for k in range(folds)]
+    )
     fitted = fit_networks(
         [reads.read(values)],
         [label[:, None].astype(np.float64)],

@@ -111,33 +111,33 @@ def _draw(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """One draw for every row whose target is missing. (q,)"""
-    wanted, known = np.isnan(target), np.flatnonzero(~np.isnan(target))
-    count = rng.multinomial(len(known), np.full(len(known), 1 / len(known)))
-    inside, outside = known[count > 0], known[count == 0]
+    absent, observed = np.isnan(target), np.flatnonzero(~np.isnan(target))
+    count = rng.multinomial(len(observed), np.full(len(observed), 1 / len(observed)))
+    inside, outside = observed[count > 0], observed[count == 0]
     if not len(outside) or (target[inside] == target[inside[0]]).all():
-        return rng.choice(target[known], int(wanted.sum()))
-    held = filled[outside], target[outside]
+        return rng.choice(target[observed], int(absent.sum()))
+    held_out = filled[outside], target[outside]
     model, _ = fit_column(
         filled[inside],
         target[inside],
         j=j,
         variables=variables,
         weight=count[count > 0],
-        held=held,
+        held_out=held_out,
         settings=trees,
         seed=int(rng.integers(_SEEDS)),
     )
-    mean, left_out = (model.predict(rows, variables) for rows in (filled[wanted], held[0]))
+    mean, left_out = (model.predict(rows, variables) for rows in (filled[absent], held_out[0]))
     if model.classes:
-        return _draw_classes(mean, left_out, held[1].astype(np.int64), rng)
-    return _draw_numbers(mean, left_out, held[1], np.unique(target[known]), rng)
+        return _draw_classes(mean, left_out, held_out[1].astype(np.int64), rng)
+    return _draw_numbers(mean, left_out, held_out[1], np.unique(target[observed]), rng)
 
 
 def _draw_numbers(
     mean: np.ndarray,
-    held: np.ndarray,
+    predicted: np.ndarray,
     truth: np.ndarray,
-    known: np.ndarray,
+    observed_values: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Predictions plus residuals of rows left out whose predictions are near, as known values.
@@ -145,30 +145,32 @@ def _draw_numbers(
     The rows left out are honest: the trees have not seen them, so their residuals are as wide as
     those of the missing entries, on average over rows of like predictions.
     """
-    order = np.argsort(held, kind="stable")
-    residual = (truth - held)[order]
-    donors = min(_DONORS, len(held))
-    first = np.searchsorted(held[order], mean) - donors // 2
-    lender = np.clip(first, 0, len(held) - donors) + rng.integers(donors, size=len(mean))
-    return _nearest(mean + residual[lender], known)
+    order = np.argsort(predicted, kind="stable")
+    residual = (truth - predicted)[order]
+    donors = min(_DONORS, len(predicted))
+    first = np.searchsorted(predicted[order], mean) - donors // 2
+    lender = np.clip(first, 0, len(predicted) - donors) + rng.integers(donors, size=len(mean))
+    return _nearest(mean + residual[lender], observed_values)
 
 
-def _nearest(values: np.ndarray, known: Float[np.ndarray, " k"]) -> np.ndarray:
+def _nearest(values: np.ndarray, candidates: Float[np.ndarray, " k"]) -> np.ndarray:
     """Of the known values, which rise, the nearest to each value; of two as near, the lower."""
-    upper = np.clip(np.searchsorted(known, values), 1, len(known) - 1)
+    upper = np.clip(np.searchsorted(candidates, values), 1, len(candidates) - 1)
     lower = upper - 1
-    return known[np.where(values - known[lower] <= known[upper] - values, lower, upper)]
+    return candidates[
+        np.where(values - candidates[lower] <= candidates[upper] - values, lower, upper)
+    ]
 
 
 def _draw_classes(
     share: Float[np.ndarray, "q k"],
-    held: Float[np.ndarray, "h k"],
+    predicted: Float[np.ndarray, "h k"],
     truth: Int[np.ndarray, " h"],
     rng: np.random.Generator,
 ) -> np.ndarray:
     """A class of each row, from tempered probabilities: p^β / Σ p^β, β by the rows left out."""
     score = np.log(np.maximum(share, _LEAST_SHARE))
-    score = _temper(np.log(np.maximum(held, _LEAST_SHARE)), truth) * score
+    score = _temper(np.log(np.maximum(predicted, _LEAST_SHARE)), truth) * score
     # the largest log odds + Gumbel noise: a draw from the softmax
     return (score + rng.gumbel(size=score.shape)).argmax(axis=1).astype(np.float64)
 

@@ -66,15 +66,15 @@ class Networks:
         """Probabilities or means by network k. (n, o)"""
         torch.set_num_threads(1)
         assert inputs.shape[1] == self.width[k]
-        one = slice(k, k + 1)
-        layers = [w[one] for w in self.weights], [b[one] for b in self.biases]
+        kth = slice(k, k + 1)
+        layers = [w[kth] for w in self.weights], [b[kth] for b in self.biases]
         parts = [np.zeros((0, self.target_centre.shape[2]))]
         for start in range(0, len(inputs), PREDICTED_ROWS):
             x = _padded(inputs[start : start + PREDICTED_ROWS], self.centre.shape[2])
-            x = (x[None] - self.centre[one]) / self.scale[one]
+            x = (x[None] - self.centre[kth]) / self.scale[kth]
             out = forward(*layers, x, self.activation)[2]
             parts.append(
-                (out * self.target_scale[one] + self.target_centre[one])[0].double().numpy()
+                (out * self.target_scale[kth] + self.target_centre[kth])[0].double().numpy()
             )
         mean = np.concatenate(parts)
         return np.exp(-np.logaddexp(0, -mean)) if self.loss == "binary" else mean
@@ -201,8 +201,8 @@ def _stack(inputs, target, source, train, loss) -> _Data:
         read = fit_scaling(inputs[s][used], weight, constant=np.inf)  # never varied: unread
         centre[k, 0, :width], scale[k, 0, :width] = read.centre, read.scale
         if loss == "squared":
-            wanted = fit_scaling(target[s][used], weight, constant=np.inf)
-            target_centre[k, 0], target_scale[k, 0] = wanted.centre, wanted.scale
+            target_scaling = fit_scaling(target[s][used], weight, constant=np.inf)
+            target_centre[k, 0], target_scale[k, 0] = target_scaling.centre, target_scaling.scale
         rows.append(torch.from_numpy(used + s * n))
         row_weight.append(torch.from_numpy(weight).float())
     return _Data(

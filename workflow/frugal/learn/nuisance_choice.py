@@ -82,8 +82,8 @@ class HeadModels:
         """
         result = np.full((len(inputs), self.outcomes), np.nan)
         finite = np.asarray(np.isfinite(inputs).all(axis=1))
-        asked = [fold == k for k in self.folds] or [np.ones(len(inputs), dtype=bool)]
-        for model, rows in zip(self.models, asked, strict=True):
+        rows_of_model = [fold == k for k in self.folds] or [np.ones(len(inputs), dtype=bool)]
+        for model, rows in zip(self.models, rows_of_model, strict=True):
             if (rows & finite).any():
                 result[rows & finite] = model(inputs[rows & finite])
         return result
@@ -139,15 +139,15 @@ def fit_models(
     real = [MeanHead(h.inputs, h.target[:, None].astype(np.float64), h.usable) for h in heads]
     numbers, splits = _splits(fold, train)
     fitted = _nuisance_fit(real, splits, "binary", method, settings, rng, progress)
-    found = []
+    fitted_models = []
     for head, models in zip(heads, fitted, strict=True):
         bounds = [probability_bounds(int((head.usable & rows).sum())) for rows in splits]
-        kept = [
+        bounded = [
             partial(_bounded, ask, *ends, is_law=head.is_law)
             for ask, ends in zip(models, bounds, strict=True)
         ]
-        found.append(HeadModels(kept, numbers, 1))
-    return found
+        fitted_models.append(HeadModels(bounded, numbers, 1))
+    return fitted_models
 
 
 def fit_mean_models(
@@ -225,7 +225,7 @@ def _nuisance_fit(
 ) -> list[list[Ask]]:
     """A model of every head for every split."""
     _check_settings(method, settings, loss)
-    found: dict[tuple[int, int], Ask] = {}
+    models: dict[tuple[int, int], Ask] = {}
     jobs = []
     streams = iter(rng.spawn(len(heads) * len(splits)))
     for number, head in enumerate(heads):
@@ -235,16 +235,16 @@ def _nuisance_fit(
             job = _Job(number, split, head.usable & train, next(streams))
             if not job.train.any():
                 raise NoSupportError(f"head {number} has no usable row to train on in some split")
-            known = head.target[job.train]
-            if head.inputs.shape[1] == 0 or (known == known[0]).all():
-                found[number, split] = partial(_constant, known.mean(axis=0))
+            targets = head.target[job.train]
+            if head.inputs.shape[1] == 0 or (targets == targets[0]).all():
+                models[number, split] = partial(_constant, targets.mean(axis=0))
             else:
                 jobs.append(job)
     chunks = _chunks(jobs, method, settings)
     for chunk in chunks if progress is None else progress(chunks, desc=f"nuisance, {method}"):
         for job, model in zip(chunk, FITTERS[method](heads, chunk, loss, settings), strict=True):
-            found[job.head, job.split] = model
-    return [[found[h, k] for k in range(len(splits))] for h in range(len(heads))]
+            models[job.head, job.split] = model
+    return [[models[h, k] for k in range(len(splits))] for h in range(len(heads))]
 
 
 def _check_settings(method: str, settings: Mapping[str, Any], loss: Loss) -> None:
@@ -312,7 +312,7 @@ def _fit_logistic(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> li
         np.ones(n),
         ridge=1 / (settings["C"] * n),
     )
-    return [lambda asked: fitted.probability(scaling.standardise(asked))[:, None]]
+    return [lambda queries: fitted.probability(scaling.standardise(queries))[:, None]]
 
 
 def _fit_boosting(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> list[Ask]:
@@ -328,7 +328,11 @@ def _fit_boosting(heads, chunk: list[_Job], loss: Loss, settings: Mapping) -> li
         )
         for outcome in range(head.target.shape[1])
     ]
-    return [lambda asked: np.column_stack([one.predict(asked, num_threads=1) for one in boosters])]
+    return [
+        lambda queries: np.column_stack(
+            [booster.predict(queries, num_threads=1) for booster in boosters]
+        )
+    ]
 
 
 FITTERS = {"network": _fit_network, "logistic": _fit_logistic, "boosting": _fit_boosting}
@@ -369,10 +373,10 @@ class Fitted:
         Returns:
             NaN where the inputs are not known. (m,) or (m, o)
         """
-        found = np.full((len(inputs), *self.values.shape[1:]), np.nan)
+        result = np.full((len(inputs), *self.values.shape[1:]), np.nan)
         if self.models is None:
-            return found
-        return self.models.predict(inputs, fold).reshape(found.shape)
+            return result
+        return self.models.predict(inputs, fold).reshape(result.shape)
 
 
 def fit_probabilities(
@@ -447,13 +451,13 @@ class _Rows:
         if self.apart and not self.choosing:
             return [self.allowed]
         fold = self.rule["fold"]
-        return [self.allowed & (fold != one) for one in np.unique(fold[self.allowed])]
+        return [self.allowed & (fold != k) for k in np.unique(fold[self.allowed])]
 
     def values(self, models: HeadModels, head: Head | MeanHead) -> np.ndarray:
         """Predictions of the rows that are asked for, NaN of the others. (n,) or (n, o)"""
-        asked = self.rule["predict"] if self.apart else self.allowed
+        rows = self.rule["predict"] if self.apart else self.allowed
         result = np.full((len(head.target), models.outcomes), np.nan)
-        result[asked] = models.predict(head.inputs[asked], self.rule["fold"][asked])
+        result[rows] = models.predict(head.inputs[rows], self.rule["fold"][rows])
         return result.reshape(head.target.shape)
 
 
@@ -461,9 +465,9 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
     """Fitted values of each head, and losses, in order."""
     splits = rows.splits()
     able = [k for k, head in enumerate(heads) if _learns(head, splits)]
-    found = [Fitted(np.full(head.target.shape, np.nan), "", {}, 0) for head in heads]
+    results = [Fitted(np.full(head.target.shape, np.nan), "", {}, 0) for head in heads]
     some = [heads[k] for k in able]
-    said: list[dict[str, np.ndarray]] = [{} for _ in some]
+    out_of_fold: list[dict[str, np.ndarray]] = [{} for _ in some]
     if rows.apart and not rows.choosing:
         losses = [{names[0]: np.nan} for _ in some]
         tried = {names[0]: fit.by(names[0])(some, train=rows.rule["train"], rng=rng)}
@@ -471,10 +475,13 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
         tried = _tried(some, names, rows, fit, rng)
         fold = rows.rule["fold"]
         for i, head in enumerate(some):
-            told = {name: tried[name][i].predict(head.inputs, fold) for name in names}
-            said[i] = {name: one.reshape(head.target.shape) for name, one in told.items()}
+            predictions = {name: tried[name][i].predict(head.inputs, fold) for name in names}
+            out_of_fold[i] = {
+                name: predicted.reshape(head.target.shape)
+                for name, predicted in predictions.items()
+            }
         losses = [
-            {name: loss(head, values, rows.allowed) for name, values in said[i].items()}
+            {name: loss(head, values, rows.allowed) for name, values in out_of_fold[i].items()}
             for i, head in enumerate(some)
         ]
     best = [min(of, key=lambda name, of=of: of[name]) for of in losses]  # the first of equals
@@ -482,14 +489,14 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
         tried = _again(some, best, fit, rows, rng)
     for i, k in enumerate(able):
         without, models = heads[k].inputs.shape[1] == 0, tried[best[i]][i]
-        found[k] = Fitted(
-            rows.values(models, heads[k]) if rows.apart else said[i][best[i]],
+        results[k] = Fitted(
+            rows.values(models, heads[k]) if rows.apart else out_of_fold[i][best[i]],
             WITHOUT_INPUTS if without else best[i],
             {WITHOUT_INPUTS: losses[i][best[i]]} if without else losses[i],
             int((heads[k].usable & rows.allowed).sum()),
             models,
         )
-    return found
+    return results
 
 
 def _learns(head: Head | MeanHead, splits: Sequence[np.ndarray]) -> bool:
@@ -510,12 +517,12 @@ def _tried(heads, names, rows: _Rows, fit: _Fit, rng) -> dict[str, list[HeadMode
 
 def _again(heads, best, fit: _Fit, rows: _Rows, rng) -> dict[str, dict[int, HeadModels]]:
     """Method → number of the head → model, by the chosen method on all rows to learn from."""
-    made: dict[str, dict[int, HeadModels]] = {}
+    refitted: dict[str, dict[int, HeadModels]] = {}
     for name in dict.fromkeys(best):
         its = [i for i, chosen in enumerate(best) if chosen == name]
         models = fit.by(name)([heads[i] for i in its], train=rows.rule["train"], rng=rng)
-        made[name] = dict(zip(its, models, strict=True))
-    return made
+        refitted[name] = dict(zip(its, models, strict=True))
+    return refitted
 
 
 def _probability_loss(head: Head, probability: np.ndarray, allowed: np.ndarray) -> float:

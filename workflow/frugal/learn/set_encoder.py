@@ -110,7 +110,7 @@ def cell_backward(
 
 
 @dataclass(frozen=True)
-class Steps:
+class EncoderSteps:
     """The two directions of the LSTM's cell, as written above or compiled.
 
     Attributes:
@@ -122,50 +122,52 @@ class Steps:
     backward: Callable[..., Any] = cell_backward
 
 
-def compiled_steps() -> Steps:
+def compiled_steps() -> EncoderSteps:
     """Both directions through torch.compile; the first calls take seconds and need a C compiler.
 
     Only the cells are compiled: they are chains of elementwise functions, which become one pass
     over memory. Products of matrices and softmax are no faster for it.
     """
-    return Steps(
+    return EncoderSteps(
         torch.compile(cell_forward, dynamic=False), torch.compile(cell_backward, dynamic=False)
     )
 
 
 def _attend(
-    query: Tensor, shared: Tensor, own: Tensor, outside: tuple[Tensor, Tensor]
+    query: Tensor, shared: Tensor, private: Tensor, outside: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, Tensor]:
     """Attention a = softmax(mᵀq) and reading r = Σ a m of one set per unit  [dadi, eq. 6].
 
     Args:
         query: of each encoder and unit. (g, n, h)
         shared: memory of the shared tokens. (g, z, h)
-        own: memory of the units' own tokens. (g n, s, h)
+        private: memory of the units' own tokens. (g n, s, h)
         outside: 0 for members, −1e9 for the rest. (g, n, z), (g, n, s)
 
     Returns:
         Attention (g, n, z + s) and reading (g, n, h).
     """
-    (g, n, h), z, s = query.shape, shared.shape[1], own.shape[1]
+    (g, n, h), z, s = query.shape, shared.shape[1], private.shape[1]
     match_shared = torch.baddbmm(outside[0], query, shared.transpose(1, 2))
-    match_own = torch.bmm(query.view(g * n, 1, h), own.transpose(1, 2)).view(g, n, s) + outside[1]
+    match_own = (
+        torch.bmm(query.view(g * n, 1, h), private.transpose(1, 2)).view(g, n, s) + outside[1]
+    )
     attention = torch.softmax(torch.cat((match_shared, match_own), dim=2), dim=2)
-    reading = torch.bmm(attention[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
+    reading = torch.bmm(attention[:, :, z:].reshape(g * n, 1, s), private).view(g, n, h)
     return attention, torch.baddbmm(reading, attention[:, :, :z], shared)
 
 
 def _attend_backward(
-    d_reading: Tensor, shared: Tensor, own: Tensor, attention: Tensor
+    d_reading: Tensor, shared: Tensor, private: Tensor, attention: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Gradient of `_attend` by logits (g, n, t, z + s) and query (g, n, t, h), t sets per unit."""
-    (g, n, t, h), z, s = d_reading.shape, shared.shape[1], own.shape[1]
+    (g, n, t, h), z, s = d_reading.shape, shared.shape[1], private.shape[1]
     by_shared = torch.bmm(d_reading.reshape(g, n * t, h), shared.transpose(1, 2))
-    by_own = torch.bmm(d_reading.reshape(g * n, t, h), own.transpose(1, 2))
+    by_own = torch.bmm(d_reading.reshape(g * n, t, h), private.transpose(1, 2))
     by_token = torch.cat((by_shared.view(g, n, t, z), by_own.view(g, n, t, s)), dim=3)
     d_match = _softmax_backward(by_token, attention, 3, attention.dtype)
     d_query = torch.bmm(d_match.view(g, n * t, z + s)[:, :, :z], shared).view(g * n, t, h)
-    d_query.baddbmm_(d_match.view(g * n, t, z + s)[:, :, z:], own)
+    d_query.baddbmm_(d_match.view(g * n, t, z + s)[:, :, z:], private)
     return d_match, d_query.view(g, n, t, h)
 
 
@@ -176,7 +178,7 @@ def read_sets(
     member: tuple[Tensor, Tensor],
     *,
     processing_steps: int,
-    steps: Steps,
+    steps: EncoderSteps,
 ) -> SetReading:
     """Read one set per unit in each encoder, without a graph  [dadi, app. B].
 
@@ -196,9 +198,9 @@ def read_sets(
     Returns:
         The encodings and all that the gradient needs.
     """
-    shared, own = memory.flat()
+    shared, private = memory.flat()
     weight, bias = named[prefix + "cell"].detach(), named[prefix + "cell_bias"].detach()
-    (g, n, s, h), z = memory.own.shape, shared.shape[1]
+    (g, n, s, h), z = memory.private.shape, shared.shape[1]
     in_set = torch.cat(member, dim=2)
     size = in_set.sum(dim=2, keepdim=True)
     share, filled, outside_shared, outside_own = (
@@ -211,14 +213,14 @@ def read_sets(
         )
     )
     outside = (outside_shared, outside_own)
-    reading = torch.bmm(share[:, :, z:].reshape(g * n, 1, s), own).view(g, n, h)
+    reading = torch.bmm(share[:, :, z:].reshape(g * n, 1, s), private).view(g, n, h)
     reading = torch.baddbmm(reading, share[:, :, :z], shared)
     query = cell = torch.zeros_like(reading)
     trace = []
     for _ in range(processing_steps):
         heard = torch.cat((query, reading), dim=2)
         gates, cell, bent, query = steps.forward(torch.baddbmm(bias, heard, weight), cell)
-        attention, reading = _attend(query, shared, own, outside)
+        attention, reading = _attend(query, shared, private, outside)
         reading *= filled
         trace.append(StepTrace(heard, gates, cell, bent, query, attention))
     return SetReading(share, filled, trace, reading)
@@ -230,7 +232,7 @@ def encode(
     memory: Memory,
     readings: Sequence[SetReading],
     *,
-    steps: Steps,
+    steps: EncoderSteps,
 ) -> Float[Tensor, "g n t h"]:
     """Encodings of sets that were read, as part of a graph: nothing is computed twice.
 
@@ -243,7 +245,7 @@ def encode(
     """
     return _Encode.apply(
         memory.shared,
-        memory.own,
+        memory.private,
         named[prefix + "cell"],
         named[prefix + "cell_bias"],
         memory,
@@ -265,29 +267,33 @@ class _Encode(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> Any:
         (weight,) = ctx.saved_tensors
-        found = _read_backward(
+        slopes = _read_backward(
             gradients[0].contiguous(), ctx.memory, weight, ctx.readings, ctx.steps
         )
-        return (*found, None, None, None)
+        return (*slopes, None, None, None)
 
 
 def _read_backward(
-    d_encoding: Tensor, memory: Memory, weight: Tensor, readings: Sequence[SetReading], steps: Steps
+    d_encoding: Tensor,
+    memory: Memory,
+    weight: Tensor,
+    readings: Sequence[SetReading],
+    steps: EncoderSteps,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients by shared and own memory, the cell's weight and bias."""
-    (g, n, t, h), (shared, own) = d_encoding.shape, memory.flat()
+    (g, n, t, h), (shared, private) = d_encoding.shape, memory.flat()
     z, states = shared.shape[1], n * t
     filled = torch.stack([reading.filled for reading in readings], dim=2)
     share = torch.stack([reading.share for reading in readings], dim=2)
-    d_shared, d_own, d_weight = (torch.zeros_like(x) for x in (shared, own, weight))
+    d_shared, d_own, d_weight = (torch.zeros_like(x) for x in (shared, private, weight))
     d_bias = weight.new_zeros(g, 1, 4 * h)
     d_reading, d_query, d_cell = d_encoding, *torch.zeros(2, g, n, t, h, dtype=weight.dtype)
 
-    def reach_memory(asked: Tensor, answered: Tensor) -> None:
+    def reach_memory(coefficients: Tensor, answered: Tensor) -> None:
         """The memory's gradient is Σ askedᵀ answered, over steps, sets and both directions."""
-        asked, rows = asked.reshape(g * n, t, -1), answered.reshape(g * n, t, h)
-        d_own.baddbmm_(asked[:, :, z:].transpose(1, 2), rows)
-        by_encoder = asked.view(g, states, -1)[..., :z].transpose(1, 2)
+        coefficients, rows = coefficients.reshape(g * n, t, -1), answered.reshape(g * n, t, h)
+        d_own.baddbmm_(coefficients[:, :, z:].transpose(1, 2), rows)
+        by_encoder = coefficients.view(g, states, -1)[..., :z].transpose(1, 2)
         d_shared.baddbmm_(by_encoder, rows.view(g, states, h))
 
     for step in reversed(range(len(readings[0].trace))):
@@ -297,7 +303,7 @@ def _read_backward(
         )
         cell = _at_step(readings, step - 1, "cell") if step else torch.zeros_like(bent)
         d_reading = d_reading * filled
-        d_match, by_memory = _attend_backward(d_reading, shared, own, attention)
+        d_match, by_memory = _attend_backward(d_reading, shared, private, attention)
         d_query = by_memory.add_(d_query)
         d_sums, d_cell = steps.backward(d_query, d_cell, gates, cell, bent)
         reach_memory(d_match, query)
@@ -308,7 +314,7 @@ def _read_backward(
         d_heard = torch.bmm(d_sums, weight.transpose(1, 2)).view(g, n, t, 2 * h)
         d_query, d_reading = d_heard.split(h, dim=3)
     reach_memory(share, d_reading)
-    return d_shared, d_own.view(memory.own.shape), d_weight, d_bias
+    return d_shared, d_own.view(memory.private.shape), d_weight, d_bias
 
 
 def _at_step(readings: Sequence[SetReading], step: int, name: str) -> Tensor:

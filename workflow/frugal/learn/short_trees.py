@@ -90,11 +90,13 @@ def fit_short_tree(
     nodes: Any = tree.tree_
     counts = nodes.value[:, 0] * nodes.n_node_samples[:, None]
     tried = enumerate(_prunings(nodes, counts.max(axis=1), 0))
-    worth = LEAST_GAIN * len(choice)
-    _, (correct, kept) = max(tried, key=lambda one: one[1][0] - worth * one[0])
-    said = [choices[int(tree.classes_[k])] for k in counts.argmax(axis=1)]
-    gaps = np.isnan(features).sum(axis=0) > 0
-    lines = list(_branches(nodes, 0, 0, columns, gaps, said, kept)) or [f"always {said[0]}"]
+    leaf_gain = LEAST_GAIN * len(choice)
+    _, (correct, inner) = max(tried, key=lambda pruning: pruning[1][0] - leaf_gain * pruning[0])
+    decisions = [choices[int(tree.classes_[k])] for k in counts.argmax(axis=1)]
+    has_missing = np.isnan(features).sum(axis=0) > 0
+    lines = list(_branches(nodes, 0, 0, columns, has_missing, decisions, inner)) or [
+        f"always {decisions[0]}"
+    ]
     return ShortTree(lines, float(correct / len(choice)))
 
 
@@ -112,12 +114,12 @@ def _prunings(
     below = _prunings(nodes, right, left), _prunings(nodes, right, other)
     for leaves in range(2, LEAVES + 1):
         pairs = [
-            (one[0] + two[0], one[1] | two[1] | {at})
-            for k, one in enumerate(below[0], 1)
-            for two in below[1][leaves - k - 1 : leaves - k]
+            (first[0] + second[0], first[1] | second[1] | {at})
+            for k, first in enumerate(below[0], 1)
+            for second in below[1][leaves - k - 1 : leaves - k]
             if k < leaves
         ]
-        best.append(max([best[-1], *pairs], key=lambda one: one[0]))
+        best.append(max([best[-1], *pairs], key=lambda first: first[0]))
     return best
 
 
@@ -126,22 +128,22 @@ def _branches(
     at: int,
     depth: int,
     columns: Sequence[Column],
-    gaps: np.ndarray,
-    said: Sequence[str],
-    kept: frozenset[int],
+    has_missing: np.ndarray,
+    decisions: Sequence[str],
+    inner: frozenset[int],
 ) -> Iterator[str]:
     """Two lines for each inner node from `at` on that is kept, each with the lines below it."""
-    if at not in kept:
+    if at not in inner:
         return
     below = int(nodes.children_left[at]), int(nodes.children_right[at])
-    feature, whole = int(nodes.feature[at]), nodes.n_node_samples[0]
-    left = bool(nodes.missing_go_to_left[at]) and bool(gaps[feature])
-    unknown = (left, bool(gaps[feature]) and not left)
+    feature, total = int(nodes.feature[at]), nodes.n_node_samples[0]
+    left = bool(nodes.missing_go_to_left[at]) and bool(has_missing[feature])
+    unknown = (left, bool(has_missing[feature]) and not left)
     words = columns[feature].sides(float(nodes.threshold[at]), unknown)
     for node, side in zip(below, words, strict=True):
-        if node not in kept:
-            share = 100 * nodes.n_node_samples[node] / whole
-            yield f"{INDENT * depth}{side}: {said[node]} ({share:.0f} %)"
+        if node not in inner:
+            share = 100 * nodes.n_node_samples[node] / total
+            yield f"{INDENT * depth}{side}: {decisions[node]} ({share:.0f} %)"
         else:
             yield f"{INDENT * depth}{side}:"
-            yield from _branches(nodes, node, depth + 1, columns, gaps, said, kept)
+            yield from _branches(nodes, node, depth + 1, columns, has_missing, decisions, inner)

@@ -105,16 +105,16 @@ def fit_baseline(
         ConfigError: an unknown kind or criterion, or a grid with other names than the kind has.
         DataError: no or one-class units, a column without a known value, or an infinite value.
     """
-    known = declared("frugal.learn.tabular_baselines", "Classifier")
-    if kind not in known:
-        raise ConfigError(f"there is no classifier {kind!r}; allowed: {', '.join(known)}")
-    one: Classifier = load_one("frugal.learn.tabular_baselines", "Classifier", kind)
-    grid = _grid(one, settings)
+    kinds = declared("frugal.learn.tabular_baselines", "Classifier")
+    if kind not in kinds:
+        raise ConfigError(f"there is no classifier {kind!r}; allowed: {', '.join(kinds)}")
+    classifier: Classifier = load_one("frugal.learn.tabular_baselines", "Classifier", kind)
+    grid = _grid(classifier, settings)
     _check_units(train_values, train_label, validation_values)
     seed = int(rng.integers(2**31 - 1))
     best: FittedBaseline | None = None
     for point in grid:
-        predict = one.fit(train_values, train_label, seed=seed, **point)
+        predict = classifier.fit(train_values, train_label, seed=seed, **point)
         threshold, score = best_threshold(
             validation_label, predict(validation_values), criterion=settings["criterion"]
         )
@@ -141,8 +141,8 @@ def _check_units(
     train_values: np.ndarray, train_label: np.ndarray, validation_values: np.ndarray
 ) -> None:
     if not np.isin([0, 1], train_label).all() or not np.isin(train_label, [0, 1]).all():
-        found = ", ".join(map(str, np.unique(train_label)))
-        raise DataError(f"training labels are {found or 'none'}; needed are both 0 and 1, alone")
+        labels = ", ".join(map(str, np.unique(train_label)))
+        raise DataError(f"training labels are {labels or 'none'}; needed are both 0 and 1, alone")
     if np.isinf(train_values).any() or np.isinf(validation_values).any():
         raise DataError("a value is infinite; values are finite, or NaN where missing")
 

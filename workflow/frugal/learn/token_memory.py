@@ -37,7 +37,7 @@ class TokenLayout:
         slot_panel: panel that reveals each slot. (s,)
         zero: 1 where a unit's binary column is 0. (n, z)
         value: value of the numeric columns; 0 where the table has none. (n, c)
-        one: which binary column of a group is 1, as index into `binary`. (n, s − c)
+        active: which binary column of a group is 1, as index into `binary`. (n, s − c)
         present: 1 where the unit has a token in the slot. (n, s)
     """
 
@@ -48,7 +48,7 @@ class TokenLayout:
     slot_panel: Int[np.ndarray, " s"]
     zero: Float32[np.ndarray, "n z"]
     value: Float32[np.ndarray, "n c"]
-    one: Int[np.ndarray, "n g"]
+    active: Int[np.ndarray, "n g"]
     present: Float32[np.ndarray, "n s"]
 
 
@@ -70,16 +70,16 @@ def lay_out_tokens(
             infinite.
     """
     _check(values, panel_of_column)
-    known = ~np.isnan(values)
+    observed = ~np.isnan(values)
     is_zero, is_one = values == 0, values == 1
-    binary_column = (is_zero | is_one | ~known).all(axis=0)
+    binary_column = (is_zero | is_one | ~observed).all(axis=0)
     binary, numeric = np.flatnonzero(binary_column), np.flatnonzero(~binary_column)
     groups = _exclusive_groups(is_one[:, binary], panel_of_column[binary])
-    one = np.zeros((len(values), len(groups)), dtype=np.int64)
+    active = np.zeros((len(values), len(groups)), dtype=np.int64)
     has_one = np.zeros((len(values), len(groups)), dtype=bool)
     for slot, group in enumerate(groups):
         hit = is_one[:, binary[group]]
-        one[:, slot] = group[hit.argmax(axis=1)]
+        active[:, slot] = group[hit.argmax(axis=1)]
         has_one[:, slot] = hit.any(axis=1)
     group_panel = [int(panel_of_column[binary[group[0]]]) for group in groups]
     return TokenLayout(
@@ -89,9 +89,9 @@ def lay_out_tokens(
         zero_panel=panel_of_column[binary].astype(np.int64),
         slot_panel=np.array([*panel_of_column[numeric], *group_panel], dtype=np.int64),
         zero=is_zero[:, binary].astype(np.float32),
-        value=np.where(known, values, np.float32(0))[:, numeric],
-        one=one,
-        present=np.hstack([known[:, numeric], has_one]).astype(np.float32),
+        value=np.where(observed, values, np.float32(0))[:, numeric],
+        active=active,
+        present=np.hstack([observed[:, numeric], has_one]).astype(np.float32),
     )
 
 
@@ -143,13 +143,13 @@ class UnitTokens:
 
     Attributes:
         value: of the numeric columns. (k, n, c)
-        one: which binary column of a group is 1, as index into `binary`. (k, n, s − c)
+        active: which binary column of a group is 1, as index into `binary`. (k, n, s − c)
         binary: columns of zeros and ones. (z,)
         numeric: the other columns. (c,)
     """
 
     value: Float[Tensor, "k n c"]
-    one: Int[Tensor, "k n b"]
+    active: Int[Tensor, "k n b"]
     binary: Int[Tensor, " z"]
     numeric: Int[Tensor, " c"]
 
@@ -160,15 +160,15 @@ class Memory:
 
     Attributes:
         shared: of the tokens "binary column = 0". (g, z, h)
-        own: of each unit's own tokens. (g, n, s, h)
+        private: of each unit's own tokens. (g, n, s, h)
     """
 
     shared: Float[Tensor, "g z h"]
-    own: Float[Tensor, "g n s h"]
+    private: Float[Tensor, "g n s h"]
 
     def flat(self) -> tuple[Tensor, Tensor]:
         """Vectors cut off from their graph: shared (g, z, h) and own (g n, s, h)."""
-        return self.shared.detach(), self.own.detach().flatten(0, 1)
+        return self.shared.detach(), self.private.detach().flatten(0, 1)
 
 
 def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Memory:
@@ -194,13 +194,15 @@ def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Mem
     bias = position + named[prefix + "first_bias"]
     at_zero = bias[:, units.binary]
     shared = torch.cat((at_zero, at_zero + value), dim=1)  # "= 0" of all columns, then "= 1"
-    own = units.value[None, :, :, :, None] * value.view(g // k, k, 1, 1, w)
-    own = (own + bias[:, units.numeric].view(g // k, k, 1, c, w)).view(g, n * c, w)
-    vectors = rectified_layers(named, prefix, torch.cat((shared, own), dim=1))
+    private = units.value[None, :, :, :, None] * value.view(g // k, k, 1, 1, w)
+    private = (private + bias[:, units.numeric].view(g // k, k, 1, c, w)).view(g, n * c, w)
+    vectors = rectified_layers(named, prefix, torch.cat((shared, private), dim=1))
     h = vectors.shape[2]
     table = vectors[:, z : 2 * z].reshape(g * z, h)
     first = torch.arange(g).view(g // k, k, 1, 1) * z
-    ones = table.index_select(0, (first + units.one).flatten()).view(g, n, units.one.shape[2], h)
+    ones = table.index_select(0, (first + units.active).flatten()).view(
+        g, n, units.active.shape[2], h
+    )
     numeric = vectors[:, 2 * z :].view(g, n, c, h)
     return Memory(vectors[:, :z], torch.cat((numeric, ones), dim=2))
 
@@ -214,7 +216,7 @@ class UnitTable:
     """
 
     def __init__(self, layout: TokenLayout, panels: int) -> None:
-        self._value, self._one = torch.from_numpy(layout.value), torch.from_numpy(layout.one)
+        self._value, self._active = torch.from_numpy(layout.value), torch.from_numpy(layout.active)
         self._zero, self._present = torch.from_numpy(layout.zero), torch.from_numpy(layout.present)
         self._binary = torch.from_numpy(layout.binary)
         self._numeric = torch.from_numpy(layout.numeric)
@@ -228,23 +230,23 @@ class UnitTable:
 
     def tokens(self, row: Int[Tensor, "k n"]) -> UnitTokens:
         """Inputs of the tokens of the given units."""
-        return UnitTokens(self._value[row], self._one[row], self._binary, self._numeric)
+        return UnitTokens(self._value[row], self._active[row], self._binary, self._numeric)
 
     def holdings(self, row: Int[Tensor, "k n"]) -> tuple[Tensor, Tensor]:
         """1 where a unit has a shared token (k, n, z), and a token in a slot (k, n, s)."""
         return self._zero[row], self._present[row]
 
     def members(
-        self, holdings: tuple[Tensor, Tensor], known: Float[Tensor, "k n a1"]
+        self, holdings: tuple[Tensor, Tensor], acquired: Float[Tensor, "k n a1"]
     ) -> tuple[Tensor, Tensor]:
         """1 where a token is in a unit's set: it has the token, and the token's panel is known.
 
         Args:
             holdings: tokens of the units.
-            known: 1 where a panel is acquired; the last column is 1, for columns that are free.
+            acquired: 1 where a panel is acquired; the last column is 1, for columns that are free.
 
         Returns:
             Members among the shared tokens (k, n, z) and among the slots (k, n, s).
         """
         zero, present = holdings
-        return zero * known[..., self._zero_panel], present * known[..., self._slot_panel]
+        return zero * acquired[..., self._zero_panel], present * acquired[..., self._slot_panel]

@@ -17,26 +17,26 @@ TABLE_BLOCK = 2**16  # entries of the table of all sets that one tree is added t
 
 @numba.njit(cache=True, inline="always")
 @no_type_check
-def _leaf(nodes, j, seen):
+def _leaf(nodes, j, row):
     """Leaf that a row reaches from node j; NaN is "unobserved" and fails both comparisons."""
     while True:
         node = nodes[j]
         if node.feature < 0:
             return node.right
-        x = seen[node.feature]
+        x = row[node.feature]
         left = not x > node.threshold if node.missing_left else x <= node.threshold
         j = j + 1 if left else node.right
 
 
 @numba.njit(cache=True)
 @no_type_check
-def add_leaves(nodes, root, leaf_value, seen, total):
+def add_leaves(nodes, root, leaf_value, values, total):
     """Adds each row's leaf rows, tree by tree, into `total`. (n, k)"""
-    for start in range(0, len(seen), BLOCK):
-        stop = min(len(seen), start + BLOCK)
+    for start in range(0, len(values), BLOCK):
+        stop = min(len(values), start + BLOCK)
         for j in root:
             for i in range(start, stop):
-                leaf = _leaf(nodes, j, seen[i])
+                leaf = _leaf(nodes, j, values[i])
                 for c in range(leaf_value.shape[1]):
                     total[i, c] += leaf_value[leaf, c]
 
@@ -68,10 +68,10 @@ def _fork(nodes, first, leaf_value, row, providers, free, every, waiting, total)
             node = nodes[j]
             f = node.feature
             missing = node.missing_left != 0
-            seen = missing if np.isnan(row[f]) else row[f] <= node.threshold
+            goes_left = missing if np.isnan(row[f]) else row[f] <= node.threshold
             open_panels = np.int64(providers[f]) & ~decided
-            if seen == missing or free[f] or (np.int64(providers[f]) & acquired):
-                left = seen
+            if goes_left == missing or free[f] or (np.int64(providers[f]) & acquired):
+                left = goes_left
             elif open_panels == 0:
                 left = missing
             else:  # fork on one panel: the walk without it asks this node again
@@ -80,7 +80,7 @@ def _fork(nodes, first, leaf_value, row, providers, free, every, waiting, total)
                 waiting[top, 0], waiting[top, 1], waiting[top, 2] = j, decided, acquired
                 top += 1
                 acquired |= panel
-                left = seen
+                left = goes_left
             j = j + 1 if left else node.right
         leaf = nodes[j].right
         undecided = every & ~decided

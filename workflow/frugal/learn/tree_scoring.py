@@ -50,8 +50,8 @@ def leaf_sums(
     total = np.zeros((len(values), ensemble.classes))
     for start in range(0, len(values), BLOCK):
         part = slice(start, start + BLOCK)
-        seen = masked_float32(values[part], observed[part])
-        _add_leaves(ensemble, seen, total[part])
+        masked = masked_float32(values[part], observed[part])
+        _add_leaves(ensemble, masked, total[part])
     return total
 
 
@@ -93,11 +93,11 @@ def predict_proba_sets(
     pair = rows.astype(np.uint64) << np.uint64(32) | sets
     distinct, inverse = np.unique(pair, return_inverse=True)
     total = np.zeros((len(distinct), ensemble.classes))
-    asked, codes = (distinct >> np.uint64(32)).astype(np.int64), distinct.astype(np.uint32)
+    row_of_pair, codes = (distinct >> np.uint64(32)).astype(np.int64), distinct.astype(np.uint32)
     for start in range(0, len(distinct), BLOCK):
         part = slice(start, start + BLOCK)
-        known = free | ((providers & codes[part, None]) != 0)
-        _add_leaves(ensemble, masked_float32(values[asked[part]], known), total[part])
+        observed = free | ((providers & codes[part, None]) != 0)
+        _add_leaves(ensemble, masked_float32(values[row_of_pair[part]], observed), total[part])
     return _apply_link(ensemble, total)[inverse]
 
 
@@ -115,8 +115,8 @@ def predict_proba_acquired(
     result = np.empty((len(rows), ensemble.classes))
     for start in range(0, len(rows), BLOCK):
         part = slice(start, start + BLOCK)
-        known = free | (acquired[part].astype(np.float32) @ provides.astype(np.float32) > 0)
-        result[part] = predict_proba(ensemble, values[rows[part]], known)
+        observed = free | (acquired[part].astype(np.float32) @ provides.astype(np.float32) > 0)
+        result[part] = predict_proba(ensemble, values[rows[part]], observed)
     return result
 
 
@@ -217,7 +217,7 @@ def _apply_link(ensemble: TreeEnsemble, total: np.ndarray) -> np.ndarray:
 
 
 def _add_leaves(
-    ensemble: TreeEnsemble, seen: Float32[np.ndarray, "n d"], total: Float[np.ndarray, "n k"]
+    ensemble: TreeEnsemble, inputs: Float32[np.ndarray, "n d"], total: Float[np.ndarray, "n k"]
 ) -> None:
     """Add the leaf rows that each row reaches, tree by tree: the same sums with and without numba.
 
@@ -226,10 +226,10 @@ def _add_leaves(
     if _has_numba():
         from frugal.learn.tree_kernels import add_leaves
 
-        add_leaves(ensemble.nodes, ensemble.root, ensemble.leaf_value, seen, total)
+        add_leaves(ensemble.nodes, ensemble.root, ensemble.leaf_value, inputs, total)
         return
     for tree in ensemble.sklearn_trees:
-        total += tree.predict(seen)
+        total += tree.predict(inputs)
 
 
 @cache

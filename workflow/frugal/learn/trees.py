@@ -81,9 +81,9 @@ def _require_children(stored: Stored, nodes: int) -> None:
             "nodes that a walk can come to"
         )
     if len(root) + 2 * len(inner) != nodes:  # as many ways to nodes as nodes: none has two
-        ways = np.bincount(np.concatenate([root, inner + 1, child]))
+        parents = np.bincount(np.concatenate([root, inner + 1, child]))
         raise stored.refusal(
-            f"has a node {int(np.argmax(ways > 1))} with several parents; allowed is one"
+            f"has a node {int(np.argmax(parents > 1))} with several parents; allowed is one"
         )
 
 
@@ -194,8 +194,8 @@ class TreeEnsemble:
         trees = []
         for part in map(slice, self.root.tolist(), stops):
             tree = _tree.Tree(self.columns, np.array([self.classes]), 1)
-            own = {"nodes": nodes[part], "values": values[part], "max_depth": 0}
-            tree.__setstate__(own | {"node_count": part.stop - part.start})
+            state = {"nodes": nodes[part], "values": values[part], "max_depth": 0}
+            tree.__setstate__(state | {"node_count": part.stop - part.start})
             trees.append(tree)
         return trees
 
@@ -226,11 +226,11 @@ class TreeEnsemble:
         Raises:
             DataError: it has another number of columns or classes.
         """
-        own, wanted = (self.columns, self.classes), (len(table.columns), len(table.classes))
-        if own != wanted:
+        stored, expected = (self.columns, self.classes), (len(table.columns), len(table.classes))
+        if stored != expected:
             raise DataError(
-                f"the stored classifier is for {own[0]} columns and {own[1]} classes; the table "
-                f"has {wanted[0]} and {wanted[1]}"
+                f"the stored classifier is for {stored[0]} columns and {stored[1]} classes; the "
+                f"table has {expected[0]} and {expected[1]}"
             )
         return self
 
@@ -271,10 +271,10 @@ def training_set(
         values (m, d), observed (m, d), label (m,).
     """
     recorded = ~np.isnan(table.values)
-    kept = subsample_panels(len(table), len(table.actions), probability=probability, rng=rng)
+    acquired = subsample_panels(len(table), len(table.actions), probability=probability, rng=rng)
     return (
         np.concatenate([table.values, table.values]),
-        np.concatenate([recorded, recorded & table.columns_observed(kept)]),
+        np.concatenate([recorded, recorded & table.columns_observed(acquired)]),
         np.concatenate([table.label, table.label]),
     )
 
@@ -308,14 +308,14 @@ def fit_forest(
     """
     from sklearn.ensemble import RandomForestClassifier  # slow to import, not needed to score
 
-    seen = _training_values(values, observed, label, classes)
-    mean = _column_means(seen)
+    masked = _training_values(values, observed, label, classes)
+    mean = _column_means(masked)
     forest = RandomForestClassifier(
         n_estimators=trees,
         min_samples_leaf=min_leaf,
         n_jobs=1,
         random_state=int(rng.integers(2**31 - 1)),
-    ).fit(np.where(np.isnan(seen), mean, seen), label)
+    ).fit(np.where(np.isnan(masked), mean, masked), label)
     parts = [
         _sklearn_tree(tree.tree_, mean, forest.classes_, classes) for tree in forest.estimators_
     ]
@@ -353,13 +353,13 @@ def fit_boosting(
     Raises:
         DataError: no rows, or a label outside 0..k−1.
     """
-    seen = _training_values(values, observed, label, classes)
+    masked = _training_values(values, observed, label, classes)
     binary = classes == 2
     objective = (
         {"objective": "binary"} if binary else {"objective": "multiclass", "num_class": classes}
     )
     booster = train_booster(
-        seen,
+        masked,
         label,
         objective=objective,
         trees=trees,
@@ -417,13 +417,13 @@ def _training_values(
     return masked_float32(values, observed)
 
 
-def _column_means(seen: np.ndarray) -> np.ndarray:
-    known = ~np.isnan(seen)
-    count = known.sum(axis=0)
+def _column_means(values: np.ndarray) -> np.ndarray:
+    observed = ~np.isnan(values)
+    count = observed.sum(axis=0)
     if (count == 0).any():
         column = int(np.flatnonzero(count == 0)[0])
         raise DataError(f"column {column} is observed in no training row, so it has no mean")
-    total = np.where(known, seen, 0).sum(axis=0, dtype=np.float64)
+    total = np.where(observed, values, 0).sum(axis=0, dtype=np.float64)
     return (total / count).astype(np.float32)
 
 

@@ -180,7 +180,7 @@ def learnt_gains(
             lattice.features(k), targets, counts, half, seed=lattice.rows.seed, **settings
         )
         fitted.append(means)
-        told[k] = np.where(counts, means.told, NO_GAIN)
+        told[k] = np.where(counts, means.out_of_fold, NO_GAIN)
         net = told[k] - weight * world.action_cost
         best = net.argmax(axis=1)
         goes = net[units, best] > 0

@@ -37,7 +37,7 @@ from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import Array, Stored
 from frugal.core.world import World
-from frugal.learn.set_encoder import Steps, compiled_steps
+from frugal.learn.set_encoder import EncoderSteps, compiled_steps
 from frugal.learn.token_memory import FREE, UnitTable, lay_out_tokens
 
 COLUMNS = ("objective", "label_loss", "adversary_loss", "panels", "cost", "squared_error")
@@ -277,7 +277,7 @@ def fit_dadi(
     table = _Table(values, panel_of_column, label, sensitive, panel_cost, available)
     plain, train, validation = table.populations(train_rows, watched, settings)
     identity = _identity(table, train_rows, watched, gammas, settings)
-    steps = compiled_steps() if settings.compiled else Steps()
+    steps = compiled_steps() if settings.compiled else EncoderSteps()
     single = first_parameters(sizes, generator)
     if state is None:
         pretrain(single, plain, settings=settings, steps=steps, generator=generator)

@@ -20,7 +20,7 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, Stored
 from frugal.learn.lockstep import FlatParameters, perceptron, perceptron_shapes
-from frugal.learn.set_encoder import Steps, read_sets
+from frugal.learn.set_encoder import EncoderSteps, read_sets
 from frugal.learn.token_memory import Memory, UnitTable, encoder_shapes, lay_out_tokens, remember
 
 Named = Mapping[str, Tensor]
@@ -189,7 +189,7 @@ def policy_values(
     """
     with torch.no_grad():
         reading = read_sets(
-            policy, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
+            policy, ENCODER, memory, member, processing_steps=processing_steps, steps=EncoderSteps()
         )
         return decision_values(policy, reading.encoding)
 
@@ -224,7 +224,7 @@ def logits_at_sets(
         memory = remember(named, ENCODER, units.tokens(row))
         member = units.members(units.holdings(row), known)
         reading = read_sets(
-            named, ENCODER, memory, member, processing_steps=processing_steps, steps=Steps()
+            named, ENCODER, memory, member, processing_steps=processing_steps, steps=EncoderSteps()
         )
         logits = class_logits(named, reading.encoding, label)
     return logits[: len(row)], logits[len(row) :]

@@ -26,7 +26,7 @@ from frugal.acquire.train.dadi_networks import (
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import DataError
 from frugal.learn.lockstep import Adam, FlatParameters
-from frugal.learn.set_encoder import SetReading, Steps, encode, read_sets
+from frugal.learn.set_encoder import EncoderSteps, SetReading, encode, read_sets
 from frugal.learn.token_memory import Memory, UnitTable, remember
 
 ADAM_EPSILON = 1e-8
@@ -225,7 +225,7 @@ def pretrain(
     population: Population,
     *,
     settings: DadiSettings,
-    steps: Steps,
+    steps: EncoderSteps,
     generator: torch.Generator,
 ) -> None:
     """Teach classifier and adversary full and partial sets, in place  [dadi, app. C].
@@ -318,7 +318,7 @@ class JointTraining:
         *,
         gamma: Float[Tensor, " k"],
         sizes: NetworkSizes,
-        steps: Steps,
+        steps: EncoderSteps,
         generator: torch.Generator,
     ) -> None:
         self._settings, self._population, self._steps = sizes.settings, population, steps

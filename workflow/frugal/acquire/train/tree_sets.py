@@ -429,7 +429,7 @@ class FoldedNetwork:
         trees = SetBeliefs(rows, repeats)
         by_set = [(trees.of(one), self.told(one)) for one in sets]
         told = np.concatenate([np.stack([t.log_odds, n[0]], axis=1) for t, n in by_set])
-        alike = np.concatenate([np.stack([t.alike, n[1]], axis=1) for t, n in by_set])
+        alike = np.concatenate([np.stack([t.by_one_fold, n[1]], axis=1) for t, n in by_set])
         label = np.tile(rows.world.label, len(sets))
         fitted = fit_logistic(alike, label, np.ones(len(label)), ridge=RIDGE)
         held = np.tile(~rows.learns, len(sets))
@@ -482,7 +482,7 @@ class StackedBeliefs(SetBeliefs):
         """Log-odds of both together; the ensemble is that of the trees alone."""
         if panels not in self._told:
             trees, (told, alike) = self._trees.of(panels), self._network.told(panels)
-            by_few = self._out_of_fold.log_odds(trees.alike, alike)
+            by_few = self._out_of_fold.log_odds(trees.by_one_fold, alike)
             by_all = self.stack.log_odds(trees.log_odds, told)
             odds = np.where(self.rows.learns, by_few, by_all)
             self._told[panels] = CrossFitted(odds, trees.ensemble, by_few)

@@ -32,7 +32,7 @@ from frugal.learn.column_trees import (
 from frugal.learn.imputer_kinds import ImputerKind, ToFit
 
 _SEEDS = 2**31 - 1
-_HELD = 5  # share 1/5 of rows held out to choose the number of trees
+_VALIDATION_FOLDS = 5  # share 1/5 of rows held out to choose the number of trees
 _BYTES_OF_DIGEST = 32
 _EXPECTED = {
     "centre": Array("float64", ("columns",)),
@@ -85,32 +85,32 @@ class ChainedTrees:
                 f"{self.variables.width}"
             )
         codes = compact(self.scaling.standardise(values), self.variables)
-        gone = np.isnan(codes)
+        absent = np.isnan(codes)
         constant = np.flatnonzero(self.low == self.high)
         fitted = [*constant, *(step.j for step in self.steps)]
-        never = np.setdiff1d(np.flatnonzero(gone.any(axis=0)), fitted)
+        never = np.setdiff1d(np.flatnonzero(absent.any(axis=0)), fitted)
         if len(never):
             raise DataError(
                 f"column {self.variables.columns[never[0]][0]} is missing, but the imputer was "
                 "fitted to a table in which it never is"
             )
-        filled = np.where(gone, self.start, codes)
+        filled = np.where(absent, self.start, codes)
         for step in self.steps:
-            self.take(step, filled, gone[:, step.j])
+            self.take(step, filled, absent[:, step.j])
         values_filled = self.scaling.restore(expand(filled, self.variables))
         return np.where(np.isnan(values), values_filled, values)
 
     def take(
-        self, step: ColumnTrees, filled: Float[np.ndarray, "m v"], gone: Bool[np.ndarray, " m"]
+        self, step: ColumnTrees, filled: Float[np.ndarray, "m v"], absent: Bool[np.ndarray, " m"]
     ) -> None:
         """One step of the chain: conditional means within the known values, or probable classes."""
-        if not gone.any():
+        if not absent.any():
             return
-        found = step.predict(filled[gone], self.variables)
-        filled[gone, step.j] = (
-            found.argmax(axis=1)
+        prediction = step.predict(filled[absent], self.variables)
+        filled[absent, step.j] = (
+            prediction.argmax(axis=1)
             if step.classes
-            else np.clip(found, self.low[step.j], self.high[step.j])
+            else np.clip(prediction, self.low[step.j], self.high[step.j])
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -122,7 +122,7 @@ class ChainedTrees:
             if classes:
                 group[list(columns)] = j
         texts = [step.text.encode() for step in self.steps]
-        whole = b"".join(texts)
+        joined_text = b"".join(texts)
         return {
             "centre": self.scaling.centre,
             "scale": self.scaling.scale,
@@ -133,8 +133,8 @@ class ChainedTrees:
             "variable": np.array([step.j for step in self.steps], dtype=np.int64),
             "slopes": np.array([step.slopes for step in self.steps]).reshape(-1, len(group) + 1),
             "ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
-            "text": np.frombuffer(whole, dtype=np.uint8),
-            "digest": _digest(whole),
+            "text": np.frombuffer(joined_text, dtype=np.uint8),
+            "digest": _digest(joined_text),
         }
 
     @staticmethod
@@ -147,8 +147,8 @@ class ChainedTrees:
         stored = Stored("chained-trees imputer", arrays)
         sizes = stored.require(_EXPECTED, empty=("steps", "bytes"))
         columns, group = sizes["columns"], arrays["group"]
-        found = [np.flatnonzero(group == g).tolist() for g in np.unique(group[group >= 0])]
-        variables = variables_of(columns, tuple(tuple(one) for one in found))
+        groups = [np.flatnonzero(group == g).tolist() for g in np.unique(group[group >= 0])]
+        variables = variables_of(columns, tuple(tuple(members) for members in groups))
         _require_chain(stored, arrays, variables)
         ends = arrays["ends"]
         texts = [piece.tobytes().decode() for piece in np.split(arrays["text"], ends)[:-1]]
@@ -238,9 +238,9 @@ def fit_chained_trees(
         raise ConfigError(f"chained trees got {rounds} rounds; at least 1 is needed")
     trees = TreeSettings.of(settings)
     variables, scaling, codes = coded(values, onehot)
-    gone = np.isnan(codes)
+    absent = np.isnan(codes)
     order = [
-        int(j) for j in np.argsort(gone.sum(axis=0), kind="stable") if every or gone[:, j].any()
+        int(j) for j in np.argsort(absent.sum(axis=0), kind="stable") if every or absent[:, j].any()
     ]
     if order and len(variables) < 2:
         raise DataError("the table has one variable only; chained trees need others to predict it")
@@ -248,17 +248,19 @@ def fit_chained_trees(
     low, high = np.nanmin(codes, axis=0), np.nanmax(codes, axis=0)
     order = [j for j in order if low[j] < high[j]]
     chain = ChainedTrees(scaling, variables, start, low, high, ())
-    filled = np.where(gone, start, codes)
+    filled = np.where(absent, start, codes)
     steps: list[ColumnTrees] = []
-    kept: dict[int, int] = {}
+    trees_of: dict[int, int] = {}
     for number in range(rounds):
         for j in order if progress is None else progress(order, desc="chained trees, one round"):
-            if number > 1 and not np.delete(gone, j, axis=1).any():
+            if number > 1 and not np.delete(absent, j, axis=1).any():
                 step = next(old for old in reversed(steps) if old.j == j)
             else:
-                step, kept[j] = _fit_step(codes, filled, j, variables, kept.get(j), trees, rng)
+                step, trees_of[j] = _fit_step(
+                    codes, filled, j, variables, trees_of.get(j), trees, rng
+                )
             steps.append(step)
-            chain.take(step, filled, gone[:, j])
+            chain.take(step, filled, absent[:, j])
     restored_values = np.where(np.isnan(values), scaling.restore(expand(filled, variables)), values)
     return replace(chain, steps=tuple(steps)), restored_values
 
@@ -268,7 +270,7 @@ def _fit_step(
     filled: np.ndarray,
     j: int,
     variables: Variables,
-    kept: int | None,
+    n_trees: int | None,
     trees: TreeSettings,
     rng: np.random.Generator,
 ) -> tuple[ColumnTrees, int]:
@@ -276,20 +278,23 @@ def _fit_step(
 
     In the first round a fifth of the rows is held out to choose their number; then all are used.
     """
-    known, seed = np.flatnonzero(~np.isnan(codes[:, j])), int(rng.integers(_SEEDS))
-    held = None
-    if kept is None and len(known) >= _HELD:
-        order = rng.permutation(known)
-        aside, known = order[: len(order) // _HELD], np.sort(order[len(order) // _HELD :])
-        held = filled[aside], codes[aside, j]
-    most = trees if kept is None else trees.model_copy(update={"trees": kept})
+    observed, seed = np.flatnonzero(~np.isnan(codes[:, j])), int(rng.integers(_SEEDS))
+    held_out = None
+    if n_trees is None and len(observed) >= _VALIDATION_FOLDS:
+        order = rng.permutation(observed)
+        aside, observed = (
+            order[: len(order) // _VALIDATION_FOLDS],
+            np.sort(order[len(order) // _VALIDATION_FOLDS :]),
+        )
+        held_out = filled[aside], codes[aside, j]
+    most = trees if n_trees is None else trees.model_copy(update={"trees": n_trees})
     return fit_column(
-        filled[known],
-        codes[known, j],
+        filled[observed],
+        codes[observed, j],
         j=j,
         variables=variables,
         weight=None,
-        held=held,
+        held_out=held_out,
         settings=most,
         seed=seed,
     )

@@ -61,7 +61,7 @@ class _Settings:
 class _ColumnForest(Protocol):
     """Predicts one variable from all others of a filled table, which it may see change."""
 
-    def predict(self, j: int, train: np.ndarray, wanted: np.ndarray, seed: int) -> np.ndarray: ...
+    def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray: ...
 
     def refresh(self, j: int, rows: np.ndarray) -> None: ...
 
@@ -148,9 +148,11 @@ def initial_fill(codes: Float[np.ndarray, "n v"], variables: Variables) -> Float
     """Observed means, and most frequent classes (ties: the lowest), in place of NaN. (n, v)"""
     filled = codes.copy()
     for j, classes in enumerate(variables.classes):
-        gone = np.isnan(codes[:, j])
-        known = codes[~gone, j]
-        filled[gone, j] = np.bincount(known.astype(np.int64)).argmax() if classes else known.mean()
+        absent = np.isnan(codes[:, j])
+        observed = codes[~absent, j]
+        filled[absent, j] = (
+            np.bincount(observed.astype(np.int64)).argmax() if classes else observed.mean()
+        )
     return filled
 
 
@@ -231,9 +233,9 @@ def _refine(
         train = np.flatnonzero(~missing[:, j])
         if max_train_rows is not None and len(train) > max_train_rows:
             train = np.sort(rng.choice(train, max_train_rows, replace=False))
-        wanted = np.flatnonzero(missing[:, j])
-        filled[wanted, j] = columns.predict(j, train, wanted, int(rng.integers(_SEEDS)))
-        columns.refresh(j, wanted)
+        rows = np.flatnonzero(missing[:, j])
+        filled[rows, j] = columns.predict(j, train, rows, int(rng.integers(_SEEDS)))
+        columns.refresh(j, rows)
     return filled
 
 
@@ -255,7 +257,7 @@ class _HistogramColumns:
         self.n_bins = np.array([len(e) + 1 for e in self.edges])
         self.bins = np.stack([bin_values(filled[:, j], e) for j, e in enumerate(self.edges)])
 
-    def predict(self, j: int, train: np.ndarray, wanted: np.ndarray, seed: int) -> np.ndarray:
+    def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
         s, classes = self.settings, self.variables.classes[j]
         target = self.filled[:, j]
         if classes:
@@ -268,7 +270,7 @@ class _HistogramColumns:
             target,
             skip=j,
             train=train,
-            predict=wanted,
+            predict=rows,
             trees=s.trees,
             tries=s.tries,
             min_leaf=s.min_leaf_categorical if classes else s.min_leaf_numeric,
@@ -297,7 +299,7 @@ class _ScikitColumns:
     ) -> None:
         self.filled, self.variables, self.settings = filled, variables, settings
 
-    def predict(self, j: int, train: np.ndarray, wanted: np.ndarray, seed: int) -> np.ndarray:
+    def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         s, classes = self.settings, self.variables.classes[j]
@@ -311,7 +313,7 @@ class _ScikitColumns:
         )
         predictors = np.delete(self.filled, j, axis=1).astype(np.float32)
         model.fit(predictors[train], self.filled[train, j])
-        return np.asarray(model.predict(predictors[wanted]), dtype=np.float64)
+        return np.asarray(model.predict(predictors[rows]), dtype=np.float64)
 
     def refresh(self, j: int, rows: np.ndarray) -> None:
         """Nothing to do: the filled table itself is read each time."""
