@@ -50,7 +50,7 @@ html_theme_options = {"navigation_with_keys": True}
 def menu() -> str:
     """Tables of contents in the words of docs/README.md."""
     _, *parts = INDEX.read_text(encoding="utf-8").split("\n## ")
-    written = [_toctree("Start", ["All pages <docs/README>"])]
+    written = [_toctree("Start", ["Where to begin <docs/README>", "In one minute <self>"])]
     listed: set[str] = set()
     for part in parts:
         kind, _, body = part.partition("\n")
@@ -70,7 +70,7 @@ def _toctree(caption: str, pages: list[str]) -> str:
 
 
 def setup(app: Any) -> None:
-    """The menu belongs to the first page and is in no file; a notebook is read as Markdown."""
+    """The menu belongs to the root page and is in no file; a notebook is read as Markdown."""
     from notebooks import as_markdown
 
     def change(_: Any, page: str, source: list[str]) -> None:

@@ -1,5 +1,6 @@
 """The pages as a site: every link leads somewhere, and nothing is asked for outside."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -75,7 +76,22 @@ def test_every_page_is_there_and_in_the_menu(site):
     text = read(site / "README.html").text
     for kind in ("Tutorials", "How-to", "Reference", "Results", "Notes"):
         assert kind in text
-    assert 'url=README.html"' in (site / "index.html").read_text()
+    assert 'url=docs/README.html"' in (site / "index.html").read_text()
+
+
+def test_a_search_for_what_newcomers_type_leads_to_a_page(site):
+    terms = json.loads(
+        re.sub(r"^Search\.setIndex\(|\)$", "", (site / "searchindex.js").read_text())
+    )
+    for word in ("notebook", "sklearn", "jupyt", "current", "practic", "panda"):
+        assert word in terms["terms"] or word in terms["titleterms"], word
+
+
+def test_a_notebook_is_a_page_with_its_outputs(site):
+    page = (site / "docs/notebooks/data_frame.html").read_text(encoding="utf-8")
+    assert page.count('src="data:image/png;base64,') == 3
+    assert page.count('<div class="output">') >= 5
+    assert "frugal.decide" in re.sub("<[^>]*>", "", page)
 
 
 def test_nothing_is_asked_for_outside(site):

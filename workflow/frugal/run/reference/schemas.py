@@ -73,13 +73,19 @@ def _section(reader: "_Reader", section: str, said: Mapping[str, Any], values: A
         if len(rows) == 1:
             plain += rows
         else:
-            blocks.append(f"### {section}: {key}\n\n{_rows(rows)}")
+            blocks.append(f"### {section}: {key}\n\n{_folded(rows)}")
     return [*([_rows(plain)] if plain else []), *blocks]
 
 
 def _rows(keys: list[Key]) -> str:
     rows = [(f"`{one.path}`", one.allowed, code(one.value), one.meaning) for one in keys]
     return table(["key", "allowed", "default", "meaning"], rows)
+
+
+def _folded(keys: list[Key]) -> str:
+    """The rows, which a click opens: on a phone all of them would be 80 screens."""
+    summary = f"<details><summary>{len(keys)} keys</summary>"
+    return f"{summary}\n\n{_rows(keys).rstrip()}\n\n</details>\n"
 
 
 class _Reader:
