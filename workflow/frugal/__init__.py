@@ -1,4 +1,4 @@
-"""Frugal: what is worth acquiring next, and whether that answer can be trusted.
+"""Frugal: which panel to acquire next, and whether that answer can be trusted.
 
 What a program uses stands in `frugal.library` and is loaded when it is first asked for here. No
 import is written out, for a stage's digest would then cover the library.

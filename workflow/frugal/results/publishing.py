@@ -338,7 +338,7 @@ def crate(
                 "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
                 "name": "Frugal",
                 "encodingFormat": "text/plain",
-                "description": "Learns what is worth acquiring next, and measures whether that "
+                "description": "Learns which panel to acquire next, and measures whether that "
                 "answer can be trusted.",
                 "version": ", commit ".join(filter(None, (version("frugal"), commit))),
                 "license": {"@id": "https://spdx.org/licenses/MIT"},

@@ -147,7 +147,7 @@ def _show_chain(target: Path, words: str | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("audit", __doc__)
     parser.add_argument("path", type=Path, nargs="?", default=Path("results"))
-    parser.add_argument("--row", metavar="COLUMN=VALUE,…", help="only what is behind these rows")
+    parser.add_argument("--row", metavar="COLUMN=VALUE,…", help="only the files behind these rows")
     parser.add_argument(
         "--sample", type=whole_number(0), default=3, help="steps to run again (default 3)"
     )
@@ -174,12 +174,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_requests(parser: argparse.ArgumentParser) -> None:
-    """What else may be asked, one of these."""
+    """Other requests, of which one is allowed."""
     add = parser.add_mutually_exclusive_group().add_argument
     said = "only compare the default's tables with the published ones, config/published.json"
     add("--published", action="store_true", help=said)
     add("--publish", action="store_true", help="write that file anew, with this machine's CPU")
-    said = f"sign what agrees with an Ed25519 key of your own, into {SIGNATURE}"
+    said = f"sign files that agree with an Ed25519 key of your own, into {SIGNATURE}"
     add("--sign", type=Path, metavar="KEY", help=said)
     said = "hold results against that file and the signer's public key"
     add("--verify", type=Path, metavar="KEY", help=said)

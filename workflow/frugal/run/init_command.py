@@ -204,7 +204,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = command_parser("init", "Describe a table of one's own: writes its YAML.")
     parser.add_argument("table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=Path)
     parser.add_argument("--label", required=True, help="the column to predict")
-    parser.add_argument("--out", type=file_path, help="the YAML; beside the table without it")
+    parser.add_argument(
+        "--out", type=file_path, help="the YAML (default: in the folder of the table)"
+    )
     parser.add_argument(
         "--free",
         action="append",

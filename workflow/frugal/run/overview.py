@@ -38,7 +38,7 @@ def overview() -> str:
 
     return "\n".join(
         [
-            "Frugal learns what is worth acquiring next, and measures whether to trust that.",
+            "Frugal learns which panel to acquire next, and whether to trust that.",
             "",
             "Commands, each with its own --help:",
             *listed(USED_FIRST, "python -m frugal"),

@@ -49,7 +49,7 @@ def recourse_command(words: list[str]) -> int:
         "--out", type=file_path, metavar="FILE", help="all answers; .csv or .parquet"
     )
     parser.add_argument(
-        "--best", type=whole_number(1), default=3, metavar="K", help="different sets told (3)"
+        "--best", type=whole_number(1), default=3, metavar="K", help="sets to list (default 3)"
     )
     parser.add_argument("--unit", default="", metavar="WORD", help="of all costs, as EUR")
     parser.add_argument("--budget", type=_price, default=math.inf, help="for every unit")

@@ -149,9 +149,9 @@ def commands_page() -> str:
         head("Commands", "commands"),
         "## Targets\n\n`snakemake --cores 2 TARGET`, from the project's folder or with "
         "`--directory` from another.\n",
-        table(["target", "what it makes"], [(f"`{name}`", words) for name, words in targets]),
+        table(["target", "output"], [(f"`{name}`", words) for name, words in targets]),
         "## Commands\n\n`python -m frugal COMMAND`. A refusal is a sentence, and exit status 2.\n",
-        table(["command", "what it does"], [(f"`{name}`", words) for name, words in about.items()]),
+        table(["command", "purpose"], [(f"`{name}`", words) for name, words in about.items()]),
     ]
     parts += [
         f"### {name}\n\n```text\n{help_of(name)}```\n" for name in COMMANDS if name not in _UNSHOWN
@@ -159,7 +159,7 @@ def commands_page() -> str:
     parts += [
         "## Stages\n\n`python -m frugal STAGE --help` has the words. Snakemake prints the whole "
         "command of every job.\n",
-        table(["stage", "what it makes"], stages),
+        table(["stage", "output"], stages),
     ]
     return "\n".join(parts)
 

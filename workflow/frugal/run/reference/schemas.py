@@ -43,7 +43,7 @@ def config_page() -> str:
     reader = _Reader(schema["$defs"])
     parts = [
         head("Config keys", "config"),
-        "What a config may hold, and what each key is where nothing is written. Only keys that "
+        "All keys of a config with their defaults. Only keys that "
         "differ are written ([how](../../config/README.md)). NAME stands for a name that you "
         "choose, `[]` for each entry of a list.\n",
         "## First keys\n",
@@ -166,7 +166,7 @@ def methods_page() -> str:
                 {
                     "estimator": _name,
                     "in figures": _of("label"),
-                    "what it does": _of("doc"),
+                    "description": _of("doc"),
                     "source": lambda _, says: f"`{says['equation']}`",
                 },
                 placed("frugal.judge.estimators", "Estimator"),
@@ -177,7 +177,7 @@ def methods_page() -> str:
                 {
                     "planner": _name,
                     "in figures": _of("label"),
-                    "what it does": _of("doc"),
+                    "description": _of("doc"),
                     "reads": _of("reads"),
                     "thresholds": _of("thresholds"),
                 },
@@ -189,7 +189,7 @@ def methods_page() -> str:
                 {
                     "kind": _name,
                     "in figures": _of("label"),
-                    "what it does": _of("doc"),
+                    "description": _of("doc"),
                     "settings": _names_of_settings,
                 },
                 placed("frugal.cover.generators", "GeneratorKind"),

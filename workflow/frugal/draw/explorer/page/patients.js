@@ -41,13 +41,13 @@ function patientsView(part, cases) {
   const policies = selection("Policy", [], (k) => { policy = k; step = 0; draw(); });
   const known = make("div", {});
   const ordered = make("div", { role: "status" });
-  const others = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What every policy did with this unit" });
+  const others = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "All policies on this unit" });
   const back = make("button", { onclick: () => move(-1) }, "◀ Back");
   const next = make("button", { onclick: () => move(1) }, "Next step ▶");
   const view = make("div", { id: `${part.study}-patient` },
     make("div", { class: "bar" }, cases.length > 1 ? data.label : null, units.label, policies.label),
     make("div", { class: "bar", role: "group", "aria-label": "Steps" }, back, next, make("span", { class: "soft" }, "or the arrow keys, from these buttons")),
-    make("div", { class: "steps" }, known, ordered), make("h4", {}, "What every policy did with this unit"), others);
+    make("div", { class: "steps" }, known, ordered), make("h4", {}, "All policies on this unit"), others);
   view.addEventListener("keydown", (event) => {
     if (!(event.target instanceof HTMLButtonElement)) return;
     if (event.key === "ArrowRight") move(1);
@@ -85,7 +85,7 @@ function patientsView(part, cases) {
       panel.columns.forEach((column) => seen.add(column));
       parts.push(make("div", { class: k === step - 1 ? "new" : null }, make("h5", {}, `From ${words(panel.name)}`), make("ul", {}, valuesOf(told, unit, fresh))));
     }
-    known.replaceChildren(make("h4", {}, "What is known"), make("div", { class: "known", tabindex: 0 }, parts));
+    known.replaceChildren(make("h4", {}, "Known values"), make("div", { class: "known", tabindex: 0 }, parts));
   }
 
   function decision() {
@@ -93,7 +93,7 @@ function patientsView(part, cases) {
     const course = told.policies[policy];
     const right = run.verdict === told.label[unit];
     if (step >= run.actions.length) {
-      return [make("p", { class: "said" }, `It ${told.ends ?? "says"}: ${words(told.classes[run.verdict])}.`),
+      return [make("p", { class: "said" }, `It ${told.ends ?? "decides"}: ${words(told.classes[run.verdict])}.`),
         make("p", {}, right ? "✓ That is right." : `✗ In truth: ${words(told.classes[told.label[unit]])}.`)];
     }
     const action = run.actions[step];
@@ -108,8 +108,8 @@ function patientsView(part, cases) {
     const { one, told, run } = now();
     const last = step >= run.actions.length;
     const belief = numberOf(run.beliefs[Math.min(step, run.actions.length - 1)] ?? null) ?? (last ? run.belief : null);
-    const meter = belief === null || told.classes.length !== 2 ? make("p", { class: "soft" }, "Its belief is not logged at this step.")
-      : make("p", {}, `Belief that it is ${words(told.classes[1])}: ${shown(belief)}`, make("meter", { min: 0, max: 1, value: belief, "aria-label": "belief" }));
+    const meter = belief === null || told.classes.length !== 2 ? make("p", { class: "soft" }, "Its predicted probability is not logged at this step.")
+      : make("p", {}, `Predicted probability of ${words(told.classes[1])}: ${shown(belief)}`, make("meter", { min: 0, max: 1, value: belief, "aria-label": "predicted probability" }));
     ordered.replaceChildren(make("h4", {}, last ? "The end" : `Step ${step + 1} of ${run.actions.length}`), ...decision(), meter,
       make("p", {}, `Paid so far: ${shown(spentOf(run, step))} ${one.cost_unit}`));
     ordered.dataset.step = step;
@@ -129,7 +129,7 @@ function patientsView(part, cases) {
         make("td", {}, make("button", { onclick: () => { policy = k; step = 0; policies.list.selectedIndex = k; draw(); } }, "step"), " ",
           make("button", { onclick: () => showLog(part, one, course, told.row_id[unit]) }, "origin")));
     });
-    const head = ["policy", "ordered", `paid, ${one.cost_unit}`, "says", ""].map((text) => make("th", { scope: "col" }, make("span", {}, text)));
+    const head = ["policy", "ordered", `paid, ${one.cost_unit}`, "decision", ""].map((text) => make("th", { scope: "col" }, make("span", {}, text)));
     others.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body.filter(Boolean))));
   }
 
