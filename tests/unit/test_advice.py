@@ -340,7 +340,7 @@ def coded(folder: Path) -> Path:
 @pytest.mark.parametrize("name", WRITERS)
 def test_files_of_cases_are_read_as_init_reads_tables(tmp_path, name):
     loaded = read_bundle(coded(tmp_path / "bundle"))
-    given = {"provides": loaded.layout.provides, "id_column": None, "whole": False}
+    given = {"provides": loaded.layout.provides, "id_column": None, "complete": False}
     WRITERS[name](CODED, tmp_path / name)
     read = read_cases(tmp_path / name, loaded.cases, **given)
     plain = read_cases(CODED, loaded.cases, **given)

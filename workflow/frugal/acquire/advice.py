@@ -125,14 +125,13 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.Dat
     """A row for each decision, in the words of the table; `threshold` is `decision_threshold`."""
     panels = [panel.name for panel in bundle.layout.actions]
     choices = [*panels, STOP]
-    price = np.append(bundle.layout.action_cost, 0.0)
-    paid = advice.acquired @ bundle.layout.action_cost
+    paid = bundle.layout.price(advice.acquired)
     names = np.array(panels, dtype=object)
     frame = pd.DataFrame(
         {
             "acquired": [" + ".join(names[own]) for own in advice.acquired],
             "next": [choices[j] for j in advice.action],
-            "price": price[advice.action],
+            "price": bundle.layout.step_price(advice.acquired, advice.action),
             "cost_so_far": paid,
             "predicted": [bundle.layout.classes[j] for j in advice.label],
         }

@@ -11,7 +11,7 @@ memory.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -254,10 +254,10 @@ def _roll_out_units(
     who, place, step_of = np.nonzero(action >= 0)
     taken = action[who, place, step_of]
     verdict = verdicts_at(policy, world, acquired, units=units, states=states)
-    return Episodes(
+    episodes = Episodes(
         acquired,
         verdict,
-        acquired @ world.action_cost,
+        world.price(acquired),
         who,
         units[place],
         step_of,
@@ -266,6 +266,10 @@ def _roll_out_units(
         probability[who, place, step_of],
         _in_order(belief),
     )
+    if world.shared_costs is None:
+        return episodes
+    price = world.shared_costs.step_price(visited_sets(episodes), taken, world.action_cost)
+    return replace(episodes, price=price)  # the first panel of a set-up pays for it
 
 
 def verdicts_at(

@@ -386,6 +386,19 @@ class UncertainCost(Block):
         return self.median / factor, self.median * factor
 
 
+class CostOfCase(Block):
+    """A cost that differs from case to case and is known at the start."""
+
+    column: Text = required("numeric column of a free panel that has it for each case")
+
+
+class SetUp(Block):
+    """A cost that several panels share: the first of them pays for it."""
+
+    panels: Annotated[Filled[str], Len(2)] = required("names of the panels that share it")
+    cost: NonNegative = required("paid once, in `cost_unit`")
+
+
 def mean_cost(cost: float | UncertainCost) -> float:
     """The cost itself, or the mean of an uncertain one."""
     return cost.mean if isinstance(cost, UncertainCost) else cost
@@ -397,10 +410,13 @@ class Panel(Block):
     name: Text = required("unique")
     columns: Filled[str] = required("that the panel reveals")
     free: bool = setting(False, "true: known for every unit before the first decision, at no cost")
-    price: Maybe[NonNegative | Literal["drawn"] | UncertainCost] = maybe(
-        "of one acquisition in `cost_unit`: a number, or where it is uncertain "
-        "`{from: 20, to: 35}` or `{median: 20, sigma: 0.3}`, or drawn (see `cost_draw`)",
+    price: Maybe[NonNegative | Literal["drawn"] | UncertainCost | CostOfCase] = maybe(
+        "of one acquisition in `cost_unit`: a number; uncertain `{from: 20, to: 35}` or "
+        "`{median: 20, sigma: 0.3}`; of each case `{column: fee}`; or drawn (see `cost_draw`)",
         name="cost",
+    )
+    delay: NonNegative = setting(
+        0, "time until the result is there; `waiting_cost` is the cost of one unit of it"
     )
 
     def _refusals(self) -> Iterator[str]:
@@ -410,8 +426,15 @@ class Panel(Block):
 
     @property
     def cost(self) -> float | None:
-        """Of one acquisition; None where it is drawn, 0 where the panel is free."""
-        return None if self.price == "drawn" else mean_cost(self.price or 0.0)
+        """Of one acquisition; None where it is drawn or of each case, 0 where the panel is free."""
+        if self.price == "drawn" or isinstance(self.price, CostOfCase):
+            return None
+        return mean_cost(self.price or 0.0)
+
+    @property
+    def fee(self) -> str | None:
+        """Column with the cost of each case; None where it does not differ."""
+        return self.price.column if isinstance(self.price, CostOfCase) else None
 
 
 class CostDraw(Block):
@@ -602,6 +625,8 @@ class Dataset(Block):
         "more"
     )
     cost_draw: CostDraw | None = required("law of the drawn costs; null if none is")
+    set_ups: Tuple[SetUp] = setting((), "costs that several panels share; read by `decide`")
+    waiting_cost: NonNegative = setting(0, "cost of one unit of the panels' delays")
     label: Label = required()
     sensitive: TwoGroups | str | None = required(
         "protected attribute: a column, or two groups of one; null if there is none"
@@ -661,15 +686,29 @@ class Dataset(Block):
             at = f".panels[{i}] ({panel.name!r})"
             for column in panel.columns:
                 yield from _unknown(column, names, f"{at} names a column: it", "columns")
-            if panel.cost is None and self.cost_draw is None:
+            if panel.fee is not None:
+                yield from self._check_fee(panel.fee, free, f"{at}.cost.column")
+            if panel.price == "drawn" and self.cost_draw is None:
                 yield f"{at} has a drawn cost, but `cost_draw` is null"
             if not panel.free and free.issuperset(panel.columns):
                 paid = "remove it, or add a column that must be paid for"
                 yield f"{at} has a cost, but every column of it is free; {paid}"
+        priced = [panel.name for panel in self.panels if not panel.free]
+        for i, one in enumerate(self.set_ups):
+            for name in one.panels:
+                yield from _unknown(name, priced, f".set_ups[{i}].panels", "panels")
         if homeless := set(names) - {c for panel in self.panels for c in panel.columns}:
             yield f".columns has {min(homeless)!r}, which belongs to no panel; add it to one"
         if all(panel.free for panel in self.panels):
             yield ".panels: every panel is free; at least one must have a cost to be acquired"
+
+    def _check_fee(self, column: str, free: set[str], at: str) -> Iterator[str]:
+        numeric = [one.name for one in self.columns if one.kind == "numeric" and one.name in free]
+        if column not in numeric:
+            yield (
+                f"{at} is {column!r}; allowed are numeric columns of free panels: "
+                f"{listed(numeric) or 'none'}{did_you_mean(column, numeric)}"
+            )
 
     def _check_parts(self) -> Iterator[str]:
         split, files = self.split, self.source.files

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.stored import Each, StoredArrays, require_document
-from frugal.core.table import Panel, Table
+from frugal.core.table import Panel, SetUp, SharedCosts, Table
 
 _PANEL = {"name": str, "columns": [str], "cost": float, "free": bool}
 _HEADER = {
@@ -39,17 +39,33 @@ class Layout:
         onehot: groups of column indices, each the one-hot code of one categorical variable.
         panels: in their order.
         classes: names of the classes.
+        set_ups: costs that several panels share.
     """
 
     columns: tuple[str, ...]
     onehot: tuple[tuple[int, ...], ...]
     panels: tuple[Panel, ...]
     classes: tuple[str, ...]
+    set_ups: tuple[SetUp, ...] = ()
 
     @classmethod
     def of(cls, table: Table) -> "Layout":
         """That of a table."""
-        return cls(table.columns, table.onehot, table.panels, table.classes)
+        return cls(table.columns, table.onehot, table.panels, table.classes, table.set_ups)
+
+    def price(self, acquired: Bool[np.ndarray, "*m a"]) -> Float[np.ndarray, "*m"]:
+        """What sets of panels cost: prices, and each set-up once. (…,)"""
+        return self._shared.price(acquired, self.action_cost)
+
+    def step_price(
+        self, acquired: Bool[np.ndarray, "m a"], action: Int[np.ndarray, " m"]
+    ) -> Float[np.ndarray, " m"]:
+        """What an action costs once panels are acquired; 0 to stop. (m,)"""
+        return self._shared.step_price(acquired, action, self.action_cost)
+
+    @cached_property
+    def _shared(self) -> SharedCosts:
+        return SharedCosts.of(self.set_ups, self.actions)
 
     @cached_property
     def actions(self) -> tuple[Panel, ...]:
@@ -150,6 +166,7 @@ def bundle_header(
         {"name": p.name, "columns": list(p.columns), "cost": float(p.cost), "free": p.free}
         for p in layout.panels
     ]
+    shared = [{"panels": list(one.panels), "cost": one.cost} for one in layout.set_ups]
     return {
         "kind": kind,
         "settings": dict(settings),
@@ -158,6 +175,7 @@ def bundle_header(
         "panels": panels,
         "classes": list(layout.classes),
         "trained_on": trained_on,
+        **({"set_ups": shared} if shared else {}),
     }
 
 
@@ -172,11 +190,13 @@ def read_header(header: Mapping[str, Any] | None) -> Layout:
             "the stored policy has no header that says of which kind it is and which table it was "
             "made for; train it again"
         )
-    require_document(header, _HEADER, "header of the stored policy")
+    shared = {"set_ups": [{"panels": [str], "cost": float}]} if "set_ups" in header else {}
+    require_document(header, _HEADER | shared, "header of the stored policy")
     panels = tuple(
         Panel(p["name"], tuple(p["columns"]), p["cost"], p["free"]) for p in header["panels"]
     )
     groups = tuple(tuple(group) for group in header["onehot"])
     if any(not 0 <= j < len(header["columns"]) for group in groups for j in group):
         raise DataError("the header of the stored policy names one-hot columns that it lacks")
-    return Layout(tuple(header["columns"]), groups, panels, tuple(header["classes"]))
+    set_ups = tuple(SetUp(tuple(s["panels"]), s["cost"]) for s in header.get("set_ups", ()))
+    return Layout(tuple(header["columns"]), groups, panels, tuple(header["classes"]), set_ups)

@@ -3,7 +3,8 @@
 Also what was observed of it (`Mask`), and to which group and cluster a row belongs.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +45,65 @@ class Panel:
             raise ConfigError(f"panel {self.name!r} has no columns")
 
 
+@dataclass(frozen=True)
+class SetUp:
+    """What the first of several panels costs in addition, such as one venipuncture.
+
+    Attributes:
+        panels: names of those that share it.
+        cost: paid once, whichever of them is acquired, in the data set's unit.
+    """
+
+    panels: tuple[str, ...]
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCosts:
+    """Set-ups of a layout's panels. g set-ups, a panels that cost a decision.
+
+    Attributes:
+        shares: True where a panel shares a set-up. (g, a)
+        cost: of each set-up. (g,)
+    """
+
+    shares: Bool[np.ndarray, "g a"]
+    cost: Float[np.ndarray, " g"]
+
+    @classmethod
+    def of(cls, set_ups: Sequence[SetUp], actions: Sequence[Panel]) -> "SharedCosts":
+        """Those of these panels, in their order."""
+        shares = [[panel.name in one.panels for panel in actions] for one in set_ups]
+        return cls(
+            np.array(shares, dtype=bool).reshape(len(set_ups), len(actions)),
+            np.array([one.cost for one in set_ups], dtype=np.float64),
+        )
+
+    def used(self, acquired: Bool[np.ndarray, "*m a"]) -> Bool[np.ndarray, "*m g"]:
+        """Set-ups that sets of panels need. (…, g)"""
+        return acquired.astype(np.float32) @ self.shares.T.astype(np.float32) > 0
+
+    def price(
+        self, acquired: Bool[np.ndarray, "*m a"], action_cost: Float[np.ndarray, " a"]
+    ) -> Float[np.ndarray, "*m"]:
+        """What sets of panels cost: prices, and each set-up once. (…,)"""
+        paid = acquired @ action_cost
+        return paid + self.used(acquired) @ self.cost if len(self.cost) else paid
+
+    def step_price(
+        self,
+        acquired: Bool[np.ndarray, "m a"],
+        action: Int[np.ndarray, " m"],
+        action_cost: Float[np.ndarray, " a"],
+    ) -> Float[np.ndarray, " m"]:
+        """What an action costs once panels are acquired; 0 for one that acquires none. (m,)"""
+        price = np.append(action_cost, 0.0)[np.minimum(action, len(action_cost))]
+        if not len(self.cost):
+            return price
+        new = np.append(self.shares.T, np.zeros((1, len(self.cost)), dtype=bool), axis=0)[action]
+        return price + (new & ~self.used(acquired)) @ self.cost
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Units with encoded features, a label, and panels. Shapes: n units, d columns, a actions.
@@ -59,6 +119,8 @@ class Table:
         classes: name of each of the k classes.
         panels: every column belongs to at least one panel; panels may overlap.
         misclassification_cost: cost of predicting column j where row i is true. (k, k)
+        set_ups: costs that several panels share.
+        fees: panel → column with its price for each row; its `cost` is the mean.
     """
 
     row_id: Int[np.ndarray, " n"]
@@ -69,6 +131,8 @@ class Table:
     classes: tuple[str, ...]
     panels: tuple[Panel, ...]
     misclassification_cost: Float[np.ndarray, "k k"]
+    set_ups: tuple[SetUp, ...] = ()
+    fees: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         columns = set(self.columns)
@@ -129,16 +193,22 @@ class Table:
 
     def take(self, rows: np.ndarray) -> "Table":
         """The same table restricted to rows (indices or a boolean mask)."""
-        return Table(
-            self.row_id[rows],
-            self.values[rows],
-            self.columns,
-            self.onehot,
-            self.label[rows],
-            self.classes,
-            self.panels,
-            self.misclassification_cost,
+        return replace(
+            self, row_id=self.row_id[rows], values=self.values[rows], label=self.label[rows]
         )
+
+    @cached_property
+    def shared_costs(self) -> SharedCosts:
+        """Set-ups of the panels that cost a decision."""
+        return SharedCosts.of(self.set_ups, self.actions)
+
+    @cached_property
+    def fee(self) -> Float[np.ndarray, "n a"]:
+        """Price of each panel for each row, where it has one of its own; else 0. (n, a)"""
+        own = [self.fees.get(panel.name) for panel in self.actions]
+        zero = np.zeros(len(self))
+        each = [zero if c is None else self.values[:, self.columns.index(c)] for c in own]
+        return np.stack(each, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

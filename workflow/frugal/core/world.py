@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Shaped, UInt8
 
 from frugal.core.errors import DataError
-from frugal.core.table import Table
+from frugal.core.table import SharedCosts, Table
 
 MOST_ACTIONS = 62  # panels that fit into a 64-bit set code
 MOST_ENUMERATED = 20  # panels whose 2^a sets are ever listed at once
@@ -139,6 +139,7 @@ class World:
         action_cost: price of each panel, in the data set's unit; never below zero. (a,)
         classes: number of classes k.
         terminals: 1 ("stop"), or k (a verdict for each class).
+        shared_costs: set-ups of the panels; None where there are none.
     """
 
     name: str
@@ -152,6 +153,7 @@ class World:
     action_cost: Float[np.ndarray, " a"]
     classes: int
     terminals: int
+    shared_costs: SharedCosts | None = None
 
     def __post_init__(self) -> None:
         if (self.action_cost < 0).any() or not np.isfinite(self.action_cost).all():
@@ -195,6 +197,7 @@ class World:
             table.action_cost,
             len(table.classes),
             terminals,
+            table.shared_costs if table.set_ups else None,
         )
 
     def __len__(self) -> int:
@@ -209,6 +212,12 @@ class World:
     def actions(self) -> int:
         """Number of actions, a + terminals."""
         return self.panels + self.terminals
+
+    def price(self, acquired: Bool[np.ndarray, "*m a"]) -> Float[np.ndarray, "*m"]:
+        """What sets of panels cost: prices, and each set-up once. (…,)"""
+        if self.shared_costs is None:
+            return acquired @ self.action_cost
+        return self.shared_costs.price(acquired, self.action_cost)
 
     @cached_property
     def adds(self) -> Bool[np.ndarray, "a d"]:

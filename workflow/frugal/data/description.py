@@ -26,7 +26,7 @@ from frugal.config.dataset import (
 )
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import listed, read_yaml
-from frugal.core.table import error_name
+from frugal.core.table import SetUp, error_name
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,8 @@ class Description:
         groups: of the protected attribute, where the YAML defines two of them, or None.
         told_apart: groups that policies are judged in: defined by a rule, or the values of a
             column; None for none.
+        set_ups: costs that several panels share.
+        waiting_cost: of one unit of the panels' delays.
         cluster: column whose values identify rows that belong together, or None.
     """
 
@@ -172,6 +174,8 @@ class Description:
     columns: tuple[Column, ...]
     panels: tuple[Panel, ...]
     cost_draw: CostDraw | None
+    set_ups: tuple[SetUp, ...]
+    waiting_cost: float
     label: Label
     sensitive: str | None
     groups: Classes | None
@@ -257,6 +261,8 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
             tuple(map(written.mean_cost, row)) for row in dataset.misclassification_cost
         ),
         cost_ranges=_cost_ranges(dataset),
+        waiting_cost=float(dataset.waiting_cost),
+        set_ups=tuple(SetUp(shared.panels, float(shared.cost)) for shared in dataset.set_ups),
         format=_format(dataset.source.format),
         columns=tuple(map(_column, dataset.columns)),
         label=_label(dataset.label),
@@ -270,10 +276,15 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
 def _cost_ranges(dataset: Dataset) -> dict[str, tuple[float, float]]:
     """Least and largest cost of the uncertain ones."""
     classes = [entry.name for entry in dataset.label.classes]
-    costs = {panel.name: panel.price for panel in dataset.panels}
+    costs: dict[str, Any] = {panel.name: panel.price for panel in dataset.panels}
     for true, row in zip(classes, dataset.misclassification_cost, strict=True):
         costs |= {error_name(decided, true): c for decided, c in zip(classes, row, strict=True)}
-    return {n: c.ends for n, c in costs.items() if isinstance(c, written.UncertainCost)}
+    waiting = {panel.name: panel.delay * dataset.waiting_cost for panel in dataset.panels}
+    return {
+        name: (cost.ends[0] + waiting.get(name, 0.0), cost.ends[1] + waiting.get(name, 0.0))
+        for name, cost in costs.items()
+        if isinstance(cost, written.UncertainCost)
+    }
 
 
 def _format(form: written.FileFormat | None) -> Format | None:

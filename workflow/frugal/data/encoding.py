@@ -5,7 +5,7 @@ Knows nothing of files, parts or missingness mechanisms.
 """
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+import frugal.config.dataset as written
 from frugal.config.dataset import EventRule, LabelRule
 from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import listed
@@ -104,7 +105,12 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         values = values if len(rows) == len(values) else values[rows]
         encoded_columns[column.name], encoded = _encode_column(raw, rows, values, column)
         columns.put(encoded)
-    layout, drawn = _layout(encoded_columns, description)
+    fees = {
+        panel.name: _mean_fee(typed[panel.fee][rows], panel)
+        for panel in description.panels
+        if panel.fee is not None
+    }
+    layout, drawn = _layout(encoded_columns, description, fees)
     units = {n: u for b in encoded_columns.values() for n, u in zip(b.names, b.unit, strict=True)}
     codes = {name: b.codes for name, b in encoded_columns.items() if b.codes}
     used = {c.raw_name for c in description.columns} | {description.label.column}
@@ -162,7 +168,7 @@ def drawn_costs(description: Description) -> dict[str, float]:
     One draw per such panel, in the order of the panels               [afape, sec. A.11]
     """
     draw = description.cost_draw
-    names = [p.name for p in description.panels if p.cost is None]
+    names = [p.name for p in description.panels if p.price == "drawn"]
     if draw is None or not names:
         return {}
     rng = np.random.default_rng(draw.seed)
@@ -359,14 +365,29 @@ def _encode_levels(
     return EncodedColumn(names, ("1",) * len(levels), True, {}), cells
 
 
+def _mean_fee(fee: Float[np.ndarray, " n"], panel: written.Panel) -> float:
+    """Mean of the cost that differs by case.
+
+    Raises:
+        DataError: a case has none, or one below zero.
+    """
+    if not (fee >= 0).all():
+        raise DataError(
+            f"column {panel.fee!r} has the cost of panel {panel.name!r} for each case; in "
+            f"{int((~(fee >= 0)).sum())} of {len(fee)} rows it has none from 0 on"
+        )
+    return float(fee.mean())
+
+
 def _layout(
-    columns: dict[str, EncodedColumn], description: Description
+    columns: dict[str, EncodedColumn], description: Description, fees: Mapping[str, float]
 ) -> tuple[Table, dict[str, float]]:
     """The table without a row, and the costs that were drawn."""
     drawn, panels = drawn_costs(description), []
     for spec in description.panels:
         names = tuple(n for c in spec.columns for n in columns[c].names)
-        cost = drawn[spec.name] if spec.cost is None else spec.cost
+        cost = {**drawn, **fees}[spec.name] if spec.cost is None else spec.cost
+        cost += spec.delay * description.waiting_cost
         panels.append(Panel(spec.name, names, cost, spec.free))
     names = tuple(n for b in columns.values() for n in b.names)
     if len(set(names)) < len(names):
@@ -381,6 +402,8 @@ def _layout(
         classes=description.label.classes,
         panels=tuple(panels),
         misclassification_cost=np.array(description.misclassification_cost, dtype=np.float64),
+        set_ups=description.set_ups,
+        fees={panel.name: panel.fee for panel in description.panels if panel.fee is not None},
     )
     return layout, drawn
 

@@ -18,7 +18,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import Rows, rows_of
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document
-from frugal.core.table import Belonging, Panel, Table
+from frugal.core.table import Belonging, Panel, SetUp, Table
 
 BELONGING = ("group_index", "cluster_index")
 FOLD = "fold_"  # before the number of a part that is a fold
@@ -83,6 +83,10 @@ def table_to_frames(
         "misclassification_cost": table.misclassification_cost.tolist(),
         "report": dict(report or {}),
     }
+    if table.set_ups:
+        catalogue["set_ups"] = [{"panels": [*s.panels], "cost": s.cost} for s in table.set_ups]
+    if table.fees:
+        catalogue["fees"] = dict(table.fees)
     return pd.concat([identity, values], axis=1), catalogue
 
 
@@ -122,6 +126,10 @@ def table_of(frame: pd.DataFrame, catalogue: Mapping[str, Any]) -> Table:
             for p in catalogue["panels"]
         ),
         misclassification_cost=np.array(catalogue["misclassification_cost"], dtype=np.float64),
+        set_ups=tuple(
+            SetUp(tuple(s["panels"]), float(s["cost"])) for s in catalogue.get("set_ups", ())
+        ),
+        fees=dict(catalogue.get("fees", {})),
     )
 
 

@@ -6,7 +6,7 @@ and no file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from frugal.judge.comparisons import Comparison, compare, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
-from frugal.judge.prices import PriceBox
+from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import (
     Labels,
@@ -44,6 +44,7 @@ class Candidates:
         errors: cost of a verdict (column) on a class (row). (k, k)
         practice: name of what the records show was done; not a candidate.
         cluster: rows of one number count as one; None: every row is independent. (n,)
+        extra: cost of each further outcome: set-ups, and prices by case. (e,)
         score: what is compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
     """
 
@@ -55,11 +56,18 @@ class Candidates:
     practice: str
     cluster: Int[np.ndarray, " n"] | None = None
     score: Literal["cost", "f1"] = "cost"
+    extra: Float[np.ndarray, " e"] = field(default_factory=lambda: np.zeros(0))
 
     @property
     def unit_costs(self) -> Float[np.ndarray, " m"]:
-        """Cost of each outcome: prices, then errors by verdict and class. (m,)"""
-        return np.append(self.price, self.errors.T.ravel())
+        """Cost of each outcome: prices, errors by verdict and class, then further ones. (m,)"""
+        return np.concatenate([self.price, self.errors.T.ravel(), self.extra])
+
+    def paid(self, name: str) -> float:
+        """Mean cost of panels of a case."""
+        own, extra = self.outcomes[name], len(self.extra)
+        further = own.mean[len(own.mean) - extra :] @ self.extra
+        return float(own.shares(len(self.price)) @ self.price + further)
 
     @property
     def means(self) -> Float[np.ndarray, "c m"]:
@@ -112,6 +120,7 @@ def judged(
     practice: str,
     cluster: Int[np.ndarray, " n"] | None = None,
     score: Literal["cost", "f1"] = "cost",
+    extra: ExtraCosts | None = None,
 ) -> Candidates:
     """Outcomes of every candidate and of recorded practice.
 
@@ -124,6 +133,7 @@ def judged(
         practice: name among the paths of what was done: every record shows its end.
         cluster: rows of one number count as one, from 0 on; None: each for itself. (n,)
         score: what is compared; see `Candidates`.
+        extra: costs of panels beyond their prices; the prices hold no part of these.
     """
     within = {name: one if name == practice else one.within(law) for name, one in paths.items()}
     chance = {name: path_probability(one, law) for name, one in within.items()}
@@ -135,11 +145,20 @@ def judged(
         ends = [weight[name] for name in within]
         labels = fit_labels(list(within.values()), ends, law.label, known)
     outcomes = {
-        name: terms(one, chance[name], labels, price, errors, law.fold)
+        name: terms(
+            one,
+            chance[name],
+            labels,
+            price,
+            errors,
+            law.fold,
+            further=None if extra is None else extra.outcomes(one.acquired),
+        )
         for name, one in within.items()
     }
     names = [name for name in outcomes if name != practice]
-    return Candidates(names, left_out, outcomes, price, errors, practice, cluster, score)
+    unit = np.zeros(0) if extra is None else extra.unit
+    return Candidates(names, left_out, outcomes, price, errors, practice, cluster, score, unit)
 
 
 def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> bool:

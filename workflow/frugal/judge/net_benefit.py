@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import normal_interval
+from frugal.judge.prices import ExtraCosts
 from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import Paths, path_probability, sequential_terms
 
@@ -47,6 +48,7 @@ def decision_curves(
     *,
     cluster: Int[np.ndarray, " n"] | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
+    extra: ExtraCosts | None = None,
 ) -> pd.DataFrame:
     """Net benefit of each policy, of treating all and of none, at each threshold.
 
@@ -60,6 +62,7 @@ def decision_curves(
         errors: cost of a decision (column) on a class (row). (2, 2)
         cluster: rows of one number count as one. (n,)
         thresholds: probabilities between 0 and 1.
+        extra: costs of panels beyond their prices.
 
     Returns:
         Columns `NET_BENEFIT`, a row for each policy and threshold, in true positives per case;
@@ -74,7 +77,7 @@ def decision_curves(
         _rows(NONE, thresholds, np.zeros(everyone.shape), np.zeros(len(positive)), cluster),
     ]
     for name, one in paths.items():
-        gain, paid = _terms(one, law, price, errors, thresholds)
+        gain, paid = _terms(one, law, price, errors, thresholds, extra)
         rows.append(_rows(name, thresholds, gain, paid / worth, cluster))
     return pd.concat(rows, ignore_index=True)
 
@@ -85,21 +88,24 @@ def _terms(
     price: Float[np.ndarray, " a"],
     errors: Float[np.ndarray, "2 2"],
     thresholds: Sequence[float],
+    extra: ExtraCosts | None,
 ) -> tuple[Float[np.ndarray, "n t"], Float[np.ndarray, " n"]]:
     """Row by row what hits less false alarms give at each threshold, and what panels cost."""
     chance = path_probability(paths, law)
-    risk, a = paths.last_belief[:, 1], len(price)
+    risk = paths.last_belief[:, 1]
     decided = np.where(np.isfinite(risk), risk, paths.verdict)
     positive = (law.label == 1)[:, None]
     gains, paid = [], np.zeros(len(decided))
+    further = np.zeros((len(decided), 0)) if extra is None else extra.outcomes(paths.acquired)
+    unit = np.append(price, np.zeros(0) if extra is None else extra.unit)
     for first in range(0, len(thresholds), AT_ONCE):
         part = np.array(thresholds[first : first + AT_ONCE])
         treated = decided[:, None] >= part
-        outcome = np.hstack([paths.acquired, treated & positive, treated & ~positive])
+        outcome = np.hstack([paths.acquired, further, treated & positive, treated & ~positive])
         phi, _ = sequential_terms(paths, chance, outcome.astype(float), price, errors, law.fold)
-        hits, alarms = np.split(phi[:, a:], 2, axis=1)
+        hits, alarms = np.split(phi[:, len(unit) :], 2, axis=1)
         gains.append(hits - part / (1 - part) * alarms)
-        paid = phi[:, :a] @ price
+        paid = phi[:, : len(unit)] @ unit
     return np.hstack(gains), paid
 
 

@@ -8,10 +8,55 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.stats import qmc
 
+from frugal.core.table import SharedCosts, Table
+
+SMALLEST = 1e-12
 LOG2_POINTS = 12  # Sobol points by which shares of the box are counted
+
+
+@dataclass(frozen=True, eq=False)
+class ExtraCosts:
+    """Costs of panels beyond a price for everyone: set-ups, and prices that differ by case.
+
+    Attributes:
+        shared: g set-ups.
+        panel: those whose price differs by case, by index. (f,)
+        fee: their prices by case, as shares of the largest one. (n, f)
+        unit: cost of each of the e = g + f outcomes. (e,)
+        names: of the outcomes.
+    """
+
+    shared: SharedCosts
+    panel: Int[np.ndarray, " f"]
+    fee: Float[np.ndarray, "n f"]
+    unit: Float[np.ndarray, " e"]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> "ExtraCosts":
+        """Those of a table; none where every panel has one price."""
+        panel = np.flatnonzero([one.name in table.fees for one in table.actions])
+        fee = table.fee[:, panel]
+        most = np.maximum(fee.max(axis=0, initial=0.0), SMALLEST)
+        names = [f"set-up of {' + '.join(one.panels)}" for one in table.set_ups]
+        names += [f"{table.actions[j].name}, by case" for j in panel]
+        unit = np.append(table.shared_costs.cost, most)
+        return cls(table.shared_costs, panel, fee / most, unit, tuple(names))
+
+    def outcomes(self, acquired: Bool[np.ndarray, "n a"]) -> Float[np.ndarray, "n e"]:
+        """Set-ups used and shares of fees paid by each case, between 0 and 1. (n, e)"""
+        return np.hstack([self.shared.used(acquired), self.fee * acquired[:, self.panel]])
+
+    def flat(self, price: Float[np.ndarray, " a"]) -> Float[np.ndarray, " a"]:
+        """Prices without what `outcomes` counts: a mean fee leaves the price of waiting. (a,)"""
+        left = price.copy()
+        fees = len(self.panel)
+        mean = (self.fee * self.unit[len(self.unit) - fees :]).mean(axis=0)
+        left[self.panel] = np.maximum(left[self.panel] - mean, 0.0)
+        return left
 
 
 @dataclass(frozen=True, eq=False)

@@ -246,8 +246,9 @@ def terms(
     price: Float[np.ndarray, " a"],
     errors: Float[np.ndarray, "k k"],
     fold: Int[np.ndarray, " n"],
+    further: Float[np.ndarray, "n e"] | None = None,
 ) -> Terms:
-    """Mean outcomes of one policy: panels acquired, then verdict × class, row by row.
+    """Mean outcomes of one policy: panels acquired, verdict × class, further ones, row by row.
 
     Args:
         paths: within the missingness model.
@@ -256,11 +257,13 @@ def terms(
         price: of the panels.
         errors: cost of a verdict (column) on a class (row).
         fold: of each row, by which the regressions are cross-fitted. (n,)
+        further: outcomes of the panels acquired, between 0 and 1. (n, e)
     """
     k = labels.probability.shape[1]
     decided = np.eye(k)[paths.verdict]
     cells = (decided[:, :, None] * labels.probability[:, None, :]).reshape(len(decided), k * k)
-    outcome = np.hstack([paths.acquired.astype(np.float64), cells])
+    more = np.zeros((len(cells), 0)) if further is None else further
+    outcome = np.hstack([paths.acquired.astype(np.float64), cells, more])
     influence, first = sequential_terms(paths, chance, outcome, price, errors, fold)
     weight = end_weight(paths, chance)
     mean = influence.mean(axis=0)
@@ -268,7 +271,7 @@ def terms(
     prior = np.zeros((0, len(mean)))
     if labels.design is not None:
         gradient = _gradient(paths, weight, labels)
-        added, prior = labels.errors(gradient)
+        added, prior = labels.errors(np.pad(gradient, ((0, 0), (0, more.shape[1]))))
         influence += added - added.mean(axis=0)  # which the priors move from 0
     return Terms(mean, influence, prior, weight, first, outcome)
 

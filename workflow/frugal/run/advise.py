@@ -106,13 +106,21 @@ def advise(
 def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:
     """A table of one decision for each case."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
-    price = [f"{panel.cost:.4g}" for panel in bundle.layout.actions] + [""]
+    prices = bundle.layout.step_price(advice.acquired, advice.action)
     shown = slice(0, MOST_SHOWN)
     rows = [
-        [cases.ids[row], choices[j], price[j], *said, why, cases.outside[row]]
-        for row, j, said, why in zip(
+        [
+            cases.ids[row],
+            choices[j],
+            "" if choices[j] == STOP else f"{price:.4g}",
+            *said,
+            why,
+            cases.outside[row],
+        ]
+        for row, j, price, said, why in zip(
             advice.row[shown],
             advice.action[shown],
+            prices[shown],
             _predictions(bundle, advice),
             advice.why,
             strict=False,
@@ -127,7 +135,7 @@ def path_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
     """A table of the whole path of each case: panels, what they cost, and the belief at the end."""
     panels = np.array([panel.name for panel in bundle.layout.actions], dtype=object)
     last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
-    cost = advice.acquired[last] @ bundle.layout.action_cost
+    cost = bundle.layout.price(advice.acquired[last])
     begins = np.append(-1, last[:-1]) + 1
     said = _predictions(bundle, advice)
     rows = []

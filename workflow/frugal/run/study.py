@@ -294,6 +294,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
                 f"config: 'datasets.{name}' is {str(paths[name])!r}, which describes the data set "
                 f"{description.name!r}; write one name in both"
             )
+        _require_plain_costs(name, description, f1=config["objective"] == "f1")
     study = Study(config, paths, descriptions, _own_files(config["afape"]["agents"], base))
     for k, entry in enumerate(config["afape"]["scenarios"]):
         at = f"config: afape.scenarios[{k}]"
@@ -366,6 +367,17 @@ def _require_whole_panels(at: str, description: Description) -> None:
             f"{at} names data set {description.name!r}, whose 'missing_values' is partial; afape "
             "knows a panel as recorded or missing as a whole, so allowed there are own (a panel "
             "that lacks any value is missing) and induced (the table is complete)"
+        )
+
+
+def _require_plain_costs(name: str, description: Description, *, f1: bool) -> None:
+    """Refuse set-ups and costs by case wherever only a price for each panel is read."""
+    key = "set_ups" if description.set_ups else "cost: {column: …}"
+    by_case = any(panel.fee is not None for panel in description.panels)
+    if (description.set_ups or by_case) and (f1 or description.split.scheme != "folds"):
+        raise ConfigError(
+            f"config: data set {name!r} ({description.path}) has '{key}', which only `decide` with "
+            "objective=cost reads; everywhere else a panel has one price for every case"
         )
 
 

@@ -122,7 +122,7 @@ class FoldedRows:
 
     def price(self, panels: Iterable[int]) -> Float[np.ndarray, " n"]:
         """What the set costs each unit, panels that it cannot have left out."""
-        return self.world.available @ np.where(self.bits(panels), self.world.action_cost, 0.0)
+        return self.world.price(self.world.available & self.bits(panels))
 
     def visible(self, panels: Iterable[int]) -> Float[np.ndarray, "n d"]:
         """Values that each unit shows once it has what it can have of the set."""

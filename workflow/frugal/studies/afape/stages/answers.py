@@ -33,7 +33,7 @@ from frugal.judge.net_benefit import (
     decision_curves,
     implied_threshold,
 )
-from frugal.judge.prices import PriceBox
+from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.record_law import LABEL, Added, Causes, RecordLaw, untested, widened
 from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
 from frugal.missing.graphs import MissingnessGraph
@@ -79,14 +79,17 @@ def judge_candidates(
     known = values[:, np.ptp(values, axis=0) > 0]  # columns that every record holds, and that vary
     wider, added, refused = widened(law)
 
+    extra = ExtraCosts.of(data)
+
     def answered(law: RecordLaw, names: Sequence[str]) -> Choice:
         candidates = judged(
             {name: followed[name] for name in (*names, PRACTICE)},
             law,
             known,
-            data.action_cost,
+            extra.flat(data.action_cost),
             data.misclassification_cost,
             practice=PRACTICE,
+            extra=extra,
             score=settings["objective"],
             cluster=records.table.clusters(EVERY),
         )
@@ -94,7 +97,7 @@ def judge_candidates(
             candidates,
             settings["margin"],
             streams.generator("quantiles"),
-            price_box(candidates.unit_costs, data, catalogue),
+            price_box(candidates.unit_costs, data, catalogue, extra),
         )
 
     asked = [list(settings["agents"])]
@@ -114,12 +117,12 @@ def judge_candidates(
     found = _judged(chosen, data, settings["gamma"], observed) | {
         "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
         "uncertain_prices": _uncertain(
-            chosen, price_box(chosen.candidates.unit_costs, data, catalogue), data
+            chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data
         ),
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
-            _brief(one) | {"budget": budget, **_ends(one, data)}
+            _brief(one) | {"budget": budget, **_ends(one)}
             for one, budget in zip(answers, settings["budgets"], strict=False)
         ],
         "groups": groups(chosen, records.table, data.label),
@@ -153,11 +156,13 @@ def _net_benefit(
     names = [*candidates.names, PRACTICE]
     paths = {n: followed[n] if n == PRACTICE else followed[n].within(law) for n in names}
     implied = implied_threshold(errors)
+    extra = ExtraCosts.of(data)
     return decision_curves(
         paths,
         law,
-        data.action_cost,
+        extra.flat(data.action_cost),
         errors,
+        extra=extra,
         cluster=candidates.cluster,
         thresholds=sorted({*THRESHOLDS, *((implied,) if 0 < implied < 1 else ())}),
     )
@@ -250,11 +255,12 @@ def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
 
 
 def price_box(
-    unit: Float[np.ndarray, " m"], data: Table, catalogue: Mapping[str, Any]
+    unit: Float[np.ndarray, " m"], data: Table, catalogue: Mapping[str, Any], extra: ExtraCosts
 ) -> PriceBox | None:
     """Ranges of unit costs as the YAML states them; None where all are known."""
     ranges = catalogue["report"].get("cost_ranges", {})
-    return PriceBox.of(unit, data.unit_cost_names, ranges) if ranges else None
+    names = (*data.unit_cost_names, *extra.names)
+    return PriceBox.of(unit, names, ranges) if ranges else None
 
 
 def _uncertain(chosen: Choice, box: PriceBox | None, data: Table) -> dict[str, Any] | None:
@@ -283,10 +289,11 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
     a, classes = len(data.actions), data.classes
     shares = named.shares(a)
     names = [panel.name for panel in data.actions]
-    labels = data.unit_cost_names
+    labels = (*data.unit_cost_names, *ExtraCosts.of(data).names)
     linear = candidates.score == "cost"  # what follows holds for costs alone
-    asked = [*range(a), *(a + d * len(classes) + c for d, c in np.argwhere(candidates.errors.T))]
-    asked = [int(k) for k in asked]
+    k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
+    wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
+    asked = [*paid, *wrong, *(a + k * k + g for g in range(len(data.set_ups)))]
     practice = candidates.outcomes[PRACTICE]
     return {
         "policy": chosen.policy,
@@ -317,7 +324,7 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
         },
         "errors": {
             labels[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
-            for k in asked[a:]
+            for k in wrong
         },
     }
 
@@ -346,8 +353,10 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
                 "cost": costs[k],
                 "std_error": error[k],
                 **_interval(float(low[k]), float(high[k]), candidates),
-                "acquisition_cost": float(shares @ candidates.price),
-                "misclassification_cost": float(own.mean[a:] @ candidates.errors.T.ravel()),
+                "acquisition_cost": candidates.paid(name),
+                "misclassification_cost": float(
+                    own.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
+                ),
                 "effective_rows": effective_sample_size(own.weight),
                 "not_worse": name in chosen.short_list,
                 "bound": np.nan if place is None else float(chosen.compared.bound[place]),
@@ -373,10 +382,9 @@ def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def _ends(one: Choice, data: Table) -> dict[str, float]:
+def _ends(one: Choice) -> dict[str, float]:
     """Interval of what is compared, and the mean price of the panels."""
-    shares = one.candidates.outcomes[one.policy].shares(len(data.actions))
-    return _of_named(one) | {"price": float(shares @ one.candidates.price)}
+    return _of_named(one) | {"price": one.candidates.paid(one.policy)}
 
 
 def _of_named(one: Choice) -> dict[str, float]:
