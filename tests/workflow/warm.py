@@ -28,6 +28,7 @@ LATER = ("jsonschema", "snakemake.report.html_reporter", "yte", "numpy", "jaxtyp
 
 def start(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
     """`snakemake` with these words: its exit status, and stdout and stderr together."""
+    sys.audit("tests.snakemake")  # conftest.py counts it
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
