@@ -4,10 +4,13 @@ import gc
 import os
 import re
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 from tests import shapes
 
@@ -15,24 +18,32 @@ from tests import shapes
 SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("without_clock", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("without_clock")
+os.environ["OMP_NUM_THREADS"] = "1"  # several threads wait for each other on a busy machine
+threadpool_limits(1)  # of numpy, which pytest's plugins have imported
 shapes.install()
 gc.disable()  # what collecting imports lives as long as the process
-STARTS: Counter[str] = Counter()  # file of tests → starts of Snakemake
+STARTS = "FRUGAL_TEST_STARTS"  # names a file with a line for each start, of all workers
+ENGINE = re.compile(r"(^|[/\s])snakemake(\s|\.cli)|frugal\.run\.engine(\s|$)")
 
 
-def _count_starts(event: str, values: tuple[Any, ...]) -> None:
-    """A process that starts, or a fork of a warm one (tests/workflow/warm.py)."""
+def _note_start(event: str, values: tuple[Any, ...]) -> None:
+    """A process that starts, or a fork of a warm process (tests/workflow/warm.py)."""
     if event == "subprocess.Popen":
         words = [values[1]] if isinstance(values[1], str | bytes) else values[1]
-        line = " ".join(map(os.fsdecode, words))
-        if not re.search(r"(^|[/\s])snakemake\s", line):
+        if not ENGINE.search(" ".join(map(os.fsdecode, words))):
             return
     elif event != "tests.snakemake":
         return
-    STARTS[os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]] += 1
+    with open(os.environ[STARTS], "a", encoding="utf-8") as stream:
+        stream.write(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0] + "\n")
 
 
-sys.addaudithook(_count_starts)
+def pytest_configure(config: Any) -> None:
+    """Count in this process and in those that it forks."""
+    if not hasattr(config, "workerinput"):
+        with tempfile.NamedTemporaryFile(prefix="starts", delete=False) as stream:
+            os.environ[STARTS] = stream.name
+    sys.addaudithook(_note_start)
 
 
 def pytest_collection_finish() -> None:
@@ -41,27 +52,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_sessionfinish(session: Any) -> None:
-    """A worker of pytest-xdist hands its counts to the process that prints."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["starts"] = dict(STARTS)
-
-
-class _FromWorkers:
-    """A hook of pytest-xdist, which may be switched off."""
-
-    def pytest_testnodedown(self, node: Any) -> None:
-        STARTS.update(getattr(node, "workeroutput", {}).get("starts", {}))
-
-
-def pytest_configure(config: Any) -> None:
-    """Where tests are spread over workers, collect what they counted."""
-    if config.pluginmanager.hasplugin("dsession"):
-        config.pluginmanager.register(_FromWorkers())
-
-
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Snakemake is started at most 60 times in a whole run: a start costs seconds."""
-    if STARTS:
-        files = ", ".join(f"{name} {count}" for name, count in STARTS.most_common())
-        terminalreporter.write_line(f"Snakemake was started {STARTS.total()} times: {files}")
+    """The goal is 60 starts in a whole run: each costs seconds."""
+    path = Path(os.environ[STARTS])
+    starts = Counter(path.read_text(encoding="utf-8").splitlines())
+    path.unlink()
+    files = ", ".join(f"{name} {count}" for name, count in starts.most_common())
+    terminalreporter.write_line(f"Snakemake was started {starts.total()} times. {files}")

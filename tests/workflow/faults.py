@@ -156,7 +156,8 @@ def disturb(study: Study, kinds: Sequence[str], moments_s: Sequence[float], seed
             assert not spoilt, f"after {kind} at {moment_s:.1f} s: {spoilt}"
             if not hit:
                 _forget_newest(study.folder, generator)
-            unlock(study)
+            if hit and kind != "job":  # a job's end is Snakemake's, which unlocks
+                unlock(study)
             if hit:
                 break
     last = start(study)

@@ -43,6 +43,7 @@ def test_a_target_can_be_planned_alone(tmp_path, target, rule):
     done = snakemake(tmp_path, target, "-n")
     assert done.returncode == 0, done.stdout[-3000:]
     assert jobs(done.stdout)[rule] == 1
+    assert "Plan:" not in done.stdout
 
 
 def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
@@ -84,6 +85,7 @@ def test_the_audit_passes(tiny_run):
     assert re.search(r"\d+ files agree with their sidecars and inputs; 3 of \d+ steps", done.stdout)
     assert "another version" not in done.stdout
     assert "could not be run again" not in done.stdout
+    assert "Plan:" not in done.stdout
 
 
 def test_results_tell_neither_the_place_nor_the_machine(tiny_run):
@@ -214,6 +216,7 @@ def test_the_summary_has_the_expected_numbers(tiny_run):
 
 
 def test_snakemakes_report_is_one_file_that_loads_nothing(tiny_run):
+    assert "Plan:" not in (tiny_run.folder / "logs/snakemake_report.log").read_text()
     text = (tiny_run.folder / "results/snakemake_report.html").read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", text)
     assert not re.search(r"(?:url|import|fetch)\s*\(\s*[\"']?https?://", text)

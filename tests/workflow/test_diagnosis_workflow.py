@@ -12,6 +12,7 @@ from tests.workflow.runs import frugal_here, payloads, snakemake
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 RUN = f"dataset={NAME}/family={FRONT}/criterion=f1/seed=0"
+FAMILIES = {FRONT: RUN, "cascade": RUN.replace(FRONT, "cascade")}
 AGENTS = ["cascade", "gdfs"]  # all others: tests/unit/test_diagnosis_stages.py
 
 
@@ -44,33 +45,34 @@ def test_the_summary_checks_and_figures_are_there(finished):
             assert path.with_name(f"_{path.name}.json").is_file(), path
 
 
-def test_a_budget_is_answered_and_a_patient_drawn_on_demand(finished):
-    config = [finished / "config.yaml"]
-    words = ["choose", "--config", "diagnosis={choose: {budget: 200}}", "--quiet"]
-    asked = snakemake(finished, *words, configs=config)
-    assert asked.returncode == 0, asked.stdout[-3000:]
-    assert "Within 200 USD: policy" in asked.stdout
-    assert "families before test units were looked at" in asked.stdout
-    table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
-    row_id = int(table.loc[table["part"] == "test", "row_id"].iloc[0])
-    page = f"results/patients/{RUN}/budget=200/row_id={row_id}/patient.png"
-    drawn = snakemake(finished, page, configs=config)
-    assert drawn.returncode == 0, drawn.stdout[-3000:]
-    assert (finished / page).is_file()
+def _row_id(folder: Path) -> int:
+    table = pd.read_parquet(folder / f"results/data/dataset={NAME}/table.parquet")
+    return int(table.loc[table["part"] == "test", "row_id"].iloc[0])
 
 
-def test_a_front_of_trees_answers_a_budget_and_draws_a_patient(finished):
-    config = [finished / "config.yaml"]
-    own = RUN.replace(FRONT, "cascade")
-    table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
-    row_id = int(table.loc[table["part"] == "test", "row_id"].iloc[0])
-    wanted = [
-        f"results/choices/{own}/budget=200/choice.json",
-        f"results/patients/{own}/budget=200/row_id={row_id}/patient.png",
-    ]
-    asked = snakemake(finished, *wanted, configs=config)
-    assert asked.returncode == 0, asked.stdout[-3000:]
-    choice = json.loads((finished / wanted[0]).read_text())
+@pytest.fixture(scope="module")
+def asked(finished) -> str:
+    """What is said when a budget is asked for, and files on demand of both kinds of policies."""
+    wanted = ["choose"]
+    for run in FAMILIES.values():
+        wanted.append(f"results/bundles/{run}/budget=200/cases.json")
+        wanted.append(f"results/choices/{run}/budget=200/choice.json")
+        wanted.append(f"results/patients/{run}/budget=200/row_id={_row_id(finished)}/patient.png")
+    words = ["--config", "diagnosis={choose: {budget: 200}}", "--quiet"]
+    done = snakemake(finished, *wanted, *words, configs=[finished / "config.yaml"])
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert all((finished / path).is_file() for path in wanted[1:])
+    return done.stdout
+
+
+def test_a_budget_is_answered(asked):
+    assert "Within 200 USD: policy" in asked
+    assert "families before test units were looked at" in asked
+
+
+def test_a_front_of_trees_answers_a_budget(finished, asked):
+    path = finished / f"results/choices/{FAMILIES['cascade']}/budget=200/choice.json"
+    choice = json.loads(path.read_text())
     assert (finished / choice["policy"]["file"]).is_file()
     assert "cascade" in choice["sentence"]
 
@@ -117,13 +119,10 @@ def raw_rows(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
     return raw
 
 
-@pytest.mark.parametrize("family", ["cascade", FRONT])
-def test_the_chosen_policy_is_bundled_and_advises_as_it_was_judged(finished, family):
+@pytest.mark.parametrize("own", FAMILIES.values(), ids=FAMILIES)
+def test_the_chosen_policy_is_bundled_and_advises_as_it_was_judged(finished, asked, own):
     """From raw test rows alone, on every one of them."""
-    own = RUN.replace(FRONT, family)
     folder = f"results/bundles/{own}/budget=200"
-    made = snakemake(finished, f"{folder}/cases.json", configs=[finished / "config.yaml"])
-    assert made.returncode == 0, made.stdout[-3000:]
     table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")
     raw = raw_rows(finished, table)
     raw.to_csv(finished / "cases.csv", index=False)

@@ -12,6 +12,7 @@ from tempfile import gettempdir
 
 import pytest
 
+from tests.workflow import shared
 from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
 from tests.workflow.runs import BIN, ROOT, TEN_LINES, TINY, frugal, plain_environment, snakemake
 
@@ -24,13 +25,11 @@ PREPARE += ["--output", "table=results/table.parquet", "--output", "catalogue=re
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """The ten lines up to their classifier, ended once without disturbance."""
-    folder, target = tmp_path_factory.mktemp("faults"), "results/classifiers/dataset=ten_lines"
-    target = f"{target}/classifier.safetensors"
-    done = snakemake(folder / "plain", target, configs=(TEN_LINES,))
-    assert done.returncode == 0, done.stdout[-3000:]
-    return Study(folder / "run", (TEN_LINES,), target, visible_files(folder / "plain"))
+def study(runs, tmp_path_factory):
+    """The ten lines up to their masks, ended once without disturbance."""
+    plain = shared.finished("masks", runs).folder
+    folder = tmp_path_factory.mktemp("faults") / "run"
+    return Study(folder, (TEN_LINES,), shared.MASKS, visible_files(plain))
 
 
 def test_what_is_killed_is_taken_up_again_and_ends_with_the_same_bytes(study):
@@ -39,9 +38,8 @@ def test_what_is_killed_is_taken_up_again_and_ends_with_the_same_bytes(study):
     assert hits >= 1  # on a fast machine a late kill may find the run ended
 
 
-def test_the_check_of_the_check_sees_a_half_written_file(study, tmp_path):
-    folder = tmp_path / "copy"
-    shutil.copytree(study.folder.with_name("plain"), folder)
+def test_the_check_of_the_check_sees_a_half_written_file(study, runs, tmp_path):
+    folder = shutil.copytree(shared.finished("masks", runs).folder, tmp_path / "copy")
     path = next(p for p in sorted((folder / "results").rglob("*.parquet")))
     path.write_bytes(path.read_bytes()[:-1])
     copy = Study(folder, study.configs, study.target, study.expected)

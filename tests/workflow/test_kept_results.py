@@ -5,7 +5,6 @@ The long version, with ten steps and more moments, is .ci/check_faults.py.
 
 import json
 import os
-import random
 import shutil
 
 import pytest
@@ -16,11 +15,10 @@ from tests.workflow.reruns import (
     fill_disk,
     finished,
     finished_steps,
-    kill_at_random,
     kill_in_write,
     refuse_input,
+    run_to_its_end,
     start_only,
-    take_up,
 )
 from tests.workflow.runs import ROOT, TEN_LINES, frugal, snakemake
 from tests.workflow.shared import MASKS as TARGET
@@ -44,7 +42,7 @@ def test_a_step_whose_input_is_refused_leaves_what_was_there_and_is_run_again(ru
     # not forced: Snakemake must not take the old files for those of the new parameters
     done = snakemake(mine.folder, TARGET, "-n", "--config", "seed=7", configs=(TEN_LINES,))
     assert "draw_missingness" in done.stdout
-    take_up(mine)
+    run_to_its_end(mine)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
@@ -56,9 +54,6 @@ def test_a_step_on_a_full_disk_leaves_what_was_there(run, tmp_path):
 
 def test_a_step_that_is_killed_leaves_all_old_or_all_new(run, tmp_path):
     mine = run.copy(tmp_path / "run")
-    kill_at_random(mine, random.Random(0))
-    assert mine.state() in ("old", "new")
-    start_only(mine)  # unlocks what a kill in the midst of the run has left locked
     for _ in range(6):  # a write that is shorter than a glance may be missed
         met = kill_in_write(mine)
         start_only(mine)
@@ -66,21 +61,11 @@ def test_a_step_that_is_killed_leaves_all_old_or_all_new(run, tmp_path):
             break
     assert met
     assert mine.state() in ("old", "new")
-    take_up(mine)
+    run_to_its_end(mine)
 
 
-def test_a_missing_sidecar_is_said_at_the_start_and_named_by_the_audit(run, tmp_path):
-    mine = run.copy(tmp_path / "run")
-    gone = "results/data/dataset=ten_lines/_table.parquet.json"
-    (mine.folder / gone).unlink()
-    done = snakemake(mine.folder, TARGET, "-n", configs=(TEN_LINES,))
-    assert f"1 files of finished steps are missing, first {gone}" in done.stdout
-    audit = frugal(mine.folder, "audit", "--look-in", str(ROOT / "docs/examples"))
-    assert audit.returncode != 0
-    assert gone in audit.stdout
-
-
-def test_another_lock_is_said_at_the_start_and_strict_runs_the_steps_again(run, tmp_path):
+def test_a_missing_sidecar_and_another_lock_are_said_at_the_start(run, tmp_path):
+    """Strict runs the steps of another lock again; the audit names the missing file."""
     mine = run.copy(tmp_path / "run")
     for path in (mine.folder / "results/steps").glob("*.json"):
         receipt = json.loads(path.read_text()) | {"environment": "0" * 64}
@@ -88,9 +73,15 @@ def test_another_lock_is_said_at_the_start_and_strict_runs_the_steps_again(run, 
     plain = snakemake(mine.folder, TARGET, "-n", configs=(TEN_LINES,))
     assert "files were made under another requirements.lock" in plain.stdout
     assert "Nothing to be done" in plain.stdout
+    gone = "results/data/dataset=ten_lines/_table.parquet.json"
+    (mine.folder / gone).unlink()
     strict = snakemake(
         mine.folder, TARGET, "-n", "--config", "environment=strict", configs=(TEN_LINES,)
     )
+    assert f"1 files of finished steps are missing, first {gone}" in strict.stdout
     assert "made again where they are asked for" in strict.stdout
     assert "prepare_data" in strict.stdout
     assert "draw_missingness" in strict.stdout
+    audit = frugal(mine.folder, "audit", "--look-in", str(ROOT / "docs/examples"))
+    assert audit.returncode != 0
+    assert gone in audit.stdout

@@ -77,9 +77,8 @@ def stated_mb(folder: Path, *words: str) -> int:
     return int(mb)
 
 
-@pytest.mark.parametrize("words", [["-n"], ["--cores", "2", "--jobs", "2"]])
-def test_jobs_of_this_machine_are_held_to_its_memory(tmp_path, words):
-    assert stated_mb(tmp_path, *words) < HUGE
+def test_jobs_of_this_machine_are_held_to_its_memory(tmp_path):
+    assert stated_mb(tmp_path, "--cores", "2", "--jobs", "2") < HUGE
 
 
 def test_jobs_that_are_submitted_are_not(tmp_path):
@@ -113,13 +112,11 @@ def test_at_the_papers_scale_the_whole_plan_does_quiet_or_not(paper_run):
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(["-n", "--force", TABLE], id="a dry run"),
         pytest.param([TABLE], id="nothing to do"),
-        pytest.param(["audit"], id="a rule that is no step"),
         pytest.param(["--quiet", "all", "--force", TABLE], id="nothing is to be said"),
-        pytest.param(["--report", "r.html", TABLE], id="a report"),
     ],
 )
 def test_no_plan_is_told_where_no_step_will_run(paper_run, words):
+    """Nor in a dry run, an audit or a report: test_afape_run.py."""
     folder, _ = paper_run
     assert "Plan:" not in snakemake(folder, *words).stdout
