@@ -57,5 +57,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     path = Path(os.environ[STARTS])
     starts = Counter(path.read_text(encoding="utf-8").splitlines())
     path.unlink()
-    files = ", ".join(f"{name} {count}" for name, count in starts.most_common())
-    terminalreporter.write_line(f"Snakemake was started {starts.total()} times. {files}")
+    if starts:
+        files = ", ".join(f"{name} {count}" for name, count in starts.most_common())
+        terminalreporter.write_line(f"Snakemake was started {starts.total()} times: {files}")

@@ -1,6 +1,5 @@
 """The figures of the afape study show the table's numbers, legibly, and the same bytes twice."""
 
-import functools
 from itertools import combinations
 
 import afape_frames as frames
@@ -44,15 +43,6 @@ TEN_NUISANCES = pd.concat(
 READ = "stabilised_afais_s"
 
 
-@functools.cache
-def _trust() -> Figure:
-    return trust_figure(CASE, read=READ, cost_unit="€")
-
-
-def _some_agents(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["agent"].isin(["random_10", "random_50", "dqn"])]
-
-
 def _six(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["estimator"].isin(SIX)]
 
@@ -83,30 +73,18 @@ def answer_of(table: pd.DataFrame, **changed: object) -> Figure:
 
 
 DRAWN = {
-    "convergence, one scenario": lambda: convergence_figure(
-        frames.convergence_frame([("synthetic", "mnar")], ["random_10", "random_90"], 5),
-        SUMMARY,
-        cost_unit="€",
-    ),
     "convergence, six scenarios": lambda: convergence_figure(
         frames.convergence_frame(frames.SCENARIOS, ["random_10", "random_90"], 2),
         SUMMARY,
         cost_unit="€",
     ),
-    "resample, all of one scenario": lambda: resample_figure(
-        frames.resample_frame(CASE, 30), CASE, cost_unit="€"
-    ),
     "resample, all of six scenarios": lambda: resample_figure(
         frames.resample_frame(FIRST, 30), _six(FIRST), cost_unit="€"
-    ),
-    "resample, two columns": lambda: resample_figure(
-        frames.resample_frame(_some_agents(FIRST), 30), _six(_some_agents(FIRST)), cost_unit="€"
     ),
     "resample, twelve agents": lambda: resample_figure(
         frames.resample_frame(MANY, 30), _six(MANY), cost_unit="€"
     ),
     "frequency": lambda: frequency_figure(frames.frequency_frame()),
-    "trust": _trust,
     "trust, many warnings": lambda: trust_figure(
         CASE.assign(warning="ess_below_30,propensity_below_0.01,mean_weight_off_1"),
         read=READ,
@@ -115,18 +93,15 @@ DRAWN = {
     "trust, one agent": lambda: trust_figure(
         style.select(CASE, agent="dqn"), read=READ, cost_unit="€"
     ),
-    "decision": lambda: decision_figure(CASE, read=READ, cost_unit="€"),
     "decision, no truth": lambda: decision_figure(
         CASE.assign(truth=np.nan), read=READ, cost_unit="€"
     ),
     "decision, twelve agents": lambda: decision_figure(MANY, read=READ, cost_unit="€"),
-    "answer": lambda: answer_of(CASE),
     "answer, best": lambda: answer_of(CASE, state="best"),
     "answer, no truth, one left out": lambda: answer_of(
         CASE.assign(truth=np.nan), left_out="always"
     ),
     "answer, twelve agents": lambda: answer_of(MANY),
-    "calibration": lambda: calibration_figure(frames.calibration_frame(), CASE),
     "calibration, ten nuisances": lambda: calibration_figure(TEN_NUISANCES, CASE),
     "cost split, six scenarios": lambda: cost_split_figure(FIRST, cost_unit="€"),
     "cost split, twelve agents": lambda: cost_split_figure(MANY, cost_unit="€"),

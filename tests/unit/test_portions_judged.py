@@ -178,6 +178,8 @@ def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, row
     for name, frame in joined.items():
         pd.testing.assert_frame_equal(frame, one[name], check_exact=True)
         assert _bytes(frame) == _bytes(one[name]), name
+    with pytest.raises(DataError, match=r"portions of seeds \[3, 0\] were given; allowed are"):
+        scenario.joined(parts[:1])
 
 
 @pytest.mark.trains
@@ -225,13 +227,6 @@ def test_a_seed_without_a_contrast_has_columns_of_their_types():
         "expected": "f",
         "seed": "i",
     }
-
-
-@pytest.mark.trains
-def test_a_portion_that_lacks_is_refused():
-    scenario = _Scenario("induced", None)
-    with pytest.raises(DataError, match=r"portions of seeds \[3, 0\] were given; allowed are"):
-        scenario.joined([scenario.of_seeds("3+0", (None,))])
 
 
 @pytest.mark.trains

@@ -233,13 +233,8 @@ def start_only(run: Finished) -> None:
 
 
 def take_up(run: Finished) -> None:
-    """Unlock and run the step to its end."""
+    """Unlock and run the step to its end: all new, and nothing hidden is left."""
     start_only(run)
-    run_to_its_end(run)
-
-
-def run_to_its_end(run: Finished) -> None:
-    """Run the step: all new, and nothing hidden is left."""
     status, said = run.run()
     assert status == 0, said[-3000:]
     assert run.state() == "new"

@@ -12,7 +12,17 @@ import pytest
 from frugal.judge.registry import ESTIMATORS
 
 from tests.workflow.expected import EXPECTED, KEY, NUMBERS, golden_table
-from tests.workflow.runs import BIN, ROOT, TINY, jobs, payloads, printed_command, run, snakemake
+from tests.workflow.runs import (
+    BIN,
+    ROOT,
+    TINY,
+    frugal_here,
+    jobs,
+    payloads,
+    printed_command,
+    run,
+    snakemake,
+)
 
 pytestmark = pytest.mark.workflow
 
@@ -86,6 +96,17 @@ def test_the_audit_passes(tiny_run):
     assert "another version" not in done.stdout
     assert "could not be run again" not in done.stdout
     assert "Plan:" not in done.stdout
+
+
+def test_a_number_can_be_followed_back_to_the_description(tiny_run):
+    summary = "results/summary/afape.parquet"
+    done = frugal_here(tiny_run.folder, "audit", summary, "--sample", "0")
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(summary)
+    assert any(line.strip().startswith("tiny_world.yaml  sha256") for line in lines)
+    half = "results/rollouts/dataset=tiny_world/mechanism=mnar/agent=half/blocked.parquet"
+    assert any(f"{half}  sha256" in line for line in lines)
 
 
 def test_results_tell_neither_the_place_nor_the_machine(tiny_run):

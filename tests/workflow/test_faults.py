@@ -1,8 +1,10 @@
 """A killed job, Snakemake or process tree, a full disk: the next start ends with the same bytes.
 
-The long version, with ten random moments, is .ci/check_faults.py.
+Steps that run again over finished results, and are refused, killed or find no room, are shown by
+.ci/check_faults.py, which also has more random moments.
 """
 
+import json
 import os
 import resource
 import shutil
@@ -11,6 +13,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
+from frugal.results.files import json_bytes, seal
 
 from tests.workflow import shared
 from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
@@ -81,6 +84,29 @@ def test_a_results_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
     assert done.returncode == 2
     assert done.stdout.startswith("frugal prepare_data: results/table.parquet cannot be written: ")
     assert done.stdout.count("\n") == 1
+
+
+def test_a_missing_sidecar_and_another_lock_are_said_at_the_start(runs, tmp_path):
+    """Strict runs the steps of another lock again; the audit names the missing file."""
+    mine = shutil.copytree(shared.finished("masks", runs).folder, tmp_path / "run")
+    for path in (mine / "results/steps").glob("*.json"):
+        receipt = json.loads(path.read_text()) | {"environment": "0" * 64}
+        path.write_bytes(json_bytes(receipt | {"seal": seal(receipt)}))
+    plain = snakemake(mine, shared.MASKS, "-n", configs=(TEN_LINES,))
+    assert "files were made under another requirements.lock" in plain.stdout
+    assert "Nothing to be done" in plain.stdout
+    gone = "results/data/dataset=ten_lines/_table.parquet.json"
+    (mine / gone).unlink()
+    strict = snakemake(
+        mine, shared.MASKS, "-n", "--config", "environment=strict", configs=(TEN_LINES,)
+    )
+    assert f"1 files of finished steps are missing, first {gone}" in strict.stdout
+    assert "made again where they are asked for" in strict.stdout
+    assert "prepare_data" in strict.stdout
+    assert "draw_missingness" in strict.stdout
+    audit = frugal(mine, "audit", "--look-in", str(ROOT / "docs/examples"))
+    assert audit.returncode != 0
+    assert gone in audit.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -125,7 +125,6 @@ def test_the_default_of_all_studies_is_planned_from_one_key_and_without_a_networ
     ("snakefile", "sentence"),
     [
         (module("m", config='{"sed": 7}'), "unknown key 'sed'.* did you mean 'seed'"),
-        (module("m", config='{"table": "mine.yaml"}'), "'table' is 'mine.yaml', and there is no"),
         (
             module("m").replace("config: config", 'replace_prefix: {"results": "out"}'),
             "the module has a replace_prefix; allowed is prefix",

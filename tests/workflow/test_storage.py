@@ -109,14 +109,12 @@ def test_further_starts_know_what_the_store_holds(bucket, stored, tmp_path):
 
 
 def test_the_audit_reads_the_store(bucket, stored, tmp_path):
-    done = bucket.snakemake(tmp_path, "audit")
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert re.search(r"\d+ files agree with their sidecars and inputs; 2 of 2 steps", done.stdout)
-    assert not (tmp_path / ".snakemake/frugal/fetched").exists()
+    """Also without a change: .ci/check_storage.py."""
     kept = bucket.results()[TARGET]
     bucket.put(TARGET, kept + b"x")
     done = bucket.snakemake(tmp_path, "audit")
     bucket.put(TARGET, kept)
+    assert not (tmp_path / ".snakemake/frugal/fetched").exists()
     assert done.returncode != 0
     assert f"{TARGET}: SHA-256 is" in done.stdout
 

@@ -5,11 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from frugal.core.errors import ConfigError
-from frugal.core.schema_check import read_yaml
-from frugal.studies.treatment.spec import load_treatment_study
 
-from tests.defaults import DEFAULT
 from tests.unit.search_files import AMR_DRUGS, amr_file
 from tests.workflow.runs import ROOT, frugal, frugal_here, snakemake
 
@@ -57,13 +53,6 @@ def finished(tmp_path_factory) -> Path:
     done = snakemake(folder, "treatment", configs=_tiny(folder))
     assert done.returncode == 0, done.stdout[-3000:]
     return folder
-
-
-def test_a_table_that_is_not_there_is_one_sentence(tmp_path):
-    config = read_yaml(_own_table(tmp_path))
-    (tmp_path / "isolates.csv").unlink()
-    with pytest.raises(ConfigError, match=r"there is no file 'isolates\.csv'"):
-        load_treatment_study(DEFAULT | config, tmp_path)
 
 
 def test_the_summary_and_figures_are_there(finished):
