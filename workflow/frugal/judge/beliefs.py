@@ -17,13 +17,13 @@ _STEEPEST = 50.0  # a fit that passes this slope has none: classes are separated
 
 
 def belief_scores(
-    label: Int[np.ndarray, " n"], belief: Float[np.ndarray, "K n"]
+    label: Int[np.ndarray, " n"], probability: Float[np.ndarray, "K n"]
 ) -> dict[str, Float[np.ndarray, " K"]]:
     """Log-loss and slope of calibration of each of K methods.
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)
-        belief: probability of class 1; NaN where a method has none. (K, n)
+        probability: probability of class 1; NaN where a method has none. (K, n)
 
     Returns:
         log_loss: mean of −log of what was believed of the class that came, in nats, with
@@ -33,7 +33,7 @@ def belief_scores(
             too extreme (Cox, Biometrika 45, 1958); calibration_slope_se from the information. NaN
             where a class is missing, all are equal, or classes are separated without error.
     """
-    ill = np.clip(belief, CLOSEST, 1 - CLOSEST)
+    ill = np.clip(probability, CLOSEST, 1 - CLOSEST)
     loss = -np.where(label == 1, np.log(ill), np.log1p(-ill))
     rate = label.mean()
     spread = loss.std(axis=1, ddof=1) if loss.shape[1] > 1 else np.full(len(loss), np.nan)
@@ -73,16 +73,16 @@ def _shortened(step: np.ndarray, line: np.ndarray, design: np.ndarray, label: np
         along = design @ at
         return float(label @ along - np.logaddexp(0, along).sum())
 
-    here = fits(line)
+    current = fits(line)
     for _ in range(30):
-        if fits(line + step) >= here - 1e-9 * abs(here):
+        if fits(line + step) >= current - 1e-9 * abs(current):
             break
         step = step / 2
     return step
 
 
 def reliability(
-    label: Int[np.ndarray, " n"], belief: Float[np.ndarray, " n"], *, bins: int, level: float
+    label: Int[np.ndarray, " n"], probability: Float[np.ndarray, " n"], *, bins: int, level: float
 ) -> pd.DataFrame:
     """Predicted against observed rates, in groups of about equal size, by predicted probability.
 
@@ -90,7 +90,7 @@ def reliability(
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)
-        belief: probability of class 1. (n,)
+        probability: probability of class 1. (n,)
         bins: groups, at most.
         level: of the intervals.
 
@@ -98,12 +98,12 @@ def reliability(
         Columns bin (0 is the lowest), belief (its mean), rate (share of units of class 1) with the
         ends `rate_low` and `rate_high` of its interval, n (units).
     """
-    ends = np.unique(np.quantile(belief, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
-    number = np.searchsorted(ends, belief, side="left")
+    ends = np.unique(np.quantile(probability, np.linspace(0, 1, bins + 1)[1:-1], method="lower"))
+    number = np.searchsorted(ends, probability, side="left")
     rows = []
-    for k, one in enumerate(np.unique(number)):
-        mine = number == one
+    for k, bin_number in enumerate(np.unique(number)):
+        mine = number == bin_number
         hits, n = int(label[mine].sum()), int(mine.sum())
         low, high = share_interval(hits, n, level=level)
-        rows.append((k, float(belief[mine].mean()), hits / n, low, high, n))
+        rows.append((k, float(probability[mine].mean()), hits / n, low, high, n))
     return pd.DataFrame(rows, columns=["bin", "belief", "rate", "rate_low", "rate_high", "n"])

@@ -31,7 +31,7 @@ from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 DRAWS = 10_000  # of the Gaussian law of all differences, where there are several
 COSTS = ("cost", "acquisition_cost", "misclassification_cost")
-GAPS = {
+GROUP_GAPS = {
     "demographic_parity": ("positive_share",),
     "equal_opportunity": ("true_positive_rate",),
     "equalised_odds": ("true_positive_rate", "false_positive_rate"),
@@ -67,20 +67,20 @@ def ratios(acted: pd.DataFrame, data: Table) -> dict[str, Ratio]:
     """
     assert np.array_equal(acted["row_id"], data.row_id), "bug: row order"
     each = np.ones(len(data))
-    label, said = data.label, acted["verdict"].to_numpy(dtype=np.int64)
-    found: dict[str, Ratio] = {
+    label, decided = data.label, acted["verdict"].to_numpy(dtype=np.int64)
+    ratio_of: dict[str, Ratio] = {
         name: (acted[name].to_numpy(dtype=np.float64), each) for name in COSTS
     }
     bought = panel_matrix(acted, "acquired", data)
-    found["panels"] = bought.sum(axis=1).astype(np.float64), each
-    found["error_rate"] = (said != label).astype(np.float64), each
+    ratio_of["panels"] = bought.sum(axis=1).astype(np.float64), each
+    ratio_of["error_rate"] = (decided != label).astype(np.float64), each
     if len(data.classes) == 2:
-        yes = (said == 1).astype(np.float64)
-        found["positive_share"] = yes, each
+        yes = (decided == 1).astype(np.float64)
+        ratio_of["positive_share"] = yes, each
         for name, true in (("true_positive_rate", 1), ("false_positive_rate", 0)):
             of_class = (label == true).astype(np.float64)
-            found[name] = yes * of_class, of_class
-    return found
+            ratio_of[name] = yes * of_class, of_class
+    return ratio_of
 
 
 class GroupTerms:
@@ -95,14 +95,14 @@ class GroupTerms:
 
     def __init__(
         self,
-        kept: Scratch,
+        scratch: Scratch,
         sizes: Sequence[int],
         names: Sequence[str],
         cluster: Int[np.ndarray, " n"] | None,
     ) -> None:
-        self.names, self.quantities, self._kept = names, list[str](), kept
+        self.names, self.quantities, self._scratch = names, list[str](), scratch
         self.rows: dict[tuple[str, int], int] = {}
-        self._terms = TermBlocks(kept, sizes, cluster)
+        self._terms = TermBlocks(scratch, sizes, cluster)
 
     def add(
         self,
@@ -125,15 +125,15 @@ class GroupTerms:
                 below = np.where(inside, bottom, 0.0)
                 terms = Terms(np.where(inside, top, 0.0)[:, None], below, below)
                 self._terms.put((name, k), terms)
-                told = int((inside & (ratio[1] > 0)).sum())
-                self.rows[name, k] = self.rows.get((name, k), 0) + told
+                informative = int((inside & (ratio[1] > 0)).sum())
+                self.rows[name, k] = self.rows.get((name, k), 0) + informative
 
     def estimated(self, fit: NuisanceFit | None) -> "dict[str, Estimated]":
         """Every quantity, once all blocks are there; see `by_group`."""
         pairs = [(name, k) for name in self.quantities for k in range(len(self.names))]
-        told = [pair for pair in pairs if self.weight(*pair).usable]
+        usable = [pair for pair in pairs if self.weight(*pair).usable]
         spreads = self._terms.influence_terms(
-            told, fit, lambda _: True, self._kept, lambda pair: (self, pair)
+            usable, fit, lambda _: True, self._scratch, lambda pair: (self, pair)
         )
         return {name: self._of(name, spreads) for name in self.quantities}
 
@@ -154,7 +154,7 @@ class GroupTerms:
             [self.weight(name, k) for k in groups],
             np.array([self.rows[name, k] for k in groups]),
             [self._terms.units((name, k)).error_costs((name, k)) for k in groups],
-            lambda wanted: stacked(self._kept, [(self, (name, k)) for k in wanted]),
+            lambda chosen: stacked(self._scratch, [(self, (name, k)) for k in chosen]),
             name in SHARES,
         )
 
@@ -191,7 +191,7 @@ class Estimated:
     @property
     def ess(self) -> Float[np.ndarray, " k"]:
         """Kish's effective sample size. (k,)"""
-        return np.array([one.effective for one in self.weights])
+        return np.array([sums.effective for sums in self.weights])
 
 
 def by_group(
@@ -202,7 +202,7 @@ def by_group(
     fit: NuisanceFit | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """One row for each group and quantity, for each difference between two, and for each of `GAPS`.
+    """One row for each group and quantity, for each difference between two, and for each of `GROUP_GAPS`.
 
     Args:
         terms: of every quantity in every group.
@@ -211,16 +211,22 @@ def by_group(
         fit: of the probabilities behind the weights; None if they are known.
         rng: draws the joint law of several differences.
     """
-    found, names = terms.estimated(fit), terms.names
+    estimated, names = terms.estimated(fit), terms.names
     rows: list[dict[str, Any]] = []
-    for name, one in found.items():
+    for name, estimate in estimated.items():
         right = truth.get(name, np.full(len(names), np.nan))
-        rows += _of_groups(name, found, names, right, data)
-        rows += _of_pairs(name, one, names, right, rng)
-    for gap, parts in GAPS.items():
-        if all(part in found for part in parts):
+        rows += _of_groups(name, estimated, names, right, data)
+        rows += _of_pairs(name, estimate, names, right, rng)
+    for measure, parts in GROUP_GAPS.items():
+        if all(part in estimated for part in parts):
             rows.append(
-                _largest(gap, [found[p] for p in parts], [truth.get(p) for p in parts], names, rng)
+                _largest(
+                    measure,
+                    [estimated[p] for p in parts],
+                    [truth.get(p) for p in parts],
+                    names,
+                    rng,
+                )
             )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -247,61 +253,76 @@ def plain_ratios(
 
 
 def _of_groups(
-    name: str, found: Mapping[str, Estimated], names: Sequence[str], truth: np.ndarray, data: Table
+    name: str,
+    estimated: Mapping[str, Estimated],
+    names: Sequence[str],
+    truth: np.ndarray,
+    data: Table,
 ) -> Iterator[dict[str, Any]]:
-    one = found[name]
+    estimate = estimated[name]
     for k, group in enumerate(names):
-        row = _row(name, float(truth[k]), group=group, n=int(one.n[k]), ess=float(one.ess[k]))
-        if np.isnan(one.value[k]):
+        row = _row(
+            name, float(truth[k]), group=group, n=int(estimate.n[k]), ess=float(estimate.ess[k])
+        )
+        if np.isnan(estimate.value[k]):
             yield row | _untold([group])
             continue
-        value, error = float(one.value[k]), float(one.error[k])
+        value, error = float(estimate.value[k]), float(estimate.error[k])
         if name in SHARES:
-            low, high = effective_share_interval(value, error, float(one.ess[k]), level=LEVEL)
+            low, high = effective_share_interval(value, error, float(estimate.ess[k]), level=LEVEL)
         else:
-            spread, weight = one.spreads[k], one.weights[k]
+            spread, weight = estimate.spreads[k], estimate.weights[k]
             assert spread is not None, "bug: a value without influence terms"
             ends = skewed_interval(np.array([value]), spread, weight, level=LEVEL)
             low, high = float(ends[0][0]), float(ends[1][0])
-            errors = found["misclassification_cost"]
-            told = errors.costs[k], errors.weights[k]
-            low, high = _where_it_can_be(name, (value, low, high), told, data)
+            errors = estimated["misclassification_cost"]
+            costs_and_weights = errors.costs[k], errors.weights[k]
+            low, high = _where_it_can_be(name, (value, low, high), costs_and_weights, data)
         yield row | _told(value, error, low, high)
 
 
 def _where_it_can_be(
-    name: str, given: tuple[float, float, float], errors: tuple[ErrorCosts, WeightSums], data: Table
+    name: str,
+    value_and_ends: tuple[float, float, float],
+    errors: tuple[ErrorCosts, WeightSums],
+    data: Table,
 ) -> tuple[float, float]:
     """The interval of a mean, with room for errors that were not seen where it is of costs."""
     within = cost_range(data)
     alone = replace(within, least=within.least_error, most=within.most_error)
     if name in ("cost", "misclassification_cost"):
         unseen = unseen_errors(*errors, within)
-        return cost_interval(*given, unseen, within if name == "cost" else alone)
+        return cost_interval(*value_and_ends, unseen, within if name == "cost" else alone)
     most = len(data.actions) if name == "panels" else within.most - within.most_error
-    return cut_interval(*given, least=0.0, most=float(most))
+    return cut_interval(*value_and_ends, least=0.0, most=float(most))
 
 
 def _of_pairs(
-    name: str, one: Estimated, names: Sequence[str], truth: np.ndarray, rng: np.random.Generator
+    name: str,
+    estimate: Estimated,
+    names: Sequence[str],
+    truth: np.ndarray,
+    rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
     """Signed differences between two groups; the intervals of all of a quantity hold at once."""
-    known = set(one.known.tolist())
-    gaps = {(gap.first, gap.second): gap for gap in _gaps([one], rng)}
+    defined = set(estimate.known.tolist())
+    differences = {
+        (difference.first, difference.second): difference for difference in _gaps([estimate], rng)
+    }
     for a, b in combinations(range(len(names)), 2):
         row = _row(
             name,
             float(truth[a] - truth[b]),
             group=names[a],
             other=names[b],
-            n=int(one.n[[a, b]].sum()),
-            ess=float(one.ess[[a, b]].min()),
+            n=int(estimate.n[[a, b]].sum()),
+            ess=float(estimate.ess[[a, b]].min()),
         )
-        if (a, b) in gaps:
-            gap = gaps[a, b]
-            yield row | _told(gap.value, gap.error, gap.low, gap.high)
+        if (a, b) in differences:
+            difference = differences[a, b]
+            yield row | _told(difference.value, difference.error, difference.low, difference.high)
         else:
-            yield row | _untold([names[k] for k in (a, b) if k not in known])
+            yield row | _untold([names[k] for k in (a, b) if k not in defined])
 
 
 def _largest(
@@ -315,20 +336,20 @@ def _largest(
 
     Intervals of all signed differences hold at once; those folded at zero bound the largest.
     """
-    true = [np.ptp(one[np.isfinite(one)]) for one in truths if one is not None]
+    true = [np.ptp(part[np.isfinite(part)]) for part in truths if part is not None]
     row = _row(
         name,
         float(max(true, default=np.nan)),
-        n=int(max(one.n.sum() for one in parts)),
-        ess=float(min(one.ess.min() for one in parts)),
+        n=int(max(part.n.sum() for part in parts)),
+        ess=float(min(part.ess.min() for part in parts)),
     )
-    untold = [group for k, group in enumerate(names) if any(k not in one.known for one in parts)]
-    gaps = _gaps(parts, rng)
-    if not gaps:
+    untold = [group for k, group in enumerate(names) if any(k not in part.known for part in parts)]
+    differences = _gaps(parts, rng)
+    if not differences:
         return row | _untold(untold)
-    low = max(max(gap.low, -gap.high, 0.0) for gap in gaps)
-    high = max(max(gap.high, -gap.low) for gap in gaps)
-    widest = max(gaps, key=lambda gap: abs(gap.value))
+    low = max(max(difference.low, -difference.high, 0.0) for difference in differences)
+    high = max(max(difference.high, -difference.low) for difference in differences)
+    widest = max(differences, key=lambda difference: abs(difference.value))
     without = f"without {', '.join(map(repr, untold))}, where too few rows tell" if untold else ""
     return row | _told(abs(widest.value), widest.error, low, high) | {"reason": without}
 
@@ -347,19 +368,25 @@ class _Gap:
 
 def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
     """Differences between all pairs of groups, in each quantity, with simultaneous intervals."""
-    pairs = [(one, a, b) for one in parts for a, b in combinations(one.known.tolist(), 2)]
+    pairs = [
+        (estimate, a, b) for estimate in parts for a, b in combinations(estimate.known.tolist(), 2)
+    ]
     if not pairs:
         return []
     covariance = covariance_of(_differences(parts))
     error = np.sqrt(np.diag(covariance))
     level = 2 * float(ndtr(_quantile(covariance, rng))) - 1
-    return [_gap(one, a, b, float(error[k]), level) for k, (one, a, b) in enumerate(pairs)]
+    return [
+        _gap(estimate, a, b, float(error[k]), level) for k, (estimate, a, b) in enumerate(pairs)
+    ]
 
 
 def _differences(parts: Sequence[Estimated]) -> Iterator[Float[np.ndarray, "p c"]]:
     """Influence terms of the differences between all pairs of groups, block by block. (p, c)"""
-    told = [one for one in parts if len(one.known) > 1]
-    for blocks in zip(*(one.psi(one.known.tolist()) for one in told), strict=True):
+    defined = [estimate for estimate in parts if len(estimate.known) > 1]
+    for blocks in zip(
+        *(estimate.psi(estimate.known.tolist()) for estimate in defined), strict=True
+    ):
         yield np.stack(
             [psi[a] - psi[b] for psi in blocks for a, b in combinations(range(len(psi)), 2)]
         )
@@ -368,37 +395,40 @@ def _differences(parts: Sequence[Estimated]) -> Iterator[Float[np.ndarray, "p c"
 def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) -> float:
     """The `LEVEL` quantile of the largest of p scores."""
     error = np.sqrt(np.diag(covariance))
-    told = error > 0
-    if told.sum() < 2:
+    varies = error > 0
+    if varies.sum() < 2:
         return float(ndtri((1 + LEVEL) / 2))
-    values, vectors = np.linalg.eigh(covariance[np.ix_(told, told)])
+    values, vectors = np.linalg.eigh(covariance[np.ix_(varies, varies)])
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     drawn = rng.standard_normal((DRAWS, len(root))) @ root.T
-    return float(np.quantile(np.abs(drawn / error[told]).max(axis=1), LEVEL))
+    return float(np.quantile(np.abs(drawn / error[varies]).max(axis=1), LEVEL))
 
 
-def _gap(one: Estimated, a: int, b: int, error: float, level: float) -> _Gap:
+def _gap(estimate: Estimated, a: int, b: int, error: float, level: float) -> _Gap:
     """θ_a − θ_b. Of shares the interval follows from theirs (Zou & Donner, Stat. Med. 27, 2008)."""
-    value = float(one.value[a] - one.value[b])
+    value = float(estimate.value[a] - estimate.value[b])
     ends = (
         [
             effective_share_interval(
-                float(one.value[k]), float(one.error[k]), float(one.ess[k]), level=level
+                float(estimate.value[k]),
+                float(estimate.error[k]),
+                float(estimate.ess[k]),
+                level=level,
             )
             for k in (a, b)
         ]
-        if one.share
+        if estimate.share
         else None
     )
     if ends is None:
         half = float(ndtri((1 + level) / 2)) * error
         return _Gap(a, b, value, error, value - half, value + half)
-    both = float(one.error[a] * one.error[b])
-    shared = (one.error[a] ** 2 + one.error[b] ** 2 - error**2) / 2  # covariance
-    correlation = float(np.clip(shared / both, -1, 1)) if both > 0 else 0.0
-    below, above = one.value[a] - ends[0][0], ends[1][1] - one.value[b]
+    product = float(estimate.error[a] * estimate.error[b])
+    shared = (estimate.error[a] ** 2 + estimate.error[b] ** 2 - error**2) / 2  # covariance
+    correlation = float(np.clip(shared / product, -1, 1)) if product > 0 else 0.0
+    below, above = estimate.value[a] - ends[0][0], ends[1][1] - estimate.value[b]
     low = value - np.sqrt(below**2 + above**2 - 2 * correlation * below * above)
-    above, below = ends[0][1] - one.value[a], one.value[b] - ends[1][0]
+    above, below = ends[0][1] - estimate.value[a], estimate.value[b] - ends[1][0]
     high = value + np.sqrt(above**2 + below**2 - 2 * correlation * above * below)
     return _Gap(a, b, value, error, max(float(low), -1.0), min(float(high), 1.0))
 
@@ -427,7 +457,7 @@ def _told(value: float, error: float, low: float, high: float) -> dict[str, Any]
 
 
 def _untold(groups: Sequence[str]) -> dict[str, Any]:
-    said = (
+    reason = (
         f"fewer rows that tell it carry weight than are needed, in {', '.join(map(repr, groups))}"
     )
-    return {"status": "no_support", "reason": said}
+    return {"status": "no_support", "reason": reason}

@@ -241,7 +241,7 @@ def _imputed(worlds: pd.DataFrame, data: Table) -> dict[str, np.ndarray]:
     """Outcomes on imputed copies, of each method that the study ran. (draws, n, o)"""
     copies = worlds[worlds["world"].isin(IMPUTATIONS)]
     return {
-        str(method): (made := _outcomes(frame, data)).reshape(-1, len(data), made.shape[1])
+        str(method): (outcomes := _outcomes(frame, data)).reshape(-1, len(data), outcomes.shape[1])
         for method, frame in copies.groupby("world", sort=False, observed=True)
     }
 
@@ -254,13 +254,13 @@ def _probabilities(
     agents: pd.DataFrame,
 ) -> dict[str, np.ndarray]:
     """Fitted and true probabilities of each row by their stored names; NaN if not known. (n,)"""
-    known = "complete_probability" in masks  # the law that the masks were drawn from
+    is_known = "complete_probability" in masks  # the law that the masks were drawn from
     return {
         **{name: propensities[name].to_numpy() for name in _BY_RECORDS},
         **{name: agents[name].to_numpy() for name in _BY_AGENT},
         **{name: recorded[name].to_numpy() for name in _BY_RECORDED_SET},
         "true_afa_propensity": blocked["true_afa_propensity"].to_numpy(),
         "complete_probability": masks["complete_probability"].to_numpy()
-        if known
+        if is_known
         else np.full(len(masks), np.nan),
     }

@@ -88,10 +88,10 @@ class Candidates:
             return self.unit_costs
         mean = self.outcomes[name].mean
         hits, errors = self._of_f1(mean)
-        whole = max(2 * hits + errors, SMALLEST) ** 2
-        found, a = np.zeros(len(mean)), len(self.price)
-        found[[a + 1, a + 2]], found[a + 3] = 2 * hits / whole, -2 * errors / whole
-        return found
+        denominator = max(2 * hits + errors, SMALLEST) ** 2
+        slope, a = np.zeros(len(mean)), len(self.price)
+        slope[[a + 1, a + 2]], slope[a + 3] = 2 * hits / denominator, -2 * errors / denominator
+        return slope
 
     def _of_f1(self, mean: Float[np.ndarray, " m"]) -> tuple[float, float]:
         """Share of cases that are hits; share of misses and false alarms."""
@@ -101,19 +101,19 @@ class Candidates:
     def covariance(self, names: Sequence[str]) -> Float[np.ndarray, "c c"]:
         """Of what is compared, by the delta method. (c, c)"""
         each = [(self.outcomes[name], self.slope(name)) for name in names]
-        psi = np.stack([one.influence @ slope for one, slope in each])
-        prior = np.stack([one.prior @ slope for one, slope in each])
+        psi = np.stack([terms.influence @ slope for terms, slope in each])
+        prior = np.stack([terms.prior @ slope for terms, slope in each])
         rows = psi.shape[1]
         if self.cluster is not None:
-            psi = np.stack([np.bincount(self.cluster, one) for one in psi])
+            psi = np.stack([np.bincount(self.cluster, terms) for terms in psi])
         n = psi.shape[1]
         return n / (n - 1) / rows**2 * (psi @ psi.T) + prior @ prior.T
 
 
 def judged(
     paths: Mapping[str, Paths],
-    law: RecordLaw,
-    known: Float[np.ndarray, "n w"],
+    missingness: RecordLaw,
+    covariates: Float[np.ndarray, "n w"],
     price: Float[np.ndarray, " a"],
     errors: Float[np.ndarray, "k k"],
     *,
@@ -126,8 +126,8 @@ def judged(
 
     Args:
         paths: of each candidate and of practice, in the order of preference.
-        law: of the missingness.
-        known: columns that every record holds. (n, w)
+        missingness: model of it.
+        covariates: columns that every record holds. (n, w)
         price: of the panels. (a,)
         errors: cost of a verdict (column) on a class (row). (k, k)
         practice: name among the paths of what was done: every record shows its end.
@@ -135,26 +135,32 @@ def judged(
         score: what is compared; see `Candidates`.
         extra: costs of panels beyond their prices; the prices hold no part of these.
     """
-    within = {name: one if name == practice else one.within(law) for name, one in paths.items()}
-    chance = {name: path_probability(one, law) for name, one in within.items()}
-    weight = {name: end_weight(one, chance[name]) for name, one in within.items()}
-    left_out = [name for name in within if name != practice and not enough(weight[name], law.label)]
-    within = {name: one for name, one in within.items() if name not in left_out}
-    labels = Labels(np.eye(len(errors))[law.label], law.label)
-    if len(errors) == 2 and not any(one.label for one in law.causes):  # else label enters
+    within = {
+        name: path if name == practice else path.within(missingness) for name, path in paths.items()
+    }
+    chance = {name: path_probability(path, missingness) for name, path in within.items()}
+    weight = {name: end_weight(path, chance[name]) for name, path in within.items()}
+    left_out = [
+        name for name in within if name != practice and not enough(weight[name], missingness.label)
+    ]
+    within = {name: path for name, path in within.items() if name not in left_out}
+    labels = Labels(np.eye(len(errors))[missingness.label], missingness.label)
+    if len(errors) == 2 and not any(
+        causes.label for causes in missingness.causes
+    ):  # else label enters
         ends = [weight[name] for name in within]
-        labels = fit_labels(list(within.values()), ends, law.label, known)
+        labels = fit_labels(list(within.values()), ends, missingness.label, covariates)
     outcomes = {
         name: terms(
-            one,
+            path,
             chance[name],
             labels,
             price,
             errors,
-            law.fold,
-            further=None if extra is None else extra.outcomes(one.acquired),
+            missingness.fold,
+            further=None if extra is None else extra.outcomes(path.acquired),
         )
-        for name, one in within.items()
+        for name, path in within.items()
     }
     names = [name for name in outcomes if name != practice]
     unit = np.zeros(0) if extra is None else extra.unit
@@ -170,10 +176,10 @@ def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> boo
     if effective_sample_size(weight) < LEAST_ESS or largest_weight_share(weight) > LARGEST_SHARE:
         return False
     rows, total = np.bincount(label), np.bincount(label, weight)
-    own = total / np.maximum(rows, 1)
+    of_class = total / np.maximum(rows, 1)
     others = (total.sum() - total) / np.maximum(len(label) - rows, 1)
-    clear = others - own > CLEAR * weight.std(ddof=1) / np.sqrt(np.maximum(rows, 1))
-    return not ((rows > 0) & clear & (own < LEAST_OF_CLASS * others)).any()
+    clear = others - of_class > CLEAR * weight.std(ddof=1) / np.sqrt(np.maximum(rows, 1))
+    return not ((rows > 0) & clear & (of_class < LEAST_OF_CLASS * others)).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,15 +232,15 @@ class Choice:
     def state(self) -> State:
         """How sure it is."""
         terms = [self.candidates.outcomes[name] for name in self.candidates.names]
-        if self.candidates.left_out and all((one.weight == 1).all() for one in terms):
+        if self.candidates.left_out and all((part.weight == 1).all() for part in terms):
             return "open"  # of policies that request panels with missing values, none can be judged
         return state_of(self.bound, self.allowed)
 
     @property
     def allowed(self) -> float:
         """Largest saving of another candidate that counts as negligible."""
-        whole = self.cost if self.candidates.score == "cost" else 1 - self.cost
-        return self.margin * whole
+        base = self.cost if self.candidates.score == "cost" else 1 - self.cost
+        return self.margin * base
 
 
 def choose(
@@ -315,8 +321,8 @@ def tipping_gamma(choice: Choice, most: float) -> float:
     candidates, unit = choice.candidates, choice.candidates.unit_costs
     exact = [
         name
-        for name, one in candidates.outcomes.items()
-        if name != choice.policy and (one.weight == 1).all()
+        for name, outcome in candidates.outcomes.items()
+        if name != choice.policy and (outcome.weight == 1).all()
     ]
     named = candidates.outcomes[choice.policy]
     beyond = np.maximum(named.weight - 1, 0.0)
@@ -324,11 +330,11 @@ def tipping_gamma(choice: Choice, most: float) -> float:
         return float("nan")
     limit = min(candidates.cost(name) for name in exact)
     followed = named.weight > 0
-    gap = np.where(followed, (named.last - named.first) @ unit, 0.0)
+    saving = np.where(followed, (named.last - named.first) @ unit, 0.0)
 
     def worst(gamma: float) -> float:
-        weight = 1 + np.where(gap > 0, gamma, 1 / gamma) * beyond
-        return choice.cost + float(((weight - named.weight) * gap * followed).mean())
+        weight = 1 + np.where(saving > 0, gamma, 1 / gamma) * beyond
+        return choice.cost + float(((weight - named.weight) * saving * followed).mean())
 
     if worst(most) < limit:
         return float("nan")

@@ -33,13 +33,13 @@ def covariance_of(
         blocks: influence terms of the rows of each block, see `intervals.influence`. (k, n) each
         draws: estimates on each of m ≥ 2 completed tables; None where nothing was completed. (k, m)
     """
-    found, n = tree_sum(
+    covariance, n = tree_sum(
         ((psi @ psi.T, psi.shape[1]) for psi in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])
     )
-    found = found / (n * (n - 1))
+    covariance = covariance / (n * (n - 1))
     if draws is None:
-        return found
-    return found + (1 + 1 / draws.shape[1]) * np.atleast_2d(np.cov(draws, ddof=1))
+        return covariance
+    return covariance + (1 + 1 / draws.shape[1]) * np.atleast_2d(np.cov(draws, ddof=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,8 @@ def compare(
         tops[a] = np.quantile(scaled.max(axis=1), LEVEL)
         widest = np.maximum(widest, np.abs(scaled).max(axis=1))
     not_worse = np.all(difference <= tops[:, None] * error, axis=1, keepdims=True)[:, 0]
-    own = np.where(variance > nothing, np.sqrt(variance), np.inf)
-    picked = float(np.quantile(np.abs(drawn / own).max(axis=1), LEVEL))
+    error_alone = np.where(variance > nothing, np.sqrt(variance), np.inf)
+    picked = float(np.quantile(np.abs(drawn / error_alone).max(axis=1), LEVEL))
     return Comparison(
         difference,
         error,

@@ -29,23 +29,23 @@ class KnownRows:
     read: Callable[[int], Float[np.ndarray, "n c"]]
 
     @classmethod
-    def of(cls, known: Float[np.ndarray, "n c"]) -> "KnownRows":
+    def of(cls, values: Float[np.ndarray, "n c"]) -> "KnownRows":
         """Of rows in memory."""
-        return cls([slice(0, len(known))], lambda _: known)
+        return cls([slice(0, len(values))], lambda _: values)
 
     def at(self, places: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m c"]:
         """Some rows, which ascend. (m, c)"""
-        found = []
+        parts = []
         for number, rows in enumerate(self.blocks):
             first, last = np.searchsorted(places, (rows.start, rows.stop))
             if last > first or number == 0:
-                found.append(self.read(number)[places[first:last] - rows.start])
-        return np.concatenate(found)
+                parts.append(self.read(number)[places[first:last] - rows.start])
+        return np.concatenate(parts)
 
 
 def fit_quantiles(
-    given: Weighted,
-    known: KnownRows,
+    weighted: Weighted,
+    covariates: KnownRows,
     gammas: Float[np.ndarray, " g"],
     settings: Mapping[str, Any],
     rng: np.random.Generator,
@@ -55,41 +55,43 @@ def fit_quantiles(
     Quantiles are those of rows that lack the set, which the doubtful part of a weight represents.
 
     Args:
-        given: costs and weights.
-        known: fully observed variables.
+        weighted: costs and weights.
+        covariates: fully observed variables.
         gammas: Γ. (g,)
         settings: `folds`, `leaves` (most, of a tree), `leaf_rows` (least, in a leaf), `rows` (most
             that are learned from; of more a random sample).
         rng: of the folds.
     """
-    n = len(given.cost)
-    fold = random_folds(given.cluster, n, settings["folds"], rng)
+    n = len(weighted.cost)
+    fold = random_folds(weighted.cluster, n, settings["folds"], rng)
     levels = np.concatenate([1 / (1 + gammas), gammas / (1 + gammas)])
-    used = np.flatnonzero(given.weight > 0)
+    used = np.flatnonzero(weighted.weight > 0)
     used = used[sample_of(len(used), settings["rows"], rng)]
-    told, trees, starts = known.at(used), [], []
-    found: list[np.ndarray] = []
+    used_covariates, trees, starts = covariates.at(used), [], []
+    quantiles: list[np.ndarray] = []
     for k in range(settings["folds"]):
         learned = np.flatnonzero(fold[used] != k)
         if not len(learned):
             learned = np.arange(len(used))
         rows = used[learned]
-        tree = _Tree.fit(told[learned], given.cost[rows], given.doubtful[rows], settings)
-        leaf = tree.leaf(told[learned])
-        starts.append(len(found))
+        tree = _Tree.fit(
+            used_covariates[learned], weighted.cost[rows], weighted.doubtful[rows], settings
+        )
+        leaf = tree.leaf(used_covariates[learned])
+        starts.append(len(quantiles))
         trees.append(tree)
-        cost, mass = given.cost[rows], given.doubtful[rows]
-        found += [
-            _weighted_quantiles(cost[leaf == one], mass[leaf == one], levels)
-            for one in range(leaf.max() + 1)
+        cost, mass = weighted.cost[rows], weighted.doubtful[rows]
+        quantiles += [
+            _weighted_quantiles(cost[leaf == number_of_leaf], mass[leaf == number_of_leaf], levels)
+            for number_of_leaf in range(leaf.max() + 1)
         ]
     cell = np.zeros(n, dtype=np.int64)
-    for number, rows in enumerate(known.blocks):
-        values, place = known.read(number), np.arange(rows.start, rows.stop)
+    for number, rows in enumerate(covariates.blocks):
+        values, place = covariates.read(number), np.arange(rows.start, rows.stop)
         for k, tree in enumerate(trees):
-            held = fold[place] == k
-            cell[place[held]] = starts[k] + tree.leaf(values[held])
-    table = np.array(found)
+            in_fold = fold[place] == k
+            cell[place[in_fold]] = starts[k] + tree.leaf(values[in_fold])
+    table = np.array(quantiles)
     return CostQuantiles(cell, table[:, : len(gammas)], table[:, len(gammas) :])
 
 
@@ -108,13 +110,13 @@ class _Tree:
     @classmethod
     def fit(
         cls,
-        known: Float[np.ndarray, "n c"],
+        covariates: Float[np.ndarray, "n c"],
         cost: Float[np.ndarray, " n"],
         mass: Float[np.ndarray, " n"],
         settings: Mapping[str, Any],
     ) -> "_Tree":
         """Learn cells of like mean cost."""
-        if not known.shape[1] or len(known) < 2 * settings["leaf_rows"]:
+        if not covariates.shape[1] or len(covariates) < 2 * settings["leaf_rows"]:
             return cls(None, np.zeros(1, dtype=np.int64))
         from sklearn.tree import DecisionTreeRegressor  # a second to import
 
@@ -123,14 +125,14 @@ class _Tree:
             min_samples_leaf=settings["leaf_rows"],
             random_state=0,
         )
-        tree.fit(known, cost, sample_weight=mass if mass.any() else None)
-        return cls(tree, np.unique(tree.apply(known)))
+        tree.fit(covariates, cost, sample_weight=mass if mass.any() else None)
+        return cls(tree, np.unique(tree.apply(covariates)))
 
-    def leaf(self, known: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " n"]:
+    def leaf(self, covariates: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " n"]:
         """Cell of each row, from 0 on. (n,)"""
-        if self.tree is None or not len(known):
-            return np.zeros(len(known), dtype=np.int64)
-        return np.searchsorted(self.nodes, self.tree.apply(known))
+        if self.tree is None or not len(covariates):
+            return np.zeros(len(covariates), dtype=np.int64)
+        return np.searchsorted(self.nodes, self.tree.apply(covariates))
 
 
 def _weighted_quantiles(

@@ -85,13 +85,13 @@ def unseen_errors(costs: "ErrorCosts", weight: WeightSums, within: CostRange) ->
     n = weight.effective
     share = min(1.0, UNSEEN_CASES / n)
     below, above = share * (cost - within.least_error), share * (within.most_error - cost)
-    found = Finding(
+    finding = Finding(
         "error_cost_without_spread",
         f"Every row with weight has the same misclassification cost, {cost:.4g}, of which the "
         f"standard error makes a certainty; {n:.1f} effective rows leave room for {share:.1%} "
         f"of cases with another one (3/n), by which the interval is longer.",
     )
-    return UnseenErrors(max(below, 0.0), max(above, 0.0), (found,))
+    return UnseenErrors(max(below, 0.0), max(above, 0.0), (finding,))
 
 
 def cost_interval(
@@ -176,14 +176,14 @@ class ErrorCosts:
         part = Terms(terms.numerator[:, [outcome]], terms.denominator, terms.weight)
         used, numerator = terms.weight > 0, part.numerator[:, 0]
         tally = Tally.of(part, 0, None if before is None else before.tally.centre)
-        seen: Float[np.ndarray, " u"] = numerator[used] / terms.weight[used]
+        costs: Float[np.ndarray, " u"] = numerator[used] / terms.weight[used]
         (centre, mean) = tally.centre
         far = np.abs((part.numerator - part.denominator[:, None] * centre) / mean)
         return cls(
             tally,
-            float(seen.min(initial=np.inf)),
-            float(seen.max(initial=-np.inf)),
-            float(seen[0]) if len(seen) else np.nan,
+            float(costs.min(initial=np.inf)),
+            float(costs.max(initial=-np.inf)),
+            float(costs[0]) if len(costs) else np.nan,
             bool(numerator[~used].any()),
             float(far.max(initial=0.0)),
         )

@@ -47,14 +47,16 @@ def diagnosis_scores(
         DataError: no unit, a label or diagnosis other than 0 and 1, or a probability outside 0…1.
     """
     _check(label, diagnosis, probability)
-    ill, said = (label == 1)[None], diagnosis == 1
+    ill, diagnosed = (label == 1)[None], diagnosis == 1
     cells = {
-        "true_positive": ill & said,
-        "false_positive": ~ill & said,
-        "false_negative": ill & ~said,
-        "true_negative": ~ill & ~said,
+        "true_positive": ill & diagnosed,
+        "false_positive": ~ill & diagnosed,
+        "false_negative": ill & ~diagnosed,
+        "true_negative": ~ill & ~diagnosed,
     }
-    frame = pd.DataFrame({"n": len(label), "positives": int(ill.sum())}, index=range(len(said)))
+    frame = pd.DataFrame(
+        {"n": len(label), "positives": int(ill.sum())}, index=range(len(diagnosed))
+    )
     for name, cell in cells.items():
         frame[name] = cell.sum(axis=1)
     estimates = _of_verdicts(*(cell.astype(np.float64) for cell in cells.values())) | {
@@ -80,8 +82,8 @@ def score_effects(
         diagnosis: the class predicted by each method. (K, n)
         score: f1 or am.
     """
-    ill, said = (label == 1)[None], diagnosis == 1
-    cells = (ill & said, ~ill & said, ill & ~said, ~ill & ~said)
+    ill, diagnosed = (label == 1)[None], diagnosis == 1
+    cells = (ill & diagnosed, ~ill & diagnosed, ill & ~diagnosed, ~ill & ~diagnosed)
     return _of_verdicts(*(cell.astype(np.float64) for cell in cells))[score]
 
 
@@ -92,12 +94,12 @@ def _of_verdicts(
     rest: Float[np.ndarray, "K n"],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Scores of the diagnoses, and each unit's effect on them."""
-    found, found_effect = _ratio(hit, hit + miss)
+    sensitivity, sensitivity_effect = _ratio(hit, hit + miss)
     cleared, cleared_effect = _ratio(rest, rest + false_alarm)
     return {
         "f1": _ratio(2 * hit, 2 * hit + false_alarm + miss),
-        "am": ((found + cleared) / 2, (found_effect + cleared_effect) / 2),
-        "sensitivity": (found, found_effect),
+        "am": ((sensitivity + cleared) / 2, (sensitivity_effect + cleared_effect) / 2),
+        "sensitivity": (sensitivity, sensitivity_effect),
         "specificity": (cleared, cleared_effect),
         "precision": _ratio(hit, hit + false_alarm),
     }
@@ -175,23 +177,23 @@ def score_intervals(
     _check(label, diagnosis[None], probability[None])
     weight = rng.multinomial(len(label), np.full(len(label), 1 / len(label)), size=resamples)
     drawn = weight.astype(float)
-    found = _share_intervals(label == 1, diagnosis == 1, level) | {
+    intervals = _share_intervals(label == 1, diagnosis == 1, level) | {
         "auroc": _auroc_interval(label, probability, drawn, level),
         "cost": _percentiles(drawn @ cost / drawn.sum(axis=1), level),
     }
     return pd.DataFrame(
-        [{"score": name, "low": found[name][0], "high": found[name][1]} for name in SCORES]
+        [{"score": name, "low": intervals[name][0], "high": intervals[name][1]} for name in SCORES]
     )
 
 
 def _share_intervals(
-    ill: Bool[np.ndarray, " n"], said: Bool[np.ndarray, " n"], level: float
+    ill: Bool[np.ndarray, " n"], diagnosed: Bool[np.ndarray, " n"], level: float
 ) -> dict[str, tuple[float, float]]:
     """Intervals of the scores that are shares, or made of shares."""
-    hits, clear = int((ill & said).sum()), int((~ill & ~said).sum())
+    hits, clear = int((ill & diagnosed).sum()), int((~ill & ~diagnosed).sum())
     sensitivity = share_interval(hits, int(ill.sum()), level=level)
     specificity = share_interval(clear, int((~ill).sum()), level=level)
-    overlap = share_interval(hits, int((ill | said).sum()), level=level)
+    overlap = share_interval(hits, int((ill | diagnosed).sum()), level=level)
     am = (np.nan, np.nan)
     if ill.any() and not ill.all():
         shares = (hits / ill.sum(), clear / (~ill).sum())
@@ -203,7 +205,7 @@ def _share_intervals(
         "am": am,
         "sensitivity": sensitivity,
         "specificity": specificity,
-        "precision": share_interval(hits, int(said.sum()), level=level),
+        "precision": share_interval(hits, int(diagnosed.sum()), level=level),
     }
 
 
@@ -224,20 +226,20 @@ def _auroc_interval(
 
 def _percentiles(drawn: Float[np.ndarray, " b"], level: float) -> tuple[float, float]:
     """Ends between which the share `level` of the draws lies; NaN if none is defined."""
-    known = drawn[np.isfinite(drawn)]
-    if not len(known):
+    finite = drawn[np.isfinite(drawn)]
+    if not len(finite):
         return np.nan, np.nan
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def _check(label: np.ndarray, diagnosis: np.ndarray, probability: np.ndarray) -> None:
     if not len(label):
         raise DataError("diagnoses are scored over at least one unit; there is none")
-    for name, found in (("label", label), ("diagnosis", diagnosis)):
-        if not np.isin(found, (0, 1)).all():
+    for name, values in (("label", label), ("diagnosis", diagnosis)):
+        if not np.isin(values, (0, 1)).all():
             raise DataError(
-                f"a {name} is {found[~np.isin(found, (0, 1))][0]}; scores of a diagnosis know "
+                f"a {name} is {values[~np.isin(values, (0, 1))][0]}; scores of a diagnosis know "
                 "classes 0 and 1 alone"
             )
     if not ((probability >= 0) & (probability <= 1)).all():

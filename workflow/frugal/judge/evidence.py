@@ -30,7 +30,7 @@ DIVISORS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.S_PROPENSITY}
 BESIDE = {Need.S_PROPENSITY, Need.OUTCOME_MEAN}  # read where R_s = 1, at any weight
 RECORDED_SETS = (Need.SET_PROBABILITY, Need.SEQUENCE_PROBABILITY)
 WEIGHTS = (Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY)
-_ASKED = (
+_PROBABILITIES = (
     "complete_probability",
     "afa_propensity_policy",
     "true_afa_propensity",
@@ -115,7 +115,7 @@ class Evidence:
         self.rows = 0
         self.complete = 0
         self.gaps_matter = False  # to the policy, in any row
-        self.nan = dict.fromkeys(_ASKED, 0)  # rows without a value
+        self.nan = dict.fromkeys(_PROBABILITIES, 0)  # rows without a value
         self.s_unknown = 0  # rows with R_s = 1 and no p(R_s=1|X_adj)
         self.never_fitted = np.zeros(0, dtype=bool)  # panels whose law is known in no row
         self.every: Among | None = None
@@ -143,55 +143,55 @@ class Evidence:
         n, a = case.observed.shape
         unknown = np.asarray(np.isnan(case.factors).all(axis=0))
         every = np.ones(n, dtype=bool)
-        whole = Among.of(every, every, case)
+        all_rows = Among.of(every, every, case)
         if self._head is None:
             self._head, self.never_fitted = case, np.ones(a, dtype=bool)
-        self.every = whole if self.every is None else self.every + whole
+        self.every = all_rows if self.every is None else self.every + all_rows
         self.never_fitted = self.never_fitted & unknown
         self.rows += n
         self.complete += int(case.complete.sum())
         self.gaps_matter |= case.gaps_matter
-        for name in _ASKED:
+        for name in _PROBABILITIES:
             self.nan[name] += int(np.isnan(case.fitted[name]).sum())
         self.s_unknown += int(np.isnan(case.fitted["s_propensity"][case.s_observed]).sum())
         self._add_read_by_row(case)
         self._add_sets(case)
         for need in WEIGHTS:
-            if any(one.propensity is need for one in self._estimators):
+            if any(estimator.propensity is need for estimator in self._estimators):
                 sums = PropensitySums.of(case.complete, case.fitted[need.value])
-                known = self.propensities.get(need)
-                self.propensities[need] = sums if known is None else known + sums
+                sums_before = self.propensities.get(need)
+                self.propensities[need] = sums if sums_before is None else sums_before + sums
 
     def _add_read_by_row(self, case: Case) -> None:
         """Values that are not known, and divisors that are zero, for what estimators read."""
         kinds = {True: case.complete, False: case.s_observed}
         values = {need: value_of(need, case) for need in READ_BY_ROW}
-        seen: set[tuple[object, bool]] = set()
+        done: set[tuple[object, bool]] = set()
         for estimator in self._estimators:
             complete = Need.COMPLETE_CASES in estimator.needs
             read = [need for need in READ_BY_ROW if need in estimator.needs]
             divided = frozenset(DIVISORS.intersection(read))
             for need in read:
-                if (need, complete) not in seen:
+                if (need, complete) not in done:
                     rows = case.s_observed if need in BESIDE else kinds[complete]
                     lost = Among.of(rows & ~np.isfinite(values[need]), rows, case)
                     _join(self.lost, (need, complete), lost)
-            if (divided, complete) not in seen:
+            if (divided, complete) not in done:
                 zero = np.zeros(len(case.complete), dtype=bool)
                 for need in divided:
                     rows = case.s_observed if need in BESIDE else kinds[complete]
                     zero |= rows & (values[need] == 0)
                 _join(self.zero, (divided, complete), Among.of(zero, zero, case))
-            seen |= {(need, complete) for need in read} | {(divided, complete)}
+            done |= {(need, complete) for need in read} | {(divided, complete)}
 
     def _add_sets(self, case: Case) -> None:
         """Sets that records hold, and sets that the policy ends with where nothing is missing."""
-        asked = [need for need in RECORDED_SETS if any(need in e.needs for e in self._estimators)]
-        held = distinct_sets(case.observed)
-        names = [row.tobytes() for row in np.ascontiguousarray(held.sets)]
-        for need in asked:
-            self._add_recorded(need, case, dict(zip(names, held.first.tolist(), strict=True)))
-        self.sets |= dict(zip(names, held.sets, strict=True))
+        needs = [need for need in RECORDED_SETS if any(need in e.needs for e in self._estimators)]
+        recorded = distinct_sets(case.observed)
+        names = [row.tobytes() for row in np.ascontiguousarray(recorded.sets)]
+        for need in needs:
+            self._add_recorded(need, case, dict(zip(names, recorded.first.tolist(), strict=True)))
+        self.sets |= dict(zip(names, recorded.sets, strict=True))
         if case.full is None:
             return
         ended = distinct_sets(acquired_sets(case.full))
@@ -204,25 +204,25 @@ class Evidence:
             self.full_sets[row.tobytes()] = (row, before[1] + int(count), before[2] + int(in_order))
 
     def _add_recorded(self, need: Need, case: Case, first: Mapping[bytes, int]) -> None:
-        own, pattern = case.fitted[need.value], case.fitted["pattern_propensity"]
-        zero, each = (own > 0) & (pattern == 0), np.ones(len(own))
-        usable = (own > 0) & (pattern > 0)
-        weight = np.divide(own, pattern, out=np.zeros(len(own)), where=usable)
+        by_policy, pattern = case.fitted[need.value], case.fitted["pattern_propensity"]
+        zero, each = (by_policy > 0) & (pattern == 0), np.ones(len(by_policy))
+        usable = (by_policy > 0) & (pattern > 0)
+        weight = np.divide(by_policy, pattern, out=np.zeros(len(by_policy)), where=usable)
         before = self.recorded.get(need)
         tally = Tally.of(
             Terms(weight[:, None], each, each), 0, None if before is None else before.weight.centre
         )
-        known = {name: float(own[at]) for name, at in first.items()}
+        first_of_set = {name: float(by_policy[at]) for name, at in first.items()}
         summed = None
         if case.cluster is not None:
             summed = cluster_sums(np.column_stack([weight, each]), case.cluster, self._clusters)
         new = RecordedSets(
-            int(np.isnan(own).sum()),
-            int(((own > 0) & np.isnan(pattern)).sum()),
+            int(np.isnan(by_policy).sum()),
+            int(((by_policy > 0) & np.isnan(pattern)).sum()),
             Among.of(zero, zero, case),
             tally,
             summed,
-            known,
+            first_of_set,
         )
         self.recorded[need] = (
             new
@@ -233,7 +233,7 @@ class Evidence:
                 before.zero + new.zero,
                 before.weight + new.weight,
                 None if before.clusters is None or summed is None else before.clusters + summed,
-                {**known, **before.first},
+                {**first_of_set, **before.first},
             )
         )
 
@@ -245,5 +245,5 @@ def value_of(need: Need, case: Case) -> np.ndarray:
     return case.fitted[need.value]
 
 
-def _join(found: dict[Any, Among], key: Any, rows: Among) -> None:
-    found[key] = found[key] + rows if key in found else rows
+def _join(sums: dict[Any, Among], key: Any, rows: Among) -> None:
+    sums[key] = sums[key] + rows if key in sums else rows

@@ -35,7 +35,7 @@ MEASURES = (
     "audit_auc",
     "positive_share",
 )
-ALIKE = 0.1  # of the rarer label's share, below which the rarer decision is next to none
+DEGENERATE_SHARE = 0.1  # of the rarer label's share, below which the rarer decision is next to none
 RANGES = {
     "features_acquired": (0.0, np.inf),
     "cost": (0.0, np.inf),
@@ -68,18 +68,18 @@ def fairness_row(
     """
     counts = contingency(label, sensitive, decision)
     auc = auc_interval(label, probability, level=level)
-    gap = bootstrap_disparity(counts, resamples=resamples, level=level, rng=rng)
+    disparity = bootstrap_disparity(counts, resamples=resamples, level=level, rng=rng)
     return {
         "auc": auc.value,
         "auc_low": auc.low,
         "auc_high": auc.high,
-        "disparity": gap.value,
-        "disparity_low": gap.low,
-        "disparity_high": gap.high,
+        "disparity": disparity.value,
+        "disparity_low": disparity.low,
+        "disparity_high": disparity.high,
         "equal_opportunity_gap": float(equal_opportunity_gap(counts)),
         "equalised_odds_gap": float(equalised_odds_gap(counts)),
         "positive_share": float(decision.mean()),
-        "degenerate": _rarer(decision) < ALIKE * _rarer(label),
+        "degenerate": _rarer(decision) < DEGENERATE_SHARE * _rarer(label),
         "n": len(label),
     }
 
@@ -123,9 +123,9 @@ def with_front(means: pd.DataFrame) -> pd.DataFrame:
     for _, rows in means.groupby("dataset", sort=False).indices.items():
         part = means.iloc[rows]
         disparity = part["disparity"].to_numpy(dtype=np.float64)
-        known = np.isfinite(disparity) & ~part["degenerate"].to_numpy(dtype=bool)
-        on_front[np.asarray(rows)[known]] = non_dominated(
-            disparity[known], part["auc"].to_numpy(dtype=np.float64)[known]
+        eligible = np.isfinite(disparity) & ~part["degenerate"].to_numpy(dtype=bool)
+        on_front[np.asarray(rows)[eligible]] = non_dominated(
+            disparity[eligible], part["auc"].to_numpy(dtype=np.float64)[eligible]
         )
     return means.assign(on_front=on_front)
 
@@ -160,65 +160,69 @@ def least_disparities(
     """
     rows = []
     for dataset, part in summary.groupby("dataset", sort=False):
-        whole = part[part["method"] == reference].sort_values("fold")
-        said = _intervals(whole, ("auc", "disparity"), level=level)
-        beside = {f"reference_{name}": value for name, value in said.items()}
-        least_auc = said["auc"] - auc_slack
+        reference_rows = part[part["method"] == reference].sort_values("fold")
+        reference_scores = _intervals(reference_rows, ("auc", "disparity"), level=level)
+        beside = {f"reference_{name}": value for name, value in reference_scores.items()}
+        least_auc = reference_scores["auc"] - auc_slack
         for family in dict.fromkeys(families.values()):
             names = [name for name, other in families.items() if other == family]
             members = part[part["method"].isin(names)].sort_values("fold")
             solutions = [
-                one
-                for _, one in members.groupby(["method", "gamma"], dropna=False)
-                if not one["degenerate"].any()
+                solution
+                for _, solution in members.groupby(["method", "gamma"], dropna=False)
+                if not solution["degenerate"].any()
             ]
             auc, disparity = (
-                np.array([one[name].mean(skipna=False) for one in solutions])
+                np.array([solution[name].mean(skipna=False) for solution in solutions])
                 for name in ("auc", "disparity")
             )
             best = least_disparity(auc, disparity, least_auc=least_auc)
-            coin = coin_at(auc, disparity, auc_wanted=least_auc)
+            mixture = coin_at(auc, disparity, auc_wanted=least_auc)
             rows.append(
                 {
                     "dataset": dataset,
                     "family": family,
                     "solutions": len(solutions),
                     **beside,
-                    **_beside(None if best is None else solutions[best], whole, level=level),
-                    **_coin_beside(solutions, coin, whole, level=level),
+                    **_beside(
+                        None if best is None else solutions[best], reference_rows, level=level
+                    ),
+                    **_coin_beside(solutions, mixture, reference_rows, level=level),
                 }
             )
     texts = dict.fromkeys(("method", "coin_method", "coin_other_method"), object)
     return pd.DataFrame(rows).astype(texts)
 
 
-def _beside(found: pd.DataFrame | None, reference: pd.DataFrame, *, level: float) -> dict[str, Any]:
+def _beside(
+    solution: pd.DataFrame | None, reference: pd.DataFrame, *, level: float
+) -> dict[str, Any]:
     """A solution, its means over folds, its cut of the reference's disparity, or differences."""
     measures = ("auc", "disparity", "disparity_cut", "features_acquired", "cost")
-    if found is None:
+    if solution is None:
         named = {"method": None, "gamma": np.nan, "folds": 0}
         return named | _gaps(measures)
-    first = found.iloc[0]
-    named = {"method": first["method"], "gamma": float(first["gamma"]), "folds": len(found)}
-    cut = _by_fold(reference, "disparity") - _by_fold(found, "disparity")
-    saved = found.assign(disparity_cut=cut.reindex(found["fold"]).to_numpy())
+    first = solution.iloc[0]
+    named = {"method": first["method"], "gamma": float(first["gamma"]), "folds": len(solution)}
+    cut = _by_fold(reference, "disparity") - _by_fold(solution, "disparity")
+    saved = solution.assign(disparity_cut=cut.reindex(solution["fold"]).to_numpy())
     return named | _intervals(saved, measures, level=level)
 
 
 def _coin_beside(
     solutions: Sequence[pd.DataFrame],
-    coin: tuple[int, int, float] | None,
+    mixture: tuple[int, int, float] | None,
     reference: pd.DataFrame,
     *,
     level: float,
 ) -> dict[str, Any]:
     """The two parts of a random mixture and its saving over folds, or their differences."""
     measures = ("coin_disparity", "coin_cut")
-    if coin is None:
+    if mixture is None:
         named = {"coin_method": None, "coin_gamma": np.nan}
         named |= {"coin_other_method": None, "coin_other_gamma": np.nan, "coin_share": np.nan}
         return named | _gaps(measures)
-    first, second, share = solutions[coin[0]], solutions[coin[1]], coin[2]
+    first, second, share = solutions[mixture[0]], solutions[mixture[1]], mixture[2]
     disparity = share * _by_fold(second, "disparity") + (1 - share) * _by_fold(first, "disparity")
     disparity = disparity.dropna()  # a fold that one side lacks
     before = _by_fold(reference, "disparity").reindex(disparity.index)
@@ -245,13 +249,17 @@ def _gaps(measures: Sequence[str]) -> dict[str, float]:
 
 def _intervals(rows: pd.DataFrame, measures: Sequence[str], *, level: float) -> dict[str, float]:
     """Means over the rows, one for each fold, with Student's intervals."""
-    said = {}
+    columns = {}
     for measure in measures:
         least, most = RANGES.get(measure, SHARE)
         values = rows[measure].to_numpy(dtype=np.float64)
-        found = fold_interval(values, level=level, least=least, most=most)
-        said |= {measure: found.value, f"{measure}_low": found.low, f"{measure}_high": found.high}
-    return said
+        interval = fold_interval(values, level=level, least=least, most=most)
+        columns |= {
+            measure: interval.value,
+            f"{measure}_low": interval.low,
+            f"{measure}_high": interval.high,
+        }
+    return columns
 
 
 def selection_rows(

@@ -72,8 +72,8 @@ def equal_opportunity_gap(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarr
 
 def equalised_odds_gap(counts: Int[np.ndarray, "*b 2 2 2"]) -> Float[np.ndarray, "*b"]:
     """The larger difference in P(ŷ = 1 | y, b) over y = 0 and y = 1; NaN if undefined."""
-    gaps = [np.abs(_signed_gap(counts[..., label, :])) for label in (0, 1)]
-    return np.asarray(np.maximum(*gaps))
+    differences = [np.abs(_signed_gap(counts[..., label, :])) for label in (0, 1)]
+    return np.asarray(np.maximum(*differences))
 
 
 def _signed_gap(counts: Int[np.ndarray, "*b 2 2"]) -> Float[np.ndarray, "*b"]:
@@ -194,11 +194,11 @@ def adversary_auc(
         score: of b = 1. (n,)
         level: of the interval.
     """
-    found = [
+    aucs = [
         auc_interval(sensitive[rows], score[rows], level=level)
         for rows in told_rows(objective, label)
     ]
-    return max(found, key=lambda auc: np.nan_to_num(auc.value, nan=-1.0))
+    return max(aucs, key=lambda auc: np.nan_to_num(auc.value, nan=-1.0))
 
 
 def fold_interval(
@@ -251,8 +251,8 @@ def coin_at(
     Returns:
         Positions of the two and the share of the second; None if there is none on either side.
     """
-    known = np.flatnonzero(~np.isnan(disparity))
-    front = known[non_dominated(disparity[known], auc[known])]
+    defined = np.flatnonzero(~np.isnan(disparity))
+    front = defined[non_dominated(disparity[defined], auc[defined])]
     below, above = front[auc[front] < auc_wanted], front[auc[front] >= auc_wanted]
     if not len(below) or not len(above):
         return None

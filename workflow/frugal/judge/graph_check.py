@@ -61,10 +61,10 @@ class Indicators:
     @cached_property
     def effects(self) -> Bool[np.ndarray, "a a"]:
         """True where the column's panel may follow from the row's; every panel from itself."""
-        found = np.eye(len(self.panels), dtype=bool) | self.conditions.T
+        reached = np.eye(len(self.panels), dtype=bool) | self.conditions.T
         for _ in range(len(self.panels).bit_length()):
-            found = found | (found.astype(np.float64) @ found.astype(np.float64) > 0)
-        return found
+            reached = reached | (reached.astype(np.float64) @ reached.astype(np.float64) > 0)
+        return reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +84,9 @@ class GraphRows:
     @cached_property
     def known(self) -> Float[np.ndarray, "n v"]:
         """Fully observed variables: columns, classes, indicators."""
-        told = [*self.columns.values(), *self.label.values()]
+        variables = [*self.columns.values(), *self.label.values()]
         return np.column_stack(
-            [np.empty((len(self.indicators.observed), 0)), *told, self.indicators.observed]
+            [np.empty((len(self.indicators.observed), 0)), *variables, self.indicators.observed]
         )
 
 
@@ -152,53 +152,55 @@ def check_graph(blocks: Iterable[GraphRows], clusters: int, rng: np.random.Gener
     regressions: list[_Regression] = []
     counts, head = _Counts(0), None
     for block in blocks:
-        given = block.indicators
+        indicators = block.indicators
         if head is None:
-            head, counts = block, _Counts(len(given.panels))
-            regressions = [_Regression() for _ in given.panels]
-        counts.add(given)
+            head, counts = block, _Counts(len(indicators.panels))
+            regressions = [_Regression() for _ in indicators.panels]
+        counts.add(indicators)
         for k, regression in enumerate(regressions):
-            rows = given.valid[:, k]
-            regression.add(given.causes[k][rows], block.known[rows])
+            rows = indicators.valid[:, k]
+            regression.add(indicators.causes[k][rows], block.known[rows])
     if head is None:
         return GraphCheck([], float("nan"))
-    asked = _Asked(head, counts, regressions)
-    if not asked.contrasts:
+    tests = _ContrastTests(head, counts, regressions)
+    if not tests.contrasts:
         return GraphCheck([], float("nan"))
-    total, gram = _products(blocks, asked, clusters)
+    total, gram = _products(blocks, tests, clusters)
     size = np.sqrt(np.diag(gram))
-    told = np.flatnonzero(size > 1e-12 * np.array([one.rows for one in asked.contrasts]))
-    scores = total[told] / size[told]
-    correlation = gram[np.ix_(told, told)] / np.outer(size[told], size[told])
-    found = [
-        replace(asked.contrasts[k], score=float(score))
-        for k, score in zip(told, scores, strict=True)
+    varying = np.flatnonzero(
+        size > 1e-12 * np.array([contrast.rows for contrast in tests.contrasts])
+    )
+    scores = total[varying] / size[varying]
+    correlation = gram[np.ix_(varying, varying)] / np.outer(size[varying], size[varying])
+    contrasts = [
+        replace(tests.contrasts[k], score=float(score))
+        for k, score in zip(varying, scores, strict=True)
     ]
-    return joint_test(found, correlation, rng)
+    return joint_test(contrasts, correlation, rng)
 
 
 def joint_test(
-    found: Sequence[Contrast], correlation: Float[np.ndarray, "p p"], rng: np.random.Generator
+    contrasts: Sequence[Contrast], correlation: Float[np.ndarray, "p p"], rng: np.random.Generator
 ) -> GraphCheck:
     """The contrasts by their scores, and the probability of so large a one among all of them.
 
     Args:
-        found: with scores.
+        contrasts: with scores.
         correlation: of the scores.
         rng: of the draws of the largest score's law.
     """
-    if not found:
+    if not contrasts:
         return GraphCheck([], float("nan"))
-    scores = np.abs([contrast.score for contrast in found])
+    scores = np.abs([contrast.score for contrast in contrasts])
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     top = np.zeros(DRAWS)
     for start in range(0, DRAWS, 2000):
-        drawn = rng.standard_normal((2000, len(found))) @ root.T
+        drawn = rng.standard_normal((2000, len(contrasts))) @ root.T
         top[start : start + 2000] = np.abs(drawn).max(axis=1)
     p_value = float((1 + (top >= scores.max()).sum()) / (1 + DRAWS))
     order = np.argsort(-scores, kind="stable")
-    return GraphCheck([found[k] for k in order], p_value)
+    return GraphCheck([contrasts[k] for k in order], p_value)
 
 
 @dataclass(eq=False)
@@ -215,22 +217,22 @@ class _Regression:
         if self.scaling is None:
             self.scaling = fit_scaling(causes)
             self.gram, self.crossed = TreeSum(), TreeSum()
-        plain = self.scaling.standardise(causes)
-        return np.hstack([np.ones((len(causes), 1)), plain, plain**2])
+        scaled = self.scaling.standardise(causes)
+        return np.hstack([np.ones((len(causes), 1)), scaled, scaled**2])
 
-    def add(self, causes: np.ndarray, known: np.ndarray) -> None:
+    def add(self, causes: np.ndarray, targets: np.ndarray) -> None:
         """The rows of a block on which the panel's law is known."""
         if len(causes):
             design = self.design(causes)
             self.gram.put(design.T @ design)
-            self.crossed.put(design.T @ known)
+            self.crossed.put(design.T @ targets)
 
-    def left_over(self, causes: np.ndarray, known: np.ndarray) -> Float[np.ndarray, "m v"]:
+    def left_over(self, causes: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, "m v"]:
         """Residuals of known values given the causes, once all blocks were added."""
         if self.slopes is None:
             inverse = np.linalg.pinv(self.gram.total, rcond=GRAM_ROUNDING, hermitian=True)
             self.slopes = inverse @ self.crossed.total
-        return known - self.design(causes) @ self.slopes
+        return targets - self.design(causes) @ self.slopes
 
 
 class _Counts:
@@ -242,13 +244,16 @@ class _Counts:
         self.both = np.zeros((panels, panels), dtype=np.int64)  # with either panel
         self.expected = TreeSum()  # the same by the graph
 
-    def add(self, given: Indicators) -> None:
+    def add(self, indicators: Indicators) -> None:
         """The next block."""
-        valid, observed = given.valid.astype(np.float64), given.observed.astype(np.float64)
-        self.rows += given.valid.sum(axis=0)
+        valid, observed = (
+            indicators.valid.astype(np.float64),
+            indicators.observed.astype(np.float64),
+        )
+        self.rows += indicators.valid.sum(axis=0)
         self.recorded += (valid.T @ observed).astype(np.int64)
         self.both += ((valid * observed).T @ observed).astype(np.int64)
-        self.expected.put(np.where(given.valid, given.probability, 0.0).T @ observed)
+        self.expected.put(np.where(indicators.valid, indicators.probability, 0.0).T @ observed)
 
     def vary(self, panel: int, other: int) -> bool:
         """Enough rows in which some have, and some lack, either panel.
@@ -257,11 +262,11 @@ class _Counts:
         """
         rows = self.rows[panel]
         return bool(rows >= LEAST_ROWS) and all(
-            0 < self.recorded[panel, one] < rows for one in (panel, other)
+            0 < self.recorded[panel, member] < rows for member in (panel, other)
         )
 
 
-class _Asked:
+class _ContrastTests:
     """The contrasts that are looked at, panel by panel, and their products on a block."""
 
     def __init__(self, head: GraphRows, counts: _Counts, regressions: list[_Regression]) -> None:
@@ -304,39 +309,41 @@ class _Asked:
 
     def products(self, block: GraphRows, rows: slice) -> Float[np.ndarray, "p n"]:
         """ψ of every contrast in some rows of a block; 0 where a law does not hold."""
-        given, known = block.indicators, block.known[rows]
+        indicators, targets = block.indicators, block.known[rows]
         parts = []
         for k, places in self._places:
-            valid = given.valid[rows, k]
-            psi = np.zeros((len(known), len(places)))
+            valid = indicators.valid[rows, k]
+            psi = np.zeros((len(targets), len(places)))
             if valid.any():
-                rest = given.observed[rows, k][valid] - given.probability[rows, k][valid]
-                left = self._regressions[k].left_over(given.causes[k][rows][valid], known[valid])
+                rest = indicators.observed[rows, k][valid] - indicators.probability[rows, k][valid]
+                left = self._regressions[k].left_over(
+                    indicators.causes[k][rows][valid], targets[valid]
+                )
                 psi[valid] = rest[:, None] * left[:, places]
             parts.append(psi.T)
         return np.vstack(parts)
 
 
 def _products(
-    blocks: Iterable[GraphRows], asked: _Asked, clusters: int
+    blocks: Iterable[GraphRows], tests: _ContrastTests, clusters: int
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
     """Σ ψ of every contrast, and Σ ψ ψᵀ; over clusters, whose products count as one."""
-    at_once = max(1, ENTRIES_AT_ONCE // len(asked.contrasts))
+    at_once = max(1, ENTRIES_AT_ONCE // len(tests.contrasts))
     total, gram = TreeSum(), TreeSum()
-    summed = np.zeros((len(asked.contrasts), clusters))
+    summed = np.zeros((len(tests.contrasts), clusters))
     for block in blocks:
         n = len(block.indicators.observed)
         for start in range(0, n, at_once):
             rows = slice(start, start + at_once)
-            psi = asked.products(block, rows)
+            psi = tests.products(block, rows)
             if not clusters:
                 total.put(psi.sum(axis=1))
                 gram.put(psi @ psi.T)
             else:
                 cluster = block.indicators.cluster
                 assert cluster is not None, "bug: clusters of no rows"
-                for into, one in zip(summed, psi, strict=True):
-                    into += np.bincount(cluster[rows], weights=one, minlength=len(into))
+                for into, terms in zip(summed, psi, strict=True):
+                    into += np.bincount(cluster[rows], weights=terms, minlength=len(into))
     if clusters:
         return summed.sum(axis=1), summed @ summed.T
     return total.total, gram.total
@@ -352,8 +359,8 @@ def _words(worst: Contrast) -> str:
             f"allows ({size}): both are recorded in {worst.share:.0%} of the rows, by the graph in "
             f"{worst.expected:.0%}; consider an edge R → R between them"
         )
-    what = "the label" if worst.kind == "label" else f"the column {worst.other!r}"
+    cause = "the label" if worst.kind == "label" else f"the column {worst.other!r}"
     return (
-        f"whether {worst.panel!r} is recorded depends on {what} ({size}), which the graph does not "
-        "name as a cause"
+        f"whether {worst.panel!r} is recorded depends on {cause} ({size}), which the graph does "
+        "not name as a cause"
     )

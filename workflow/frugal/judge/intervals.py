@@ -29,7 +29,7 @@ def cluster_sums(
         clusters: g, how many there are.
     """
     columns = values.reshape(len(values), -1).T
-    sums = [np.bincount(cluster, weights=one, minlength=clusters) for one in columns]
+    sums = [np.bincount(cluster, weights=column, minlength=clusters) for column in columns]
     return np.stack(sums, axis=1, dtype=np.float64).reshape(clusters, *values.shape[1:])
 
 

@@ -36,13 +36,13 @@ ALL, NONE = "positive for all", "positive for none"
 
 def implied_threshold(errors: Float[np.ndarray, "2 2"]) -> float:
     """Probability from which deciding for the second class costs less than for the first."""
-    alarm, found = errors[0, 1] - errors[0, 0], errors[1, 0] - errors[1, 1]
-    return float(alarm / (alarm + found)) if alarm + found > 0 else float("nan")
+    alarm, miss = errors[0, 1] - errors[0, 0], errors[1, 0] - errors[1, 1]
+    return float(alarm / (alarm + miss)) if alarm + miss > 0 else float("nan")
 
 
 def decision_curves(
     paths: Mapping[str, Paths],
-    law: RecordLaw,
+    missingness: RecordLaw,
     price: Float[np.ndarray, " a"],
     errors: Float[np.ndarray, "2 2"],
     *,
@@ -57,7 +57,7 @@ def decision_curves(
 
     Args:
         paths: of each policy, within the missingness model.
-        law: of the missingness.
+        missingness: model of it.
         price: of the panels. (a,)
         errors: cost of a decision (column) on a class (row). (2, 2)
         cluster: rows of one number count as one. (n,)
@@ -68,33 +68,33 @@ def decision_curves(
         Columns `NET_BENEFIT`, a row for each policy and threshold, in true positives per case;
         intervals are of 95 %, of each alone.
     """
-    worth = errors[1, 0] - errors[1, 1]
-    positive = law.label == 1
+    hit_value = errors[1, 0] - errors[1, 1]
+    positive = missingness.label == 1
     odds = np.array(thresholds) / (1 - np.array(thresholds))
     everyone = positive[:, None] - odds * ~positive[:, None]
     rows = [
         _rows(ALL, thresholds, everyone, np.zeros(len(positive)), cluster),
         _rows(NONE, thresholds, np.zeros(everyone.shape), np.zeros(len(positive)), cluster),
     ]
-    for name, one in paths.items():
-        gain, paid = _terms(one, law, price, errors, thresholds, extra)
-        rows.append(_rows(name, thresholds, gain, paid / worth, cluster))
+    for name, path in paths.items():
+        gain, paid = _terms(path, missingness, price, errors, thresholds, extra)
+        rows.append(_rows(name, thresholds, gain, paid / hit_value, cluster))
     return pd.concat(rows, ignore_index=True)
 
 
 def _terms(
     paths: Paths,
-    law: RecordLaw,
+    missingness: RecordLaw,
     price: Float[np.ndarray, " a"],
     errors: Float[np.ndarray, "2 2"],
     thresholds: Sequence[float],
     extra: ExtraCosts | None,
 ) -> tuple[Float[np.ndarray, "n t"], Float[np.ndarray, " n"]]:
     """Row by row what hits less false alarms give at each threshold, and what panels cost."""
-    chance = path_probability(paths, law)
+    chance = path_probability(paths, missingness)
     risk = paths.last_belief[:, 1]
     decided = np.where(np.isfinite(risk), risk, paths.verdict)
-    positive = (law.label == 1)[:, None]
+    positive = (missingness.label == 1)[:, None]
     gains, paid = [], np.zeros(len(decided))
     further = np.zeros((len(decided), 0)) if extra is None else extra.outcomes(paths.acquired)
     unit = np.append(price, np.zeros(0) if extra is None else extra.unit)
@@ -102,7 +102,9 @@ def _terms(
         part = np.array(thresholds[first : first + AT_ONCE])
         treated = decided[:, None] >= part
         outcome = np.hstack([paths.acquired, further, treated & positive, treated & ~positive])
-        phi, _ = sequential_terms(paths, chance, outcome.astype(float), price, errors, law.fold)
+        phi, _ = sequential_terms(
+            paths, chance, outcome.astype(float), price, errors, missingness.fold
+        )
         hits, alarms = np.split(phi[:, len(unit) :], 2, axis=1)
         gains.append(hits - part / (1 - part) * alarms)
         paid = phi[:, : len(unit)] @ unit
@@ -121,7 +123,7 @@ def _rows(
     mean = phi.mean(axis=0)
     residual = phi - mean
     if cluster is not None:
-        residual = np.stack([np.bincount(cluster, one) for one in residual.T], axis=1)
+        residual = np.stack([np.bincount(cluster, column) for column in residual.T], axis=1)
     n = len(residual)
     error = np.sqrt(n / (n - 1) * (residual**2).sum(axis=0)) / len(phi)
     low, high = normal_interval(mean, error, level=LEVEL)

@@ -31,7 +31,7 @@ LEAST_MASS = 0.01  # sets of panels with less mass are not missed
 _SURE = 3.0  # standard errors by which an estimated difference must exceed zero
 
 
-def obstacle(estimator: Estimator, given: Evidence) -> Obstacle | None:
+def obstacle(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
     """Why an estimator cannot be computed: (status, sentence); None if it can.
 
     Statuses: `not_available` (the study did not make what it needs), `not_identified` (no data of
@@ -39,16 +39,16 @@ def obstacle(estimator: Estimator, given: Evidence) -> Obstacle | None:
     """
     for need in Need:
         if need in estimator.needs and need in _LACKING:
-            why = _LACKING[need](given)
+            why = _LACKING[need](evidence)
             if why is not None:
                 return why
-    return _unusable(estimator, given)
+    return _unusable(estimator, evidence)
 
 
-def _no_truth(given: Evidence) -> Obstacle | None:
-    if given.head.full is not None:
+def _no_truth(evidence: Evidence) -> Obstacle | None:
+    if evidence.head.full is not None:
         return None
-    if given.head.answers_rows and _no_true_law(given) is None:
+    if evidence.head.answers_rows and _no_true_law(evidence) is None:
         return _lacking_states("where nothing is missing")
     return "not_available", "The missingness is the data set's own, so the truth is unknown."
 
@@ -57,10 +57,10 @@ def _lacking_states(where: str) -> Obstacle:
     return "not_available", f"The policy is a table that lacks states which it comes to {where}."
 
 
-def _no_copies(method: str, given: Evidence) -> Obstacle | None:
-    if method in given.head.imputed:
+def _no_copies(method: str, evidence: Evidence) -> Obstacle | None:
+    if method in evidence.head.imputed:
         return None
-    if given.head.answers_rows:
+    if evidence.head.answers_rows:
         return "not_available", (
             "The policy is a table of states of the records, without an answer to values that are "
             "filled in."
@@ -68,79 +68,79 @@ def _no_copies(method: str, given: Evidence) -> Obstacle | None:
     return "not_available", "The config leaves this imputation out."
 
 
-def _no_true_law(given: Evidence) -> Obstacle | None:
-    if not given.nan["complete_probability"]:
+def _no_true_law(evidence: Evidence) -> Obstacle | None:
+    if not evidence.nan["complete_probability"]:
         return None
     return "not_available", "The missingness is the data set's own, so its law is unknown."
 
 
-def _no_fitted_law(given: Evidence) -> Obstacle | None:
-    if not given.identification["propensity_identified"]:
-        return "not_identified", _reason(given.identification, "not identified")
-    if given.never_fitted.any():
-        assert given.every is not None, "bug: evidence of no row"
-        return "no_support", _not_known(Need.PROPENSITY, given.every, given)
+def _no_fitted_law(evidence: Evidence) -> Obstacle | None:
+    if not evidence.identification["propensity_identified"]:
+        return "not_identified", _reason(evidence.identification, "not identified")
+    if evidence.never_fitted.any():
+        assert evidence.every is not None, "bug: evidence of no row"
+        return "no_support", _not_known(Need.PROPENSITY, evidence.every, evidence)
     return None
 
 
-def _rows_left_out(given: Evidence) -> Obstacle | None:
-    known = given.identification
-    if not known["afais_identified"]:
-        return "not_identified", _reason(known, "smaller set")
-    if known["s"]:
+def _rows_left_out(evidence: Evidence) -> Obstacle | None:
+    identification = evidence.identification
+    if not identification["afais_identified"]:
+        return "not_identified", _reason(identification, "smaller set")
+    if identification["s"]:
         return "not_available", (
-            f"The config asks for s = {', '.join(known['s'])}, and the AFA propensity is fitted "
-            "for that s; AFAIS with s = ∅ would be identified."
+            f"The config asks for s = {', '.join(identification['s'])}, and the AFA propensity is "
+            "fitted for that s; AFAIS with s = ∅ would be identified."
         )
     return None
 
 
-def _no_law_of_patterns(given: Evidence) -> Obstacle | None:
-    if given.nan["afa_propensity_policy"] < given.rows:
+def _no_law_of_patterns(evidence: Evidence) -> Obstacle | None:
+    if evidence.nan["afa_propensity_policy"] < evidence.rows:
         return None
-    if given.head.lacks:
-        return "not_available", f"{given.head.lacks}."
+    if evidence.head.lacks:
+        return "not_available", f"{evidence.head.lacks}."
     return "not_available", (
         "One missingness indicator causes another, and the graph or these records do not tell "
         "its law where a cause is missing, from which the policy's AFA propensity follows."
     )
 
 
-def _no_true_afa_law(given: Evidence) -> Obstacle | None:
-    if given.head.answers_rows and given.nan["true_afa_propensity"] == given.rows:
+def _no_true_afa_law(evidence: Evidence) -> Obstacle | None:
+    if evidence.head.answers_rows and evidence.nan["true_afa_propensity"] == evidence.rows:
         return _lacking_states("by the way to its sets, had other panels been missing")
     return None
 
 
-def _no_factors_of_s(given: Evidence) -> Obstacle | None:
-    if not given.s_unknown:
+def _no_factors_of_s(evidence: Evidence) -> Obstacle | None:
+    if not evidence.s_unknown:
         return None
     return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
 
 
-def _unusable(estimator: Estimator, given: Evidence) -> Obstacle | None:
+def _unusable(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
     """A fitted value that is not known, or a propensity of zero, on a row that carries weight."""
     read = [need for need in READ_BY_ROW if need in estimator.needs]
     complete = Need.COMPLETE_CASES in estimator.needs
     for need in [need for need in Need if need in read]:
-        if (lost := given.lost[need, complete]).count:
-            return "no_support", _not_known(need, lost, given)
-    zero = given.zero[frozenset(DIVISORS.intersection(read)), complete]
-    return ("no_support", _infinite(zero, given)) if zero.count else None
+        if (lost := evidence.lost[need, complete]).count:
+            return "no_support", _not_known(need, lost, evidence)
+    zero = evidence.zero[frozenset(DIVISORS.intersection(read)), complete]
+    return ("no_support", _infinite(zero, evidence)) if zero.count else None
 
 
-def _not_known(need: Need, lost: Among, given: Evidence) -> str:
+def _not_known(need: Need, lost: Among, evidence: Evidence) -> str:
     """The sentence about values that are no numbers: how many, of which panels, what to do."""
     begin = (
         f"{_WORDS[need]} is not known in {lost.count} of the {lost.out_of} rows that would carry "
         "weight"
     )
     if lost.unfitted.any():
-        laws = {law["panel"]: law["columns"] for law in given.identification["factors"]}
-        panel = given.head.panels[int(lost.unfitted.argmax())]
+        laws = {factor["panel"]: factor["columns"] for factor in evidence.identification["factors"]}
+        panel = evidence.head.panels[int(lost.unfitted.argmax())]
         causes = ", ".join(laws.get(panel, ())) or "no column"
         return (
-            f"{begin}: the law of {_listed_panels(lost.unfitted, given)} is not known there "
+            f"{begin}: the law of {_listed_panels(lost.unfitted, evidence)} is not known there "
             f"(columns that cause {panel!r}: {causes}), since some fold leaves no record to learn "
             f"it from. Give part {_FITTED} more rows under 'split' in the data set's YAML, or name "
             "fewer causes in the config."
@@ -151,23 +151,27 @@ def _not_known(need: Need, lost: Among, given: Evidence) -> str:
             "more rows under 'split' in the data set's YAML."
         )
     return (
-        f"{begin}, in which {_listed_panels(lost.lacking, given)} can be missing: by the fitted "
+        f"{begin}, in which {_listed_panels(lost.lacking, evidence)} can be missing: by the fitted "
         f"law such records cannot occur. Give part {_FITTED} more rows under 'split' in the data "
         "set's YAML, or put what is hardly ever missing into one panel with what is missing with "
         "it."
     )
 
 
-def _listed_panels(chosen: np.ndarray, given: Evidence) -> str:
-    names = [repr(name) for name, one in zip(given.head.panels, chosen, strict=True) if one]
+def _listed_panels(chosen: np.ndarray, evidence: Evidence) -> str:
+    names = [
+        repr(name)
+        for name, is_chosen in zip(evidence.head.panels, chosen, strict=True)
+        if is_chosen
+    ]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"panel{'s' if len(names) > 1 else ''} {', '.join(names[:_NAMED])}{more}"
 
 
-def _infinite(zero: Among, given: Evidence) -> str:
+def _infinite(zero: Among, evidence: Evidence) -> str:
     """The sentence about weights that would be infinite: how many rows, of which panels."""
     laws = zero.impossible
-    where = f" (by the law of {_listed_panels(laws, given)})" if laws.any() else ""
+    where = f" (by the law of {_listed_panels(laws, evidence)})" if laws.any() else ""
     return (
         f"The propensity is 0 in {zero.count} of the rows that would carry weight{where}, so "
         "that their weight is infinite: look for values far from all others in the columns that "
@@ -175,33 +179,33 @@ def _infinite(zero: Among, given: Evidence) -> str:
     )
 
 
-def _no_recorded_action(need: Need, given: Evidence) -> Obstacle | None:
+def _no_recorded_action(need: Need, evidence: Evidence) -> Obstacle | None:
     """Off-policy evaluation needs the law of the recorded pattern, and every set of the policy."""
-    known = given.recorded[need]
-    if given.head.answers_rows and known.unknown == given.rows:
+    recorded = evidence.recorded[need]
+    if evidence.head.answers_rows and recorded.unknown == evidence.rows:
         return _lacking_states("on its way to the recorded sets")
-    if known.unknown:
+    if recorded.unknown:
         return "not_available", (
-            f"The policy may pass through so many sets of the {len(given.head.panels)} panels that "
-            f"its probability of the recorded set is not computed in {known.unknown} rows; put "
-            "columns that are measured together into one panel."
+            f"The policy may pass through so many sets of the {len(evidence.head.panels)} panels "
+            f"that its probability of the recorded set is not computed in {recorded.unknown} rows; "
+            "put columns that are measured together into one panel."
         )
-    if given.nan["pattern_propensity"] == given.rows:
+    if evidence.nan["pattern_propensity"] == evidence.rows:
         return "not_identified", (
             "One missingness indicator causes another, and the graph or these records do not tell "
             "its law where a cause is missing, so that p(R=r|X_adj) is not known."
         )
-    if known.lost:
+    if recorded.lost:
         return "not_identified", (
-            f"p(R=r|X_adj) cannot be evaluated on {known.lost} rows, where a cause of "
+            f"p(R=r|X_adj) cannot be evaluated on {recorded.lost} rows, where a cause of "
             "missingness is itself missing; leaving them out would bias the estimate."
         )
-    if known.zero.count:
-        return "no_support", _infinite(known.zero, given)
-    return _unrecorded(need, given)
+    if recorded.zero.count:
+        return "no_support", _infinite(recorded.zero, evidence)
+    return _unrecorded(need, evidence)
 
 
-def _unrecorded(need: Need, given: Evidence) -> Obstacle | None:
+def _unrecorded(need: Need, evidence: Evidence) -> Obstacle | None:
     """Behaviour of the policy without support in the records: its sets, or their order.
 
     Exact for a policy that ignores values, whose probability of a recorded set is the same in
@@ -209,49 +213,49 @@ def _unrecorded(need: Need, given: Evidence) -> Obstacle | None:
     records hold all that the policy does, and a gap counts beyond three standard errors.
     """
     in_sets = need is Need.SET_PROBABILITY
-    what = "end with a set of panels" if in_sets else "acquire panels in an order"
-    if not given.head.reads_values:
-        first = given.recorded[need].first
-        ordered = sorted(first, key=lambda name: tuple(given.sets[name].tolist()))
-        gap = 1.0 - np.array([first[name] for name in ordered]).sum()
-    elif given.head.full is not None and given.head.in_record_order is not None:
+    event = "end with a set of panels" if in_sets else "acquire panels in an order"
+    if not evidence.head.reads_values:
+        first = evidence.recorded[need].first
+        ordered = sorted(first, key=lambda name: tuple(evidence.sets[name].tolist()))
+        missing_mass = 1.0 - np.array([first[name] for name in ordered]).sum()
+    elif evidence.head.full is not None and evidence.head.in_record_order is not None:
         shown = [
             rows if in_sets else in_order
-            for name, (_, rows, in_order) in given.full_sets.items()
-            if name in given.sets
+            for name, (_, rows, in_order) in evidence.full_sets.items()
+            if name in evidence.sets
         ]
-        gap = 1.0 - sum(shown) / given.rows
+        missing_mass = 1.0 - sum(shown) / evidence.rows
     else:
-        return _light_weights(need, given, what)
-    if gap <= LEAST_MASS:
+        return _light_weights(need, evidence, event)
+    if missing_mass <= LEAST_MASS:
         return None
     return "no_support", (
-        f"{gap:.0%} of the policy's run-time episodes {what} that no record holds"
+        f"{missing_mass:.0%} of the policy's run-time episodes {event} that no record holds"
         f"{' exactly' if in_sets else '; a record counts as acquired causes first'}."
     )
 
 
-def _light_weights(need: Need, given: Evidence, what: str) -> Obstacle | None:
+def _light_weights(need: Need, evidence: Evidence, event: str) -> Obstacle | None:
     """The gap by the mean weight, where only the records themselves are known."""
-    known = given.recorded[need]
-    error = known.weight.standard_error[0]
-    if known.clusters is not None:
-        weight, rows = known.clusters.T
+    recorded = evidence.recorded[need]
+    error = recorded.weight.standard_error[0]
+    if recorded.clusters is not None:
+        weight, rows = recorded.clusters.T
         error = standard_error(Terms(weight[:, None], rows, rows))[0]
-    mean = known.weight.numerator[0] / given.rows
+    mean = recorded.weight.numerator[0] / evidence.rows
     if 1.0 - mean <= max(LEAST_MASS, _SURE * float(error)):
         return None
     return "no_support", (
         f"The weights average {mean:.2f} (standard error {error:.2f}) where 1 is expected: some "
-        f"{1.0 - mean:.0%} of the policy's run-time episodes {what} that no record like them "
+        f"{1.0 - mean:.0%} of the policy's run-time episodes {event} that no record like them "
         "holds, or the propensities are misfitted."
     )
 
 
-def _reason(known: Mapping[str, Any], words: str) -> str:
+def _reason(identification: Mapping[str, Any], words: str) -> str:
     """The stored reasons that speak of the matter, or all of them."""
-    found = [reason for reason in known["reasons"] if words in reason]
-    return " ".join(found or known["reasons"])
+    matching = [reason for reason in identification["reasons"] if words in reason]
+    return " ".join(matching or identification["reasons"])
 
 
 _LACKING: Mapping[Need, Callable[[Evidence], Obstacle | None]] = {

@@ -57,8 +57,8 @@ def open_causes(records: Records) -> dict[str, OpenCauses] | None:
     For each column of pa_X(j) that can be missing there must be a panel that reveals it, is no
     effect of R_j, and is not itself a cause that may be missing.
     """
-    known, s = records.identification, set(records.identification["s"])
-    missable = list(known["missable_panels"])
+    identification, s = records.identification, set(records.identification["s"])
+    missable = list(identification["missable_panels"])
     shows = {p.name: set(p.columns) for p in records.data.actions}
     always = {
         column
@@ -66,8 +66,8 @@ def open_causes(records: Records) -> dict[str, OpenCauses] | None:
         if panel.free or panel.name not in missable
         for column in panel.columns
     }
-    found = {}
-    for factor in known["factors"]:
+    needed = {}
+    for factor in identification["factors"]:
         panel, causes = factor["panel"], records.parents[factor["panel"]]
         outside = tuple(p for p in missable if p in causes and p not in s)
         if not outside:
@@ -83,16 +83,16 @@ def open_causes(records: Records) -> dict[str, OpenCauses] | None:
             witnesses = witnesses | {min(showing, key=lambda p: p not in s)}
         if len(outside) > MOST_OPEN:
             return None
-        found[panel] = OpenCauses(outside, frozenset(witnesses))
-    return found
+        needed[panel] = OpenCauses(outside, frozenset(witnesses))
+    return needed
 
 
 def _effects(panel: str, parents: Mapping[str, set[str]]) -> set[str]:
     """The panel and all whose indicators follow from its own."""
-    found = {panel}
-    while more := {j for j, causes in parents.items() if causes & found} - found:
-        found |= more
-    return found
+    reached = {panel}
+    while more := {j for j, causes in parents.items() if causes & reached} - reached:
+        reached |= more
+    return reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +120,13 @@ class PatternLaw:
     def probability(self, rows: np.ndarray, patterns: np.ndarray) -> np.ndarray:
         """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)"""
         assert self.elsewhere is not None
-        law = np.ones((len(rows), len(patterns)))
+        probability = np.ones((len(rows), len(patterns)))
         for panel, factor in self.factors.items():
-            one = factor[rows, None]
+            p_observed = factor[rows, None]
             if panel in self.elsewhere:
-                one = self.elsewhere[panel][rows][:, self._setting(panel, patterns)]
-            law *= np.where(patterns[:, self._place(panel)], one, 1.0 - one)
-        return law
+                p_observed = self.elsewhere[panel][rows][:, self._setting(panel, patterns)]
+            probability *= np.where(patterns[:, self._place(panel)], p_observed, 1.0 - p_observed)
+        return probability
 
     def recorded(self) -> np.ndarray:
         """p(R = r | X_adj) of each row's own pattern; NaN where it is not known. (n,)
@@ -135,15 +135,17 @@ class PatternLaw:
         """
         if self.elsewhere is None:
             return np.full(len(self.records.observed), np.nan)
-        law = np.ones(len(self.records.observed))
+        probability = np.ones(len(self.records.observed))
         for panel, factor in self.factors.items():
-            one = factor
+            p_observed = factor
             if panel in self.elsewhere:
                 setting = self._setting(panel, self.records.observed)
-                one = self.elsewhere[panel][np.arange(len(law)), setting]
-            law = law * np.where(self.records.indicator(panel), one, 1.0 - one)
+                p_observed = self.elsewhere[panel][np.arange(len(probability)), setting]
+            probability = probability * np.where(
+                self.records.indicator(panel), p_observed, 1.0 - p_observed
+            )
         edgeless = not any(self.records.parents.values())
-        return law if edgeless else np.where(self.records.s_observed, law, np.nan)
+        return probability if edgeless else np.where(self.records.s_observed, probability, np.nan)
 
     def s_propensity(self) -> np.ndarray:
         """p(R_s = 1 | X_adj): a product if no edge comes into s from outside, else a sum. (n,)"""
@@ -184,9 +186,9 @@ class PatternLaw:
         result, chance = np.full(len(acquired), np.nan), np.full(len(acquired), np.nan)
         if self.elsewhere is None:
             return result, chance
-        known = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
-        known += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
-        rows = np.flatnonzero(np.all(known, axis=0))
+        evaluable = [self.records.s_observed, *map(np.isfinite, self.factors.values())]
+        evaluable += [np.isfinite(table).all(axis=1) for table in self.elsewhere.values()]
+        rows = np.flatnonzero(np.all(evaluable, axis=0))
         if self.wide:
             result[rows], chance[rows] = wide_propensity_and_chance(
                 policy,
@@ -238,8 +240,8 @@ class PatternLaw:
 
     def _everywhere(self, panels: set[str]) -> np.ndarray:
         """The panels as a set, once for each row. (n, a)"""
-        one = np.isin([panel.name for panel in self.records.data.actions], list(panels))
-        return np.broadcast_to(one, self.records.observed.shape)
+        panel_set = np.isin([panel.name for panel in self.records.data.actions], list(panels))
+        return np.broadcast_to(panel_set, self.records.observed.shape)
 
     def _free(self) -> list[int]:
         """Places of the panels outside s that can be missing."""
@@ -292,10 +294,10 @@ class FittedLaw:
             return PatternLaw(records, factors, causes, None, {}, {})
         elsewhere, curves = {}, {}
         for panel, need in self.needed.items():
-            asked = _Elsewhere.of(records, panel, need)
-            said = self.models[panel].predict(asked.inputs, np.tile(fold, asked.times))
-            by_setting = said.reshape(asked.times, -1).T
-            curves[panel] = by_setting[:, 0], records.indicator(panel), asked.usable
+            design = _Elsewhere.of(records, panel, need)
+            predicted = self.models[panel].predict(design.inputs, np.tile(fold, design.times))
+            by_setting = predicted.reshape(design.times, -1).T
+            curves[panel] = by_setting[:, 0], records.indicator(panel), design.usable
             elsewhere[panel] = np.column_stack([factors[panel], by_setting[:, 1:]])
         return PatternLaw(records, factors, causes, elsewhere, curves, self.models)
 
@@ -320,14 +322,14 @@ def fit_law(
     needed = open_causes(records)
     models: dict[str, Fitted] = {}
     for panel, need in (needed or {}).items():
-        asked = _Elsewhere.of(records, panel, need)
-        rest = np.zeros(len(asked.usable) * (asked.times - 1), dtype=bool)
+        design = _Elsewhere.of(records, panel, need)
+        rest = np.zeros(len(design.usable) * (design.times - 1), dtype=bool)
         head = Head(
-            asked.inputs,
-            np.tile(records.indicator(panel), asked.times),
-            np.concatenate([asked.usable, rest]),
+            design.inputs,
+            np.tile(records.indicator(panel), design.times),
+            np.concatenate([design.usable, rest]),
         )
-        tiled = {name: np.tile(rows, asked.times) for name, rows in rule.items()}
+        tiled = {name: np.tile(rows, design.times) for name, rows in rule.items()}
         (fit,) = fit_probabilities([head], rule=tiled, method=method, settings=settings, rng=rng)
         if not fit.method:
             return FittedLaw(needed, None)
@@ -358,10 +360,12 @@ class _Elsewhere:
         (factor,) = (f for f in records.identification["factors"] if f["panel"] == panel)
         inputs = records.known(factor["columns"])
         observed = np.column_stack([records.indicator(cause) for cause in need.causes])
-        seen = [records.indicator(witness) for witness in need.witnesses]
-        usable = np.asarray(np.all([(~observed).any(axis=1), *seen], axis=0))
+        witnesses = [records.indicator(witness) for witness in need.witnesses]
+        usable = np.asarray(np.all([(~observed).any(axis=1), *witnesses], axis=0))
         options = every_subset(len(need.causes))[:, ::-1]  # row c: bit k of c set, cause k missing
-        given = [observed, *(np.broadcast_to(option, observed.shape) for option in options[1:])]
+        variants = [observed, *(np.broadcast_to(option, observed.shape) for option in options[1:])]
         several = len(need.causes) > 1
-        stacked = [np.hstack([inputs, one[:, : None if several else 0]]) for one in given]
-        return cls(np.vstack(stacked), usable, len(given))
+        stacked = [
+            np.hstack([inputs, variant[:, : None if several else 0]]) for variant in variants
+        ]
+        return cls(np.vstack(stacked), usable, len(variants))

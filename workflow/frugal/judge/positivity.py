@@ -40,10 +40,10 @@ def weight_findings(weight: WeightSums) -> tuple[Finding, ...]:
                 f"None of {weight.rows} rows carries weight, so there is nothing to average.",
             ),
         )
-    found = []
+    findings = []
     share = weight.largest_share
     if share > LARGE_SHARE:
-        found.append(
+        findings.append(
             Finding(
                 "one_row_carries_over_10_percent",
                 f"Row {weight.at} carries {share:.1%} of all weight; the estimate hangs on it.",
@@ -51,14 +51,14 @@ def weight_findings(weight: WeightSums) -> tuple[Finding, ...]:
         )
     ess = weight.effective
     if ess < SMALL_SAMPLE:
-        found.append(
+        findings.append(
             Finding(
                 "ess_below_30",
                 f"{weight.usable} usable rows are worth {ess:.1f} equally weighted ones; "
                 f"below {SMALL_SAMPLE} the normal interval is too short.",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def mean_findings(mean: float) -> tuple[Finding, ...]:
@@ -84,14 +84,14 @@ class PropensitySums:
     Attributes:
         rows: n.
         complete: rows with R = 1.
-        known: rows of which e is known.
+        evaluable: rows of which e is known.
         low: of them, rows below `LOW_PROPENSITY`.
         least: the smallest e; infinite where none is known.
     """
 
     rows: int
     complete: int
-    known: int
+    evaluable: int
     low: int
     least: float
 
@@ -105,26 +105,26 @@ class PropensitySums:
             complete: R = 1. (n,)
             propensity: e = p(R = 1 | X_adj); NaN where it cannot be evaluated. (n,)
         """
-        known = propensity[np.isfinite(propensity)]
-        low = int((known < LOW_PROPENSITY).sum())
+        finite = propensity[np.isfinite(propensity)]
+        low = int((finite < LOW_PROPENSITY).sum())
         return cls(
-            len(complete), int(complete.sum()), len(known), low, float(known.min(initial=np.inf))
+            len(complete), int(complete.sum()), len(finite), low, float(finite.min(initial=np.inf))
         )
 
     def __add__(self, other: "PropensitySums") -> "PropensitySums":
         return PropensitySums(
             self.rows + other.rows,
             self.complete + other.complete,
-            self.known + other.known,
+            self.evaluable + other.evaluable,
             self.low + other.low,
             min(self.least, other.least),
         )
 
     def findings(self) -> tuple[Finding, ...]:
         """Warnings about support by the records: `no_complete_case`, `propensity_below_0.01`."""
-        found = []
+        findings = []
         if not self.complete:
-            found.append(
+            findings.append(
                 Finding(
                     "no_complete_case",
                     f"None of {self.rows} rows has every panel observed, so no propensity of "
@@ -132,14 +132,14 @@ class PropensitySums:
                 )
             )
         if self.low:
-            found.append(
+            findings.append(
                 Finding(
                     "propensity_below_0.01",
-                    f"{self.low / self.known:.1%} of {self.known} rows have a propensity of "
-                    f"completeness below {LOW_PROPENSITY}; the least is {self.least:.2g}.",
+                    f"{self.low / self.evaluable:.1%} of {self.evaluable} rows have a propensity "
+                    f"of completeness below {LOW_PROPENSITY}; the least is {self.least:.2g}.",
                 )
             )
-        return tuple(found)
+        return tuple(findings)
 
 
 def policy_findings(*, suffices: bool) -> tuple[Finding, ...]:
@@ -163,7 +163,7 @@ def policy_findings(*, suffices: bool) -> tuple[Finding, ...]:
 def gap_findings(
     policy_sets: Bool[np.ndarray, "t a"],
     mass: Float[np.ndarray, " t"],
-    seen: Collection[bytes],
+    supported: Collection[bytes],
     *,
     least_mass: float,
 ) -> tuple[Finding, ...]:
@@ -172,22 +172,23 @@ def gap_findings(
     Args:
         policy_sets: sets that the policy may end with when nothing is blocked. (t, a)
         mass: share of run-time episodes that end with each set. (t,)
-        seen: sets, as bytes, that episodes with weight ended with.
+        supported: sets, as bytes, that episodes with weight ended with.
         least_mass: sets with less mass than this are not missed.
     """
     # np.unique gives C-ordered rows; make the wanted sets so too, as bytes are compared
-    wanted = np.ascontiguousarray(policy_sets)
-    gap = np.array([row.tobytes() not in seen for row in wanted], dtype=bool)
-    gap &= (mass >= least_mass) & (mass > 0)
-    if not gap.any():
+    sets = np.ascontiguousarray(policy_sets)
+    unsupported = np.array([row.tobytes() not in supported for row in sets], dtype=bool)
+    unsupported &= (mass >= least_mass) & (mass > 0)
+    if not unsupported.any():
         return ()
-    worst = int(np.where(gap, mass, -1.0).argmax())
+    worst = int(np.where(unsupported, mass, -1.0).argmax())
     panels = np.flatnonzero(policy_sets[worst]).tolist()
     return (
         Finding(
             "support_gap",
-            f"{int(gap.sum())} sets with {mass[gap].sum():.1%} of run-time episodes are completed "
-            f"in no usable row; the likeliest is panels {panels} with {mass[worst]:.1%}.",
+            f"{int(unsupported.sum())} sets with {mass[unsupported].sum():.1%} of run-time "
+            f"episodes are completed in no usable row; the likeliest is panels {panels} with "
+            f"{mass[worst]:.1%}.",
         ),
     )
 

@@ -69,15 +69,15 @@ class RecordLaw:
             GraphError: the missingness of a panel depends on values of that panel.
         """
         gappy = np.asarray(~np.isfinite(self.values).all(axis=0))
-        direct = [{self._holder(c) for c in one.columns if gappy[c]} for one in self.causes]
-        grown = [set(one) for one in direct]
+        direct = [{self._holder(c) for c in causes.columns if gappy[c]} for causes in self.causes]
+        grown = [set(causes) for causes in direct]
         for _ in grown:
-            for one in grown:
-                one |= set().union(*(grown[k] for k in one))
-        for j, one in enumerate(grown):
-            if j in one:
+            for causes in grown:
+                causes |= set().union(*(grown[k] for k in causes))
+        for j, causes in enumerate(grown):
+            if j in causes:
                 raise GraphError(f"gaps of panel number {j} depend on values of that panel")
-        return [frozenset(one) for one in grown]
+        return [frozenset(causes) for causes in grown]
 
     def _holder(self, column: int) -> int:
         """The panel that reveals a column, the one recorded most often."""
@@ -149,7 +149,7 @@ class RecordLaw:
 
     def _parts(self) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         """For each fold, rows to learn from and rows to ask."""
-        return [(self.fold != one, self.fold == one) for one in np.unique(self.fold)]
+        return [(self.fold != k, self.fold == k) for k in np.unique(self.fold)]
 
 
 def mode(
@@ -204,7 +204,7 @@ class Added:
     z: float
 
 
-def widened(law: RecordLaw) -> tuple[RecordLaw, list[Added], list[Added]]:
+def widened(missingness: RecordLaw) -> tuple[RecordLaw, list[Added], list[Added]]:
     """The law with all causes that the records add, these causes, and those it cannot take.
 
     A cause cannot be taken where missingness would then depend on values of their own panel.
@@ -212,76 +212,87 @@ def widened(law: RecordLaw) -> tuple[RecordLaw, list[Added], list[Added]]:
     added: list[Added] = []
     refused: list[Added] = []
     for _ in range(ROUNDS):
-        found = [one for one in contradictions(law) if one not in refused]
-        if not found:
+        candidates = [cause for cause in contradictions(missingness) if cause not in refused]
+        if not candidates:
             break
-        for one in sorted(found, key=lambda one: -abs(one.z)):
-            wider = _with(law, one)
+        for cause in sorted(candidates, key=lambda cause: -abs(cause.z)):
+            wider = _with(missingness, cause)
             try:
                 assert wider.requires is not None
             except GraphError:
-                refused.append(one)
+                refused.append(cause)
                 continue
-            law, added = wider, [*added, one]
-    return law, added, refused
+            missingness, added = wider, [*added, cause]
+    return missingness, added, refused
 
 
-def _with(law: RecordLaw, one: Added) -> RecordLaw:
-    causes = list(law.causes)
-    old = causes[one.panel]
-    if one.column == LABEL:
-        causes[one.panel] = replace(old, label=True)
+def _with(missingness: RecordLaw, cause: Added) -> RecordLaw:
+    causes = list(missingness.causes)
+    old = causes[cause.panel]
+    if cause.column == LABEL:
+        causes[cause.panel] = replace(old, label=True)
     else:
-        causes[one.panel] = Causes((*old.columns, one.column), old.label)
-    return RecordLaw(law.observed, law.values, law.label, law.fold, causes, law.provides)
+        causes[cause.panel] = Causes((*old.columns, cause.column), old.label)
+    return RecordLaw(
+        missingness.observed,
+        missingness.values,
+        missingness.label,
+        missingness.fold,
+        causes,
+        missingness.provides,
+    )
 
 
-def contradictions(law: RecordLaw) -> Sequence[Added]:
+def contradictions(missingness: RecordLaw) -> Sequence[Added]:
     """Columns left out that explain missingness, the strongest of each panel only."""
-    tests = list(_tests(law))
+    tests = list(_tests(missingness))
     limit = -ndtri(LEVEL / 2 / max(len(tests), 1))
     strongest: dict[int, Added] = {}
-    for one in tests:
-        before = strongest.get(one.panel)
-        if abs(one.z) > limit and (before is None or abs(one.z) > abs(before.z)):
-            strongest[one.panel] = one
+    for test in tests:
+        before = strongest.get(test.panel)
+        if abs(test.z) > limit and (before is None or abs(test.z) > abs(before.z)):
+            strongest[test.panel] = test
     return list(strongest.values())
 
 
-def untested(law: RecordLaw) -> list[int]:
+def untested(missingness: RecordLaw) -> list[int]:
     """Incomplete panels of which too few rows are recorded, or lack them, to test any cause."""
-    found = []
-    for j in np.flatnonzero(~law.observed.all(axis=0)):
-        recorded = law.observed[law.usable(int(j)), j]
+    panels = []
+    for j in np.flatnonzero(~missingness.observed.all(axis=0)):
+        recorded = missingness.observed[missingness.usable(int(j)), j]
         if min(recorded.sum(), (~recorded).sum()) < LEAST_ROWS:
-            found.append(int(j))
-    return found
+            panels.append(int(j))
+    return panels
 
 
-def _tests(law: RecordLaw) -> Sequence[Added]:
-    known = np.isfinite(law.values)
-    always = np.flatnonzero(known.all(axis=0) & (np.ptp(law.values, axis=0) > 0))
-    made = []
-    for j, causes in enumerate(law.causes):
-        recorded = law.observed[:, j]
+def _tests(missingness: RecordLaw) -> Sequence[Added]:
+    finite = np.isfinite(missingness.values)
+    always = np.flatnonzero(finite.all(axis=0) & (np.ptp(missingness.values, axis=0) > 0))
+    tests = []
+    for j, causes in enumerate(missingness.causes):
+        recorded = missingness.observed[:, j]
         if recorded.all():
             continue
-        base = law.usable(j)
-        residual = np.where(base, recorded - law.panel[j], 0.0)
-        own = set(np.flatnonzero(law.provides[j]).tolist())
-        left = [c for c in range(law.values.shape[1]) if c not in causes.columns and c not in own]
-        candidates = [(c, known[:, c], law.values[:, c]) for c in left]
+        base = missingness.usable(j)
+        residual = np.where(base, recorded - missingness.panel[j], 0.0)
+        revealed = set(np.flatnonzero(missingness.provides[j]).tolist())
+        left = [
+            c
+            for c in range(missingness.values.shape[1])
+            if c not in causes.columns and c not in revealed
+        ]
+        candidates = [(c, finite[:, c], missingness.values[:, c]) for c in left]
         if not causes.label:
             every = np.ones(len(base), dtype=bool)
-            candidates.append((LABEL, every, law.label.astype(np.float64)))
-        control = law.values[:, always]
-        for column, there, values in candidates:
-            rows = base & there
+            candidates.append((LABEL, every, missingness.label.astype(np.float64)))
+        control = missingness.values[:, always]
+        for column, present, values in candidates:
+            rows = base & present
             few = min(recorded[rows].sum(), (~recorded[rows]).sum())
             if few >= LEAST_ROWS:
                 z = _slope(values[rows], residual[rows], control[rows])
-                made.append(Added(j, column, z))
-    return made
+                tests.append(Added(j, column, z))
+    return tests
 
 
 def _slope(
@@ -291,8 +302,8 @@ def _slope(
 ) -> float:
     """Standard errors by which a regression's slope differs from 0, given control columns."""
     design = np.column_stack([np.ones(len(values)), control])
-    both, *_ = np.linalg.lstsq(design, np.column_stack([values, residual]), rcond=None)
-    left = values - design @ both[:, 0]
-    unexplained = residual - design @ both[:, 1]
+    slopes, *_ = np.linalg.lstsq(design, np.column_stack([values, residual]), rcond=None)
+    left = values - design @ slopes[:, 0]
+    unexplained = residual - design @ slopes[:, 1]
     error = np.sqrt(np.square(left * unexplained).sum())
     return float(left @ unexplained / error) if error > 0 else 0.0

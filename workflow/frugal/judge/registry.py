@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from frugal.core.declarations import load_all
 from frugal.judge.estimator import Estimator
 
-_FOUND = load_all("frugal.judge.estimators", "Estimator").values()
+_DECLARED = load_all("frugal.judge.estimators", "Estimator").values()
 ESTIMATORS: Mapping[str, Estimator] = {
-    one.name: one for one in sorted(_FOUND, key=lambda one: (one.place, one.name))
+    declared.name: declared
+    for declared in sorted(_DECLARED, key=lambda declared: (declared.place, declared.name))
 }
 READ = sorted(
-    (name for name, one in ESTIMATORS.items() if one.read is not None),
+    (name for name, declared in ESTIMATORS.items() if declared.read is not None),
     key=lambda name: ESTIMATORS[name].read or 0,
 )  # those that verdicts read, the best first

@@ -97,12 +97,12 @@ def stack_terms(
     Raises:
         DataError: no estimator is given, or the numbers of rows differ.
     """
-    rows = sorted({len(one.weight) for one in terms})
+    rows = sorted({len(part.weight) for part in terms})
     if len(rows) != 1:
         raise DataError(f"estimators on {rows} rows cannot be resampled together; one n is allowed")
-    numerators = np.hstack([one.numerator for one in terms])
+    numerators = np.hstack([part.numerator for part in terms])
     denominators = np.hstack(
-        [np.repeat(one.denominator[:, None], one.numerator.shape[1], axis=1) for one in terms]
+        [np.repeat(part.denominator[:, None], part.numerator.shape[1], axis=1) for part in terms]
     )
     return numerators, denominators
 
@@ -168,7 +168,7 @@ def _subsample_sums(
     apart = parts[heavy]
     parts[heavy] = 0
     light, expected = parts.astype(np.float32), denominators.sum(axis=0) / max(n, 1)
-    found = np.empty((len(sizes), 2 * e))
+    sums = np.empty((len(sizes), 2 * e))
     for start in range(0, len(sizes), CHUNK):
         some = sizes[start : start + CHUNK]
         chosen = sample_subsets(n, some, rng)
@@ -178,8 +178,8 @@ def _subsample_sums(
             over, under = numerators[chosen[b], column], denominators[chosen[b], column]
             total[b, column] = (over - centre[column] * under).sum()
             total[b, e + column] = under.sum()
-        found[start : start + len(some)] = total
-    return found
+        sums[start : start + len(some)] = total
+    return sums
 
 
 def sample_subsets(
@@ -215,13 +215,13 @@ def prefix_estimates(
 
     def sums(number: int, terms: Sequence[Terms]) -> Float[np.ndarray, "p c"]:
         """Numerators, denominators and rows with weight, from each cut to the next."""
-        usable = np.stack([one.weight > 0 for one in terms], axis=1)
+        usable = np.stack([part.weight > 0 for part in terms], axis=1)
         columns = np.hstack([*stack_terms(terms), usable])
         order = (rng_of(number) if number else first).permutation(len(columns))
         stretches = np.split(order, np.cumsum([count[number] for count in counts])[:-1])
         return np.stack([columns[rows].sum(axis=0) for rows in stretches])
 
-    total = tree_sum(sums(*one) for one in enumerate(blocks)).cumsum(axis=0)
+    total = tree_sum(sums(*numbered) for numbered in enumerate(blocks)).cumsum(axis=0)
     top, bottom, usable = np.split(total, 3, axis=1)
     return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=usable > 0)
 
@@ -269,8 +269,8 @@ def _heaviest_rows(parts: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " h"]:
     total = share.sum(axis=0)
     share /= np.where(total > 0, total, 1)
     top = share.max(axis=1)
-    kept = min(HEAVY, len(top))
-    return np.argpartition(top, len(top) - kept)[len(top) - kept :]
+    count = min(HEAVY, len(top))
+    return np.argpartition(top, len(top) - count)[len(top) - count :]
 
 
 def _require_terms(

@@ -30,7 +30,7 @@ MOST = 0.2  # of √n: the largest weight
 RIDGE = 1.0  # of the regressions of expected outcomes
 FREE = 1e-6  # prior precision of intercept and slope of the mean predicted probability
 # prior precisions of the label's regression
-APART, AT_END, DECIDED, FOLLOWED, KNOWN = 0.3, 2.0, 2.0, 10.0, 2.0
+APART, AT_END, DECIDED, FOLLOWED, COVARIATE = 0.3, 2.0, 2.0, 10.0, 2.0
 HALF = 0.5  # scale of standardised known columns in it
 DONE = 1e-18  # squared Newton decrement
 
@@ -56,24 +56,24 @@ class Paths:
     belief: Float[np.ndarray, "n a1 k"]
     verdict: Int[np.ndarray, " n"]
 
-    def within(self, law: RecordLaw) -> "Paths":
+    def within(self, missingness: RecordLaw) -> "Paths":
         """The same, stopped where the record lacks a panel that the missingness model needs."""
         n, a = self.order.shape
-        wanted = np.zeros((n, a), dtype=bool)
-        held = np.zeros(n, dtype=np.int64)
+        requested = np.zeros((n, a), dtype=bool)
+        answered = np.zeros(n, dtype=np.int64)
         for step in range(a):
-            going = (self.held > step) & (held == step)
-            wanted[going, self.order[going, step]] = True
-            held += going & (law.closure(wanted) <= law.observed).all(axis=1)
-        complete = self.complete & (held == self.held)
-        return Paths(self.order, held, complete, self.acquired, self.belief, self.verdict)
+            going = (self.held > step) & (answered == step)
+            requested[going, self.order[going, step]] = True
+            answered += going & (missingness.closure(requested) <= missingness.observed).all(axis=1)
+        complete = self.complete & (answered == self.held)
+        return Paths(self.order, answered, complete, self.acquired, self.belief, self.verdict)
 
     def asked(self, step: int) -> Bool[np.ndarray, "n a"]:
         """Panels that it asked for in the first steps. (n, a)"""
-        found = np.zeros(self.order.shape, dtype=bool)
+        requested = np.zeros(self.order.shape, dtype=bool)
         row, at = np.nonzero(self.order[:, :step] >= 0)
-        found[row, self.order[row, at]] = True
-        return found
+        requested[row, self.order[row, at]] = True
+        return requested
 
     @property
     def last_belief(self) -> Float[np.ndarray, "n k"]:
@@ -113,7 +113,7 @@ class Terms:
         return replace(self, mean=mean, influence=influence, prior=self.prior[:0])
 
 
-def path_probability(paths: Paths, law: RecordLaw) -> Float[np.ndarray, "n a1"]:
+def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, "n a1"]:
     """πₖ: that a record holds the panels of the first k steps and what their law needs. (n, a + 1)
 
     Never larger than πₖ₋₁; 1 at the first state; NaN beyond the last. Kept from 0 so that no weight
@@ -122,18 +122,20 @@ def path_probability(paths: Paths, law: RecordLaw) -> Float[np.ndarray, "n a1"]:
     """
     n, a = paths.order.shape
     least = min(1.0, 1 / (MOST * np.sqrt(n)))
-    found = np.full((n, a + 1), np.nan)
-    found[:, 0] = 1.0
+    probability = np.full((n, a + 1), np.nan)
+    probability[:, 0] = 1.0
     for step in range(1, a + 1):
         going = np.flatnonzero(paths.held >= step)
         if not len(going):
             break
-        sets, which = np.unique(law.closure(paths.asked(step)[going]), axis=0, return_inverse=True)
-        for k, one in enumerate(sets):
+        sets, which = np.unique(
+            missingness.closure(paths.asked(step)[going]), axis=0, return_inverse=True
+        )
+        for k, panels in enumerate(sets):
             rows = going[which.ravel() == k]
-            chance = np.maximum(law.probability(one)[rows], least)
-            found[rows, step] = np.minimum(chance, found[rows, step - 1])
-    return found
+            chance = np.maximum(missingness.probability(panels)[rows], least)
+            probability[rows, step] = np.minimum(chance, probability[rows, step - 1])
+    return probability
 
 
 def end_weight(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> Float[np.ndarray, " n"]:
@@ -183,7 +185,7 @@ def fit_labels(
     paths: Sequence[Paths],
     weights: Sequence[Float[np.ndarray, " n"]],
     label: Int[np.ndarray, " n"],
-    known: Float[np.ndarray, "n w"],
+    covariates: Float[np.ndarray, "n w"],
 ) -> Labels:
     """Calibrated class probabilities: a logistic regression on all policies' last log-odds.
 
@@ -198,9 +200,9 @@ def fit_labels(
         paths: of every policy on the same rows; those without probabilities add nothing.
         weights: 1 / π of the records that each was followed to the end along, else 0. (n,) each
         label: 0 or 1. (n,)
-        known: columns that every record holds. (n, w)
+        covariates: columns that every record holds. (n, w)
     """
-    able = [j for j, one in enumerate(paths) if np.isfinite(one.last_belief).all()]
+    able = [j for j, path in enumerate(paths) if np.isfinite(path.last_belief).all()]
     odds = np.column_stack([log_odds(paths[j].last_belief[:, 1]) for j in able])
     centre = odds.mean(axis=1, keepdims=True)
     ended = np.column_stack([paths[j].complete for j in able])
@@ -208,15 +210,15 @@ def fit_labels(
     weight = np.column_stack([weights[j] for j in able])
     weight = weight / (weight.sum(axis=0) / ended.sum(axis=0))  # 1 in the mean of those that ended
     verdict = np.column_stack([paths[j].verdict == 1 for j in able]) - HALF
-    scaled = HALF * fit_scaling(known, constant=np.inf).standardise(known)
+    scaled = HALF * fit_scaling(covariates, constant=np.inf).standardise(covariates)
     blocks = [
         (odds - centre, APART),
         ((ended * (odds - centre))[:, cut], AT_END),
         (weight * verdict, np.where(cut, DECIDED, FREE)),
         (weight[:, cut], FOLLOWED),
-        (scaled, KNOWN),
+        (scaled, COVARIATE),
     ]
-    inputs = np.hstack([one for one, _ in blocks])
+    inputs = np.hstack([block for block, _ in blocks])
     design = np.column_stack([np.ones(len(label)), centre, inputs - inputs.mean(axis=0)])
     precision = np.concatenate([[FREE, FREE], *(np.full(x.shape[1], p) for x, p in blocks)])
     start = np.append([0.0, 1.0], np.zeros(inputs.shape[1]))
@@ -340,8 +342,8 @@ def _predict(
     ends = paths.complete[row]
     weight = np.where(ends, chance[row, step] / final, 0.0)
     low = np.hstack([acquired.astype(float), np.zeros((len(row), outcome.shape[1] - a))])
-    for one in np.unique(fold):
-        learn, ask = ends & (fold[row] != one), fold[row] == one
+    for part in np.unique(fold):
+        learn, ask = ends & (fold[row] != part), fold[row] == part
         weighted = inputs[learn] * weight[learn, None]
         system = weighted.T @ inputs[learn] + RIDGE * np.eye(inputs.shape[1])
         fitted = np.linalg.solve(system, weighted.T @ outcome[row[learn]])
@@ -359,19 +361,19 @@ def _state_features(
 ) -> np.ndarray:
     """Predictors of the expected outcome of a state; money in units of the most expensive error."""
     unit, k = errors.max(), errors.shape[0]
-    belief = paths.belief[row, step]
-    belief = np.where(np.isfinite(belief), belief, 1 / k)
-    if_stopped = belief @ errors
+    probability = paths.belief[row, step]
+    probability = np.where(np.isfinite(probability), probability, 1 / k)
+    if_stopped = probability @ errors
     decided = np.eye(k)[if_stopped.argmin(axis=1)]
     return np.column_stack(
         [
             np.ones(len(row)),
             acquired @ price / unit,
             if_stopped.min(axis=1) / unit,
-            belief[:, 1:],
-            belief[:, 1:] ** 2,
+            probability[:, 1:],
+            probability[:, 1:] ** 2,
             decided[:, 1:],
-            log_odds(belief[:, 1:]) / 4,
+            log_odds(probability[:, 1:]) / 4,
             step > 0,
             price[paths.order[row, step]] / unit,
         ]
@@ -438,40 +440,40 @@ def _node(
     """The node of rows that hold the first steps."""
     n, a = paths.order.shape
     weight = np.where(rows, 1 / np.where(rows, chance[:, step], 1.0), 0.0) / n
-    belief = paths.belief[:, step, -1]
+    probability = paths.belief[:, step, -1]
     ends = rows & paths.complete & (paths.held == step)
     k = paths.belief.shape[2]
     stops = float(weight[ends].sum())
     shares = np.bincount(paths.verdict[ends], weight[ends], minlength=k) / max(stops, SAME)
-    found = Node(panels, float(weight.sum()), np.nan, np.nan, stops, shares.tolist())
-    found.stop_low, found.stop_high = _range(belief[ends])
+    node = Node(panels, float(weight.sum()), np.nan, np.nan, stops, shares.tolist())
+    node.stop_low, node.stop_high = _range(probability[ends])
     if step == a:
-        return found
-    asked = np.where(rows, paths.order[:, step], -1)
-    for panel in np.unique(asked[asked >= 0]).tolist():
-        asks = asked == panel
+        return node
+    requested = np.where(rows, paths.order[:, step], -1)
+    for panel in np.unique(requested[requested >= 0]).tolist():
+        asks = requested == panel
         child = _node(paths, chance, asks & (paths.held > step), step + 1, [panel])
         child.share = float(weight[asks].sum())
-        child.low, child.high = _range(belief[asks])
+        child.low, child.high = _range(probability[asks])
         while len(child.children) == 1 and child.stops <= LEAST * child.share:
             (only,) = child.children  # bought together
             only.panels, only.share = child.panels + only.panels, child.share
             only.low, only.high = child.low, child.high
             child = only
-        found.children.append(child)
-    found.children.sort(key=lambda one: (-one.share, one.panels))
-    return found
+        node.children.append(child)
+    node.children.sort(key=lambda entry: (-entry.share, entry.panels))
+    return node
 
 
-def _range(belief: Float[np.ndarray, " m"]) -> tuple[float, float]:
-    known = belief[np.isfinite(belief)]
-    return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
+def _range(probability: Float[np.ndarray, " m"]) -> tuple[float, float]:
+    finite = probability[np.isfinite(probability)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
 
 
 def lines_of(root: Node, panels: Sequence[str], classes: Sequence[str]) -> list[str]:
     """At most `LINES` lines: the branches of the largest shares, in the order of the tree."""
     chosen, open_ = {id(root)}, [root]
-    while open_ and sum(_height(one, chosen) for one in [root]) < LINES:
+    while open_ and sum(_height(node, chosen) for node in [root]) < LINES:
         largest = max(
             (c for n in open_ for c in n.children if id(c) not in chosen),
             key=lambda c: c.share,
@@ -486,18 +488,18 @@ def lines_of(root: Node, panels: Sequence[str], classes: Sequence[str]) -> list[
 
 def _height(node: Node, chosen: set[int]) -> int:
     """Lines of a node with the children that are shown."""
-    own = 1 + (node.stops >= LEAST)
-    return own + sum(_height(c, chosen) for c in node.children if id(c) in chosen)
+    lines = 1 + (node.stops >= LEAST)
+    return lines + sum(_height(c, chosen) for c in node.children if id(c) in chosen)
 
 
 def _lines(node: Node, panels: Sequence[str], classes: Sequence[str], chosen: set[int], depth: int):
     pad = "  " * depth
-    what = "risk" if len(classes) == 2 else f"probability of {classes[-1]}"
+    quantity = "risk" if len(classes) == 2 else f"probability of {classes[-1]}"
     if depth == 0:
         yield "Begin with what is known of everyone."
     else:
         names = " + ".join(panels[j] for j in node.panels)
-        within = _range_of(what, node.low, node.high)
+        within = _range_of(quantity, node.low, node.high)
         yield f"{pad}{100 * node.share:.0f} %: order {names}{within}"
     if node.stops >= LEAST:
         decided = ", ".join(
@@ -505,16 +507,16 @@ def _lines(node: Node, panels: Sequence[str], classes: Sequence[str], chosen: se
             for name, share in zip(classes, node.decided, strict=True)
             if share >= LEAST
         )
-        within = _range_of(what, node.stop_low, node.stop_high)
+        within = _range_of(quantity, node.stop_low, node.stop_high)
         yield f"{pad}  {100 * node.stops:.0f} %: stop{within}; decide: {decided}"
     for child in node.children:
         if id(child) in chosen:
             yield from _lines(child, panels, classes, chosen, depth + 1)
 
 
-def _range_of(what: str, low: float, high: float) -> str:
+def _range_of(quantity: str, low: float, high: float) -> str:
     """A range of a probability in words."""
     if not np.isfinite(low):
         return ""
-    ends = [f"{float(f'{100 * one:.2g}'):g}" for one in (low, high)]
-    return f" ({what} {' to '.join(ends)} %)"
+    ends = [f"{float(f'{100 * end:.2g}'):g}" for end in (low, high)]
+    return f" ({quantity} {' to '.join(ends)} %)"

@@ -58,8 +58,10 @@ class Weighted:
         used = weight > 0
         require(used & ~np.isfinite(cost), cost, "cost", "finite numbers")
         require(used & ~((chance > 0) & (chance <= 1)), chance, "probability of a set", "(0, 1]")
-        known = np.where(used, chance, 1.0)
-        return cls(np.where(used, cost, 0.0), weight * known, weight * (1 - known), cluster)
+        probability = np.where(used, chance, 1.0)
+        return cls(
+            np.where(used, cost, 0.0), weight * probability, weight * (1 - probability), cluster
+        )
 
     @property
     def weight(self) -> Float[np.ndarray, " n"]:
@@ -80,7 +82,7 @@ class Weighted:
         weight = self.weight
         if self.cluster is not None:
             count = int(self.cluster.max()) + 1
-            weight, summed = (cluster_sums(one, self.cluster, count) for one in (weight, psi))
+            weight, summed = (cluster_sums(values, self.cluster, count) for values in (weight, psi))
             psi = summed * (count / len(psi))
         return float(spread_of(psi[:, None], weight)[0])
 
@@ -101,7 +103,7 @@ class Range:
     high_error: Float[np.ndarray, " g"]
 
 
-def plain_range(given: Weighted, gammas: Float[np.ndarray, " g"]) -> Range:
+def plain_range(weighted: Weighted, gammas: Float[np.ndarray, " g"]) -> Range:
     """Range of Σ C (w e + z w (1 − e)) / Σ (w e + z w (1 − e)), each z in [1/Γ, Γ].
 
     Nothing is asked of the weights but these bounds. The largest value λ has z = Γ where C > λ and
@@ -109,24 +111,24 @@ def plain_range(given: Weighted, gammas: Float[np.ndarray, " g"]) -> Range:
     [Zhao, Small & Bhattacharya, J. R. Stat. Soc. B 81, 2019]
 
     Args:
-        given: of the estimate; at least one row with weight.
+        weighted: of the estimate; at least one row with weight.
         gammas: Γ, each 1 or more. (g,)
     """
-    _check(given, gammas)
-    high, high_error = _plain_highest(given, gammas)
-    low, low_error = _plain_highest(given.mirrored(), gammas)
+    _check(weighted, gammas)
+    high, high_error = _plain_highest(weighted, gammas)
+    low, low_error = _plain_highest(weighted.mirrored(), gammas)
     return Range(-low, low_error, high, high_error)
 
 
 def _plain_highest(
-    given: Weighted, gammas: Float[np.ndarray, " g"]
+    weighted: Weighted, gammas: Float[np.ndarray, " g"]
 ) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
     """Upper ends and their standard errors. (g,) each"""
-    used = np.flatnonzero(given.weight > 0)
-    used = used[np.argsort(-given.cost[used], kind="stable")]
-    centre = given.estimate
-    cost = given.cost[used] - centre
-    sure, doubtful = given.sure[used], given.doubtful[used]
+    used = np.flatnonzero(weighted.weight > 0)
+    used = used[np.argsort(-weighted.cost[used], kind="stable")]
+    centre = weighted.estimate
+    cost = weighted.cost[used] - centre
+    sure, doubtful = weighted.sure[used], weighted.doubtful[used]
     mass = np.concatenate([[0.0], np.cumsum(doubtful)])
     burden = np.concatenate([[0.0], np.cumsum(doubtful * cost)])
 
@@ -145,12 +147,12 @@ def _plain_highest(
         count = above
         value, total = ratio(count)
     error = np.empty(len(gammas))
-    n = len(given.cost)
+    n = len(weighted.cost)
     for g, gamma in enumerate(gammas):
         worst = sure + np.where(np.arange(len(used)) < count[g], gamma, 1 / gamma) * doubtful
         psi = np.zeros(n)
         psi[used] = n / total[g] * worst * (cost - value[g])
-        error[g] = given.error(psi)
+        error[g] = weighted.error(psi)
     return centre + value, error
 
 
@@ -170,7 +172,7 @@ class CostQuantiles:
 
 
 def sharp_range(
-    given: Weighted, gammas: Float[np.ndarray, " g"], quantiles: CostQuantiles
+    weighted: Weighted, gammas: Float[np.ndarray, " g"], quantiles: CostQuantiles
 ) -> Range:
     """The part of the plain range consistent with the fully observed variables x.
 
@@ -190,38 +192,40 @@ def sharp_range(
     used: it would need fitted weights that average one given x.
 
     Args:
-        given: of the estimate; at least one row with weight.
+        weighted: of the estimate; at least one row with weight.
         gammas: Γ, each 1 or more. (g,)
         quantiles: of rows and Γ; only the width depends on them being right.
     """
-    _check(given, gammas)
-    plain = plain_range(given, gammas)
-    high = _sharp_highest(given, gammas, quantiles.cell, quantiles.high)
-    mirrored = _sharp_highest(given.mirrored(), gammas, quantiles.cell, -quantiles.low)
-    high, high_error = _nested(*_nearer((plain.high, plain.high_error), high), gammas)
-    low, low_error = _nested(*_nearer((-plain.low, plain.low_error), mirrored), gammas)
+    _check(weighted, gammas)
+    unrestricted = plain_range(weighted, gammas)
+    high = _sharp_highest(weighted, gammas, quantiles.cell, quantiles.high)
+    mirrored = _sharp_highest(weighted.mirrored(), gammas, quantiles.cell, -quantiles.low)
+    high, high_error = _nested(*_nearer((unrestricted.high, unrestricted.high_error), high), gammas)
+    low, low_error = _nested(
+        *_nearer((-unrestricted.low, unrestricted.low_error), mirrored), gammas
+    )
     return Range(-low, low_error, high, high_error)
 
 
 def _sharp_highest(
-    given: Weighted,
+    weighted: Weighted,
     gammas: Float[np.ndarray, " g"],
     cell: Int[np.ndarray, " n"],
     quantile: Float[np.ndarray, "c g"],
 ) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
     """Upper ends and their standard errors. (g,) each"""
-    weight, centre = given.weight, given.estimate
+    weight, centre = weighted.weight, weighted.estimate
     ends, errors = np.empty(len(gammas)), np.empty(len(gammas))
-    psi = influence(Terms((weight * given.cost)[:, None], weight, weight))[:, 0]
+    psi = influence(Terms((weight * weighted.cost)[:, None], weight, weight))[:, 0]
     for g, gamma in enumerate(gammas):
         predicted = quantile[cell, g]
-        rest = given.cost - predicted
-        shift = h(given.doubtful * rest, float(gamma))
+        rest = weighted.cost - predicted
+        shift = h(weighted.doubtful * rest, float(gamma))
         balanced = predicted + weight * rest
         from_balanced = balanced.mean() > centre
         ends[g] = max(float(balanced.mean()), centre) + shift.mean()
         per_row = shift + (balanced if from_balanced else psi)
-        errors[g] = given.error(per_row - per_row.mean())
+        errors[g] = weighted.error(per_row - per_row.mean())
     return ends, errors
 
 
@@ -246,9 +250,9 @@ def _nested(
     return end[least], error[least]
 
 
-def _check(given: Weighted, gammas: Float[np.ndarray, " g"]) -> None:
+def _check(weighted: Weighted, gammas: Float[np.ndarray, " g"]) -> None:
     require(~(gammas >= 1), gammas, "bound Γ", "[1, ∞)")
-    if not (given.weight > 0).any():
+    if not (weighted.weight > 0).any():
         raise DataError("no row carries weight; at least one is needed for a range")
 
 
@@ -324,7 +328,7 @@ def largest_difference(
 
     limits = np.array([_limits(named), _limits(rival.weighted)])
     least, unit = limits.min(), float(np.ptp(limits)) or 1.0  # a solver's tolerances are absolute
-    named, other = (_in_unit(one, least, unit) for one in (named, rival.weighted))
+    named, other = (_in_unit(part, least, unit) for part in (named, rival.weighted))
     function = _Bound(named, Rival(other, rival.same), gamma)
     cuts, values = [], []
     at = np.array([named.estimate, other.estimate])
@@ -341,15 +345,15 @@ def largest_difference(
     return best * unit
 
 
-def _limits(given: Weighted) -> tuple[float, float]:
-    cost = given.cost[given.weight > 0]
+def _limits(weighted: Weighted) -> tuple[float, float]:
+    cost = weighted.cost[weighted.weight > 0]
     return float(cost.min()), float(cost.max())
 
 
-def _in_unit(given: Weighted, least: float, unit: float) -> Weighted:
+def _in_unit(weighted: Weighted, least: float, unit: float) -> Weighted:
     """The same with costs from `least` on, in another unit, where a row carries weight."""
-    cost = np.where(given.weight > 0, (given.cost - least) / unit, 0.0)
-    return Weighted(cost, given.sure, given.doubtful, given.cluster)
+    cost = np.where(weighted.weight > 0, (weighted.cost - least) / unit, 0.0)
+    return Weighted(cost, weighted.sure, weighted.doubtful, weighted.cluster)
 
 
 class _Bound:

@@ -44,8 +44,8 @@ def shown_inputs(
         acquired: panels collected for each row. (n, a)
     """
     everywhere = np.hstack([acquired, np.ones((len(acquired), 1), dtype=bool)])
-    known = everywhere[:, panel_of_column]  # −1 is the column of ones
-    shown = np.where(known & ~np.isnan(values), values, 0.0)
+    revealed = everywhere[:, panel_of_column]  # −1 is the column of ones
+    shown = np.where(revealed & ~np.isnan(values), values, 0.0)
     return np.hstack([shown, acquired]).astype(np.float64)
 
 
@@ -124,7 +124,7 @@ def fit_set_networks(
     stack = repeat_learner(first_parameters(sizes, generator), sizes, learners)
     adam = Adam(stack, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
     population = _population(values, panel_of_column, label, sensitive, panels)
-    known = torch.nn.functional.pad(
+    revealed = torch.nn.functional.pad(
         torch.from_numpy(acquired.astype(np.float32)), (0, 1), value=1.0
     )
     members = torch.from_numpy(np.flatnonzero(train))
@@ -132,7 +132,7 @@ def fit_set_networks(
         drawn = torch.randint(len(members), (settings.agents,), generator=generator)
         row = members[drawn].expand(learners, -1)
         memory = remember(stack.views, ENCODER, population.units.tokens(row))
-        member = population.units.members(population.units.holdings(row), known[:, row[0]])
+        member = population.units.members(population.units.holdings(row), revealed[:, row[0]])
         reading = read_sets(
             stack.views,
             ENCODER,
@@ -152,7 +152,7 @@ def fit_set_networks(
                 stack.views,
                 population.units,
                 row,
-                known[:, rows],
+                revealed[:, rows],
                 None,
                 processing_steps=settings.processing_steps,
             )

@@ -68,11 +68,11 @@ def summary_of(
         findings: warnings known from the masks and propensities; those of the weights are added.
     """
     tally, counted = terms.tally(name), terms.units(name).tally(name).weight
-    found = findings + weight_findings(counted)
+    warnings = findings + weight_findings(counted)
     if spread is None:
         value = np.full(len(tally.numerator), np.nan)
         error = low = high = np.full(1, np.nan)
-        status, reason = NO_SUPPORT, " ".join(one.sentence for one in found)
+        status, reason = NO_SUPPORT, " ".join(finding.sentence for finding in warnings)
     else:
         value, error = tally.estimate, spread.error(counted.usable)
         low, high = skewed_interval(value[:1], spread, counted, level=level)
@@ -88,5 +88,5 @@ def summary_of(
         tally.weight.usable,
         counted.effective,
         counted.largest_share,
-        found,
+        warnings,
     )

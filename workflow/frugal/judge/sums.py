@@ -54,7 +54,7 @@ class WeightSums:
 
     def __add__(self, other: "WeightSums") -> "WeightSums":
         top = max(self.top, other.top)
-        mine, theirs = (one.top / top if top > 0 else 1.0 for one in (self, other))
+        mine, theirs = (sums.top / top if top > 0 else 1.0 for sums in (self, other))
         return WeightSums(
             self.rows + other.rows,
             self.usable + other.usable,

@@ -54,10 +54,10 @@ class NuisanceFit:
             case: any policy's on them; the missingness model does not depend on it.
             learned: True for the rows that the law was fitted to, if not to all of these. (n,)
         """
-        found = [np.empty((len(data), 0))]
-        known, panels = case.identification, [panel.name for panel in data.actions]
-        records = Records(data, case.observed, known, {}, {})
-        for factor in known["factors"] if known["propensity_identified"] else ():
+        parts = [np.empty((len(data), 0))]
+        identification, panels = case.identification, [panel.name for panel in data.actions]
+        records = Records(data, case.observed, identification, {}, {})
+        for factor in identification["factors"] if identification["propensity_identified"] else ():
             head, panel = records.factor_head(factor), factor["panel"]
             probability = case.factors[:, panels.index(panel)]
             rows = head.usable & np.isfinite(probability)
@@ -66,8 +66,8 @@ class NuisanceFit:
                 scaling = self._scaling.setdefault(panel, fit_scaling(head.inputs[rows]))
                 rest = (head.target[rows] - probability[rows])[:, None]
                 scores[rows] = np.hstack([rest, rest * scaling.standardise(head.inputs[rows])])
-            found.append(scores)
-        self.put(np.hstack(found), learned)
+            parts.append(scores)
+        self.put(np.hstack(parts), learned)
 
     def put(
         self, scores: Float[np.ndarray, "n p"], learned: Bool[np.ndarray, " n"] | None = None
@@ -251,10 +251,10 @@ class TermBlocks:
             ]
             slices = block_slices(len(sums[0]))
             sizes = [rows.stop - rows.start for rows in slices]
-            found = TermBlocks(self._scratch, sizes, decisions=self._decisions)
+            clustered = TermBlocks(self._scratch, sizes, decisions=self._decisions)
             for rows in slices:
-                found.put(name, Terms(*(one[rows] for one in sums)))
-            self._units[name] = found
+                clustered.put(name, Terms(*(column[rows] for column in sums)))
+            self._units[name] = clustered
         return self._units[name]
 
     def _clustered(self, number: int, values: np.ndarray) -> np.ndarray:
@@ -305,7 +305,7 @@ class TermBlocks:
         for name, psi in summed.items():
             for rows in block_slices(len(psi)):
                 put(name, psi[rows] * (len(psi) / self.rows))
-        return {name: one.total for name, one in spreads.items()}
+        return {name: spread.total for name, spread in spreads.items()}
 
     def _scores(self, fit: NuisanceFit | None) -> Iterator[tuple[int, Any]]:
         """Number of each block, and the scores of the fit on its rows."""

@@ -80,13 +80,15 @@ class TrueLaws:
         patterns = missable_patterns(self._graph, self._table)
         patterns = patterns[patterns[:, self._s].all(axis=1)]
         for part in rows_in_parts(acquired, len(patterns)):
-            law = pattern_probability(self._graph, self._table, patterns, rows=self._rows[part])
+            probability = pattern_probability(
+                self._graph, self._table, patterns, rows=self._rows[part]
+            )
             result[part] = true_afa_propensity(
                 self._policy,
                 self._world.take(part),
                 target=acquired[part],
                 patterns=patterns,
-                pattern_probability=law,
+                pattern_probability=probability,
                 s=self._s,
             )
         return result
@@ -121,9 +123,9 @@ class TrueLaws:
 
     def in_record_order(self, episodes: Episodes) -> np.ndarray:
         """1 for each episode that took its panels in the order of the records, else 0. (n,)"""
-        taken = acquisition_order(episodes)[0]
+        order = acquisition_order(episodes)[0]
         listed = self._record_order(episodes.acquired[0])
-        return (taken == listed).all(axis=1).astype(np.float64)
+        return (order == listed).all(axis=1).astype(np.float64)
 
     def _record_order(self, acquired: np.ndarray) -> np.ndarray:
         """The panels of each set in the order in which records list them, then −1. (n, a)"""

@@ -99,7 +99,7 @@ def how_sure(
     *,
     most: str,
     margin: float,
-    worth: str,
+    value_of_knowing: str,
     cheaper: str = "cheaper",
 ) -> str:
     """The state of a policy in a sentence or two, with its number.
@@ -109,7 +109,7 @@ def how_sure(
         policies: those that may be the best, in words, itself among them and first.
         most: what another policy could save at most against it, in words; see `of_cost`.
         margin: share of the cost that counts as nothing.
-        worth: expected value of perfect information, in words.
+        value_of_knowing: expected value of perfect information, in words.
         cheaper: words for what no other policy is.
     """
     name = policies[0]
@@ -127,7 +127,7 @@ def how_sure(
         )
     return (
         f"Short list: {joined(policies)} may be the best; none is {cheaper} than {name} by more "
-        f"than {most}, 95 %. Knowing which one would save at most {worth}."
+        f"than {most}, 95 %. Knowing which one would save at most {value_of_knowing}."
     )
 
 
@@ -168,45 +168,47 @@ def verdict(
     )
     left = sorted(set(rows["agent"]) - set(chosen["agent"]))
     best = chosen.iloc[0]
-    own = pairs[pairs["estimator"] == name]
-    may = {best["agent"], *own.loc[own["not_worse"], "agent"]}
-    alike = [agent for agent in chosen["agent"] if agent in may]
-    found: dict[str, object] = _EMPTY | {
+    compared = pairs[pairs["estimator"] == name]
+    may = {best["agent"], *compared.loc[compared["not_worse"], "agent"]}
+    tied = [agent for agent in chosen["agent"] if agent in may]
+    row: dict[str, object] = _EMPTY | {
         "agent": best["agent"],
         "estimator": name,
         "estimate": best["estimate"],
         "ci_low": best["simultaneous_low"],
         "ci_high": best["simultaneous_high"],
-        "not_worse": ",".join(alike),
+        "not_worse": ",".join(tied),
         "left_out": ",".join(left),
         "ess": best["ess"],
         "n": best["n"],
         "reason": "only one policy can be judged",
     }
     if len(chosen) > 1:
-        found |= {"runner_up": (alike[1:] or list(chosen["agent"][1:]))[0]}
-        found |= _compared(found, chosen, own, words, rng) | _tip(tipping, name, str(best["agent"]))
-    return found | {"sentence": _sentence(found, words)}
+        row |= {"runner_up": (tied[1:] or list(chosen["agent"][1:]))[0]}
+        row |= _compared(row, chosen, compared, words, rng) | _tip(
+            tipping, name, str(best["agent"])
+        )
+    return row | {"sentence": _sentence(row, words)}
 
 
 def _compared(
-    found: Mapping[str, object],
+    row: Mapping[str, object],
     chosen: pd.DataFrame,
     pairs: pd.DataFrame,
     words: Words,
     rng: np.random.Generator,
 ) -> dict[str, object]:
     """The policy that is named against the others: the next one, the bound, and the state."""
-    mine = pairs[pairs["agent"] == found["agent"]].set_index("other").to_dict("index")
-    pair = mine[str(found["runner_up"])]
-    alike = str(found["not_worse"]).split(",")
+    mine = pairs[pairs["agent"] == row["agent"]].set_index("other").to_dict("index")
+    pair = mine[str(row["runner_up"])]
+    tied = str(row["not_worse"]).split(",")
     # of a policy that alone may be the best the bound is that of the interval of the difference
-    bounds = [mine[other]["bound"] for other in alike[1:]] or [pair["ci_high"]]
+    bounds = [mine[other]["bound"] for other in tied[1:]] or [pair["ci_high"]]
     bound = max(0.0, *map(float, bounds))
     names = list(chosen["agent"])
     error = pairs.pivot(index="agent", columns="other", values="std_error")
     error = error.reindex(index=names, columns=names).fillna(0.0).to_numpy(dtype=float)
-    state = state_of(bound, words.margin * float(str(found["estimate"])))
+    state = state_of(bound, words.margin * float(str(row["estimate"])))
     return {
         "difference": -pair["difference"],
         "difference_low": -pair["ci_high"],
@@ -227,16 +229,16 @@ def over_draws(verdicts: pd.DataFrame) -> str:
     return f"The same policy in {same} of {len(verdicts)} draws of the gaps; {each}."
 
 
-def contradicted(found: dict[str, object], words: str) -> dict[str, object]:
+def contradicted(row: dict[str, object], words: str) -> dict[str, object]:
     """A verdict whose graph the records refute: nothing is sure, and the sentence begins with it.
 
     Args:
-        found: the verdict.
+        row: the verdict.
         words: what speaks most against the graph.
     """
-    said = f"The records contradict the assumed graph: {words}. If it held: {found['sentence']}"
-    changed = {"state": "open", "sure": False, "reason": CONTRADICTED, "sentence": said}
-    return found | changed
+    sentence = f"The records contradict the assumed graph: {words}. If it held: {row['sentence']}"
+    changed = {"state": "open", "sure": False, "reason": CONTRADICTED, "sentence": sentence}
+    return row | changed
 
 
 def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
@@ -247,8 +249,8 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
         agent: that is named.
         cost_unit: of the data set.
     """
-    own = rows[(rows["agent"] == agent) & (rows["status"] == "ok")]
-    single = own[(own["group"] != "") & (own["other"] == "")]
+    of_agent = rows[(rows["agent"] == agent) & (rows["status"] == "ok")]
+    single = of_agent[(of_agent["group"] != "") & (of_agent["other"] == "")]
     costs = single[single["quantity"] == "cost"]
     if not len(costs):
         return ""
@@ -257,9 +259,9 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
         f"{group} {number(value)}"
         for group, value in zip(costs["group"], costs["estimate"], strict=True)
     )
-    pairs = own[(own["other"] != "") & (own["quantity"] == "cost")]
+    pairs = of_agent[(of_agent["other"] != "") & (of_agent["quantity"] == "cost")]
     pairs = pairs.sort_values("estimate", key=abs, ascending=False, kind="stable")
-    gaps = [
+    differences = [
         f"{first} costs {_gap(value, low, high)}{unit} more than {second}"
         if value >= 0
         else f"{second} costs {_gap(-value, -high, -low)}{unit} more than {first}"
@@ -269,16 +271,18 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
         .head(1)
         .itertuples(index=False)
     ]
-    largest = own[own["group"] == ""]
-    gaps += [
+    largest = of_agent[of_agent["group"] == ""]
+    differences += [
         f"{plain(name)} gap {_gap(value, low, high)}"
         for name, value, low, high in largest[
             ["quantity", "estimate", "ci_low", "ci_high"]
         ].itertuples(index=False)
     ]
     few = [str(group) for group in costs.loc[costs["ess"] < LEAST_ESS, "group"]]
-    told = f" On fewer than {LEAST_ESS:g} effective rows: {', '.join(few)}." if few else ""
-    return f"By group, {plain(agent)} costs{unit} a case: {each}; {'; '.join(gaps)}.{told}"
+    caution = f" On fewer than {LEAST_ESS:g} effective rows: {', '.join(few)}." if few else ""
+    return (
+        f"By group, {plain(agent)} costs{unit} a case: {each}; {'; '.join(differences)}.{caution}"
+    )
 
 
 def _gap(value: object, low: object, high: object) -> str:
@@ -299,10 +303,10 @@ def _agents(rows: pd.DataFrame) -> int:
 def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
     """The row where no estimator can be read: why, by the one that would be read first."""
     first = rows[rows["estimator"] == order[0]]
-    told = first.loc[first["reason"] != "", "reason"]
+    reasons = first.loc[first["reason"] != "", "reason"]
     why = (
-        told.iloc[0]
-        if len(told)
+        reasons.iloc[0]
+        if len(reasons)
         else (
             f"the weights stand on fewer than {LEAST_ESS:g} effective rows, or one row carries "
             f"over {LARGEST_SHARE:.0%} of them"
@@ -316,38 +320,40 @@ def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _sentence(found: Mapping[str, object], words: Words) -> str:
+def _sentence(row: Mapping[str, object], words: Words) -> str:
     """The answer in words."""
-    agent, unit = plain(found["agent"]), _of(words.cost_unit)
-    estimate, low, high = (float(str(found[key])) for key in ("estimate", "ci_low", "ci_high"))
+    agent, unit = plain(row["agent"]), _of(words.cost_unit)
+    estimate, low, high = (float(str(row[key])) for key in ("estimate", "ci_low", "ci_high"))
     cost = f"{number(estimate)}{unit} a case ({interval(low, high)})"
-    read = words.estimators[str(found["estimator"])]
-    rests = f"Read from {read}; {_effective(found['ess'], found['n'])} effective rows"
-    out = str(found["left_out"]).split(",") if found["left_out"] else []
+    read = words.estimators[str(row["estimator"])]
+    rests = f"Read from {read}; {_effective(row['ess'], row['n'])} effective rows"
+    out = str(row["left_out"]).split(",") if row["left_out"] else []
     left = f" Left out, on too few rows: {', '.join(map(plain, out))}." if out else ""
-    if not found["runner_up"]:
+    if not row["runner_up"]:
         return f"Only {agent} can be judged: {cost}. {rests}.{left}"
-    state: State = found["state"]  # pyright: ignore[reportAssignmentType]
-    rest = [name for name in str(found["not_worse"]).split(",") if name != found["agent"]]
-    rest = rest or [str(found["runner_up"])]
-    said = how_sure(
+    state: State = row["state"]  # pyright: ignore[reportAssignmentType]
+    rest = [name for name in str(row["not_worse"]).split(",") if name != row["agent"]]
+    rest = rest or [str(row["runner_up"])]
+    state_words = how_sure(
         state,
         [agent, *map(plain, rest)],
         margin=words.margin,
-        most=of_cost(float(str(found["bound"])), estimate, words.cost_unit),
-        worth=f"{number(found['worth'])} a case",
+        most=of_cost(float(str(row["bound"])), estimate, words.cost_unit),
+        value_of_knowing=f"{number(row['worth'])} a case",
     )
     if state == "best":
-        ends = (float(str(found[f"difference_{end}"])) for end in ("low", "high"))
-        gap = number(float(str(found["difference"])))
-        said += f" The next, {plain(found['runner_up'])}, costs {gap} ({interval(*ends)}) more."
-        rests += f"; {_hidden(found, words)}"
-    return f"Use {agent}: {cost}. {said} {rests}.{left}"
+        ends = (float(str(row[f"difference_{end}"])) for end in ("low", "high"))
+        saving = number(float(str(row["difference"])))
+        state_words += (
+            f" The next, {plain(row['runner_up'])}, costs {saving} ({interval(*ends)}) more."
+        )
+        rests += f"; {_hidden(row, words)}"
+    return f"Use {agent}: {cost}. {state_words} {rests}.{left}"
 
 
-def _hidden(found: Mapping[str, object], words: Words) -> str:
+def _hidden(row: Mapping[str, object], words: Words) -> str:
     """Strength of hidden causes that would change the verdict."""
-    gamma = float(str(found["tipping_gamma"]))
+    gamma = float(str(row["tipping_gamma"]))
     if np.isfinite(gamma):
         return f"it would change if hidden causes shifted the odds of a set by {gamma:.2g}"
     return f"it would not change if hidden causes shifted the odds of a set by {words.most_gamma:g}"

@@ -112,14 +112,14 @@ def data_efficiency(rows: Int[np.ndarray, " k"]) -> tuple[ViewEfficiency, ...]:
         value = np.array([_as_float(count) for count in per_count])
         return float(share @ np.where(share > 0, value, 0.0))  # 0 times what is too large is 0
 
-    one = mean([1 for _ in counts])
+    unity = mean([1 for _ in counts])
     orders = mean([factorial(k) for k in counts])
     within = mean([trajectory_count(k) for k in counts])
     subsets = mean([2**k for k in counts])
     complete = float(share[a])
     return (
-        ViewEfficiency("off_policy_sequence", one, one, 1.0),
-        ViewEfficiency("off_policy_set", orders, one, 1.0),
+        ViewEfficiency("off_policy_sequence", unity, unity, 1.0),
+        ViewEfficiency("off_policy_set", orders, unity, 1.0),
         ViewEfficiency(
             "black_box",
             complete * _as_float(trajectory_count(a)) if complete else 0.0,
@@ -162,14 +162,14 @@ def needed_probability(
         raise DataError("a missingness pattern is listed twice; patterns must be distinct")
     by_set = np.zeros((len(pattern_probability), 2 ** len(place)))
     by_set[:, code] = pattern_probability
-    wanted = policy_sets[:, lacked] @ place
-    whole = policy_sets[:, ~lacked].all(axis=1)  # what is never lacked belongs to every pattern
-    exact = np.where(whole, by_set[:, wanted], 0.0).min(axis=1)
+    codes = policy_sets[:, lacked] @ place
+    possible = policy_sets[:, ~lacked].all(axis=1)  # what is never lacked belongs to every pattern
+    exact = np.where(possible, by_set[:, codes], 0.0).min(axis=1)
     complete = by_set[:, -1].copy()
     for bit in place:
         halves = by_set.reshape(len(by_set), -1, 2, int(bit))
         halves[:, :, 0] += halves[:, :, 1]
-    return np.stack([exact, complete, by_set[:, wanted].min(axis=1)])
+    return np.stack([exact, complete, by_set[:, codes].min(axis=1)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ def _check_patterns(
 
 MOST_SETS = 1024  # of a policy, looked through where patterns are too many to be listed
 
-Law = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
+ProbabilityOfRows = Callable[[np.ndarray], np.ndarray]  # rows → p(R = pattern | x), (m, q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ def compare_views(
     blocks: Iterable[ViewRows],
     layout: Table,
     graph: Mapping[str, Any],
-    seen: Seen,
+    policy_sets: Seen,
     identification: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> pd.DataFrame:
@@ -292,50 +292,52 @@ def compare_views(
         blocks: test rows, read only where the positivity follows from them.
         layout: the table's panels.
         graph: with `source`, as `draw_missingness` stored it, settled.
-        seen: of the policy, in all blocks and seeds.
+        policy_sets: of the policy, in all blocks and seeds.
         identification: as `draw_missingness` stored it.
         settings: of the stage.
     """
     threshold = settings["positivity_threshold"]
     wide = len(graph["indicators"]) > MOST_SUMMED
-    reason = _too_many(seen.sets) if wide else ""
+    reason = _too_many(policy_sets.sets) if wide else ""
     if not reason and graph["source"] != "induced":
-        reason = _unknown(graph, seen.fitted, identification)
-    views = data_efficiency(seen.observed)
+        reason = _unknown(graph, policy_sets.fitted, identification)
+    views = data_efficiency(policy_sets.observed)
     support: Sequence[Any] = [None] * len(VIEWS)
     if not reason:
-        needed = (_needed(one, layout, graph, seen.sets, wide=wide) for one in blocks)
-        told = (NeededSums.of(part, threshold) for part in needed)
-        support = tree_sum(told).views()
+        needed = (_needed(entry, layout, graph, policy_sets.sets, wide=wide) for entry in blocks)
+        sums = (NeededSums.of(part, threshold) for part in needed)
+        support = tree_sum(sums).views()
     return pd.DataFrame(
         {
             "view": view.view,
             "trajectories": view.trajectories,
             "runs": view.runs,
-            "minimum_probability": np.nan if one is None else one.minimum,
-            "share_below_threshold": np.nan if one is None else one.share_below,
+            "minimum_probability": np.nan if entry is None else entry.minimum,
+            "share_below_threshold": np.nan if entry is None else entry.share_below,
             "threshold": threshold,
             "reason": reason,
         }
-        for view, one in zip(views, support, strict=True)
+        for view, entry in zip(views, support, strict=True)
     )
 
 
 def _needed(
-    given: ViewRows, layout: Table, graph: Mapping[str, Any], sets: np.ndarray, *, wide: bool
+    view_rows: ViewRows, layout: Table, graph: Mapping[str, Any], sets: np.ndarray, *, wide: bool
 ) -> np.ndarray:
     """Required probabilities: by the true law, or of every seed by the fitted one. (3, m)"""
-    law = MissingnessGraph.from_dict(graph)
+    model = MissingnessGraph.from_dict(graph)
     if graph["source"] == "induced":
         if wide:
-            return _by_events(chain_of(law, given.data, given.rows), len(given.rows), sets)
-        return _by_true_law(given.data, given.rows, law, sets)
-    factors = given.factors[np.isfinite(given.factors).all(axis=1)]
+            return _by_events(
+                chain_of(model, view_rows.data, view_rows.rows), len(view_rows.rows), sets
+            )
+        return _by_true_law(view_rows.data, view_rows.rows, model, sets)
+    factors = view_rows.factors[np.isfinite(view_rows.factors).all(axis=1)]
     if wide:
         missable = [j for j, p in enumerate(layout.actions) if p.name in graph["indicators"]]
         chain = IndicatorChain(missable, {}, lambda j, at, observed: factors[at, j])
         return _by_events(chain, len(factors), sets)
-    return _by_fitted_law(layout, law, factors, sets)
+    return _by_fitted_law(layout, model, factors, sets)
 
 
 def _too_many(sets: np.ndarray) -> str:
@@ -348,15 +350,15 @@ def _too_many(sets: np.ndarray) -> str:
     )
 
 
-def _by_events(law: IndicatorChain, n: int, sets: np.ndarray) -> np.ndarray:
+def _by_events(chain: IndicatorChain, n: int, sets: np.ndarray) -> np.ndarray:
     """Probabilities of each row that must be positive, set by set. (3, n)"""
     rows, a = np.arange(n), sets.shape[1]
     needed = np.ones((3, n))
-    needed[1] = law.exactly(rows, np.ones(a, dtype=bool))
-    for one in sets:
-        needed[0] = np.minimum(needed[0], law.exactly(rows, one))
-        wanted = np.broadcast_to(one, (n, a))
-        needed[2] = np.fmin(needed[2], law.together(rows, wanted))
+    needed[1] = chain.exactly(rows, np.ones(a, dtype=bool))
+    for subset in sets:
+        needed[0] = np.minimum(needed[0], chain.exactly(rows, subset))
+        required = np.broadcast_to(subset, (n, a))
+        needed[2] = np.fmin(needed[2], chain.together(rows, required))
     return needed
 
 
@@ -364,7 +366,7 @@ def _unknown(graph: Mapping[str, Any], fitted: int, identification: Mapping[str,
     """Why the positivity of own records is not known; empty if it is."""
     if not identification["propensity_identified"]:
         return " ".join(r for r in identification["reasons"] if "not identified" in r)
-    if any(law["indicators"] for law in graph["indicators"].values()):
+    if any(factor["indicators"] for factor in graph["indicators"].values()):
         return (
             "One missingness indicator causes another, so that the fitted factors give no law of "
             "patterns."
@@ -373,31 +375,33 @@ def _unknown(graph: Mapping[str, Any], fitted: int, identification: Mapping[str,
 
 
 def _by_true_law(
-    data: Table, rows: np.ndarray, law: MissingnessGraph, sets: np.ndarray
+    data: Table, rows: np.ndarray, model: MissingnessGraph, sets: np.ndarray
 ) -> np.ndarray:
     """Probabilities of each test row that must be positive, by the true law of the masks. (3, n)"""
-    patterns = missable_patterns(law, data)
+    patterns = missable_patterns(model, data)
     return _in_parts(
         len(rows),
         patterns,
         sets,
-        lambda part: pattern_probability(law, data, patterns, rows=rows[part]),
+        lambda part: pattern_probability(model, data, patterns, rows=rows[part]),
     )
 
 
 def _by_fitted_law(
-    layout: Table, law: MissingnessGraph, factors: np.ndarray, sets: np.ndarray
+    layout: Table, model: MissingnessGraph, factors: np.ndarray, sets: np.ndarray
 ) -> np.ndarray:
     """The same by the fitted factors, of the rows and seeds with a known X_adj. (3, m)"""
-    patterns = missable_patterns(law, layout)
+    patterns = missable_patterns(model, layout)
     return _in_parts(
         len(factors), patterns, sets, lambda part: factorised_patterns(factors[part], patterns)
     )
 
 
-def _in_parts(rows: int, patterns: np.ndarray, sets: np.ndarray, law: Law) -> np.ndarray:
+def _in_parts(
+    rows: int, patterns: np.ndarray, sets: np.ndarray, probability_of: ProbabilityOfRows
+) -> np.ndarray:
     """Required probabilities of rows, as many at a time as memory allows. (3, rows)"""
     needed = np.empty((3, rows))
     for part in rows_in_parts(np.zeros((rows, 1), dtype=bool), len(patterns) + len(sets)):
-        needed[:, part] = needed_probability(law(part), patterns, sets)
+        needed[:, part] = needed_probability(probability_of(part), patterns, sets)
     return needed

@@ -204,7 +204,7 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
         [plain(name) for name in (choice["policy"], *others)],
         most=f"{bound:.2f} of F1" if of_f1 else of_cost(bound, choice["cost"], unit),
         margin=choice["margin"],
-        worth=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
+        value_of_knowing=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
         cheaper="better" if of_f1 else "cheaper",
     )
     if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
