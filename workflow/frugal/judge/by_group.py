@@ -202,7 +202,7 @@ def by_group(
     fit: NuisanceFit | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """One row for each group and quantity, for each difference between two, and for each of `GROUP_GAPS`.
+    """A row for each group and quantity, each difference of two, and each of `GROUP_GAPS`.
 
     Args:
         terms: of every quantity in every group.

@@ -59,25 +59,25 @@ def advise_command(words: list[str]) -> int:
         metavar="SEED",
         help="draw as the roll-out of this seed did; the cases are the table's rows, in order",
     )
-    given = parser.parse_args(words)
-    if given.out is not None and given.out.resolve() == given.cases.resolve():
-        raise DataError(f"--out {given.out} is the file of the cases; name another")
-    if is_search_policy(given.bundle):
-        return advise_searches(given)
-    bundle = read_bundle(given.bundle, function=given.function)
+    args = parser.parse_args(words)
+    if args.out is not None and args.out.resolve() == args.cases.resolve():
+        raise DataError(f"--out {args.out} is the file of the cases; name another")
+    if is_search_policy(args.bundle):
+        return advise_searches(args)
+    bundle = read_bundle(args.bundle, function=args.function)
     cases = read_cases(
-        given.cases,
+        args.cases,
         bundle.cases,
         provides=bundle.layout.provides,
-        id_column=given.id,
-        complete=given.simulate,
+        id_column=args.id,
+        complete=args.simulate,
     )
-    advice = advise(bundle, cases, given.without, simulate=given.simulate, rollout=given.rollout)
-    if given.out is not None:
-        write_apart(given.out, csv_bytes(advice_frame(bundle, cases, advice)))
-    tell = path_lines if given.simulate else next_lines
+    advice = advise(bundle, cases, args.without, simulate=args.simulate, rollout=args.rollout)
+    if args.out is not None:
+        write_apart(args.out, csv_bytes(advice_frame(bundle, cases, advice)))
+    tell = path_lines if args.simulate else next_lines
     lines = tell(bundle, cases, advice)
-    say(*lines, *last_lines(cases, given.out))
+    say(*lines, *last_lines(cases, args.out))
     return 0
 
 
@@ -113,11 +113,11 @@ def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
             cases.ids[row],
             choices[j],
             "" if choices[j] == STOP else f"{price:.4g}",
-            *said,
+            *prediction,
             why,
             cases.outside[row],
         ]
-        for row, j, price, said, why in zip(
+        for row, j, price, prediction, why in zip(
             advice.row[shown],
             advice.action[shown],
             prices[shown],
@@ -137,29 +137,29 @@ def path_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
     last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
     cost = bundle.layout.price(advice.acquired[last])
     begins = np.append(-1, last[:-1]) + 1
-    said = _predictions(bundle, advice)
+    predictions = _predictions(bundle, advice)
     rows = []
     for first, end, paid in zip(begins, last, cost, strict=True):
         path = " → ".join(panels[advice.action[first:end]]) or "nothing"
         row = advice.row[end]
-        rows.append([cases.ids[row], path, f"{paid:.4g}", *said[end], cases.outside[row]])
+        rows.append([cases.ids[row], path, f"{paid:.4g}", *predictions[end], cases.outside[row]])
     head = [cases.id_name, "path", f"cost ({bundle.cost_unit})", *_HEAD, "outside"]
     return _table(head, rows)
 
 
 def last_lines(cases: Cases, out: Path | None) -> list[str]:
     """What a table of so many cases leaves out, and how many have values that are flagged."""
-    n, flagged = len(cases.ids), sum(bool(said) for said in cases.outside)
-    told = []
+    n, flagged = len(cases.ids), sum(bool(flags) for flags in cases.outside)
+    lines = []
     if n > MOST_SHOWN:
         rest = "" if out is not None else "; --out FILE.csv writes all"
-        told.append(f"These are the first {MOST_SHOWN} of {n:,} cases{rest}.")
+        lines.append(f"These are the first {MOST_SHOWN} of {n:,} cases{rest}.")
     if flagged:
-        told.append(
+        lines.append(
             f"{flagged:,} of {n:,} cases have values that training did not see, or that are "
             "incomplete: see the last column. What is advised for them is a guess."
         )
-    return told
+    return lines
 
 
 def _predictions(bundle: CaseBundle, advice: CaseAdvice) -> list[tuple[str, str]]:

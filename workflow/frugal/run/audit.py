@@ -102,14 +102,14 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     payloads, wrong = _payloads(parsed, target)
     outside = Outside(parsed.look_in, cache(file_digest))
     documents = _checked(payloads, outside, wrong)
-    said = [f"{len(documents)} files agree with their sidecars and inputs"]
-    said += [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
-    said += [*_remarks(documents, outside)]
+    sentences = [f"{len(documents)} files agree with their sidecars and inputs"]
+    sentences += [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
+    sentences += [*_remarks(documents, outside)]
     if parsed.sign:
-        said.append(sign_results(parsed.sign, payloads))
+        sentences.append(sign_results(parsed.sign, payloads))
     if parsed.verify:
-        said.append(verify_results(parsed.verify, payloads))
-    say("; ".join(said))
+        sentences.append(verify_results(parsed.verify, payloads))
+    say("; ".join(sentences))
     return 0
 
 
@@ -176,13 +176,13 @@ def _parser() -> argparse.ArgumentParser:
 def _add_requests(parser: argparse.ArgumentParser) -> None:
     """Other requests, of which one is allowed."""
     add = parser.add_mutually_exclusive_group().add_argument
-    said = "only compare the default's tables with the published ones, config/published.json"
-    add("--published", action="store_true", help=said)
+    help_text = "only compare the default's tables with the published ones, config/published.json"
+    add("--published", action="store_true", help=help_text)
     add("--publish", action="store_true", help="write that file anew, with this machine's CPU")
-    said = f"sign files that agree with an Ed25519 key of your own, into {SIGNATURE}"
-    add("--sign", type=Path, metavar="KEY", help=said)
-    said = "hold results against that file and the signer's public key"
-    add("--verify", type=Path, metavar="KEY", help=said)
+    help_text = f"sign files that agree with an Ed25519 key of your own, into {SIGNATURE}"
+    add("--sign", type=Path, metavar="KEY", help=help_text)
+    help_text = "hold results against that file and the signer's public key"
+    add("--verify", type=Path, metavar="KEY", help=help_text)
 
 
 def _checked(payloads: Iterable[Path], outside: Outside, wrong: list[str]) -> list[dict[str, Any]]:

@@ -40,14 +40,14 @@ def typed_entries(entries: Iterable[str], read: Mapping[str, Any]) -> dict[str, 
     Raises:
         ConfigError: such a value is no YAML as a config file has it.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, _, value in (entry.partition("=") for entry in entries):
         if isinstance(read.get(key), list | dict):
             try:
-                found = laid_over(found, {key: strict_yaml.parse_yaml(value)})
+                values = laid_over(values, {key: strict_yaml.parse_yaml(value)})
             except strict_yaml.StrictYamlError as error:
                 raise ConfigError(f"--config {key}: {error}") from None
-    return found
+    return values
 
 
 def laid_over(config: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,14 +69,14 @@ def config_command(words: list[str]) -> int:
     parser = command_parser("config", "The whole config, every default written out.")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="laid over config.yaml")
     parser.add_argument("--schema", action="store_true", help="a JSON Schema, for editors")
-    given = parser.parse_args(words)
-    if given.schema:
+    args = parser.parse_args(words)
+    if args.schema:
         text = json.dumps(schema_of(Config), indent=1, ensure_ascii=False)
     else:
         merged: Mapping[str, Any] = {}
-        for path in (PROJECT / "config.yaml", *given.files):
+        for path in (PROJECT / "config.yaml", *args.files):
             merged = laid_over(merged, read_config_file(path))
-        whole = effective(merged)
-        text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=100).rstrip()
+        config = effective(merged)
+        text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=100).rstrip()
     say(*text.split("\n"))
     return 0

@@ -100,15 +100,15 @@ class Watched:
         """All decisions of a member, by what was known, bought and believed at each."""
         mine = self.episodes.member == k
         acquired, row = visited_sets(self.episodes)[mine], self.episodes.row[mine]
-        visible, belief = self.world.visible(row, acquired), self.episodes.belief
+        visible, probability = self.world.visible(row, acquired), self.episodes.belief
         columns = [
             _column(self.layout, j, self.world.values[:, j])
             for j in range(len(self.layout.columns))
         ]
         columns += [Column(f"{p.name} bought", f"{p.name} not bought") for p in self.layout.actions]
         features = [visible, acquired.astype(np.float64)]
-        if belief is not None:
-            features.append(belief[mine][:, 1:])
+        if probability is not None:
+            features.append(probability[mine][:, 1:])
             columns += [
                 Column(f"risk of {name!r}", scale=100.0, unit=" %")
                 for name in self.layout.classes[1:]
@@ -138,8 +138,8 @@ def describe_command(words: list[str]) -> int:
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="with table.parquet and catalogue.json"
     )
-    given = parser.parse_args(words)
-    say(*described(given.policy, given.member, given.data))
+    args = parser.parse_args(words)
+    say(*described(args.policy, args.member, args.data))
     return 0
 
 
@@ -161,25 +161,25 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
     if member is None and count == 1:
         member = 0
     if isinstance(policy, CascadePolicies | ClassSet):
-        said = policy.sentences([panel.name for panel in layout.actions])
-        return _front(kind, said) if member is None else [said[member]]
+        sentences = policy.sentences([panel.name for panel in layout.actions])
+        return _front(kind, sentences) if member is None else [sentences[member]]
     if world is None:
         raise DataError(
             f"{path} holds an agent of kind {kind!r}, which is told by what it orders for units; "
             "give the folder of their table, as --data results/data/dataset=NAME"
         )
-    seen = Watched.of(policy, layout, world)
+    watched = Watched.of(policy, layout, world)
     if member is None:
-        return _front(kind, [seen.in_short(k) for k in range(count)])
+        return _front(kind, [watched.in_short(k) for k in range(count)])
     if isinstance(policy, LatticePolicies):
-        return seen.decisions(member)
-    return seen.first_orders(member)
+        return watched.decisions(member)
+    return watched.first_orders(member)
 
 
-def _front(kind: str, said: Sequence[str]) -> list[str]:
+def _front(kind: str, sentences: Sequence[str]) -> list[str]:
     """A line for each member."""
-    head = f"{len(said)} policies of kind {kind!r}; --member K shows one of them:"
-    return [head, *(f"{k}: {words}" for k, words in enumerate(said))]
+    head = f"{len(sentences)} policies of kind {kind!r}; --member K shows one of them:"
+    return [head, *(f"{k}: {words}" for k, words in enumerate(sentences))]
 
 
 def _policy(path: Path) -> tuple[Policy, Layout, str]:
@@ -206,8 +206,8 @@ def _units(folder: Path, layout: Layout, path: Path) -> World:
 
 def _column(layout: Layout, index: int, values: np.ndarray) -> Column:
     """How a column of a table is said; a level of a category is so or not."""
-    name, known = layout.columns[index], values[~np.isnan(values)]
-    if any(index in group for group in layout.onehot) and np.isin(known, YES_NO).all():
+    name, observed = layout.columns[index], values[~np.isnan(values)]
+    if any(index in group for group in layout.onehot) and np.isin(observed, YES_NO).all():
         before, _, level = name.partition("=")
         return Column(f"{before} is {level}", f"{before} is not {level}")
     return Column(name)
@@ -226,15 +226,15 @@ def export_command(words: list[str]) -> int:
     parser = command_parser("export", _EXPORT)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
     parser.add_argument("model", type=Path, metavar="MODEL.onnx")
-    given = parser.parse_args(words)
-    if given.model.suffix != ".onnx":
-        raise DataError(f"{given.model} is to hold an ONNX graph; let its name end in .onnx")
-    bundle = read_bundle(given.bundle)
+    args = parser.parse_args(words)
+    if args.model.suffix != ".onnx":
+        raise DataError(f"{args.model} is to hold an ONNX graph; let its name end in .onnx")
+    bundle = read_bundle(args.bundle)
     content = export_policy(bundle)
-    write_apart(given.model, content)
+    write_apart(args.model, content)
     panels = ", ".join(panel.name for panel in bundle.layout.actions)
     say(
-        f"{given.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
+        f"{args.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
         f"{', '.join(bundle.layout.columns)}; panels {panels}; classes "
         f"{', '.join(bundle.layout.classes)}"
     )

@@ -62,22 +62,24 @@ class Terms:
         Raises:
             DataError: a name is none of a feature or of a panel, or a price is no number from 0 on.
         """
-        features = {one.name: one for one in guess.columns if one.kind != "out"}
+        features = {column.name: column for column in guess.columns if column.kind != "out"}
         free = [name for name in features if name in self.free]
         stated = {**({_START: free} if free else {}), **self.panels}
         for name in self.free:
             self._require("free", name, features, "the features are", guess)
-        taken: set[str] = set()
+        assigned: set[str] = set()
         for name in (name for columns in stated.values() for name in columns):
             self._require("panels", name, features, "the features are", guess)
-            if name in taken:
+            if name in assigned:
                 raise DataError(f"{self.dash}panels: {name!r} is in two panels; allowed is one")
-            taken.add(name)
-        rest = [one for name, one in features.items() if name not in taken]
-        alone = [(one.name, [one.name]) for one in rest if one.name in self.prices]
-        guessed = _groups([one for one in rest if one.name not in self.prices], self.by_prefix)
+            assigned.add(name)
+        rest = [column for name, column in features.items() if name not in assigned]
+        alone = [(column.name, [column.name]) for column in rest if column.name in self.prices]
+        guessed = _groups(
+            [column for column in rest if column.name not in self.prices], self.by_prefix
+        )
         order = list(features)
-        groups = sorted([*alone, *guessed], key=lambda one: order.index(one[1][0]))
+        groups = sorted([*alone, *guessed], key=lambda group: order.index(group[1][0]))
         panels = []
         for name, columns in (*stated.items(), *groups):
             end = {"free": True} if free and not panels else {"cost": None}
@@ -99,17 +101,20 @@ class Terms:
         errors, k = errors_between(classes), range(len(classes))
         rows: list[list[Amount | None]] = [[None if i != j else 0 for j in k] for i in k]
         for name, cost in self.errors.items():
-            plain = name if name in errors else name.replace("_", " ")
-            self._require("errors", plain, errors, "the errors are")
-            i, j = errors[plain]
+            spaced = name if name in errors else name.replace("_", " ")
+            self._require("errors", spaced, errors, "the errors are")
+            i, j = errors[spaced]
             rows[i][j] = self._cost("errors", name, cost)
         return rows
 
     def _cost(self, argument: str, name: str, cost: Any) -> Amount:
         ends = list(cost) if isinstance(cost, list | tuple) else [cost]
-        numbers = [one.item() if hasattr(one, "item") else one for one in ends]  # of NumPy
+        numbers = [
+            amount.item() if hasattr(amount, "item") else amount for amount in ends
+        ]  # of NumPy
         if not all(
-            isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in numbers
+            isinstance(amount, int | float) and math.isfinite(amount) and amount >= 0
+            for amount in numbers
         ) or not (len(numbers) == 1 or (len(numbers) == 2 and numbers[0] <= numbers[1])):
             raise DataError(
                 f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from "
@@ -121,27 +126,29 @@ class Terms:
         self,
         argument: str,
         name: str,
-        known: Iterable[str],
-        what: str,
+        allowed: Iterable[str],
+        subject: str,
         guess: TableGuess | None = None,
     ) -> None:
-        known = list(known)
-        if name in known:
+        allowed = list(allowed)
+        if name in allowed:
             return
-        why = [one.remarks[0] for one in guess.columns if one.name == name] if guess else []
+        why = (
+            [column.remarks[0] for column in guess.columns if column.name == name] if guess else []
+        )
         left = f", which is left out ({why[0]})" if why else ""
         raise DataError(
-            f"{self.dash}{argument} names {name!r}{left}; {what} {listed(known) or 'none'}"
-            f"{did_you_mean(name, known)}"
+            f"{self.dash}{argument} names {name!r}{left}; {subject} {listed(allowed) or 'none'}"
+            f"{did_you_mean(name, allowed)}"
         )
 
 
 def errors_between(classes: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Name of each error → row and column of its cost; the second of two classes is positive."""
     pairs = {
-        f"{true} as {said}": (i, j)
+        f"{true} as {predicted}": (i, j)
         for i, true in enumerate(classes)
-        for j, said in enumerate(classes)
+        for j, predicted in enumerate(classes)
         if i != j
     }
     return {"missed": (1, 0), "false alarm": (0, 1)} | pairs if len(classes) == 2 else pairs
@@ -153,44 +160,44 @@ def init_command(words: Sequence[str]) -> int:
     Raises:
         DataError: the table cannot be read, has no such label, or a file would be overwritten.
     """
-    asked = _parser().parse_args(list(words))
-    out = asked.out or _plain_path(asked.table).with_suffix(".yaml")
+    args = _parser().parse_args(list(words))
+    out = args.out or _plain_path(args.table).with_suffix(".yaml")
     converted = out.with_name(f"{out.stem}_converted.csv")
     _require_new(out)
-    if not asked.table.is_file():
-        raise DataError(f"there is no file {asked.table}")
-    if not str(asked.table).isprintable():
-        raise DataError(f"{asked.table} has a character that is not printed in its name; rename it")
-    opened = open_table(asked.table, converted, asked.header, asked.decimal)
+    if not args.table.is_file():
+        raise DataError(f"there is no file {args.table}")
+    if not str(args.table).isprintable():
+        raise DataError(f"{args.table} has a character that is not printed in its name; rename it")
+    opened = open_table(args.table, converted, args.header, args.decimal)
     try:
         guess = guess_table(
             opened.cells,
-            asked.label,
-            asked.cut,
+            args.label,
+            args.cut,
             marks={key: opened.form[key] for key in MARKS if key in opened.form},
             units=opened.units,
             levels=opened.levels,
-            positive=asked.positive,
+            positive=args.positive,
         )
     except DataError as error:
-        said = "" if opened.named else f" ({opened.remarks[-1]})"
-        raise DataError(f"{asked.table}: {error}{said}") from None
-    _require_feature(asked.table, guess)
-    texts = {asked.label, *(one.name for one in guess.columns if one.kind == "categorical")}
+        remark = "" if opened.named else f" ({opened.remarks[-1]})"
+        raise DataError(f"{args.table}: {error}{remark}") from None
+    _require_feature(args.table, guess)
+    texts = {args.label, *(column.name for column in guess.columns if column.kind == "categorical")}
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
     terms = Terms(
-        _free_columns(asked.free, guess),
-        _panels(asked.panel),
-        _amounts("--prices", asked.prices),
-        _amounts("--errors", asked.errors),
-        asked.unit,
-        asked.by_prefix,
+        _free_columns(args.free, guess),
+        _panels(args.panel),
+        _amounts("--prices", args.prices),
+        _amounts("--errors", args.errors),
+        args.unit,
+        args.by_prefix,
         "--",
     )
     if sys.stdin.isatty() and sys.stdout.isatty():
         terms = ask_missing(terms, guess, input)
-    text = describe_guess(opened, guess, asked.label, out, terms)
+    text = describe_guess(opened, guess, args.label, out, terms)
     files = {out: text.encode()}
     if opened.converted:
         _require_new(opened.path)
@@ -256,8 +263,8 @@ def _require_new(path: Path) -> None:
 
 
 def _require_feature(path: Path, guess: TableGuess) -> None:
-    if all(one.kind == "out" for one in guess.columns):
-        why = "; ".join(f"{one.name}: {one.remarks[0]}" for one in guess.columns[:3])
+    if all(column.kind == "out" for column in guess.columns):
+        why = "; ".join(f"{column.name}: {column.remarks[0]}" for column in guess.columns[:3])
         raise DataError(f"{path}: no column could be a feature ({why or 'there is no other'})")
 
 
@@ -268,7 +275,7 @@ def _plain_path(path: Path) -> Path:
 
 def _free_columns(words: Sequence[str], guess: TableGuess) -> list[str]:
     """Columns that `--free` names: whole words, or parts between commas."""
-    names = [one.name for one in guess.columns]
+    names = [column.name for column in guess.columns]
     parts = (part for word in words for part in ([word] if word in names else word.split(",")))
     return list(dict.fromkeys(part.strip() for part in parts))
 
@@ -325,14 +332,17 @@ def _number(text: str) -> Any:
         number = float(text.strip().replace(",", "."))
     except ValueError:
         return None
-    whole = math.isfinite(number) and number.is_integer()
-    return (int(number) if whole else number) if math.isfinite(number) and number >= 0 else None
+    is_whole = math.isfinite(number) and number.is_integer()
+    return (int(number) if is_whole else number) if math.isfinite(number) and number >= 0 else None
 
 
 def ask_missing(terms: Terms, guess: TableGuess, ask: Callable[[str], str]) -> Terms:
     """The terms with the prices and costs that a person types; an empty line leaves one open."""
     free, prices, errors = list(terms.free), dict(terms.prices), dict(terms.errors)
-    columns, classes = {_unreserved(one.name): one.name for one in guess.columns}, [*guess.classes]
+    columns, classes = (
+        {_unreserved(column.name): column.name for column in guess.columns},
+        [*guess.classes],
+    )
     try:
         for panel in terms.panels_of(guess):
             if panel.get("cost", 0) is None:
@@ -349,7 +359,9 @@ def ask_missing(terms: Terms, guess: TableGuess, ask: Callable[[str], str]) -> T
                 errors |= {} if cost is None else {name: cost}
     except EOFError:
         pass
-    panels = {name: own for name, own in terms.panels.items() if not set(own) & set(free)}
+    panels = {
+        name: members for name, members in terms.panels.items() if not set(members) & set(free)
+    }
     return replace(terms, free=free, panels=panels, prices=prices, errors=errors)
 
 
@@ -378,7 +390,7 @@ def describe_guess(
     Raises:
         DataError: the terms do not fit the table.
     """
-    used = [one for one in guess.columns if one.kind != "out"]
+    used = [column for column in guess.columns if column.kind != "out"]
     panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
     todo = ", and fill in every price (null)" if _is_open(panels, errors) else ""
     lines = [
@@ -397,7 +409,7 @@ def describe_guess(
         *(f"    {key}: {_flow(value)}" for key, value in opened.form.items()),
         f"    missing: {_flow(list(guess.missing))}   # texts that mean no value",
         "columns:",
-        *(line for one in guess.columns for line in _column_lines(one)),
+        *(line for column in guess.columns for line in _column_lines(column)),
         "panels:                   # what is acquired together; a price, or free: true",
         *_panel_lines(panels, used, terms),
         "cost_draw: null",
@@ -427,8 +439,8 @@ def _place(path: Path, out: Path) -> str:
 
 def short_name(stem: str) -> str:
     """A name for paths: small letters without marks, digits, underscores."""
-    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
-    name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_") or "table"
+    ascii_stem = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "_", ascii_stem).strip("_") or "table"
     return (name if name[0].isalpha() else f"t_{name}")[:100]
 
 
@@ -444,18 +456,22 @@ def _classes(guess: TableGuess) -> list[tuple[str, str]]:
 
 def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
     """The column that says which rows belong together, and others that could."""
-    for k, one in enumerate(clusters):
-        gaps = (
-            f"; {one.missing_share:.0%} of the rows have no value yet" if one.missing_share else ""
+    for k, column in enumerate(clusters):
+        missing = (
+            f"; {column.missing_share:.0%} of the rows have no value yet"
+            if column.missing_share
+            else ""
         )
-        yield f"{'# ' if k or gaps else ''}cluster: {_flow(one.name)}   # {_CLUSTER}{gaps}"
+        yield f"{'# ' if k or missing else ''}cluster: {_flow(column.name)}   # {_CLUSTER}{missing}"
 
 
 def _is_open(
     panels: Sequence[Mapping[str, Any]], errors: Sequence[Sequence[Amount | None]]
 ) -> bool:
     """Whether a price or a cost of an error is not stated."""
-    return any(one.get("cost", 0) is None for one in panels) or any(None in row for row in errors)
+    return any(panel.get("cost", 0) is None for panel in panels) or any(
+        None in row for row in errors
+    )
 
 
 def _dropped(guess: TableGuess) -> str:
@@ -464,22 +480,24 @@ def _dropped(guess: TableGuess) -> str:
     return f"[{{rule: label_missing, reason: {guess.label_gaps} rows have nothing to predict}}]"
 
 
-def _column_lines(one: Guess) -> list[str]:
+def _column_lines(column: Guess) -> list[str]:
     """The column's entry, or a comment that says why it is left out."""
-    said = "".join(f"  # {_plain(remark)}" for remark in one.remarks)
-    if one.kind == "out":
-        return [f"  # left out: {_plain(one.name)}{said}"]
-    entry: dict[str, Any] = {"name": _unreserved(one.name)}
-    if entry["name"] != one.name:
-        entry["from"] = one.name
-    entry |= {"type": one.kind}
-    entry |= {"levels": list(one.levels)} if one.kind == "categorical" else {"unit": one.unit}
-    entry |= {"recode": dict(one.recode)} if one.recode else {}
-    gaps = f", {one.missing_share:.0%} missing" if one.missing_share else ""
-    ends = "" if one.kind == "categorical" else f"  # {one.low:g} to {one.high:g}{gaps}"
-    lines = [f"  - {_flow(entry)}{ends}{said}"]
-    if one.codes:
-        codes = ", ".join(f"{{value: {code:g}, meaning: FILL IN}}" for code in one.codes)
+    remarks = "".join(f"  # {_plain(remark)}" for remark in column.remarks)
+    if column.kind == "out":
+        return [f"  # left out: {_plain(column.name)}{remarks}"]
+    entry: dict[str, Any] = {"name": _unreserved(column.name)}
+    if entry["name"] != column.name:
+        entry["from"] = column.name
+    entry |= {"type": column.kind}
+    entry |= (
+        {"levels": list(column.levels)} if column.kind == "categorical" else {"unit": column.unit}
+    )
+    entry |= {"recode": dict(column.recode)} if column.recode else {}
+    missing = f", {column.missing_share:.0%} missing" if column.missing_share else ""
+    ends = "" if column.kind == "categorical" else f"  # {column.low:g} to {column.high:g}{missing}"
+    lines = [f"  - {_flow(entry)}{ends}{remarks}"]
+    if column.codes:
+        codes = ", ".join(f"{{value: {code:g}, meaning: FILL IN}}" for code in column.codes)
         lines.append(f"  #   a code and no quantity? then add special_values: [{codes}]")
     return lines
 
@@ -488,14 +506,14 @@ def _panel_lines(
     panels: Sequence[Mapping[str, Any]], used: Sequence[Guess], terms: Terms
 ) -> list[str]:
     """A line for each panel, with a comment on one that is guessed or has no price."""
-    gaps = {_unreserved(one.name) for one in used if one.missing_share}
+    incomplete = {_unreserved(column.name) for column in used if column.missing_share}
     lines = []
     for panel in panels:
         columns, is_open = set(panel["columns"]), panel.get("cost", 0) is None
-        is_whole = is_open and not columns & gaps
+        is_whole = is_open and not columns & incomplete
         note = "  # no gap: free: true if it is known at the start" if is_whole else ""
         is_guessed = panel["name"] not in terms.panels and not terms.by_prefix
-        if len(columns) > 1 and columns <= gaps and is_guessed:
+        if len(columns) > 1 and columns <= incomplete and is_guessed:
             note = "  # always missing together"
         lines.append(f"  - {_flow(panel)}{'' if 'free' in panel else note}")
     return lines
@@ -504,11 +522,11 @@ def _panel_lines(
 def _groups(priced: Sequence[Guess], by_prefix: bool) -> list[tuple[str, list[str]]]:
     """Name and columns of each panel."""
     if by_prefix:
-        return [*grouped(one.name for one in priced).items()]
-    alike: dict[object, list[str]] = {}
-    for one in priced:
-        alike.setdefault(one.together or one.name, []).append(one.name)
-    return [(_panel_name([*map(_unreserved, own)]), own) for own in alike.values()]
+        return [*grouped(column.name for column in priced).items()]
+    by_pattern: dict[object, list[str]] = {}
+    for column in priced:
+        by_pattern.setdefault(column.together or column.name, []).append(column.name)
+    return [(_panel_name([*map(_unreserved, columns)]), columns) for columns in by_pattern.values()]
 
 
 def _panel_name(columns: Sequence[str]) -> str:
@@ -541,7 +559,7 @@ def _plain(text: str) -> str:
 
 def _lines(opened: Opened, guess: TableGuess, out: Path, terms: Terms) -> Iterator[str]:
     """What was found, for a person, and what to do next."""
-    used = [one for one in guess.columns if one.kind != "out"]
+    used = [column for column in guess.columns if column.kind != "out"]
     yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
     panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
     yield from (f"  {remark}" for remark in remarks_on(opened, guess, panels))
@@ -555,34 +573,36 @@ def remarks_on(
 ) -> Iterator[str]:
     """What was assumed of a table, and what to look at; a sentence each."""
     yield from (*opened.remarks, *guess.remarks)
-    for one in guess.columns:
-        for remark in one.remarks:
-            yield f"{'left out: ' if one.kind == 'out' else 'look: '}{one.name}: {remark}"
-        if one.codes:
-            codes = ", ".join(f"{code:g} ({share:.0%})" for code, share in one.codes.items())
-            yield f"look: {one.name}: {codes} may be a code and no quantity"
+    for column in guess.columns:
+        for remark in column.remarks:
+            yield f"{'left out: ' if column.kind == 'out' else 'look: '}{column.name}: {remark}"
+        if column.codes:
+            codes = ", ".join(f"{code:g} ({share:.0%})" for code, share in column.codes.items())
+            yield f"look: {column.name}: {codes} may be a code and no quantity"
     if guess.clusters:
         first = guess.clusters[0]
-        says = (
+        remedy = (
             "fill the gaps in, then add the line"
             if first.missing_share
             else "remove the line if not"
         )
-        yield f"cluster: {first.name}: {_CLUSTER}; {says}"
+        yield f"cluster: {first.name}: {_CLUSTER}; {remedy}"
     together: dict[int, list[str]] = {}
-    for one in guess.columns:
-        together.setdefault(one.together, []).append(one.name)
+    for column in guess.columns:
+        together.setdefault(column.together, []).append(column.name)
     for number, names in together.items():
         if number and len(names) > 1:
             yield f"one panel: {', '.join(names)} are always missing together"
-    priceless = {c for one in panels if one.get("cost", 0) is None for c in one["columns"]}
-    used = (one for one in guess.columns if one.kind != "out")
-    whole = [
-        one.name for one in used if not one.missing_share and _unreserved(one.name) in priceless
+    priceless = {c for panel in panels if panel.get("cost", 0) is None for c in panel["columns"]}
+    used = (column for column in guess.columns if column.kind != "out")
+    complete = [
+        column.name
+        for column in used
+        if not column.missing_share and _unreserved(column.name) in priceless
     ]
-    if whole:
+    if complete:
         yield (
-            f"no gap in {listed(map(repr, whole))}: a price for each that is measured; "
+            f"no gap in {listed(map(repr, complete))}: a price for each that is measured; "
             "free: true (or --free NAME,NAME) for what is known at the start"
         )
 
@@ -594,6 +614,6 @@ def _command(out: Path) -> str:
     if find_spec("snakemake") is None:
         call = f"import frugal; print(frugal.decide({str(out)!r}).summary())"
         return f"python -c {shlex.quote(call)}"
-    here = Path("Snakefile").exists() and Path("Snakefile").samefile(project)
-    where = "" if here else f"--snakefile {shlex.quote(str(project))} "
+    in_project = Path("Snakefile").exists() and Path("Snakefile").samefile(project)
+    where = "" if in_project else f"--snakefile {shlex.quote(str(project))} "
     return f"snakemake {where}--cores 2 decide --config {table}"

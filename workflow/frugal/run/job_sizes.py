@@ -50,8 +50,8 @@ def sizes_of(
     sizes: dict[str, float] = {}
     kind = None
     for sizing in sizings:
-        wanted = sizing["keys"] or {"dataset": None}  # of the whole run: jobs of no data set
-        if all(keys.get(k) == v or (v == ANY and k in keys) for k, v in wanted.items()):
+        required = sizing["keys"] or {"dataset": None}  # of the whole run: jobs of no data set
+        if all(keys.get(k) == v or (v == ANY and k in keys) for k, v in required.items()):
             sizes |= {name: float(size) for name, size in sizing["sizes"].items()}
             kind = sizing["kind"] or kind
     portion = Portion.of(keys)
@@ -105,11 +105,11 @@ def config_sizes(
     ]
 
 
-def table_rows(study: Study, known: Mapping[str, int]) -> dict[str, int | None]:
-    """Rows of each data set of a config; None where neither its files nor `known` show them."""
+def table_rows(study: Study, recorded_rows: Mapping[str, int]) -> dict[str, int | None]:
+    """Rows of each data set; None where neither its files nor `recorded_rows` show them."""
     mirror = study.config["data_mirror"]
     folder = None if mirror is None else Path(mirror)
-    return {name: _rows(each, folder, known) for name, each in study.descriptions.items()}
+    return {name: _rows(each, folder, recorded_rows) for name, each in study.descriptions.items()}
 
 
 def training_steps(kind: Declared, settings: Mapping[str, Any]) -> int | None:
@@ -125,7 +125,9 @@ def _sizing(
     return {"keys": dict(keys), "sizes": present, "kind": kind}
 
 
-def _rows(described: Description, mirror: Path | None, known: Mapping[str, int]) -> int | None:
+def _rows(
+    described: Description, mirror: Path | None, recorded_rows: Mapping[str, int]
+) -> int | None:
     """Rows of a table: of its parts, of its files where a line is a record, or as known."""
     if described.split.scheme == "counts":
         return sum(int(count) for count in described.split.parts.values())
@@ -135,7 +137,7 @@ def _rows(described: Description, mirror: Path | None, known: Mapping[str, int])
         if counts and None not in counts:
             each = [count for count in counts if count is not None]
             return max(each) if source.join else sum(each)
-    return known.get(described.name)
+    return recorded_rows.get(described.name)
 
 
 def _lines(described: Description, name: str, mirror: Path | None) -> int | None:
@@ -195,13 +197,13 @@ def _of_dadi(dadi: DadiStudy, study: Study, tables: Mapping[str, int | None]) ->
 def _of_diagnosis(diagnosis: DiagnosisStudy) -> Iterator[Sizing]:
     block, training = diagnosis.block, diagnosis.block["training"]
     imputers = declared("frugal.learn.imputers", "ImputerKind")
-    ways = declared("frugal.acquire.policies", "SelectionWay")
+    selections = declared("frugal.acquire.policies", "SelectionWay")
     baselines = []
     for entry in block["scenarios"]:
         grids = [block["baselines"][name]["grid"] for name in entry["baselines"]]
         tried = sum(prod(len(values) for values in grid.values()) for grid in grids)
         chosen = [block["selection"][name] for name in entry["selection"]]
-        steps = sum(training_steps(ways[each["kind"]], each) or 0 for each in chosen)
+        steps = sum(training_steps(selections[each["kind"]], each) or 0 for each in chosen)
         keys = {"dataset": entry["dataset"], "criterion": ANY}
         yield _sizing(keys, {"policies": tried, "steps": max(1, steps)})
         baselines.append(_sizing(keys | {"family": "baselines"}, {"policies": tried}))

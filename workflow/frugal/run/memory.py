@@ -28,8 +28,8 @@ def used(*, children: bool) -> dict[str, float]:
     Args:
         children: count those that have ended, too; the peak is then that of the largest process.
     """
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    cpu_s, peak = own.ru_utime + own.ru_stime, _own_peak(own)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s, peak = usage.ru_utime + usage.ru_stime, _own_peak(usage)
     if children:
         theirs = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s += theirs.ru_utime + theirs.ru_stime
@@ -84,9 +84,11 @@ def free_memory_mb(root: Path = Path("/")) -> int:
 def _machine_bytes(meminfo: Path) -> int:
     """Bytes that are free or can be freed; all of the machine's where that is not told."""
     if meminfo.is_file():
-        told = re.search(r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), flags=re.MULTILINE)
-        if told:
-            return int(told[1]) * 1024
+        available = re.search(
+            r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), flags=re.MULTILINE
+        )
+        if available:
+            return int(available[1]) * 1024
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -117,10 +119,10 @@ def _left_bytes(folder: Path, most: str, used: str, prefix: str) -> int | None:
     try:
         limit = (folder / most).read_text().strip()
         in_use = int((folder / used).read_text())
-        told = (folder / "memory.stat").read_text()
+        statistics = (folder / "memory.stat").read_text()
     except OSError:
         return None
     if limit == "max":
         return None
-    cached = re.search(rf"^{prefix}inactive_file (\d+)$", told, flags=re.MULTILINE)
+    cached = re.search(rf"^{prefix}inactive_file (\d+)$", statistics, flags=re.MULTILINE)
     return int(limit) - in_use + (int(cached[1]) if cached else 0)

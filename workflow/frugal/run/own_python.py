@@ -21,16 +21,16 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
         DataError: the stage refuses; its own sentence.
         FrugalError: it broke; the last that it said.
     """
-    words, given = list(words), None
+    words, settings_text = list(words), None
     if SETTINGS in words:  # by a pipe, as one word has at most 131,072 bytes
         at = words.index(SETTINGS) + 1
-        words[at], given = "@/dev/stdin", words[at]
+        words[at], settings_text = "@/dev/stdin", words[at]
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "frugal", stage, *words],
         cwd=folder,
         env=environment,
-        input=given,
+        input=settings_text,
         capture_output=True,
         text=True,
         check=False,
@@ -42,8 +42,8 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
     refusal = f"frugal {stage}: "
     if done.returncode == 2 and lines and lines[-1].startswith(refusal):
         raise DataError(lines[-1].removeprefix(refusal))
-    said = "\n".join(lines[-_LINES_SHOWN:])
-    raise FrugalError(f"the stage {stage} broke off (exit {done.returncode}); it said:\n{said}")
+    output = "\n".join(lines[-_LINES_SHOWN:])
+    raise FrugalError(f"the stage {stage} broke off (exit {done.returncode}); it said:\n{output}")
 
 
 def job_words(job: Job) -> list[str]:

@@ -62,6 +62,6 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
             f"{path}: 'file' is {described.document['file']!r}, and there is no such file"
         )
     where = folder / "results" / "search" / described.document["name"]
-    own = read_own_records(described, described.file)
-    size = require_memory(own, described), len(own.treatments)
+    records = read_own_records(described, described.file)
+    size = require_memory(records, described), len(records.treatments)
     return SearchFiles(path.absolute(), described.file.absolute(), where, size)

@@ -182,7 +182,7 @@ def amount(job: Job, name: str, costs: Costs) -> float:
     for each in measured:
         kinds.setdefault(each.kind, []).append(each)
     chosen = [kinds[job.kind]] if job.kind in kinds else kinds.values()
-    return max(_interpolated(job, name, alike, costs) for alike in chosen)
+    return max(_interpolated(job, name, of_kind, costs) for of_kind in chosen)
 
 
 def _interpolated(job: Job, name: str, measured: Sequence[Measured], costs: Costs) -> float:
@@ -191,20 +191,20 @@ def _interpolated(job: Job, name: str, measured: Sequence[Measured], costs: Cost
     The logarithm of the amount is linear in that of the size, the product of all sizes. Beyond the
     measured sizes what exceeds the start grows in proportion.
     """
-    own = [each for each in measured if each.dataset == job.keys.get("dataset", "")]
+    same_dataset = [each for each in measured if each.dataset == job.keys.get("dataset", "")]
     at: dict[float, list[float]] = {}
-    for each in own or measured:
+    for each in same_dataset or measured:
         at.setdefault(_size(each.sizes, each, name, job, costs), []).append(each.amounts[name])
     typical = max if name == "memory_mb" else lambda values: sum(values) / len(values)
     points = sorted((size, typical(values)) for size, values in at.items())
-    wanted = _size(job.sizes, (own or measured)[0], name, job, costs)
+    target = _size(job.sizes, (same_dataset or measured)[0], name, job, costs)
     for (size, value), (larger, most) in pairwise(points):
-        if size <= wanted <= larger:
-            share = math.log(wanted / size) / math.log(larger / size)
+        if size <= target <= larger:
+            share = math.log(target / size) / math.log(larger / size)
             return value ** (1 - share) * most**share
-    size, value = points[0] if wanted < points[0][0] else points[-1]
+    size, value = points[0] if target < points[0][0] else points[-1]
     start = costs.start[name] if len(points) == 1 else min(amount for _, amount in points)
-    return min(start, value) + (value - min(start, value)) * wanted / size
+    return min(start, value) + (value - min(start, value)) * target / size
 
 
 def _size(sizes: Mapping[str, float], like: Measured, name: str, job: Job, costs: Costs) -> float:

@@ -93,11 +93,11 @@ class Portions:
         each = len(seeds) if rows is None else max(self.most // max(rows, 1), 1)
         if each >= len(seeds):
             return [seeds]
-        found: list[list[int]] = [[]]
+        groups: list[list[int]] = [[]]
         for seed in seeds:
-            more = [*found[-1], seed]
+            more = [*groups[-1], seed]
             if len(more) > each or len(seeds_name(more)) > _LONGEST_NAME:
-                found.append([seed])
+                groups.append([seed])
             else:
-                found[-1] = more
-        return found
+                groups[-1] = more
+        return groups

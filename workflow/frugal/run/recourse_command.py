@@ -65,26 +65,26 @@ def recourse_command(words: list[str]) -> int:
         metavar="N",
         help="branches after which the search of one unit stops (100000)",
     )
-    given = parser.parse_args(words)
-    if given.out is not None and given.out.suffix.lower() not in (".csv", ".parquet"):
-        raise DataError(f"--out {given.out}: the file's name ends in .csv or .parquet")
-    if given.out is not None and given.out.resolve() in (
-        given.units.resolve(),
-        given.actions.resolve(),
+    args = parser.parse_args(words)
+    if args.out is not None and args.out.suffix.lower() not in (".csv", ".parquet"):
+        raise DataError(f"--out {args.out}: the file's name ends in .csv or .parquet")
+    if args.out is not None and args.out.resolve() in (
+        args.units.resolve(),
+        args.actions.resolve(),
     ):
-        raise DataError(f"--out {given.out} is a file that is read; name another")
-    for_all = RulesForAll(given.require, given.forbid, given.budget, given.at_most)
-    advice, said = advise_units(
-        given.units,
-        given.actions,
+        raise DataError(f"--out {args.out} is a file that is read; name another")
+    for_all = RulesForAll(args.require, args.forbid, args.budget, args.at_most)
+    advice, remarks = advise_units(
+        args.units,
+        args.actions,
         for_all,
-        best=given.best,
-        max_nodes=given.max_nodes,
-        cost_unit=given.unit,
+        best=args.best,
+        max_nodes=args.max_nodes,
+        cost_unit=args.unit,
     )
-    if given.out is not None:
-        write_apart(given.out, _table(advice, given.out.suffix.lower()))
-    say(*said, *summary_lines(advice, given.out))
+    if args.out is not None:
+        write_apart(args.out, _table(advice, args.out.suffix.lower()))
+    say(*remarks, *summary_lines(advice, args.out))
     status = {advice.status(u) for u in range(len(advice.units))}
     return 1 if status & {"unproven", "not_found"} else 0
 
@@ -101,38 +101,38 @@ def advise_units(
         raise DataError(
             f"{units.name} holds actions and {actions.name} holds units: name the units first"
         )
-    known = catalogue_of(sheet, source=actions.name)
-    names, features, group = units_of(people, known, source=units.name)
-    rules = rules_of(people, known, for_all, source=units.name)
-    said = unread_columns(people, known, source=units.name) + group_warnings(
-        people, group, known, source=actions.name, of_units=units.name
+    catalogue = catalogue_of(sheet, source=actions.name)
+    names, features, group = units_of(people, catalogue, source=units.name)
+    rules = rules_of(people, catalogue, for_all, source=units.name)
+    remarks = unread_columns(people, catalogue, source=units.name) + group_warnings(
+        people, group, catalogue, source=actions.name, of_units=units.name
     )
-    most = max(MOST_CELLS // max(len(names) * (len(known.actions) + 1), 1), 1)
+    most = max(MOST_CELLS // max(len(names) * (len(catalogue.actions) + 1), 1), 1)
     if best > most:
         raise DataError(
-            f"--best {best} needs too much memory; with {len(known.actions)} actions and "
+            f"--best {best} needs too much memory; with {len(catalogue.actions)} actions and "
             f"{len(names)} rows in {units.name}, at most {most} sets of each unit are possible"
         )
-    choices = cheapest_choices(features, group, known, rules, keep=best, max_nodes=max_nodes)
-    without = prices_of_forbidding(choices, features, group, known, rules, max_nodes=max_nodes)
+    choices = cheapest_choices(features, group, catalogue, rules, keep=best, max_nodes=max_nodes)
+    without = prices_of_forbidding(choices, features, group, catalogue, rules, max_nodes=max_nodes)
     none = np.flatnonzero(~choices.found & choices.proven)
     reasons = [""] * len(names)
     if len(none):
-        told = none_sentences(
+        sentences = none_sentences(
             tuple(names[u] for u in none),
             features[none],
             group[none],
-            known,
+            catalogue,
             rules.take(none),
             max_nodes=max_nodes,
             cost_unit=cost_unit,
         )
-        for u, reason in zip(none, told, strict=True):
+        for u, reason in zip(none, sentences, strict=True):
             reasons[u] = reason
-    grouped = tuple(known.groups[g] for g in group) if known.groups != (EVERYONE,) else ()
+    grouped = tuple(catalogue.groups[g] for g in group) if catalogue.groups != (EVERYONE,) else ()
     return Advice(
-        names, features, known, rules, choices, without, tuple(reasons), grouped, cost_unit
-    ), said
+        names, features, catalogue, rules, choices, without, tuple(reasons), grouped, cost_unit
+    ), remarks
 
 
 def summary_lines(advice: Advice, out: Path | None) -> list[str]:

@@ -25,21 +25,21 @@ def is_search_policy(folder: Path) -> bool:
     return (folder / "policy.json").is_file()
 
 
-def advise_searches(given: argparse.Namespace) -> int:
+def advise_searches(args: argparse.Namespace) -> int:
     """Print the next step of every unit; returns the exit status.
 
     Raises:
         DataError: the folder or the file is not what it should be, or another option is given.
     """
     for name in _OTHERS:
-        if getattr(given, name) not in (None, False, []):
+        if getattr(args, name) not in (None, False, []):
             raise DataError(f"--{name} does not apply to a policy of treatment searches")
-    rows = search_advice(given.bundle, given.cases)
-    if given.out is not None:
-        write_apart(given.out, csv_bytes(rows))
+    rows = search_advice(args.bundle, args.cases)
+    if args.out is not None:
+        write_apart(args.out, csv_bytes(rows))
     for row in rows.head(MOST_SHOWN).to_dict("records"):
-        known = f" (so far {row['history']})" if row["history"] else ""
-        say(f"{row['unit']}{known}: {row['next']}; {row['why']}")
+        so_far = f" (so far {row['history']})" if row["history"] else ""
+        say(f"{row['unit']}{so_far}: {row['next']}; {row['why']}")
     if len(rows) > MOST_SHOWN:
         say(f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all.")
     return 0
@@ -60,19 +60,19 @@ def load_search_policy(folder: Path) -> tuple[StepTable, RecordsDescription, Str
         described = describe_records(document.get("description"), path)
     except (ConfigError, DataError) as error:
         raise DataError(f"{path}: {error}") from None
-    gaps = document.get("gaps")
-    if not isinstance(gaps, list) or [type(gap) for gap in gaps] != [bool] * len(
+    incomplete = document.get("gaps")
+    if not isinstance(incomplete, list) or [type(flag) for flag in incomplete] != [bool] * len(
         described.covariates
     ):
         raise DataError(f"{path}: 'gaps' is not true or false for each covariate")
-    strata = combined(described.covariates, tuple(gaps))
+    strata = combined(described.covariates, tuple(incomplete))
     names = tuple(described.document.get("treatments", table.treatments))
-    for key, wanted in (
+    for key, expected in (
         ("contexts", strata.names),
         ("outcomes", described.outcomes.names),
         ("treatments", names),
     ):
-        if getattr(table, key) != wanted:
+        if getattr(table, key) != expected:
             raise DataError(f"{path}: {key!r} are not those of its 'description'")
     return table, described, strata
 
@@ -80,16 +80,16 @@ def load_search_policy(folder: Path) -> tuple[StepTable, RecordsDescription, Str
 def search_advice(folder: Path, file: Path) -> pd.DataFrame:
     """One row per unit: its history, what to try next, why, and the records behind it."""
     table, described, strata = load_search_policy(folder)
-    own = read_own_records(described, file, treatments=table.treatments)
-    context = strata.index(own.covariate, own.names)
-    known = np.full((len(own.names), len(table.treatments)), -1, dtype=np.int64)
-    unit, place = np.nonzero(own.action >= 0)
-    known[unit, own.action[unit, place]] = own.outcome[unit, place]
+    records = read_own_records(described, file, treatments=table.treatments)
+    context = strata.index(records.covariate, records.names)
+    tried = np.full((len(records.names), len(table.treatments)), -1, dtype=np.int64)
+    unit, place = np.nonzero(records.action >= 0)
+    tried[unit, records.action[unit, place]] = records.outcome[unit, place]
     rows = []
-    for u, name in enumerate(own.names):
+    for u, name in enumerate(records.names):
         history = [
-            f"{table.treatments[a]}: {table.outcomes[y]}" for a, y in enumerate(known[u]) if y >= 0
+            f"{table.treatments[a]}: {table.outcomes[y]}" for a, y in enumerate(tried[u]) if y >= 0
         ]
-        step = next_step(table, int(context[u]), known[u].tolist())
+        step = next_step(table, int(context[u]), tried[u].tolist())
         rows.append({"unit": name, "history": ", ".join(history), **step})
     return pd.DataFrame(rows)

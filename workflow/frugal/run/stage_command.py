@@ -111,8 +111,10 @@ def run_job(job: "Job") -> None:
     records = require_intact(job)
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
     with GrowingFiles(job.outputs) as files:
-        made: Any = stage(**inputs, **context)
-        payloads = files.written(cast("Growing", made)) if inspect.isgenerator(made) else made
+        produced: Any = stage(**inputs, **context)
+        payloads = (
+            files.written(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
+        )
         if set(payloads) != set(job.outputs):
             raise ConfigError(
                 f"outputs {', '.join(sorted(job.outputs))} were asked for; "
@@ -150,8 +152,8 @@ def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str,
     try:
         inspect.signature(stage).bind(**job.inputs, **context)
     except TypeError as error:
-        given = ", ".join(job.inputs) or "none"
-        raise ConfigError(f"{error}; the inputs given are {given}") from None
+        names = ", ".join(job.inputs) or "none"
+        raise ConfigError(f"{error}; the inputs given are {names}") from None
 
 
 def _require_formats(job: "Job", stage: Callable[..., Any]) -> None:
@@ -173,12 +175,12 @@ def _require_formats(job: "Job", stage: Callable[..., Any]) -> None:
 
 def _require_places(job: "Job") -> None:
     """Refuse an output that would replace another one, or an input."""
-    taken = {os.path.realpath(path): name for name, path in job.outputs.items()}
-    if len(taken) < len(job.outputs):
+    output_of = {os.path.realpath(path): name for name, path in job.outputs.items()}
+    if len(output_of) < len(job.outputs):
         raise ConfigError(f"two of the outputs {', '.join(job.outputs)} (--output) are one file")
     for name, paths in job.inputs.items():
         for path in paths if isinstance(paths, list) else [paths]:
-            if output := taken.get(os.path.realpath(path)):
+            if output := output_of.get(os.path.realpath(path)):
                 raise ConfigError(
                     f"--output {output} is {path}, which --input {name} reads; a step never "
                     "replaces what it is made from"
@@ -193,19 +195,19 @@ def _require_place_for_used(used: Path | None, job: "Job") -> None:
         raise ConfigError(
             f"--used {used} ends in {used.suffix or 'nothing'!r}; allowed is {USED_SUFFIX}"
         )
-    given = [
+    inputs = [
         p for paths in job.inputs.values() for p in ([paths] if isinstance(paths, Path) else paths)
     ]
-    if os.path.realpath(used) in map(os.path.realpath, [*given, *job.outputs.values()]):
+    if os.path.realpath(used) in map(os.path.realpath, [*inputs, *job.outputs.values()]):
         raise ConfigError(f"--used {used} is an input or an output; name another file")
 
 
 class _Settings(dict[str, Any]):
     """Settings that say in a sentence which key the command line lacks."""
 
-    def __init__(self, found: Mapping[str, Any], at: str = "") -> None:
+    def __init__(self, mapping: Mapping[str, Any], at: str = "") -> None:
         super().__init__(
-            (k, _Settings(v, f"{at}{k}.") if isinstance(v, dict) else v) for k, v in found.items()
+            (k, _Settings(v, f"{at}{k}.") if isinstance(v, dict) else v) for k, v in mapping.items()
         )
         self._at = at
 
@@ -221,8 +223,8 @@ def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
     """
     if isinstance(job.settings, dict):
         return _Settings(job.settings)
-    wanted = inspect.signature(stage).parameters.get("settings")
-    if wanted is not None and get_origin(wanted.annotation) is Mapping:
+    parameter = inspect.signature(stage).parameters.get("settings")
+    if parameter is not None and get_origin(parameter.annotation) is Mapping:
         raise ConfigError(f"--settings is {str(job.settings)[:50]!r}; {job.stage} takes a mapping")
     return job.settings
 
@@ -264,9 +266,9 @@ def _json(text: str) -> Any:
     try:
         if text.startswith("@"):
             text = Path(text[1:]).read_text(encoding="utf-8")
-        found = parse_json(text)
-        json.dumps(found, allow_nan=False)  # a sidecar could not hold it
-        return found
+        value = parse_json(text)
+        json.dumps(value, allow_nan=False)  # a sidecar could not hold it
+        return value
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {error.strerror}") from None
     except (ValueError, StrictYamlError) as error:
@@ -291,8 +293,8 @@ def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
     for name, value in pairs:
         if name.endswith("[]"):
             lists.setdefault(name[:-2], []).append(Path(value))
-    if both := sorted(inputs.keys() & lists):
-        raise ConfigError(f"--input {both[0]} is given both as one file and as a list")
+    if doubled := sorted(inputs.keys() & lists):
+        raise ConfigError(f"--input {doubled[0]} is given both as one file and as a list")
     # in the order of the command line, which the sidecar repeats
     order = dict.fromkeys(name.removesuffix("[]") for name, _ in pairs)
     return {name: (inputs | lists)[name] for name in order}
@@ -305,11 +307,11 @@ def require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
         DataError: names the input, its file, and the suffix that it needs.
     """
     for name, paths in job.inputs.items():
-        wanted = _suffixes(_parameter(stage, name))
+        suffixes = _suffixes(_parameter(stage, name))
         for path in paths if isinstance(paths, list) else [paths]:
-            if wanted and path.suffix not in wanted:
+            if suffixes and path.suffix not in suffixes:
                 raise DataError(
-                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(wanted)} file "
+                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(suffixes)} file "
                     "for it"
                 )
 

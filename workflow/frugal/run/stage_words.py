@@ -71,20 +71,21 @@ def shell_line(words: Sequence[str], folder: Path) -> str:
     line = shlex.join(words)
     if len(line) <= _LONG_LINE:
         return line
-    said, at = [], 0
+    quoted, at = [], 0
     while at < len(words):
         if words[at] != "--input":
-            said.append(shlex.quote(words[at]))
+            quoted.append(shlex.quote(words[at]))
             at += 1
             continue
         end = at
         while words[end : end + 1] == ["--input"]:
             end += 2
-        said += [
-            f"--input={one}" for one in _braced([w.split("/") for w in words[at + 1 : end : 2]])
+        quoted += [
+            f"--input={braced}"
+            for braced in _braced([w.split("/") for w in words[at + 1 : end : 2]])
         ]
         at = end
-    return " ".join(said)
+    return " ".join(quoted)
 
 
 def _braced(paths: Sequence[Sequence[str]]) -> list[str]:
@@ -111,9 +112,9 @@ def _one_of(names: Sequence[str]) -> str:
 def figures_of(stage: str) -> list[str]:
     """Names of the figures that a stage draws, by the declarations of its study."""
     package = STAGES[stage].rsplit(".", 2)[0]
-    found = declared(f"{package}.figures", "PrintedFigure")
-    drawn = [name for name, one in found.items() if stage in one.literals["stages"]]
-    return sorted(drawn, key=lambda name: (found[name].literals["place"], name))
+    figures = declared(f"{package}.figures", "PrintedFigure")
+    drawn = [name for name, figure in figures.items() if stage in figure.literals["stages"]]
+    return sorted(drawn, key=lambda name: (figures[name].literals["place"], name))
 
 
 def figure_files(name: str, folder: str) -> dict[str, str]:

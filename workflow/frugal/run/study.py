@@ -132,8 +132,8 @@ class Study:
         """Settings of `fit_nuisances`, with the scenario's own method where it has one."""
         settings = dict(self.config["afape"]["nuisance"])
         settings |= {"agents": self.agents, "filed": self.filed_agents}
-        own = self.scenario(dataset, mechanism)["nuisance_method"]
-        return settings if own is None else settings | {"method": own}
+        method = self.scenario(dataset, mechanism)["nuisance_method"]
+        return settings if method is None else settings | {"method": method}
 
     @property
     def judged_datasets(self) -> list[str]:
@@ -216,13 +216,13 @@ class Study:
 
     def remarks(self) -> list[str]:
         """What is allowed and probably not meant: a sentence each, for the start of a run."""
-        told = {
+        remark_of = {
             entry["dataset"]: remark_on_error_costs(
                 f"afape.scenarios[{k}]", self.descriptions[entry["dataset"]]
             )
             for k, entry in enumerate(self.config["afape"]["scenarios"])
         }
-        return [sentence for sentence in told.values() if sentence is not None]
+        return [sentence for sentence in remark_of.values() if sentence is not None]
 
     def outside_folders(self) -> str:
         """Words for `audit`: the folders in which files from outside are looked for."""
@@ -248,28 +248,28 @@ class Study:
 
 
 def published_file(
-    asked: Iterable[Callable[[str, str], dict[str, Any] | None]], dataset: str, file: str
+    sources: Iterable[Callable[[str, str], dict[str, Any] | None]], dataset: str, file: str
 ) -> dict[str, Any]:
     """Where a raw file is published, and its digests.
 
     Args:
-        asked: `fetch_settings` of every study that may declare it.
+        sources: `fetch_settings` of every study that may declare it.
         dataset: whose file it is.
         file: the name under which it is stored.
 
     Raises:
         ConfigError: none does, or two say different things of it.
     """
-    said = [settings_of(dataset, file) for settings_of in asked]
-    found = [settings for settings in said if settings is not None]
-    if not found:
+    answers = [settings_of(dataset, file) for settings_of in sources]
+    matches = [settings for settings in answers if settings is not None]
+    if not matches:
         raise ConfigError(f"data set {dataset!r} declares no file {file!r} to download")
-    if any(settings != found[0] for settings in found):
+    if any(settings != matches[0] for settings in matches):
         raise ConfigError(
             f"the file {file!r} of data set {dataset!r} is declared by two studies with different "
             "addresses or digests; give one of the data sets another name"
         )
-    return found[0]
+    return matches[0]
 
 
 def load_study(config: Mapping[str, Any], base: Path) -> Study:
@@ -321,7 +321,7 @@ def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
     Raises:
         ConfigError: there is no such file.
     """
-    found = {}
+    files = {}
     for name, chosen in agents.items():
         if chosen is None or not is_filed(chosen["kind"]):
             continue
@@ -330,8 +330,8 @@ def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
             raise ConfigError(
                 f"config: afape.agents.{name}.file is {chosen['file']!r}, and there is no such file"
             )
-        found[name] = path
-    return found
+        files[name] = path
+    return files
 
 
 def _used_datasets(config: Mapping[str, Any]) -> list[str]:
@@ -340,21 +340,21 @@ def _used_datasets(config: Mapping[str, Any]) -> list[str]:
     Raises:
         ConfigError: one of them does not stand under `datasets`.
     """
-    known, used = config["datasets"], {}
+    datasets, used = config["datasets"], {}
     for block in ("afape", *(study for study in TABLE_STUDIES if study in config)):
         for k, entry in enumerate(config[block].get("scenarios", ())):
             name = entry["dataset"]
-            if name not in known:
+            if name not in datasets:
                 raise ConfigError(
                     f"config: {block}.scenarios[{k}] names data set {name!r}; under 'datasets' "
-                    f"there are {listed(known)}{did_you_mean(name, known)}"
+                    f"there are {listed(datasets)}{did_you_mean(name, datasets)}"
                 )
             used[name] = None
     for name in config["afape"]["grid"]["datasets"]:
-        if name not in known:
+        if name not in datasets:
             raise ConfigError(
                 f"config: afape.grid.datasets names {name!r}; under 'datasets' there are "
-                f"{listed(known)}{did_you_mean(name, known)}"
+                f"{listed(datasets)}{did_you_mean(name, datasets)}"
             )
         used[name] = None
     return list(used)
@@ -400,7 +400,7 @@ def _left_out(agents: list[str]) -> str:
 
 
 def _description_path(name: str, path: str, base: Path) -> Path:
-    found = named_file(path, base)
-    if found is None:
+    file = named_file(path, base)
+    if file is None:
         raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
-    return found
+    return file

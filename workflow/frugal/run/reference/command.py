@@ -43,9 +43,9 @@ def columns_page() -> str:
     ]
     for path in sorted(PACKAGE.glob("studies/*/columns.py")):
         study = path.parent.name
-        own = import_module(f"frugal.studies.{study}.columns")
+        columns = import_module(f"frugal.studies.{study}.columns")
         title = "Of the shared stages" if study == "shared" else f"Of {study}"
-        parts += [f"## {title}\n", _rows(own.COLUMNS, own.PATTERNS)]
+        parts += [f"## {title}\n", _rows(columns.COLUMNS, columns.PATTERNS)]
     return "\n".join(parts)
 
 
@@ -80,7 +80,7 @@ def data_sets_page() -> str:
         "## Overview\n",
         table(
             ["name", "title", "file", "columns, panels", "label"],
-            [_table_row(one) for one in tables.values()],
+            [_table_row(document) for document in tables.values()],
         ),
         "Searches, for the study `treatment`:\n",
         table(
@@ -88,51 +88,52 @@ def data_sets_page() -> str:
             [(f"[`{s['name']}`](#{s['name']})", s["title"], _search(s)) for s in searches.values()],
         ),
     ]
-    parts += [_entry(path, one) for path, one in {**tables, **searches}.items()]
+    parts += [_entry(path, document) for path, document in {**tables, **searches}.items()]
     return "\n".join(parts)
 
 
-def _table_row(told: Mapping[str, Any]) -> tuple[str, ...]:
-    label = " / ".join(str(one["name"]) for one in told["label"]["classes"])
-    kind = str(told["source"]["kind"])
+def _table_row(document: Mapping[str, Any]) -> tuple[str, ...]:
+    label = " / ".join(str(entry["name"]) for entry in document["label"]["classes"])
+    kind = str(document["source"]["kind"])
     return (
-        f"[`{told['name']}`](#{told['name']})",
-        told["title"],
+        f"[`{document['name']}`](#{document['name']})",
+        document["title"],
         _KINDS.get(kind, kind),
-        f"{len(told['columns'])}, {len(told['panels'])}",
+        f"{len(document['columns'])}, {len(document['panels'])}",
         label,
     )
 
 
-def _search(told: Mapping[str, Any]) -> str:
-    actions, results = told.get("actions"), told.get("results")
+def _search(document: Mapping[str, Any]) -> str:
+    actions, results = document.get("actions"), document.get("results")
     return f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
 
 
-def _entry(path: Path, told: Mapping[str, Any]) -> str:
+def _entry(path: Path, document: Mapping[str, Any]) -> str:
     """A heading, the note, and where the file is from."""
     place = path.relative_to(PROJECT)
-    words = [f"## {told['name']}\n", f"{lines_of(told['note'])}\n"]
+    words = [f"## {document['name']}\n", f"{lines_of(document['note'])}\n"]
     facts = []
-    if isinstance(told.get("cost_unit"), str):
-        facts.append(f"Unit of cost: {told['cost_unit']}.")
-    if told.get("sensitive"):
-        facts.append(f"Groups: {_groups(told['sensitive'])}.")
-    addresses = [file["url"] for file in _files(told) if file.get("url")]
+    if isinstance(document.get("cost_unit"), str):
+        facts.append(f"Unit of cost: {document['cost_unit']}.")
+    if document.get("sensitive"):
+        facts.append(f"Groups: {_groups(document['sensitive'])}.")
+    addresses = [file["url"] for file in _files(document) if file.get("url")]
     facts += [f"From <{address}>." for address in dict.fromkeys(addresses)]
     facts.append(f"Described in [{place.name}](../../{place.as_posix()}).")
     return "\n".join([*words, lines_of(" ".join(facts)), ""])
 
 
-def _files(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return (told.get("source") or told).get("files") or []
+def _files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return (document.get("source") or document).get("files") or []
 
 
-def _groups(said: Any) -> str:
+def _groups(sensitive: Any) -> str:
     """The column of the protected attribute, and its groups where they are named."""
-    if isinstance(said, str):
-        return f"by `{said}`"
-    return f"{' / '.join(str(one['name']) for one in said['groups'])}, by `{said['column']}`"
+    if isinstance(sensitive, str):
+        return f"by `{sensitive}`"
+    names = " / ".join(str(group["name"]) for group in sensitive["groups"])
+    return f"{names}, by `{sensitive['column']}`"
 
 
 _TARGET = re.compile(r'^rule (\w+):\n    """(.+?)"""$', re.MULTILINE)
@@ -176,14 +177,14 @@ def help_of(command: str) -> str:
     module = import_module(f"frugal.run.{COMMANDS[command]}")
     call = getattr(module, f"{command}_command")
     runs = [run_job] if command == "audit" else []
-    said = io.StringIO()
+    output = io.StringIO()
     with (
         mock.patch.dict(os.environ, {"COLUMNS": _WIDTH}),
-        contextlib.redirect_stdout(said),
+        contextlib.redirect_stdout(output),
         contextlib.suppress(SystemExit),
     ):
         call(["--help"], *runs)
-    return said.getvalue()
+    return output.getvalue()
 
 
 def _first_line(stage: str) -> str:
@@ -216,19 +217,19 @@ def reference_command(words: list[str]) -> int:
     parser = command_parser("reference", "Pages made from the declarations.")
     parser.add_argument("page", nargs="?", metavar="PAGE", help=", ".join(PAGES))
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="write all pages there")
-    given = parser.parse_args(words)
-    if (given.page is None) == (given.into is None):
+    args = parser.parse_args(words)
+    if (args.page is None) == (args.into is None):
         raise ConfigError(f"allowed is one page of {', '.join(PAGES)}, or --into FOLDER for all")
-    if given.page is not None:
-        if given.page not in PAGES:
-            hint = did_you_mean(given.page[:100], PAGES)
+    if args.page is not None:
+        if args.page not in PAGES:
+            hint = did_you_mean(args.page[:100], PAGES)
             raise ConfigError(
-                f"there is no page {given.page[:50]!r}{hint}; allowed are {', '.join(PAGES)}"
+                f"there is no page {args.page[:50]!r}{hint}; allowed are {', '.join(PAGES)}"
             )
-        print(PAGES[given.page](), end="")
+        print(PAGES[args.page](), end="")
         return 0
-    if not given.into.is_dir():
-        raise ConfigError(f"--into {given.into} is no folder")
+    if not args.into.is_dir():
+        raise ConfigError(f"--into {args.into} is no folder")
     for name, page in PAGES.items():
-        write_apart(given.into / f"{name}.md", page().encode())
+        write_apart(args.into / f"{name}.md", page().encode())
     return 0

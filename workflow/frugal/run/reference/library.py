@@ -24,10 +24,10 @@ def library_page() -> str:
     first, _, rest = about.partition("\n\n")
     example = _example(PROJECT / "README.md")
     parts = [_HEAD, first + "\n", f"```python\n{example}```\n", rest + "\n", "## Verbs\n"]
-    found = [node for name in _MODULES for node in _public(LIBRARY / f"{name}.py")]
-    parts += [_verb(node) for node in found if isinstance(node, ast.FunctionDef)]
+    nodes = [node for name in _MODULES for node in _public(LIBRARY / f"{name}.py")]
+    parts += [_verb(node) for node in nodes if isinstance(node, ast.FunctionDef)]
     parts.append("## Objects\n")
-    parts += [_object(node, found) for node in found if isinstance(node, ast.ClassDef)]
+    parts += [_object(node, nodes) for node in nodes if isinstance(node, ast.ClassDef)]
     return "\n".join(parts)
 
 
@@ -61,8 +61,8 @@ def _object(node: ast.ClassDef, all_found: list[ast.FunctionDef | ast.ClassDef])
         bodies += [c for c in all_found if isinstance(c, ast.ClassDef) and c.name in inherited]
     members = [
         member
-        for one in bodies
-        for member in one.body
+        for owner in bodies
+        for member in owner.body
         if isinstance(member, ast.FunctionDef) and not member.name.startswith("_")
     ]
     first = (ast.get_docstring(node) or "").partition("\n")[0]
@@ -74,20 +74,20 @@ def _object(node: ast.ClassDef, all_found: list[ast.FunctionDef | ast.ClassDef])
 
 
 def _is_property(node: ast.FunctionDef) -> bool:
-    return any(getattr(one, "id", "") == "property" for one in node.decorator_list)
+    return any(getattr(decorator, "id", "") == "property" for decorator in node.decorator_list)
 
 
 def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
     """Name, type and meaning of what an object holds, by its docstring."""
     types = {
-        one.target.id: _type(one.annotation)
-        for one in node.body
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+        statement.target.id: _type(statement.annotation)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
     }
     _, _, body = (ast.get_docstring(node) or "").partition("Attributes:\n")
     _, *entries = _ENTRY.split(body)
-    for name, said in zip(entries[::2], entries[1::2], strict=True):
-        yield name, types[name], _on_a_line(said)
+    for name, meaning in zip(entries[::2], entries[1::2], strict=True):
+        yield name, types[name], _on_a_line(meaning)
 
 
 def _property(node: ast.FunctionDef) -> str:
@@ -101,16 +101,16 @@ def _row(name: str, kind: str, text: str) -> str:
 
 def _signature(node: ast.FunctionDef) -> str:
     """The parameters, without `self`, a line each where they are more than two."""
-    given = [word for word in _parameters(node.args) if word != "self"]
+    parameters = [word for word in _parameters(node.args) if word != "self"]
     returns = f" -> {_type(node.returns)}"
-    if len(given) <= 2:
-        return f"({', '.join(given)}){returns}"
-    return "(\n" + "".join(f"    {word},\n" for word in given) + f"){returns}"
+    if len(parameters) <= 2:
+        return f"({', '.join(parameters)}){returns}"
+    return "(\n" + "".join(f"    {word},\n" for word in parameters) + f"){returns}"
 
 
 def _parameters(args: ast.arguments) -> Iterator[str]:
-    plain = [*[None] * (len(args.args) - len(args.defaults)), *args.defaults]
-    pairs = [*zip(args.args, plain, strict=True)]
+    defaults = [*[None] * (len(args.args) - len(args.defaults)), *args.defaults]
+    pairs = [*zip(args.args, defaults, strict=True)]
     for arg, default in [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]:
         if args.kwonlyargs and arg is args.kwonlyargs[0]:
             yield "*"
@@ -134,7 +134,7 @@ def _words(node: ast.FunctionDef) -> str:
             _, *entries = _ENTRY.split(body)
             lead = "- raises" if name == "Raises" else "-"
             items = zip(entries[::2], entries[1::2], strict=True)
-            written += ["", *(f"{lead} `{key}`: {_on_a_line(said)}" for key, said in items)]
+            written += ["", *(f"{lead} `{key}`: {_on_a_line(meaning)}" for key, meaning in items)]
         else:
             written += ["", f"- returns: {_on_a_line(body)}"]
     return "\n".join(written)

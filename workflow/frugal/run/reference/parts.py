@@ -49,8 +49,8 @@ def sentence(text: str) -> str:
 
 def lines_of(text: str) -> str:
     """A paragraph in lines that fit a screen."""
-    said = " ".join(text.split())
-    lines = textwrap.wrap(said, 110, break_long_words=False, break_on_hyphens=False)
+    joined = " ".join(text.split())
+    lines = textwrap.wrap(joined, 110, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 
@@ -77,15 +77,15 @@ def allowed(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int = 0) 
     """Words for the values that a key may have."""
     schema = followed(schema, defs)
     if "enum" in schema:
-        return ", ".join(f"`{_shown(one)}`" for one in schema["enum"])
+        return ", ".join(f"`{_shown(option)}`" for option in schema["enum"])
     if "const" in schema:
         return f"`{_shown(schema['const'])}`"
     if "oneOf" in schema:
-        words = [allowed(one, defs, depth + 1) for one in schema["oneOf"]]
+        words = [allowed(option, defs, depth + 1) for option in schema["oneOf"]]
         return " or ".join(dict.fromkeys(words))
     types = schema.get("type", "object" if "properties" in schema else None)
     named = types if isinstance(types, list) else [types]
-    return " or ".join(_of_type(str(one), schema, defs, depth) for one in named if one)
+    return " or ".join(_of_type(str(option), schema, defs, depth) for option in named if option)
 
 
 def followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -50,35 +50,37 @@ def config_page() -> str:
     ]
     sections = {}
     top = []
-    for key, said in schema["properties"].items():
-        if "properties" in followed(said, schema["$defs"]):
-            sections[key] = followed(said, schema["$defs"])
+    for key, entry in schema["properties"].items():
+        if "properties" in followed(entry, schema["$defs"]):
+            sections[key] = followed(entry, schema["$defs"])
         else:
-            top += reader.keys(key, said, values.get(key))
+            top += reader.keys(key, entry, values.get(key))
     parts.append(_rows(top))
-    for section, said in sections.items():
+    for section, entry in sections.items():
         parts.append(f"## {section}\n")
-        if said.get("description"):
-            parts.append(f"{sentence(said['description'])}\n")
-        parts += _section(reader, section, said, values[section])
+        if entry.get("description"):
+            parts.append(f"{sentence(entry['description'])}\n")
+        parts += _section(reader, section, entry, values[section])
     return "\n".join(parts)
 
 
-def _section(reader: "_Reader", section: str, said: Mapping[str, Any], values: Any) -> list[str]:
+def _section(
+    reader: "_Reader", section: str, section_schema: Mapping[str, Any], values: Any
+) -> list[str]:
     """Tables of a section: its plain keys, then each block under a heading of its own."""
-    plain: list[Key] = []
+    single: list[Key] = []
     blocks = []
-    for key, one in said["properties"].items():
-        rows = list(reader.keys(f"{section}.{key}", one, values.get(key)))
+    for key, entry in section_schema["properties"].items():
+        rows = list(reader.keys(f"{section}.{key}", entry, values.get(key)))
         if len(rows) == 1:
-            plain += rows
+            single += rows
         else:
             blocks.append(f"### {section}: {key}\n\n{_folded(rows)}")
-    return [*([_rows(plain)] if plain else []), *blocks]
+    return [*([_rows(single)] if single else []), *blocks]
 
 
 def _rows(keys: list[Key]) -> str:
-    rows = [(f"`{one.path}`", one.allowed, code(one.value), one.meaning) for one in keys]
+    rows = [(f"`{key.path}`", key.allowed, code(key.value), key.meaning) for key in keys]
     return table(["key", "allowed", "default", "meaning"], rows)
 
 
@@ -97,34 +99,34 @@ class _Reader:
     def keys(self, path: str, schema: Mapping[str, Any], value: Any) -> Iterator[Key]:
         """The row of a key, and below it those of its keys."""
         elsewhere = _elsewhere(schema)
-        said = followed(schema, self._defs)
-        below = [] if elsewhere else list(self._below(path, said, value))
-        meaning = schema.get("description") or said.get("description", "")
+        resolved = followed(schema, self._defs)
+        below = [] if elsewhere else list(self._below(path, resolved, value))
+        meaning = schema.get("description") or resolved.get("description", "")
         if below and not meaning and not isinstance(value, list):
             yield from below
             return
         value = schema.get("default", _ABSENT) if value is _ABSENT else value
         shown = "" if below or value is _ABSENT else json.dumps(value, ensure_ascii=False)
-        words = elsewhere or allowed(said, self._defs)
+        words = elsewhere or allowed(resolved, self._defs)
         yield Key(path, words, shown, "" if elsewhere else meaning)
         yield from below
 
-    def _below(self, path: str, said: Mapping[str, Any], value: Any) -> Iterator[Key]:
-        given = value if isinstance(value, Mapping) else {}
-        for key, one in said.get("properties", {}).items():
-            if "const" in one and f"({key}: " in path:
+    def _below(self, path: str, resolved: Mapping[str, Any], value: Any) -> Iterator[Key]:
+        values = value if isinstance(value, Mapping) else {}
+        for key, entry in resolved.get("properties", {}).items():
+            if "const" in entry and f"({key}: " in path:
                 continue  # the path tells it
-            yield from self.keys(f"{path}.{key}", one, given.get(key, _ABSENT))
-        if isinstance(said.get("additionalProperties"), Mapping):
-            inner = said["additionalProperties"]
+            yield from self.keys(f"{path}.{key}", entry, values.get(key, _ABSENT))
+        if isinstance(resolved.get("additionalProperties"), Mapping):
+            inner = resolved["additionalProperties"]
             if inner.get("type") != "string":
                 yield from self.keys(f"{path}.NAME", inner, _ABSENT)
-        if isinstance(said.get("items"), Mapping):
-            inner = followed(said["items"], self._defs)
+        if isinstance(resolved.get("items"), Mapping):
+            inner = followed(resolved["items"], self._defs)
             if "properties" in inner or "oneOf" in inner:
                 yield from self._below(f"{path}[]", inner, _ABSENT)
-        for one in said.get("oneOf", ()):
-            form = followed(one, self._defs)
+        for entry in resolved.get("oneOf", ()):
+            form = followed(entry, self._defs)
             yield from self._below(f"{path}{_form(form)}", form, value)
 
 
@@ -133,8 +135,8 @@ _ABSENT: Any = object()
 
 def _elsewhere(schema: Mapping[str, Any]) -> str | None:
     """The page that has the schema, where another one does; of a list that of its entries."""
-    for one in (schema, schema.get("items", {}), *schema.get("oneOf", ())):
-        name = str(one.get("$ref", "")).rsplit("/", 1)[-1]
+    for part in (schema, schema.get("items", {}), *schema.get("oneOf", ())):
+        name = str(part.get("$ref", "")).rsplit("/", 1)[-1]
         if name in _ELSEWHERE:
             return _ELSEWHERE[name]
     return None
@@ -143,15 +145,15 @@ def _elsewhere(schema: Mapping[str, Any]) -> str | None:
 def _form(schema: Mapping[str, Any]) -> str:
     """By which of several forms a key is read, for example ` (kind: mean)`."""
     for key in _NAMES:
-        said = schema.get("properties", {}).get(key, {})
-        if "const" in said:
-            return f" ({key}: {said['const']})"
-        if "enum" in said:
-            return f" ({key}: {', '.join(map(str, said['enum']))})"
+        form = schema.get("properties", {}).get(key, {})
+        if "const" in form:
+            return f" ({key}: {form['const']})"
+        if "enum" in form:
+            return f" ({key}: {', '.join(map(str, form['enum']))})"
     return ""
 
 
-_Says = Mapping[str, Any]
+_Literals = Mapping[str, Any]
 _TO_ADD = "\nHow to add one: [extending](../../CONTRIBUTING.md).\n"
 
 
@@ -167,7 +169,7 @@ def methods_page() -> str:
                     "estimator": _name,
                     "in figures": _of("label"),
                     "description": _of("doc"),
-                    "source": lambda _, says: f"`{says['equation']}`",
+                    "source": lambda _, literals: f"`{literals['equation']}`",
                 },
                 placed("frugal.judge.estimators", "Estimator"),
             ),
@@ -209,7 +211,7 @@ def agents_page() -> str:
             {
                 "kind": lambda name, _: f"[`{name}`](#{name})",
                 "what it is": _of("doc"),
-                "learns": lambda _, says: "no" if "fit" in says else "yes",
+                "learns": lambda _, literals: "no" if "fit" in literals else "yes",
             },
             kinds,
         ),
@@ -233,42 +235,45 @@ def figures_page() -> str:
         + "\nEach is a PNG, a PDF, and the table that is shown, under `results/figures/`.\n"
     ]
     for study in sorted({path.parent.name for path in PACKAGE.glob("studies/*/figures*")}):
-        found = placed(f"frugal.studies.{study}.figures", "PrintedFigure")
+        figures = placed(f"frugal.studies.{study}.figures", "PrintedFigure")
         columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
-        parts.append(_listed(study, "", columns, found))
+        parts.append(_listed(study, "", columns, figures))
     return "\n".join(parts)
 
 
 def _listed(
     title: str,
     words: str,
-    columns: Mapping[str, Callable[[str, _Says], str]],
-    found: Mapping[str, Declared],
+    columns: Mapping[str, Callable[[str, _Literals], str]],
+    declarations: Mapping[str, Declared],
 ) -> str:
     """A heading, a sentence and a table, one row per declaration in the order of their places."""
-    rows = [[cell(name, one.literals) for cell in columns.values()] for name, one in found.items()]
+    rows = [
+        [cell(name, declaration.literals) for cell in columns.values()]
+        for name, declaration in declarations.items()
+    ]
     return "\n\n".join([f"## {title}", *([words] if words else []), table([*columns], rows)])
 
 
-def _name(name: str, says: _Says) -> str:
-    del says
+def _name(name: str, literals: _Literals) -> str:
+    del literals
     return f"`{name}`"
 
 
-def _of(key: str) -> Callable[[str, _Says], str]:
-    return lambda _, says: str(says.get(key) or "none")
+def _of(key: str) -> Callable[[str, _Literals], str]:
+    return lambda _, literals: str(literals.get(key) or "none")
 
 
-def _stages(name: str, says: _Says) -> str:
+def _stages(name: str, literals: _Literals) -> str:
     del name
-    return ", ".join(f"`{stage}`" for stage in says["stages"])
+    return ", ".join(f"`{stage}`" for stage in literals["stages"])
 
 
-def _names_of_settings(name: str, says: _Says) -> str:
-    own = says["settings"]
-    block = declared_block(name, says, named="Generator", more=AUGMENTED)
-    told = [(key, text if key in own else "") for key, _, text in _settings(block)]
-    return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in told) or "none"
+def _names_of_settings(name: str, literals: _Literals) -> str:
+    declared_settings = literals["settings"]
+    block = declared_block(name, literals, named="Generator", more=AUGMENTED)
+    texts = [(key, text if key in declared_settings else "") for key, _, text in _settings(block)]
+    return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in texts) or "none"
 
 
 def _default(block: type[Block], key: str) -> str:
@@ -297,7 +302,7 @@ def _settings(block: type[Block]) -> list[tuple[str, str, str]]:
     """Key, what is allowed, and meaning of each setting of a kind."""
     schema = schema_of(block)
     return [
-        (key, allowed(said, schema.get("$defs", {})), said.get("description", ""))
-        for key, said in schema["properties"].items()
+        (key, allowed(entry, schema.get("$defs", {})), entry.get("description", ""))
+        for key, entry in schema["properties"].items()
         if key != "kind"
     ]
