@@ -4,9 +4,9 @@ The stages of the workflow run in this program, on tables in memory, with the se
 streams of the workflow: its numbers, without a file. Their last digits are those of the workflow
 where Python was started for its arithmetic (docs/how-to/arithmetic.md). With `folder=` Snakemake
 runs the workflow itself: results and sidecars lie there, `python -m frugal audit` checks them, and
-what is up to date is not made again.
+files that are up to date are not made again.
 
-The verbs return objects that name what was made; their tables are read when they are asked for.
+The verbs return objects; their tables are computed or read on first use.
 """
 
 from frugal.library.objects import (

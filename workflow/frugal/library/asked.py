@@ -1,4 +1,4 @@
-"""What is asked of a table: the config that follows, as Snakemake would merge it, and its folder.
+"""A question about a table: the config that follows, as Snakemake would merge it, and its folder.
 
 Every object of the library holds one; a further question is a changed copy. Runs no stage.
 """
@@ -40,14 +40,14 @@ class Asked:
     """A table, its scenario and its policies, checked.
 
     Attributes:
-        decision: what `snakemake decide` would be asked.
+        decision: the request of `snakemake decide`.
         study: its config, validated, with the description of the table.
         mechanism: of the scenario.
         folder: in which `results/` lies; None: everything stays in memory.
         cores: jobs at a time, of the workflow.
         ran: targets of the workflow that were made for this very question.
-        memory: a call of a stage → its inputs and what it made; shared by copies.
-        scratch: for what is a file by nature, pages and bundles of policies; shared by copies.
+        memory: a call of a stage → its inputs and outputs; shared by copies.
+        scratch: for files, pages and bundles of policies; shared by copies.
         described: the data frame that the table was; None for a YAML.
     """
 
@@ -103,7 +103,7 @@ class Asked:
         """The same table under another mechanism of missingness, the only scenario.
 
         Raises:
-            ConfigError: the law is none, or names what the table does not have.
+            ConfigError: the law is none, or names an unknown column or panel.
         """
         scenario = {
             "dataset": self.decision.dataset,
@@ -166,7 +166,7 @@ def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str)
     """Refuse an argument of another type than is allowed.
 
     Raises:
-        ConfigError: with its name, the type found, and what is allowed; no value, which may be
+        ConfigError: with its name, the type found, and allowed types; no value, which may be
             data.
     """
     if not isinstance(value, kinds):
@@ -187,7 +187,7 @@ def ask(
         keys: of the config, laid over all; `cores`: jobs at a time.
 
     Raises:
-        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+        ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
     require("the table", table, (str, Path), "a data frame, or the path of a YAML")
     require("folder", folder, (str, Path, type(None)), "a path, or None for memory")
@@ -225,7 +225,7 @@ def ask(
 
 
 def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:
-    """What leaves out all policies but these.
+    """Settings that leave out all policies but these.
 
     Raises:
         ConfigError: there is no policy of such a name.

@@ -169,7 +169,7 @@ def _verdicts(asked: Asked) -> Payloads:
 
 
 class _NoCheckpoint:
-    """What a long stage saves its state in, where nothing is kept."""
+    """A checkpoint of a long stage that keeps nothing."""
 
     def load(self) -> None:
         """No state was saved."""
@@ -325,7 +325,7 @@ def _called(stage: str, keys: Mapping[str, str]) -> str:
 
 
 def _identity(value: Any) -> Any:
-    """What identifies an input as long as it is in memory."""
+    """Identity of an input as long as it is in memory."""
     if isinstance(value, list):
         return [[dict(keys), id(one)] for keys, one in value]
     return str(value) if isinstance(value, Path) else id(value)

@@ -1,4 +1,4 @@
-"""What the library reads of a folder in which the workflow runs: files of stages, up to date."""
+"""Files of stages, up to date, in a folder in which the workflow runs."""
 
 import json
 from collections.abc import Mapping

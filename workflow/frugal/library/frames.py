@@ -27,7 +27,7 @@ class Described:
 
     Attributes:
         opened: its cells as texts.
-        guess: what its columns are.
+        guess: types and roles of its columns.
         label: the column to predict.
         terms: panels, prices and costs of errors.
         name: of the data set.
@@ -41,7 +41,7 @@ class Described:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was guessed, and what to look at; a sentence each."""
+        """Guesses, and values to check; a sentence each."""
         from frugal.run.init_command import remarks_on
 
         return tuple(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))
@@ -95,8 +95,8 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
 
     Raises:
         ConfigError: an argument is missing that cannot be guessed, or is of another type.
-        DataError: an argument names what the frame does not have, or a column has no cells that
-            can be written as text.
+        DataError: an argument names an unknown column, or cells of a column cannot be written as
+            text.
     """
     from frugal.data.guessing import guess_table
     from frugal.data.opening import open_frame

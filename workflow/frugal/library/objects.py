@@ -1,6 +1,6 @@
-"""What the verbs return: a table, its gaps, policies and their decisions, and what they come to.
+"""Objects that the verbs return: a table, its missing values, policies, decisions, answers.
 
-Each names what was made; tables are copied when they are asked for. Shapes: n units, d features.
+Tables are copied on access. Shapes: n units, d features.
 """
 
 import re
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Asks:
-    """What follows from a question.
+    """A question, and its folder.
 
     Attributes:
-        asked: its config and folder; what the other steps begin with.
+        asked: its config and folder; the start of the other steps.
     """
 
     asked: Asked
@@ -71,7 +71,7 @@ class Table(_Asks):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is assumed of the gaps, and what is probably not meant; a sentence each."""
+        """Assumptions about missing values, and probable mistakes; a sentence each."""
         own = self.asked.described
         return (*(own.remarks if own else ()), *self.asked.decision.remarks)
 
@@ -113,12 +113,12 @@ class Table(_Asks):
 
     def _repr_html_(self) -> str:
         prices = [f"{name}: {_price(price, self.unit)}" for name, price in self.panels.items()]
-        return _html(f"Table {self.name}", {"Panels": prices, "What is assumed": self.remarks})
+        return _html(f"Table {self.name}", {"Panels": prices, "Assumptions": self.remarks})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Masks(_Asks):
-    """Which panels of a table are missing where, and by what law."""
+    """Which panels of a table are missing where, and the missingness model."""
 
     @property
     def name(self) -> str:
@@ -137,12 +137,12 @@ class Masks(_Asks):
 
     @property
     def graph(self) -> dict[str, Any]:
-        """The assumed graph: panels, and what causes their gaps."""
+        """The assumed graph: panels, and the causes of their missing values."""
         return made(self.asked, "draw_missingness")["graph"]
 
     @property
     def identification(self) -> dict[str, Any]:
-        """What can be told from such records, and by which panels' indicators."""
+        """Identifiable quantities, and the panels' indicators that they need."""
         return made(self.asked, "draw_missingness")["identification"]
 
     def __repr__(self) -> str:
@@ -192,7 +192,7 @@ class _Advises:
         id_column: str | None = None,
         rollout: int | None = None,
     ) -> "pd.DataFrame":
-        """What to acquire next for each new case, its price, the belief, and why.
+        """The next panel for each new case, its price, the predicted probability, and the reason.
 
         Args:
             cases: the table's columns by their names in its file, or such a CSV, Excel or Parquet
@@ -250,7 +250,7 @@ class _Advises:
         return self.advise(cases)["predicted"].to_numpy()
 
     def predict_proba(self, cases: Any) -> "np.ndarray":
-        """Predicted probability of each of `classes`, by what a case has. (n, k)
+        """Predicted probability of each of `classes`, given the values of a case. (n, k)
 
         Args:
             cases: as of `advise`.
@@ -367,7 +367,7 @@ class Policy(_Advises):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rollouts:
-    """What a policy does on a table.
+    """The decisions of a policy on a table.
 
     Attributes:
         policy: whose decisions they are.
@@ -377,7 +377,7 @@ class Rollouts:
 
     @property
     def blocked(self) -> "pd.DataFrame":
-        """Run on the records: what is missing cannot be acquired. A row for each unit and seed."""
+        """Run on the records: missing panels cannot be acquired. A row for each unit and seed."""
         return self._made["blocked"]
 
     @property
@@ -426,7 +426,7 @@ class _Judged(_Asks):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(_Judged):
-    """What to do with a table: which policy, what it costs and saves, and how sure that is."""
+    """The policy to use on a table, its cost and saving, and how sure that is."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -560,7 +560,7 @@ class Evaluation(_Judged):
 
     @property
     def verdict(self) -> str:
-        """Which policy to use, at what cost and how sure; as `results/summary/verdict.txt`."""
+        """Which policy to use, at which cost and how sure; as `results/summary/verdict.txt`."""
         return made(self.asked, "give_verdicts")["sentence"].decode().strip()
 
     @property
@@ -595,7 +595,7 @@ class Evaluation(_Judged):
 
     @property
     def graph_check(self) -> "pd.DataFrame":
-        """Where the records contradict what is assumed of the gaps."""
+        """Where the records contradict the assumptions about missing values."""
         return made(self.asked, "check_graph")["graph_check"]
 
     def policy(self, name: str) -> Policy:

@@ -1,4 +1,4 @@
-"""The verbs: each takes what the one before returned."""
+"""The verbs: each takes the result of the one before."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -44,12 +44,12 @@ def load(
 ) -> Table:
     """A table of one's own, read and encoded.
 
-    What is described by a YAML takes none of the arguments from `label` to `name`. The columns of a
-    data frame are guessed as by `frugal init`; `remarks` of the table list what was assumed, and
+    A table with a YAML takes none of the arguments from `label` to `name`. The columns of a
+    data frame are guessed as by `frugal init`; `remarks` of the table list the assumptions, and
     `table.description(path)` writes the YAML, which gives the same numbers.
 
     Args:
-        table: a data frame (pandas, Polars, Arrow), a row for each case, NaN or None for what was
+        table: a data frame (pandas, Polars, Arrow), a row for each case, NaN or None for values
             not acquired; or the path of its YAML, as `frugal init TABLE --label COLUMN` writes it.
         label: name of the column to predict.
         prices: panel → price; a panel of one column has its name.
@@ -68,14 +68,15 @@ def load(
         config: keys laid over config.yaml and config/decide.yaml, or a YAML of them, as with
             `--configfile`; for example `{"seed": 1, "budget": 20}`.
         sensitive: column of the file whose values are groups that are judged apart.
-        causes: YAML of what causes each panel's gaps; by default what every row tells.
+        causes: YAML of the causes of each panel's missing values; by default the columns that
+            all rows have.
         cores: stages at a time, where a folder is given.
 
     Returns:
-        The table; its own `remarks` say what is assumed of its gaps.
+        The table; its `remarks` list the assumptions about missing values.
 
     Raises:
-        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+        ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
     own_causes = None if causes is None else str(causes)
     keys = {"sensitive": sensitive, "causes": own_causes, "cores": cores}
@@ -113,7 +114,7 @@ def missingness(
         name: of the mechanism, if a law is given.
 
     Raises:
-        ConfigError: the law is none, or names what the table does not have.
+        ConfigError: the law is none, or names an unknown column or panel.
         FrugalError: the law does not fit the table.
     """
     require("table", table, Table, "what load returns")
@@ -186,7 +187,7 @@ def roll_out(policy: Policy) -> Rollouts:
 
 
 def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
-    """What policies cost per unit at run time, by every estimator, and which to use.
+    """Costs of policies per unit at run time, by every estimator, and which to use.
 
     Args:
         policies: of one table and missingness; each has a name of its own.
@@ -209,7 +210,7 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
 
 
 def verdict(answer: Answer | Evaluation) -> str:
-    """Which policy to use, at what cost and how sure, in words."""
+    """Which policy to use, at which cost and how sure, in words."""
     require("answer", answer, (Answer, Evaluation), "what evaluate or decide returns")
     return answer.summary() if isinstance(answer, Answer) else answer.verdict
 
@@ -217,7 +218,7 @@ def verdict(answer: Answer | Evaluation) -> str:
 def advise(
     policy: Policy | StoredPolicy | str | Path, cases: Any, **options: Any
 ) -> "pd.DataFrame":
-    """What to acquire next for each new case.
+    """The next panel for each new case.
 
     Args:
         policy: from `train`, `answer.policy`, `load_policy`, or a folder of one.
@@ -246,13 +247,13 @@ def decide(
     """All that `snakemake decide --config table=my.yaml` makes, bundles and page included.
 
     Args:
-        table: from `load`, or what `load` takes: a data frame or a YAML.
+        table: from `load`, or an argument of `load`: a data frame or a YAML.
         agents: names of the policies that are tried, of those of `table.policies`; or settings by
             name, as under `afape.agents`; None: all of config/decide.yaml.
         options: those of `load`, such as `label`, `prices` and `errors` of a data frame.
 
     Raises:
-        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+        ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
     require("agents", agents, (Iterable, type(None)), "names, settings by name, or None for all")
     if isinstance(table, Table) and options:
@@ -276,8 +277,8 @@ def fair_form(
 ) -> FairForm:
     """Agents that choose the fields of a form, so that decisions are accurate and fair.
 
-    Runs the study dadi on one table in memory: an agent for each γ, an audit of what their panels
-    reveal about the group, and other methods for comparison.
+    Runs the study dadi on one table in memory: an agent for each γ, an audit of how well their
+    panels predict the group, and other methods for comparison.
 
     Args:
         table: from `load`, or the path of a YAML; complete, with two groups under `sensitive`.
