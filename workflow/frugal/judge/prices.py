@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import qmc
 
 from frugal.core.table import SharedCosts, Table
 
@@ -114,6 +113,8 @@ class PriceBox:
 
         Ties go to the first policy.
         """
+        from scipy.stats import qmc  # takes a second to load; ranges are rare
+
         wide = self.uncertain
         unit = qmc.Sobol(int(wide.sum()), scramble=False).random_base2(LOG2_POINTS)
         points = np.tile(self.usual, (len(unit), 1))
