@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.table import Belonging
 from frugal.judge import by_group as groups
 from frugal.judge import resampling
@@ -24,7 +24,7 @@ def rows_of(terms: Terms, rows: slice) -> Terms:
 
 
 def term_blocks(
-    scratch: Scratch, terms: Terms, cluster: np.ndarray | None = None, *, blocks: int = 1
+    scratch: ScratchFile, terms: Terms, cluster: np.ndarray | None = None, *, blocks: int = 1
 ) -> TermBlocks:
     """Terms under the name "e"."""
     slices = cut(len(terms.weight), blocks)
@@ -35,7 +35,7 @@ def term_blocks(
 
 
 def nuisance_fit(
-    scratch: Scratch,
+    scratch: ScratchFile,
     scores: np.ndarray,
     others: int,
     learned: np.ndarray | None = None,
@@ -52,7 +52,7 @@ def influence_terms(
     terms: Terms, cluster: np.ndarray | None = None, *, blocks: int = 1, **fitted: Any
 ) -> np.ndarray:
     """Of the first outcome, corrected for a fit by its `scores` and `others`. (n or g,)"""
-    with Scratch() as scratch:
+    with ScratchFile() as scratch:
         made = term_blocks(scratch, terms, cluster, blocks=blocks)
         fit = nuisance_fit(scratch, **fitted, blocks=blocks) if fitted else None
         made.influence_terms(["e"], fit, lambda _: True, scratch, lambda name: name)
@@ -63,7 +63,7 @@ def summarise(
     terms: Terms, *, findings: Any = (), cluster: np.ndarray | None = None, blocks: int = 1
 ) -> Summary:
     """At level 0.95, the probabilities taken as known."""
-    with Scratch() as scratch:
+    with ScratchFile() as scratch:
         made = term_blocks(scratch, terms, cluster, blocks=blocks)
         told = ["e"] if made.tally("e").weight.usable else []
         spreads = made.influence_terms(told, None, lambda _: False, scratch, lambda name: name)
@@ -83,7 +83,7 @@ def by_group(
     group, names, slices = belonging.group, belonging.names, cut(len(data), blocks)
     assert group is not None
     sums = {name: groups.plain_sums(one, group, len(names)) for name, one in (truth or {}).items()}
-    with Scratch() as scratch:
+    with ScratchFile() as scratch:
         sizes = [rows.stop - rows.start for rows in slices]
         terms = groups.GroupTerms(scratch, sizes, names, belonging.cluster)
         for rows in slices:

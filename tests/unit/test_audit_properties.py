@@ -159,13 +159,13 @@ def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):
 
 
 def test_inputs_of_other_rows_are_left_out_of_the_chain(fresh, capsys):
-    from frugal.results.audit import Rows, chain_lines
+    from frugal.results.audit import RowSelection, chain_lines
 
     fresh(CHAIN)
-    lines = list(chain_lines(payload(2), Rows({"dataset": frozenset({"d1", "d2"})})))
+    lines = list(chain_lines(payload(2), RowSelection({"dataset": frozenset({"d1", "d2"})})))
     assert not any(line.startswith(f"  {payload(0)}") for line in lines)
     assert "  (1 more inputs hold other rows)" in lines
-    everything = list(chain_lines(payload(2), Rows({"dataset": frozenset({"elsewhere"})})))
+    everything = list(chain_lines(payload(2), RowSelection({"dataset": frozenset({"elsewhere"})})))
     assert any(line.startswith(f"  {payload(0)}") for line in everything), "never an empty chain"
 
 

@@ -9,7 +9,7 @@ from frugal.core import blocks
 from frugal.core.blocks import BlockDraws, TreeSum, block_slices, sample_of, tree_sum
 from frugal.core.columns import describe_columns
 from frugal.core.errors import DataError
-from frugal.core.rows import FrameRows, Scratch, open_rows, slices_of
+from frugal.core.rows import FrameRows, ScratchFile, open_rows, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Belonging
 from frugal.results.files import payload_bytes
@@ -263,7 +263,7 @@ def test_a_table_that_lists_units_of_blocks_is_cut_where_they_end():
 
 
 def test_what_was_set_aside_comes_back():
-    with Scratch() as kept:
+    with ScratchFile() as kept:
         parts = [np.arange(6.0).reshape(3, 2), np.zeros((0, 2)), np.ones((2, 2))]
         for part in parts:
             kept.put("a", part)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.table import Belonging, random_folds
 from frugal.data.prepare import prepare
 from frugal.judge.cost_intervals import CostRange, unseen_errors
@@ -56,7 +56,7 @@ def test_pairs_and_resamples_count_clusters_too(blocks):
     often, cluster = _times(terms, 3), np.tile(np.arange(60), 3)
     psi = influence_terms(often, cluster, blocks=blocks)
     np.testing.assert_allclose(psi, influence(terms)[:, 0], rtol=1e-10, atol=1e-12)
-    with Scratch() as scratch:
+    with ScratchFile() as scratch:
         units = term_blocks(scratch, often, cluster, blocks=blocks).units("e").first("e", 0)
     drawn = [
         resample(
@@ -74,7 +74,7 @@ def test_pairs_and_resamples_count_clusters_too(blocks):
 def test_cases_without_an_error_are_counted_by_clusters():
     weight, cost = np.ones(50), np.full((50, 1), 0.0)
     once, within = Terms(cost, weight, weight), CostRange(0.0, 9.0, 0.0, 5.0)
-    with Scratch() as scratch:
+    with ScratchFile() as scratch:
         found = []
         for terms, cluster in ((once, None), (_times(once, 4), np.tile(np.arange(50), 4))):
             units = term_blocks(scratch, terms, cluster, blocks=2).units("e")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.results.differences import Comparison, payload_names
+from frugal.results.differences import ResultsComparison, payload_names
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.results.sidecars import AuditError, seal, sidecar_path
 from frugal.run.audit import diff_command
@@ -35,7 +35,7 @@ def test_one_change_is_named_behind_exactly_the_files_it_moved(
 ):
     step = pick % len(chain.reads)
     a, b = two_folders(tmp_path, monkeypatch, chain, changed(chain, kind, step))
-    compared = Comparison(a, b)
+    compared = ResultsComparison(a, b)
     for k in range(len(chain.reads)):
         behind = chain.behind(k)
         hit = (
@@ -82,7 +82,7 @@ def test_a_change_that_moves_no_byte_explains_nothing(tmp_path, monkeypatch):
     sidecar = b / sidecar_path(payload(0))
     document = json.loads(sidecar.read_text()) | {"settings": {"depth": {"size": 3}}}
     sidecar.write_bytes(json_bytes(document | {"seal": seal(document)}))
-    causes = Comparison(a, b).causes(payload(2).as_posix())
+    causes = ResultsComparison(a, b).causes(payload(2).as_posix())
     assert [(c.kind, c.stage) for c in causes] == [("parameter", "roll_out")]
 
 
@@ -100,7 +100,7 @@ def test_a_step_that_cannot_repeat_itself_is_said_to_be_unexplained(tmp_path, mo
     for path in (payload(0), payload(0, "about.json")):
         document = json.loads((b / sidecar_path(path)).read_text()) | {"seed": 7}
         (b / sidecar_path(path)).write_bytes(json_bytes(document | {"seal": seal(document)}))
-    (cause,) = Comparison(a, b).causes(payload(0).as_posix())
+    (cause,) = ResultsComparison(a, b).causes(payload(0).as_posix())
     assert cause.kind == "unexplained"
 
 

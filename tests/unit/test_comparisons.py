@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.judge.comparisons import compare, covariance_of
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import estimate, influence, standard_error
@@ -91,7 +91,7 @@ def test_the_best_is_kept_and_all_intervals_hold_at_once():
 
 
 def test_the_store_gives_back_what_it_was_given():
-    with Scratch() as kept:
+    with ScratchFile() as kept:
         kept.put((0, "a"), np.arange(3.0))
         kept.put((0, "b"), np.arange(3.0) + 7)
         assert (0, "a") in kept

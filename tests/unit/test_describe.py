@@ -13,7 +13,7 @@ from frugal.core.layout import Bundle, bundle_header
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.tables import table_to_frames
-from frugal.learn.short_trees import LEAVES, Column, fit_short_tree
+from frugal.learn.short_trees import LEAVES, FeatureWords, fit_short_tree
 from frugal.results.files import payload_bytes
 
 from tests.unit import tree_agent_cases as cases
@@ -195,7 +195,7 @@ def test_a_tree_says_gaps_levels_and_numbers_and_is_short():
     age, male = rng.normal(size=4000), rng.integers(2, size=4000)
     age[rng.random(4000) < 0.5] = np.nan
     x, words = np.stack([age, male], axis=1), ["A", "B", "nothing"]
-    columns = [Column("age"), Column("sex is male", "sex is not male")]
+    columns = [FeatureWords("age"), FeatureWords("sex is male", "sex is not male")]
     tree = fit_short_tree(x, np.where(np.isnan(age), 1, 2 * male), columns, words)
     assert tree.right == 1
     assert [line.split(" (")[0] for line in tree.lines] == [
@@ -220,7 +220,7 @@ def test_leaves_are_spent_where_they_change_what_is_said():
     sure = np.where(x[:, 0] < 0.5, 0.99, 0.6)  # of saying "A", which cuts of entropy look for first
     choice = np.where(rng.random(20000) < sure, 0, 1)
     choice[x[:, 1] > 0.95] = 2
-    tree = fit_short_tree(x, choice, [Column("u"), Column("v")], ["A", "B", "C"])
+    tree = fit_short_tree(x, choice, [FeatureWords("u"), FeatureWords("v")], ["A", "B", "C"])
     assert [line.split(" (")[0][-1] for line in tree.lines] == ["A", "C"]
     assert tree.lines[0].startswith("v below 0.95")
     assert tree.right == pytest.approx(0.95 * 0.795 + 0.05, abs=0.01)

@@ -6,7 +6,7 @@ from frugal.core.errors import ConfigError
 from frugal.judge.fairness import auc_interval
 from frugal.learn.fair_baselines import (
     Options,
-    Sample,
+    PanelSample,
     evenly,
     fair_baseline,
     fitted,
@@ -40,7 +40,7 @@ def sample():
     values[rng.random(N) < 0.1, 1] = np.nan
     part = np.arange(N) % 3
     provides = np.array([[False, True, False], [False, False, True]])
-    return Sample(values, provides, label, group, part == 0, part == 1)
+    return PanelSample(values, provides, label, group, part == 0, part == 1)
 
 
 def options(most_rows: int) -> Options:

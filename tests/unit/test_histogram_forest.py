@@ -5,9 +5,9 @@ import pytest
 from frugal.core.errors import DataError
 from frugal.learn.histogram_trees import (
     MAX_BINS,
+    BootstrapSample,
     Nodes,
-    Sample,
-    Scratch,
+    TreeBuffers,
     best_cut,
     bin_edges,
     bin_values,
@@ -25,9 +25,9 @@ from tests.oracles.node_cuts import impurity, smallest_impurity
 pytestmark = pytest.mark.trains
 
 
-def new_scratch(n: int, classes: int) -> Scratch:
+def new_scratch(n: int, classes: int) -> TreeBuffers:
     k = max(classes, 1)
-    return Scratch(
+    return TreeBuffers(
         np.empty((MAX_BINS, 3)),
         np.empty(n, np.uint8),
         np.empty(n),
@@ -38,9 +38,9 @@ def new_scratch(n: int, classes: int) -> Scratch:
     )
 
 
-def new_sample(target: np.ndarray, weight: np.ndarray, classes: int) -> Sample:
+def new_sample(target: np.ndarray, weight: np.ndarray, classes: int) -> BootstrapSample:
     mass = target.astype(np.float64) if classes else weight * target
-    return Sample(np.arange(len(target), dtype=np.int32), weight.astype(np.float64), mass)
+    return BootstrapSample(np.arange(len(target), dtype=np.int32), weight.astype(np.float64), mass)
 
 
 @settings(max_examples=150)

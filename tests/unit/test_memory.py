@@ -11,7 +11,7 @@ import yaml
 from frugal.__main__ import main
 from frugal.results.sources import STAGES
 from frugal.run.memory import accounted, free_memory_mb, used
-from frugal.run.plans import Job, amount, load_costs, stated_memory_mb
+from frugal.run.plans import PlannedJob, amount, load_costs, stated_memory_mb
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,7 +173,7 @@ def test_the_cluster_profile_does_not_contradict_the_rules():
 
 @given(st.sampled_from(sorted(COSTS.stages)), st.floats(1, 1e6), st.integers(1, 4))
 def test_a_job_is_given_a_quarter_more_than_planned_and_twice_as_much_again(stage, rows, attempt):
-    job = Job(stage, {}, {"rows": rows})
+    job = PlannedJob(stage, {}, {"rows": rows})
     planned = amount(job, "memory_mb", COSTS)
     assert 1.25 * planned <= stated_memory_mb(job, COSTS) < 1.25 * planned + 1
     assert stated_memory_mb(job, COSTS, attempt) == 2 ** (attempt - 1) * stated_memory_mb(
@@ -182,4 +182,7 @@ def test_a_job_is_given_a_quarter_more_than_planned_and_twice_as_much_again(stag
 
 
 def test_a_stage_that_was_never_measured_is_given_what_the_table_states():
-    assert stated_memory_mb(Job("a_new_stage", {}), COSTS) == 1.25 * COSTS.unmeasured["memory_mb"]
+    assert (
+        stated_memory_mb(PlannedJob("a_new_stage", {}), COSTS)
+        == 1.25 * COSTS.unmeasured["memory_mb"]
+    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import (
     effective_sample_size,
@@ -48,7 +48,7 @@ def corrected(
 ) -> np.ndarray:
     """Influence terms with the fit counted in, from blocks."""
     slices = cut(len(psi), blocks)
-    with Scratch() as scratch:
+    with ScratchFile() as scratch:
         fit = nuisance_fit(scratch, scores, others, learned, blocks=blocks)
         parts = [fit.scores(k) for k in range(blocks)]
         crossed = np.sum(

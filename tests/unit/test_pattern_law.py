@@ -15,7 +15,7 @@ from frugal.core.layout import Layout
 from frugal.judge import pattern_law
 from frugal.judge.case import Records
 from frugal.judge.pattern_law import PatternLaw, fit_law, open_causes
-from frugal.learn.nuisance_choice import Fitted, HeadModels
+from frugal.learn.nuisance_choice import FittedHead, HeadModels
 from frugal.missing.graphs import MissingnessGraph
 from frugal.missing.identification import identify
 
@@ -150,7 +150,7 @@ def fitted_law(monkeypatch, records, factors, mass) -> PatternLaw:
     def counted(heads, **_):
         values = by_counting(heads, mass)
         return [
-            Fitted(
+            FittedHead(
                 p,
                 "logistic" if head.usable.any() else "",
                 {},

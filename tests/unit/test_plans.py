@@ -8,7 +8,15 @@ import pytest
 from frugal.__main__ import main
 from frugal.core.blocks import BLOCK_ROWS
 from frugal.core.errors import ConfigError
-from frugal.run.plans import Job, amount, jobs_of_summary, load_costs, plan_lines, planned, sized
+from frugal.run.plans import (
+    PlannedJob,
+    amount,
+    jobs_of_summary,
+    load_costs,
+    plan_lines,
+    planned,
+    sized,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,7 +80,7 @@ def test_a_job_takes_what_measured_jobs_took_between_and_beyond_their_sizes(
 
 @given(st.sampled_from([100.0, 10_000.0]))
 def test_at_a_measured_size_it_is_what_was_measured(costs, rows):
-    job = Job("fit", {}, {"rows": rows, "panels": 1.0})
+    job = PlannedJob("fit", {}, {"rows": rows, "panels": 1.0})
     assert (
         amount(job, "cpu_s", costs) == {100.0: pytest.approx(3), 10_000.0: pytest.approx(30)}[rows]
     )
@@ -80,7 +88,7 @@ def test_at_a_measured_size_it_is_what_was_measured(costs, rows):
 
 def test_memory_of_a_stage_that_takes_blocks_does_not_grow_with_more_rows(costs):
     taken = [
-        amount(Job("block", {}, {"rows": rows, "panels": 1.0}), "memory_mb", costs)
+        amount(PlannedJob("block", {}, {"rows": rows, "panels": 1.0}), "memory_mb", costs)
         for rows in (2_000.0, float(BLOCK_ROWS), 1e9)
     ]
     assert taken[0] == pytest.approx(5 + 5 * 2)
@@ -88,9 +96,9 @@ def test_memory_of_a_stage_that_takes_blocks_does_not_grow_with_more_rows(costs)
 
 
 def test_memory_grows_by_the_root_of_panels_and_not_with_steps(costs):
-    wide = amount(Job("block", {}, {"rows": 1000.0, "panels": 4.0}), "memory_mb", costs)
+    wide = amount(PlannedJob("block", {}, {"rows": 1000.0, "panels": 4.0}), "memory_mb", costs)
     assert wide == pytest.approx(5 + 5 * 2)
-    assert amount(Job("learn", {}, {"steps": 1e9}), "memory_mb", costs) == 10
+    assert amount(PlannedJob("learn", {}, {"steps": 1e9}), "memory_mb", costs) == 10
 
 
 def test_an_unknown_size_is_that_of_a_measured_job_and_called_guessed(costs):
@@ -156,7 +164,7 @@ def test_the_shipped_table_plans_the_default_run(capsys, monkeypatch):
     measured = load_costs(SHIPPED)
     jobs = [(stage, each) for stage, lines in measured.stages.items() for each in lines]
     for stage, each in (pair for pair in jobs if pair[1].dataset):
-        planned_job = Job(stage, {"dataset": str(each.dataset)}, each.sizes, each.kind)
+        planned_job = PlannedJob(stage, {"dataset": str(each.dataset)}, each.sizes, each.kind)
         factor = amount(planned_job, "cpu_s", measured) / each.amounts["cpu_s"]
         assert 1 / 2 <= factor <= 2, stage
 

@@ -13,7 +13,7 @@ from frugal.judge.net_benefit import ALL, NONE, decision_curves, implied_thresho
 from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.record_law import Causes, RecordLaw
 from frugal.judge.semi_offline import Paths
-from frugal.run.init_command import Terms, _amounts
+from frugal.run.init_command import StatedTerms, _amounts
 
 from tests.unit.dataset_documents import document, encoded, load
 from tests.unit.test_semi_offline import ERRORS, PREFER, PRICE, candidates_of, law_of, play, world
@@ -160,7 +160,7 @@ def test_mistakes_in_uncertain_costs_are_one_sentence(tmp_path, cost, words):
 
 
 def test_prices_of_a_data_frame_may_be_two_ends():
-    terms = Terms(prices={"a": (3, 6), "b": 2}, errors={})
+    terms = StatedTerms(prices={"a": (3, 6), "b": 2}, errors={})
     assert terms._cost("prices", "a", (3, 6)) == {"from": 3, "to": 6}
     assert _amounts("--prices", "a=3..6,b=2") == {"a": (3, 6), "b": 2}
     with pytest.raises(DataError, match="two of them, the least and the largest"):

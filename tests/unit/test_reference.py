@@ -11,7 +11,7 @@ from frugal.config.blocks import schema_of
 from frugal.config.dataset import Dataset
 from frugal.config.recourse import RecourseRules
 from frugal.config.root import Config, effective
-from frugal.config.search import Records, SearchDataset
+from frugal.config.search import RecordsEntry, SearchDataset
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
@@ -136,7 +136,7 @@ def patterns(schema) -> set[str]:
 
 
 def test_every_form_of_a_text_has_its_words():
-    blocks = (Config, Dataset, SearchDataset, Records, RecourseRules)
+    blocks = (Config, Dataset, SearchDataset, RecordsEntry, RecourseRules)
     assert set().union(*(patterns(schema_of(block)) for block in blocks)) == set(FORMS)
 
 

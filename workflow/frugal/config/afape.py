@@ -26,13 +26,13 @@ from frugal.config.blocks import (
     setting,
 )
 from frugal.config.declared import Agent, Estimator, is_filed
-from frugal.config.learners import ChainedTrees, MissForest
+from frugal.config.learners import ChainedTreesSettings, MissForest
 from frugal.core.schema_check import did_you_mean, listed
 
 NuisanceMethod = Literal["lowest_loss", "network", "logistic", "boosting"]
 
 
-class Answer(Block):
+class AnswerSettings(Block):
     """Of tables that are divided into folds."""
 
     prefer: list[str] = setting(
@@ -53,7 +53,7 @@ class Answer(Block):
     )
 
 
-class Classifier(Block):
+class TreeClassifierSettings(Block):
     """The classifier that agents ask which do not say a class themselves."""
 
     kind: Literal["forest", "boosting"] = setting(
@@ -133,7 +133,9 @@ class MultipleImputation(Block):
 class Imputation(Block):
     """Imputers of the estimators by imputation."""
 
-    chained_trees: ChainedTrees | None = setting(ChainedTrees(), "null leaves the estimators out")
+    chained_trees: ChainedTreesSettings | None = setting(
+        ChainedTreesSettings(), "null leaves the estimators out"
+    )
     missforest: MissForest | None = setting(None, "null leaves the estimators out")
     multiple: MultipleImputation | None = setting(
         MultipleImputation(), "null leaves the estimators out"
@@ -155,7 +157,7 @@ class HiddenCauses(Block):
     )
 
 
-class Evaluation(Block):
+class EvaluationSettings(Block):
     """How policies are judged."""
 
     resamples: Two = setting(300)
@@ -276,14 +278,14 @@ class Afape(Block):
         "rows × seeds that one job takes: seeds of a larger scenario are judged by several "
         "jobs, rows of a larger table rolled out by several",
     )
-    answer: Answer = setting(Answer())
-    classifier: Classifier = setting(Classifier())
+    answer: AnswerSettings = setting(AnswerSettings())
+    classifier: TreeClassifierSettings = setting(TreeClassifierSettings())
     agents: Annotated[dict[Name, Agent | None], Len(1)] = required(
         "name → acquisition policy; null leaves out one that config.yaml has"
     )
     nuisance: Nuisance = setting(Nuisance())
     imputation: Imputation = setting(Imputation())
-    evaluation: Evaluation = setting(Evaluation())
+    evaluation: EvaluationSettings = setting(EvaluationSettings())
     figures: AfapeFigures = setting(AfapeFigures())
     grid: WorldGrid = setting(WorldGrid())
     scenarios: Annotated[list[AfapeScenario], Len(1)] = required(

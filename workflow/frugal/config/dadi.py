@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Len
 from pydantic import StringConstraints
 
-from frugal.config.afape import Classifier
+from frugal.config.afape import TreeClassifierSettings
 from frugal.config.blocks import (
     Block,
     Count,
@@ -125,7 +125,9 @@ class Dadi(Block):
         "of the table's costs of errors, for which agents of other kinds learn; the larger, the "
         "more they collect",
     )
-    classifier: Classifier = setting(Classifier(), "asked by agents that only stop")
+    classifier: TreeClassifierSettings = setting(
+        TreeClassifierSettings(), "asked by agents that only stop"
+    )
     comparison: DadiComparison = setting(DadiComparison())
     scenarios: Annotated[list[DadiScenario], Len(1)] = required()
 

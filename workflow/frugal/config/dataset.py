@@ -287,7 +287,7 @@ class SpecialValue(Block):
     meaning: Text = required("of the code")
 
 
-class Column(Block):
+class ColumnEntry(Block):
     """One feature."""
 
     name: Text = required("in the encoded table")
@@ -392,7 +392,7 @@ class CostOfCase(Block):
     column: Text = required("numeric column of a free panel that has it for each case")
 
 
-class SetUp(Block):
+class SetUpEntry(Block):
     """A cost that several panels share: the first of them pays for it."""
 
     panels: Annotated[Filled[str], Len(2)] = required("names of the panels that share it")
@@ -404,7 +404,7 @@ def mean_cost(cost: float | UncertainCost) -> float:
     return cost.mean if isinstance(cost, UncertainCost) else cost
 
 
-class Panel(Block):
+class PanelEntry(Block):
     """Features acquired together: either free, or with a cost."""
 
     name: Text = required("unique")
@@ -500,7 +500,7 @@ class LabelClass(Group):
     below: Maybe[Bound] = maybe("numbers below this mean it, or one for each text")
 
 
-class Label(Block):
+class LabelEntry(Block):
     """The label to predict."""
 
     column: str = required("in the raw file, or of the label that the rule makes")
@@ -617,17 +617,17 @@ class Dataset(Block):
     note: Text = required("what a reader must know: origin, licence, and choices of this project")
     cost_unit: Text = required("of acquisition and misclassification costs, as axes show it")
     source: Source = required()
-    columns: Filled[Column] = required(
+    columns: Filled[ColumnEntry] = required(
         "features; other columns are left out and listed in the report"
     )
-    panels: Filled[Panel] = required(
+    panels: Filled[PanelEntry] = required(
         "features acquired together, in the order of the actions; every column belongs to one or "
         "more"
     )
     cost_draw: CostDraw | None = required("law of the drawn costs; null if none is")
-    set_ups: Tuple[SetUp] = setting((), "costs that several panels share; read by `decide`")
+    set_ups: Tuple[SetUpEntry] = setting((), "costs that several panels share; read by `decide`")
     waiting_cost: NonNegative = setting(0, "cost of one unit of the panels' delays")
-    label: Label = required()
+    label: LabelEntry = required()
     sensitive: TwoGroups | str | None = required(
         "protected attribute: a column, or two groups of one; null if there is none"
     )

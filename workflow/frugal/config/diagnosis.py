@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Len
 from pydantic import AfterValidator
 
-from frugal.config.afape import Classifier
+from frugal.config.afape import TreeClassifierSettings
 from frugal.config.blocks import (
     Amount,
     Block,
@@ -153,7 +153,9 @@ class Diagnosis(Block):
     agents: dict[Family, Agent | None] = required(
         "name → agent; of a kind that learns within budgets a front, of any other one policy"
     )
-    classifier: Classifier = setting(Classifier(), "asked by agents that only stop")
+    classifier: TreeClassifierSettings = setting(
+        TreeClassifierSettings(), "asked by agents that only stop"
+    )
     figures: DiagnosisFigures = setting(DiagnosisFigures())
     choose: DiagnosisQuestion = setting(DiagnosisQuestion())
     scenarios: Annotated[list[DiagnosisScenario], Len(1)] = required()

@@ -146,7 +146,7 @@ class TreeSettings(Block):
     linear_penalty: Positive = setting(10.0, "of squared slopes, in standard deviations")
 
 
-class ChainedTrees(TreeSettings):
+class ChainedTreesSettings(TreeSettings):
     """Chained boosted trees."""
 
     rounds: Count = setting(2)

@@ -64,7 +64,7 @@ class SearchFile(Block):
     )
 
 
-class SearchOptions(Block):
+class SearchOptionsEntry(Block):
     """Settings of the reader."""
 
     breakpoints: Maybe[str] = maybe("name of a set of breakpoints (kpneumoniae_mic)")
@@ -100,7 +100,7 @@ class SearchDataset(Block):
     results: Annotated[Tuple[Text], Len(2)] = required(
         "from the worst to the best: resistant, intermediate, susceptible; of a world, any names"
     )
-    options: SearchOptions = required()
+    options: SearchOptionsEntry = required()
 
     def _refusals(self) -> Iterator[str]:
         accepted, written = _OPTIONS.get(self.reader, set()), self.options.model_fields_set
@@ -117,7 +117,7 @@ class SearchDataset(Block):
             yield f".files has {count} entries; reader {self.reader!r} takes {expected}"
 
 
-class Levels(Block):
+class LevelsEntry(Block):
     """Levels of a column, or edges at which numbers are cut."""
 
     levels: Maybe[Annotated[Tuple[Level], Len(1, 20), Unique()]] = maybe("texts of the file")
@@ -132,7 +132,7 @@ class Levels(Block):
             yield f".edges ({listed(self.edges or ())}) do not ascend"
 
 
-class Outcomes(Levels):
+class OutcomesEntry(LevelsEntry):
     """Levels from the worst to the best, or numbers cut at edges."""
 
     levels: Maybe[Annotated[Tuple[Level], Len(2, 6), Unique()]] = maybe("from the worst on")
@@ -155,7 +155,7 @@ class Outcomes(Levels):
             )
 
 
-class Records(Block):
+class RecordsEntry(Block):
     """One's own records: who was given what, in which order, with which outcome."""
 
     name: Name = required("short, used in paths")
@@ -178,9 +178,9 @@ class Records(Block):
         "wide: column of each treatment's step, or the word columns: they were tried in the order "
         "of the columns"
     )
-    outcomes: Outcomes = required()
-    covariates: dict[str, Levels] = setting({}, "columns that a policy may read")
-    confounders: dict[str, Levels] = setting(
+    outcomes: OutcomesEntry = required()
+    covariates: dict[str, LevelsEntry] = setting({}, "columns that a policy may read")
+    confounders: dict[str, LevelsEntry] = setting(
         {}, "columns that decided what was tried and that a policy does not read"
     )
     epsilon: NonNegative = setting(

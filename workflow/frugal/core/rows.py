@@ -1,8 +1,8 @@
 """A table as a stage's input that is read by columns and rows, when they are asked for.
 
 A stage that annotates an input with `Rows` holds what it reads of it, not the table. A frame in
-memory is read in the same way. `Partitions` are several such tables; `Scratch` holds columns that
-a stage sets aside on the disk. Knows no column.
+memory is read in the same way. `Partitions` are several such tables; `ScratchFile` holds columns
+that a stage sets aside on the disk. Knows no column.
 """
 
 import tempfile
@@ -332,7 +332,7 @@ class _Place:
     dtype: np.dtype
 
 
-class Scratch:
+class ScratchFile:
     """Columns by any key; each grows by one block at a time."""
 
     def __init__(self) -> None:
@@ -340,7 +340,7 @@ class Scratch:
         self._end = 0
         self._at: dict[Hashable, list[_Place]] = {}
 
-    def __enter__(self) -> "Scratch":
+    def __enter__(self) -> "ScratchFile":
         return self
 
     def __exit__(

@@ -20,7 +20,7 @@ from frugal.config.dataset import (
     Dataset,
     DropRule,
     LabelRule,
-    Panel,
+    PanelEntry,
     Source,
     StaySummary,
 )
@@ -172,7 +172,7 @@ class Description:
     source: Source
     format: Format | None
     columns: tuple[Column, ...]
-    panels: tuple[Panel, ...]
+    panels: tuple[PanelEntry, ...]
     cost_draw: CostDraw | None
     set_ups: tuple[SetUp, ...]
     waiting_cost: float
@@ -304,7 +304,7 @@ def _format(form: written.FileFormat | None) -> Format | None:
     return Format(**defaults | fixed | values)
 
 
-def _column(column: written.Column) -> Column:
+def _column(column: written.ColumnEntry) -> Column:
     return Column(
         name=column.name,
         raw_name=column.raw_name or column.name,
@@ -322,7 +322,7 @@ def _groups(groups: written.TwoGroups) -> Classes:
     return classes_from(groups.plain(), key="groups")
 
 
-def _label(label: written.Label) -> Label:
+def _label(label: written.LabelEntry) -> Label:
     meaning = classes_from(label.plain(), key="classes")
     return Label(label.column, meaning.names, meaning.values, meaning, label.rule)
 

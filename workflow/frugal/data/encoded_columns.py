@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from frugal.core.blocks import block_slices
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.schema_check import cell_hint, listed
 from frugal.data.description import Column
 from frugal.data.parsing import RawTable
@@ -119,7 +119,7 @@ class TypedColumns:
     """Numbers, or levels as texts, of each feature in every record."""
 
     def __init__(self) -> None:
-        self._kept = Scratch()
+        self._kept = ScratchFile()
         self._levels: dict[str, np.ndarray] = {}
         self._names: list[str] = []
 
@@ -167,7 +167,7 @@ class EncodedColumns:
     """
 
     def __init__(self, rows: int) -> None:
-        self._kept = Scratch()
+        self._kept = ScratchFile()
         self.rows, self.width = rows, 0
         self.blocks = block_slices(rows)
 

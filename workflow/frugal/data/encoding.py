@@ -365,7 +365,7 @@ def _encode_levels(
     return EncodedColumn(names, ("1",) * len(levels), True, {}), cells
 
 
-def _mean_fee(fee: Float[np.ndarray, " n"], panel: written.Panel) -> float:
+def _mean_fee(fee: Float[np.ndarray, " n"], panel: written.PanelEntry) -> float:
     """Mean of the cost that differs by case.
 
     Raises:

@@ -22,7 +22,7 @@ STYLE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class AnswerText:
     """What is told of one table.
 
     Attributes:

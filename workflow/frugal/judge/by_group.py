@@ -18,7 +18,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
 
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.table import Table
 from frugal.data.tables import panel_matrix
 from frugal.judge.comparisons import covariance_of
@@ -95,7 +95,7 @@ class GroupTerms:
 
     def __init__(
         self,
-        scratch: Scratch,
+        scratch: ScratchFile,
         sizes: Sequence[int],
         names: Sequence[str],
         cluster: Int[np.ndarray, " n"] | None,
@@ -128,7 +128,7 @@ class GroupTerms:
                 informative = int((inside & (ratio[1] > 0)).sum())
                 self.rows[name, k] = self.rows.get((name, k), 0) + informative
 
-    def estimated(self, fit: NuisanceFit | None) -> "dict[str, Estimated]":
+    def estimated(self, fit: NuisanceFit | None) -> "dict[str, GroupEstimates]":
         """Every quantity, once all blocks are there; see `by_group`."""
         pairs = [(name, k) for name in self.quantities for k in range(len(self.names))]
         usable = [pair for pair in pairs if self.weight(*pair).usable]
@@ -141,13 +141,13 @@ class GroupTerms:
         """Weights of one quantity in one group, those of rows that belong together as one."""
         return self._terms.units((name, group)).tally((name, group)).weight
 
-    def _of(self, name: str, spreads: Mapping[Hashable, Spread]) -> "Estimated":
+    def _of(self, name: str, spreads: Mapping[Hashable, Spread]) -> "GroupEstimates":
         groups = range(len(self.names))
         value, error = np.full(len(groups), np.nan), np.full(len(groups), np.nan)
         for k in (k for k in groups if (name, k) in spreads):
             value[k] = self._terms.tally((name, k)).estimate[0]
             error[k] = spreads[name, k].error(self.weight(name, k).usable)[0]
-        return Estimated(
+        return GroupEstimates(
             value,
             error,
             [spreads.get((name, k)) for k in groups],
@@ -160,7 +160,7 @@ class GroupTerms:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class GroupEstimates:
     """One quantity in k groups.
 
     Attributes:
@@ -254,7 +254,7 @@ def plain_ratios(
 
 def _of_groups(
     name: str,
-    estimated: Mapping[str, Estimated],
+    estimated: Mapping[str, GroupEstimates],
     names: Sequence[str],
     truth: np.ndarray,
     data: Table,
@@ -299,7 +299,7 @@ def _where_it_can_be(
 
 def _of_pairs(
     name: str,
-    estimate: Estimated,
+    estimate: GroupEstimates,
     names: Sequence[str],
     truth: np.ndarray,
     rng: np.random.Generator,
@@ -327,7 +327,7 @@ def _of_pairs(
 
 def _largest(
     name: str,
-    parts: Sequence[Estimated],
+    parts: Sequence[GroupEstimates],
     truths: Sequence[np.ndarray | None],
     names: Sequence[str],
     rng: np.random.Generator,
@@ -366,7 +366,7 @@ class _Gap:
     high: float
 
 
-def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
+def _gaps(parts: Sequence[GroupEstimates], rng: np.random.Generator) -> list[_Gap]:
     """Differences between all pairs of groups, in each quantity, with simultaneous intervals."""
     pairs = [
         (estimate, a, b) for estimate in parts for a, b in combinations(estimate.known.tolist(), 2)
@@ -381,7 +381,7 @@ def _gaps(parts: Sequence[Estimated], rng: np.random.Generator) -> list[_Gap]:
     ]
 
 
-def _differences(parts: Sequence[Estimated]) -> Iterator[Float[np.ndarray, "p c"]]:
+def _differences(parts: Sequence[GroupEstimates]) -> Iterator[Float[np.ndarray, "p c"]]:
     """Influence terms of the differences between all pairs of groups, block by block. (p, c)"""
     defined = [estimate for estimate in parts if len(estimate.known) > 1]
     for blocks in zip(
@@ -404,7 +404,7 @@ def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) ->
     return float(np.quantile(np.abs(drawn / error[varies]).max(axis=1), LEVEL))
 
 
-def _gap(estimate: Estimated, a: int, b: int, error: float, level: float) -> _Gap:
+def _gap(estimate: GroupEstimates, a: int, b: int, error: float, level: float) -> _Gap:
     """θ_a − θ_b. Of shares the interval follows from theirs (Zou & Donner, Stat. Med. 27, 2008)."""
     value = float(estimate.value[a] - estimate.value[b])
     ends = (

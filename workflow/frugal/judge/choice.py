@@ -18,8 +18,8 @@ from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import (
     Labels,
+    OutcomeMeans,
     Paths,
-    Terms,
     end_weight,
     fit_labels,
     path_probability,
@@ -50,7 +50,7 @@ class Candidates:
 
     names: Sequence[str]
     left_out: Sequence[str]
-    outcomes: Mapping[str, Terms]
+    outcomes: Mapping[str, OutcomeMeans]
     price: Float[np.ndarray, " a"]
     errors: Float[np.ndarray, "k k"]
     practice: str

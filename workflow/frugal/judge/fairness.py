@@ -25,7 +25,7 @@ LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 
 
 @dataclass(frozen=True)
-class Estimated:
+class IntervalEstimate:
     """A number with a two-sided interval, in the number's own unit; NaN where it is not defined."""
 
     value: float
@@ -87,7 +87,7 @@ def _signed_gap(counts: Int[np.ndarray, "*b 2 2"]) -> Float[np.ndarray, "*b"]:
 
 def bootstrap_disparity(
     counts: Int[np.ndarray, "2 2 2"], *, resamples: int, level: float, rng: np.random.Generator
-) -> Estimated:
+) -> IntervalEstimate:
     """Demographic disparity with a percentile interval over resamples of the rows.
 
     Drawing rows with replacement is drawing the eight counts from a multinomial law, so no row is
@@ -105,7 +105,7 @@ def bootstrap_disparity(
     """
     value = float(demographic_disparity(counts))
     if counts.sum(axis=(1, 2)).min() < 2:
-        return Estimated(value, np.nan, np.nan)
+        return IntervalEstimate(value, np.nan, np.nan)
     total = int(counts.sum())
     drawn = rng.multinomial(total, counts.ravel() / total, size=resamples).reshape(-1, 2, 2, 2)
     signed = parity_difference(drawn)
@@ -117,7 +117,7 @@ def bootstrap_disparity(
         low, high = (float(q) for q in np.nanquantile(signed, tails))
     farthest = max(abs(low), abs(high))
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-    return Estimated(value, nearest, farthest)
+    return IntervalEstimate(value, nearest, farthest)
 
 
 def _difference_interval(
@@ -133,7 +133,7 @@ def _difference_interval(
 
 def auc_interval(
     outcome: Int[np.ndarray, " n"], score: Float[np.ndarray, " n"], *, level: float
-) -> Estimated:
+) -> IntervalEstimate:
     """Area under the receiver operating characteristic curve, with DeLong's interval.
 
     The probability that a random row with outcome 1 scores above one with outcome 0, ties counting
@@ -149,19 +149,21 @@ def auc_interval(
     positive = outcome == 1
     m, n = int(positive.sum()), int((~positive).sum())
     if not m or not n:
-        return Estimated(np.nan, np.nan, np.nan)
+        return IntervalEstimate(np.nan, np.nan, np.nan)
     rank = average_ranks(score)
     above = (rank[positive] - average_ranks(score[positive])) / n  # share of negatives below each
     below = 1 - (rank[~positive] - average_ranks(score[~positive])) / m
     area = float(above.mean())
     if min(m, n) < 2:
-        return Estimated(area, np.nan, np.nan)
+        return IntervalEstimate(area, np.nan, np.nan)
     if area in (0.0, 1.0):
         least = perfect_area_interval(m, n, level=level)
-        return Estimated(area, least, 1.0) if area else Estimated(area, 0.0, 1 - least)
+        return (
+            IntervalEstimate(area, least, 1.0) if area else IntervalEstimate(area, 0.0, 1 - least)
+        )
     variance = sum(float(x.var(ddof=1)) / len(x) for x in (above, below))
     low, high = normal_interval(np.array([area]), np.array([np.sqrt(variance)]), level=level)
-    return Estimated(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
+    return IntervalEstimate(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
 
 
 def told_rows(objective: str, label: Int[np.ndarray, " n"]) -> list[Bool[np.ndarray, " n"]]:
@@ -184,7 +186,7 @@ def adversary_auc(
     score: Float[np.ndarray, " n"],
     *,
     level: float,
-) -> Estimated:
+) -> IntervalEstimate:
     """AUC for the group of an adversary of this aim, the largest where it is asked twice.
 
     Args:
@@ -203,7 +205,7 @@ def adversary_auc(
 
 def fold_interval(
     values: Float[np.ndarray, " k"], *, level: float, least: float = -np.inf, most: float = np.inf
-) -> Estimated:
+) -> IntervalEstimate:
     """Mean over folds with Student's interval; the ends are NaN for a single fold.
 
     Folds share training rows, so that their spread is a little too small: the interval is that of
@@ -219,9 +221,11 @@ def fold_interval(
     k = len(values)
     mean = float(values.mean())
     if k < 2:
-        return Estimated(mean, np.nan, np.nan)
+        return IntervalEstimate(mean, np.nan, np.nan)
     half = float(stdtrit(k - 1, (1 + level) / 2)) * float(values.std(ddof=1)) / np.sqrt(k)
-    return Estimated(mean, *cut_interval(mean, mean - half, mean + half, least=least, most=most))
+    return IntervalEstimate(
+        mean, *cut_interval(mean, mean - half, mean + half, least=least, most=most)
+    )
 
 
 def least_disparity(

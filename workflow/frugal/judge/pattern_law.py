@@ -28,7 +28,7 @@ from frugal.acquire.set_probability import (
 from frugal.core.episodes import Policy
 from frugal.core.world import World
 from frugal.judge.case import Records, in_s
-from frugal.learn.nuisance_choice import Fitted, Head, fit_probabilities
+from frugal.learn.nuisance_choice import FittedHead, Head, fit_probabilities
 from frugal.missing.chain import IndicatorChain
 from frugal.missing.law import MOST_SUMMED, every_subset
 
@@ -115,7 +115,7 @@ class PatternLaw:
     causes: Mapping[str, tuple[str, ...]]
     elsewhere: Mapping[str, np.ndarray] | None
     fitted: Mapping[str, Curve]
-    fits: Mapping[str, Fitted]
+    fits: Mapping[str, FittedHead]
 
     def probability(self, rows: np.ndarray, patterns: np.ndarray) -> np.ndarray:
         """p(R = r | X_adj) of some rows, for patterns (q, a) that hold s. (m, q)"""
@@ -275,7 +275,7 @@ class FittedLaw:
     """
 
     needed: Mapping[str, OpenCauses] | None
-    models: Mapping[str, Fitted] | None
+    models: Mapping[str, FittedHead] | None
 
     def of(
         self, records: Records, factors: Mapping[str, np.ndarray], fold: np.ndarray
@@ -320,7 +320,7 @@ def fit_law(
         rng: source of the fits' randomness.
     """
     needed = open_causes(records)
-    models: dict[str, Fitted] = {}
+    models: dict[str, FittedHead] = {}
     for panel, need in (needed or {}).items():
         design = _Elsewhere.of(records, panel, need)
         rest = np.zeros(len(design.usable) * (design.times - 1), dtype=bool)

@@ -82,7 +82,7 @@ class Paths:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class OutcomeMeans:
     """Mean outcomes of one policy, and what their errors are made of. m outcomes.
 
     Attributes:
@@ -105,7 +105,7 @@ class Terms:
         """Share of cases that acquire each panel; estimates may lie beyond 0 and 1. (a,)"""
         return np.clip(self.mean[:panels], 0.0, 1.0)
 
-    def of(self, inside: Bool[np.ndarray, " n"]) -> "Terms":
+    def of(self, inside: Bool[np.ndarray, " n"]) -> "OutcomeMeans":
         """Means of some rows; the others count nothing."""
         term = self.mean + self.influence
         mean = term[inside].mean(axis=0)
@@ -249,7 +249,7 @@ def terms(
     errors: Float[np.ndarray, "k k"],
     fold: Int[np.ndarray, " n"],
     further: Float[np.ndarray, "n e"] | None = None,
-) -> Terms:
+) -> OutcomeMeans:
     """Mean outcomes of one policy: panels acquired, verdict × class, further ones, row by row.
 
     Args:
@@ -275,7 +275,7 @@ def terms(
         gradient = _gradient(paths, weight, labels)
         added, prior = labels.errors(np.pad(gradient, ((0, 0), (0, more.shape[1]))))
         influence += added - added.mean(axis=0)  # which the priors move from 0
-    return Terms(mean, influence, prior, weight, first, outcome)
+    return OutcomeMeans(mean, influence, prior, weight, first, outcome)
 
 
 def sequential_terms(

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.blocks import TreeSum, block_slices, tree_sum
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.table import Table
 from frugal.judge.case import Case, Records
@@ -38,7 +38,7 @@ class NuisanceFit:
             cross-fitted on.
     """
 
-    def __init__(self, scratch: Scratch, others: int) -> None:
+    def __init__(self, scratch: ScratchFile, others: int) -> None:
         self._scratch, self._others = scratch, others
         self._scaling: dict[str, Scaling] = {}
         self._gram = TreeSum()
@@ -165,7 +165,7 @@ class TermBlocks:
 
     def __init__(
         self,
-        scratch: Scratch,
+        scratch: ScratchFile,
         sizes: Sequence[int],
         cluster: Int[np.ndarray, " n"] | None = None,
         *,
@@ -268,7 +268,7 @@ class TermBlocks:
         names: Sequence[Hashable],
         fit: NuisanceFit | None,
         divides: Callable[[Any], bool],
-        into: Scratch,
+        into: ScratchFile,
         key: Callable[[Hashable], Hashable],
     ) -> dict[Hashable, Spread]:
         """Set aside the influence terms of estimates, of the first outcome; returns their sums.
@@ -317,6 +317,6 @@ class TermBlocks:
         return self.tally(name).influence(self.first(name, number))
 
 
-def stacked(scratch: Scratch, keys: Sequence[Hashable]) -> Iterator[Float[np.ndarray, "k n"]]:
+def stacked(scratch: ScratchFile, keys: Sequence[Hashable]) -> Iterator[Float[np.ndarray, "k n"]]:
     """Columns that were set aside of several estimates on the same rows, block by block. (k, n)"""
     return (scratch.stack(keys, number) for number in range(scratch.blocks(keys[0])))

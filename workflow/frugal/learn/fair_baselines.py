@@ -238,7 +238,7 @@ class _Learner:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class PanelSample:
     """Rows with their panels. Shapes: n rows, d columns, a panels.
 
     Attributes:
@@ -312,8 +312,10 @@ class FairBaseline:
     families: tuple[str, ...]
     looks: Mapping[str, tuple[Any, ...]]
     settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    choose: Callable[[Sample, Mapping[str, Any], Options], np.ndarray] | None = None
-    predict: Callable[[Sample, np.ndarray, Mapping[str, Any], Options], np.ndarray] | None = None
+    choose: Callable[[PanelSample, Mapping[str, Any], Options], np.ndarray] | None = None
+    predict: Callable[[PanelSample, np.ndarray, Mapping[str, Any], Options], np.ndarray] | None = (
+        None
+    )
     reads_all: bool = False
     random_cut: bool = False
 
@@ -330,7 +332,9 @@ def fair_baseline(kind: str) -> FairBaseline:
     return load_one("frugal.learn.fair_baselines", "FairBaseline", kind)
 
 
-def _lasso(sample: Sample, settings: Mapping[str, Any], options: Options) -> Bool[np.ndarray, " a"]:
+def _lasso(
+    sample: PanelSample, settings: Mapping[str, Any], options: Options
+) -> Bool[np.ndarray, " a"]:
     train = evenly(sample.train, most=options.most_rows)
     return lasso_panels(
         *sample.of(train),
@@ -342,7 +346,7 @@ def _lasso(sample: Sample, settings: Mapping[str, Any], options: Options) -> Boo
 
 
 def _forward(
-    sample: Sample, settings: Mapping[str, Any], options: Options
+    sample: PanelSample, settings: Mapping[str, Any], options: Options
 ) -> Bool[np.ndarray, " a"]:
     train, validation = (
         evenly(rows, most=options.most_rows) for rows in (sample.train, sample.validation)
@@ -363,7 +367,7 @@ def _forward(
 
 
 def _by_logistic(
-    sample: Sample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
+    sample: PanelSample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
 ) -> Float[np.ndarray, " n"]:
     del settings
     inputs, train = sample.filled[:, columns], sample.train
@@ -373,7 +377,7 @@ def _by_logistic(
 
 
 def _by_boosting(
-    sample: Sample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
+    sample: PanelSample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
 ) -> Float[np.ndarray, " n"]:
     del settings
     inputs, train = sample.values[:, columns], sample.train
@@ -388,7 +392,7 @@ def _by_boosting(
 
 
 def _by_reduction(
-    sample: Sample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
+    sample: PanelSample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
 ) -> Float[np.ndarray, " n"]:
     inputs, rows = sample.filled[:, columns], evenly(sample.train, most=options.most_rows)
     return reduced_probability(
@@ -402,7 +406,7 @@ def _by_reduction(
 
 
 def fitted(
-    sample: Sample, kind: FairBaseline, settings: Mapping[str, Any], options: Options
+    sample: PanelSample, kind: FairBaseline, settings: Mapping[str, Any], options: Options
 ) -> tuple[Bool[np.ndarray, " a"], Float[np.ndarray, " n"]]:
     """The panels that a baseline reads, the same for everybody, and P(y = 1) of every row."""
     panels = np.ones(len(sample.provides), dtype=bool)

@@ -36,7 +36,7 @@ class Nodes(NamedTuple):
     share: np.ndarray
 
 
-class Sample(NamedTuple):
+class BootstrapSample(NamedTuple):
     """A bootstrap sample in node order: row, multiplicity, and weight × target (or class)."""
 
     row: np.ndarray
@@ -44,7 +44,7 @@ class Sample(NamedTuple):
     mass: np.ndarray
 
 
-class Scratch(NamedTuple):
+class TreeBuffers(NamedTuple):
     """Work space: (rows, weight, mass) per bin; a node sorted by bin; class weights by side."""
 
     histogram: np.ndarray
@@ -74,8 +74,10 @@ def add_forest(bins, n_bins, targets, queries, classes, trees, tries, min_leaf, 
         np.empty(capacity, np.int32),
         np.empty((slots, k), np.float64),
     )
-    sample = Sample(np.empty(n, np.int32), np.empty(n, np.float64), np.empty(n, np.float64))
-    scratch = Scratch(
+    sample = BootstrapSample(
+        np.empty(n, np.int32), np.empty(n, np.float64), np.empty(n, np.float64)
+    )
+    scratch = TreeBuffers(
         np.empty((MAX_BINS, 3), np.float64),
         np.empty(n, np.uint8),
         np.empty(n, np.float64),

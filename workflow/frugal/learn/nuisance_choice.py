@@ -347,7 +347,7 @@ Rule = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedHead:
     """One regression's fitted values, and how each method did on rows that it had not seen.
 
     Attributes:
@@ -386,7 +386,7 @@ def fit_probabilities(
     method: str,
     settings: Mapping[str, Any],
     rng: np.random.Generator,
-) -> list[Fitted]:
+) -> list[FittedHead]:
     """Probabilities p(D = 1 | Z), each by the method named or by that of least loss.
 
     Args:
@@ -409,7 +409,7 @@ def fit_means(
     method: str,
     settings: Mapping[str, Any],
     rng: np.random.Generator,
-) -> list[Fitted]:
+) -> list[FittedHead]:
     """As `fit_probabilities`, for means E[C | Z] by network or boosting."""
     names = MEAN_METHODS if method == LOWEST_LOSS else (method,)
     fit = _Fit(fit_mean_models, settings)
@@ -461,11 +461,11 @@ class _Rows:
         return result.reshape(head.target.shape)
 
 
-def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
+def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[FittedHead]:
     """Fitted values of each head, and losses, in order."""
     splits = rows.splits()
     able = [k for k, head in enumerate(heads) if _learns(head, splits)]
-    results = [Fitted(np.full(head.target.shape, np.nan), "", {}, 0) for head in heads]
+    results = [FittedHead(np.full(head.target.shape, np.nan), "", {}, 0) for head in heads]
     some = [heads[k] for k in able]
     out_of_fold: list[dict[str, np.ndarray]] = [{} for _ in some]
     if rows.apart and not rows.choosing:
@@ -489,7 +489,7 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[Fitted]:
         tried = _again(some, best, fit, rows, rng)
     for i, k in enumerate(able):
         without, models = heads[k].inputs.shape[1] == 0, tried[best[i]][i]
-        results[k] = Fitted(
+        results[k] = FittedHead(
             rows.values(models, heads[k]) if rows.apart else out_of_fold[i][best[i]],
             WITHOUT_INPUTS if without else best[i],
             {WITHOUT_INPUTS: losses[i][best[i]]} if without else losses[i],

@@ -18,7 +18,7 @@ INDENT = "  "
 
 
 @dataclass(frozen=True)
-class Column:
+class FeatureWords:
     """A feature that a tree may split on.
 
     Attributes:
@@ -68,7 +68,7 @@ class ShortTree:
 def fit_short_tree(
     features: Float[np.ndarray, "n d"],
     choice: Int[np.ndarray, " n"],
-    columns: Sequence[Column],
+    columns: Sequence[FeatureWords],
     choices: Sequence[str],
 ) -> ShortTree:
     """Fit a tree, prune it to the `LEAVES` most accurate leaves, and describe it.
@@ -127,7 +127,7 @@ def _branches(
     nodes: Any,
     at: int,
     depth: int,
-    columns: Sequence[Column],
+    columns: Sequence[FeatureWords],
     has_missing: np.ndarray,
     decisions: Sequence[str],
     inner: frozenset[int],

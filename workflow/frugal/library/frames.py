@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from frugal.data.guessing import TableGuess
     from frugal.data.opening import Opened
-    from frugal.run.init_command import Terms
+    from frugal.run.init_command import StatedTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Described:
     opened: "Opened"
     guess: "TableGuess"
     label: str
-    terms: "Terms"
+    terms: "StatedTerms"
     name: str
 
     @property
@@ -100,7 +100,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     """
     from frugal.data.guessing import guess_table
     from frugal.data.opening import open_frame
-    from frugal.run.init_command import Terms
+    from frugal.run.init_command import StatedTerms
 
     frame = as_pandas(frame)
     label, name = stated["label"], stated["name"] or "table"
@@ -131,7 +131,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         levels=opened.levels,
         positive=None if positive is None else str(positive),
     )
-    terms = Terms(
+    terms = StatedTerms(
         [str(one) for one in stated["free"] or ()],
         {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},
         {str(key): price for key, price in (stated["prices"] or {}).items()},
@@ -175,7 +175,7 @@ def _require_name(name: object) -> None:
         )
 
 
-def _require_all_stated(terms: "Terms", guess: "TableGuess") -> None:
+def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
     """Refuse a price or cost that is left open."""
     from frugal.run.init_command import errors_between
 

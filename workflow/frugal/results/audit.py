@@ -106,7 +106,7 @@ _SHOWN_ROWS = 3
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowSelection:
     """Selected rows: the values that identify them, as text.
 
     Attributes:
@@ -138,7 +138,7 @@ class Rows:
         return f", {int(selected.sum())} of {len(table)} rows"
 
 
-ALL_ROWS = Rows({})
+ALL_ROWS = RowSelection({})
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Link:
     left_out: int
 
 
-def chain(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[Link]:
+def chain(payload: Path, rows: RowSelection = ALL_ROWS) -> Iterator[Link]:
     """The files behind a payload, itself first, those of other rows left out.
 
     Raises:
@@ -181,7 +181,7 @@ def chain(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[Link]:
     return walk(payload, 0)
 
 
-def chain_lines(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[str]:
+def chain_lines(payload: Path, rows: RowSelection = ALL_ROWS) -> Iterator[str]:
     """The chain from a file back to raw data, one line per file, indented by distance.
 
     External files, and the publisher's address of fetched ones, have their full SHA-256.
@@ -204,7 +204,7 @@ def chain_lines(payload: Path, rows: Rows = ALL_ROWS) -> Iterator[str]:
             yield f"{pad}  ({link.left_out} more inputs hold other rows)"
 
 
-def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, Rows]:
+def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, RowSelection]:
     """The rows of a table that `agent=never,seed=0` names, and the values that identify them.
 
     Raises:
@@ -234,7 +234,7 @@ def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, Rows]:
             raise AuditError(f"{payload}: no row has {name}={value}; {name} is {present[:200]}")
         table = matching
     names = [name for name in IDENTITY if name in table.columns]
-    return table, Rows({name: frozenset(table[name].astype(str)) for name in names})
+    return table, RowSelection({name: frozenset(table[name].astype(str)) for name in names})
 
 
 def row_lines(table: pd.DataFrame, document: Mapping[str, Any]) -> Iterator[str]:

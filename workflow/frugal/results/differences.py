@@ -200,7 +200,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ResultsComparison:
     """Two folders that hold results/, and what was found out so far about their files.
 
     Attributes:
@@ -316,7 +316,7 @@ def payload_names(folder: Path) -> set[str]:
 
 
 def difference_lines(
-    compared: Comparison, moved: list[str], names: tuple[set[str], set[str]], files: int
+    compared: ResultsComparison, moved: list[str], names: tuple[set[str], set[str]], files: int
 ) -> Iterator[str]:
     """All reported differences, one per line."""
     a, b = names
@@ -347,14 +347,14 @@ def difference_lines(
         yield f"  and {len(moved) - files} more files (--files {len(moved)} describes them all)"
 
 
-def _changes(compared: Comparison, path: str) -> list[str]:
+def _changes(compared: ResultsComparison, path: str) -> list[str]:
     try:
         return file_changes(compared.a / path, compared.b / path)
     except DataError as error:
         return [str(error)]
 
 
-def edited_modules(compared: Comparison, paths: Iterable[str]) -> str:
+def edited_modules(compared: ResultsComparison, paths: Iterable[str]) -> str:
     """Modules that every stage with another source digest reaches and no stage with the same does.
 
     Judged by the imports of the code that runs this; empty where that narrows nothing down.

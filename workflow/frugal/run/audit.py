@@ -36,7 +36,7 @@ from frugal.results.audit import (
     selected_rows,
 )
 from frugal.results.differences import (
-    Comparison,
+    ResultsComparison,
     difference_lines,
     importance,
     payload_names,
@@ -252,7 +252,7 @@ def diff_command(words: list[str]) -> int:
         "--files", type=whole_number(0), default=12, help="files to describe (default 12)"
     )
     parsed = parser.parse_args(words)
-    compared = Comparison(results_folder(parsed.a), results_folder(parsed.b))
+    compared = ResultsComparison(results_folder(parsed.a), results_folder(parsed.b))
     a, b = payload_names(compared.a), payload_names(compared.b)
     if not a | b:
         raise AuditError(f"{parsed.a} and {parsed.b}: there is nothing to compare")

@@ -23,7 +23,7 @@ from frugal.core.layout import Layout
 from frugal.core.stored import StoredArrays
 from frugal.core.world import World
 from frugal.data.tables import available_panels, table_from_frames
-from frugal.learn.short_trees import Column, fit_short_tree
+from frugal.learn.short_trees import FeatureWords, fit_short_tree
 from frugal.results.files import read_payload
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, whole_number
@@ -105,12 +105,14 @@ class Watched:
             _column(self.layout, j, self.world.values[:, j])
             for j in range(len(self.layout.columns))
         ]
-        columns += [Column(f"{p.name} bought", f"{p.name} not bought") for p in self.layout.actions]
+        columns += [
+            FeatureWords(f"{p.name} bought", f"{p.name} not bought") for p in self.layout.actions
+        ]
         features = [visible, acquired.astype(np.float64)]
         if probability is not None:
             features.append(probability[mine][:, 1:])
             columns += [
-                Column(f"risk of {name!r}", scale=100.0, unit=" %")
+                FeatureWords(f"risk of {name!r}", scale=100.0, unit=" %")
                 for name in self.layout.classes[1:]
             ]
         tree = fit_short_tree(
@@ -204,13 +206,13 @@ def _units(folder: Path, layout: Layout, path: Path) -> World:
     return world.take(rows)
 
 
-def _column(layout: Layout, index: int, values: np.ndarray) -> Column:
+def _column(layout: Layout, index: int, values: np.ndarray) -> FeatureWords:
     """How a column of a table is said; a level of a category is so or not."""
     name, observed = layout.columns[index], values[~np.isnan(values)]
     if any(index in group for group in layout.onehot) and np.isin(observed, YES_NO).all():
         before, _, level = name.partition("=")
-        return Column(f"{before} is {level}", f"{before} is not {level}")
-    return Column(name)
+        return FeatureWords(f"{before} is {level}", f"{before} is not {level}")
+    return FeatureWords(name)
 
 
 def _percent(share: float) -> str:

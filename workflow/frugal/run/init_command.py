@@ -1,7 +1,8 @@
 """`python -m frugal init TABLE --label COLUMN`: the YAML of one's own table, guessed and commented.
 
 A guess for a person to correct: a price that is not stated is left open, and a run without it is
-refused. `Terms` are what a person states; `frugal.load` describes a data frame by the same ones.
+refused. `StatedTerms` are what a person states; `frugal.load` describes a data frame by the same
+ones.
 """
 
 import argparse
@@ -35,7 +36,7 @@ _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
 
 @dataclass(frozen=True)
-class Terms:
+class StatedTerms:
     """What is stated about a table, beside its cells.
 
     Attributes:
@@ -186,7 +187,7 @@ def init_command(words: Sequence[str]) -> int:
     texts = {args.label, *(column.name for column in guess.columns if column.kind == "categorical")}
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
-    terms = Terms(
+    terms = StatedTerms(
         _free_columns(args.free, guess),
         _panels(args.panel),
         _amounts("--prices", args.prices),
@@ -336,7 +337,7 @@ def _number(text: str) -> Any:
     return (int(number) if is_whole else number) if math.isfinite(number) and number >= 0 else None
 
 
-def ask_missing(terms: Terms, guess: TableGuess, ask: Callable[[str], str]) -> Terms:
+def ask_missing(terms: StatedTerms, guess: TableGuess, ask: Callable[[str], str]) -> StatedTerms:
     """The terms with the prices and costs that a person types; an empty line leaves one open."""
     free, prices, errors = list(terms.free), dict(terms.prices), dict(terms.errors)
     columns, classes = (
@@ -375,7 +376,7 @@ def _typed(ask: Callable[[str], str], question: str, *words: str) -> Any:
 
 
 def describe_guess(
-    opened: Opened, guess: TableGuess, label: str, out: Path, terms: Terms, name: str = ""
+    opened: Opened, guess: TableGuess, label: str, out: Path, terms: StatedTerms, name: str = ""
 ) -> str:
     """The YAML, with comments.
 
@@ -503,7 +504,7 @@ def _column_lines(column: Guess) -> list[str]:
 
 
 def _panel_lines(
-    panels: Sequence[Mapping[str, Any]], used: Sequence[Guess], terms: Terms
+    panels: Sequence[Mapping[str, Any]], used: Sequence[Guess], terms: StatedTerms
 ) -> list[str]:
     """A line for each panel, with a comment on one that is guessed or has no price."""
     incomplete = {_unreserved(column.name) for column in used if column.missing_share}
@@ -557,7 +558,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _lines(opened: Opened, guess: TableGuess, out: Path, terms: Terms) -> Iterator[str]:
+def _lines(opened: Opened, guess: TableGuess, out: Path, terms: StatedTerms) -> Iterator[str]:
     """What was found, for a person, and what to do next."""
     used = [column for column in guess.columns if column.kind != "out"]
     yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"

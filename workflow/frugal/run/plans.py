@@ -67,7 +67,7 @@ _MEMORY_GROWS = {
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     """A job: the stage, its wildcards, its sizes as far as they are known, and its kind."""
 
     stage: str
@@ -168,12 +168,12 @@ def _measured(row: Sequence[Any], by: Sequence[str], where: str) -> Measured:
     return Measured(texts["dataset"], texts[KIND], sizes, amounts)
 
 
-def sized(stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]) -> Job:
+def sized(stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]) -> PlannedJob:
     """A job with the sizes that the config tells of it."""
-    return Job(stage, keys, *sizes_of(keys, sizings))
+    return PlannedJob(stage, keys, *sizes_of(keys, sizings))
 
 
-def amount(job: Job, name: str, costs: Costs) -> float:
+def amount(job: PlannedJob, name: str, costs: Costs) -> float:
     """CPU seconds or MB of one job: of its kind, or of the most expensive one of its stage."""
     measured = costs.stages.get(job.stage)
     if not measured:
@@ -185,7 +185,7 @@ def amount(job: Job, name: str, costs: Costs) -> float:
     return max(_interpolated(job, name, of_kind, costs) for of_kind in chosen)
 
 
-def _interpolated(job: Job, name: str, measured: Sequence[Measured], costs: Costs) -> float:
+def _interpolated(job: PlannedJob, name: str, measured: Sequence[Measured], costs: Costs) -> float:
     """An amount at a job's size, between measured jobs, of the same data set if there are any.
 
     The logarithm of the amount is linear in that of the size, the product of all sizes. Beyond the
@@ -207,7 +207,9 @@ def _interpolated(job: Job, name: str, measured: Sequence[Measured], costs: Cost
     return min(start, value) + (value - min(start, value)) * target / size
 
 
-def _size(sizes: Mapping[str, float], like: Measured, name: str, job: Job, costs: Costs) -> float:
+def _size(
+    sizes: Mapping[str, float], like: Measured, name: str, job: PlannedJob, costs: Costs
+) -> float:
     """The product of those sizes that matter; an unknown one counts as that of `like`."""
     named = {key: sizes.get(key, size) for key, size in like.sizes.items()}
     if name == "cpu_s":
@@ -217,7 +219,7 @@ def _size(sizes: Mapping[str, float], like: Measured, name: str, job: Job, costs
     return math.prod((size ** _MEMORY_GROWS[key] for key, size in named.items()), start=1.0)
 
 
-def planned(jobs: Iterable[Job], costs: Costs) -> Plan:
+def planned(jobs: Iterable[PlannedJob], costs: Costs) -> Plan:
     """The sum of the jobs, each at its size."""
     plan = Plan()
     for job in jobs:
@@ -235,7 +237,7 @@ def planned(jobs: Iterable[Job], costs: Costs) -> Plan:
     return plan
 
 
-def stated_memory_mb(job: Job, costs: Costs, attempt: int = 1) -> int:
+def stated_memory_mb(job: PlannedJob, costs: Costs, attempt: int = 1) -> int:
     """Memory that a job is given: a quarter more than planned, twice as much at each new attempt.
 
     Peaks of one job differ from run to run by up to 14 %, as memory is given back sooner or later.
@@ -275,7 +277,7 @@ def plan_lines(plan: Plan, *, cores: int, costs: Costs) -> Iterator[str]:
         )
 
 
-def jobs_of_summary(lines: Iterable[str], sizings: Sequence[Sizing]) -> list[Job]:
+def jobs_of_summary(lines: Iterable[str], sizings: Sequence[Sizing]) -> list[PlannedJob]:
     """The jobs of an engine's table of outputs (tab-separated: output_file, …, rule, …, plan).
 
     Outputs of one job lie in the same `key=value` folders. Jobs that need not run are left out.

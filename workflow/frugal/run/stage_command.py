@@ -202,12 +202,13 @@ def _require_place_for_used(used: Path | None, job: "Job") -> None:
         raise ConfigError(f"--used {used} is an input or an output; name another file")
 
 
-class _Settings(dict[str, Any]):
+class _StageSettings(dict[str, Any]):
     """Settings that say in a sentence which key the command line lacks."""
 
     def __init__(self, mapping: Mapping[str, Any], at: str = "") -> None:
         super().__init__(
-            (k, _Settings(v, f"{at}{k}.") if isinstance(v, dict) else v) for k, v in mapping.items()
+            (k, _StageSettings(v, f"{at}{k}.") if isinstance(v, dict) else v)
+            for k, v in mapping.items()
         )
         self._at = at
 
@@ -222,7 +223,7 @@ def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
         ConfigError: they are none, where the stage takes a mapping.
     """
     if isinstance(job.settings, dict):
-        return _Settings(job.settings)
+        return _StageSettings(job.settings)
     parameter = inspect.signature(stage).parameters.get("settings")
     if parameter is not None and get_origin(parameter.annotation) is Mapping:
         raise ConfigError(f"--settings is {str(job.settings)[:50]!r}; {job.stage} takes a mapping")

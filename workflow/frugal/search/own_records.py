@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.config.search import Records
+from frugal.config.search import RecordsEntry
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import cell_hint, columns_listed, did_you_mean, listed, read_yaml
 from frugal.data.description import Format
@@ -46,7 +46,7 @@ class RecordsDescription:
 
     path: Path
     document: Mapping[str, Any]
-    keys: Records
+    keys: RecordsEntry
     outcomes: Levels
     worth: tuple[float, ...]
     covariates: tuple[Levels, ...]
@@ -99,7 +99,7 @@ def load_records_description(path: Path) -> RecordsDescription:
 
 def describe_records(document: Any, path: Path) -> RecordsDescription:
     """The records that a document describes; see `load_records_description`."""
-    keys = Records.read(document, where=str(path))
+    keys = RecordsEntry.read(document, where=str(path))
     own = document["outcomes"]
     falling = keys.outcomes.better == "lower"
     outcomes = _levels(document.get("outcome", "outcome"), own, falling=falling)

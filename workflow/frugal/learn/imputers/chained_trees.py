@@ -334,6 +334,6 @@ CHAINED_TREES = ImputerKind(
     read=ChainedTrees.from_arrays,
     marks=("digest",),
     settings={"rounds": ("Count", "", 4)},
-    shares=("ChainedTrees",),
+    shares=("ChainedTreesSettings",),
     doc="regressions by boosted trees, one after the other",
 )

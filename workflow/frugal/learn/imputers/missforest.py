@@ -51,7 +51,7 @@ class MissForestResult:
 
 
 @dataclass(frozen=True)
-class _Settings:
+class _ForestSettings:
     trees: int
     min_leaf_numeric: int
     min_leaf_categorical: int
@@ -118,7 +118,7 @@ def impute_missforest(
             )
     variables = variables_of(values.shape[1], onehot)
     tries = max(1, int(np.sqrt(len(variables))))
-    settings = _Settings(trees, min_leaf_numeric, min_leaf_categorical, tries)
+    settings = _ForestSettings(trees, min_leaf_numeric, min_leaf_categorical, tries)
     codes = compact(values, variables)
     missing = np.isnan(codes)
     if not missing.any():
@@ -243,7 +243,12 @@ class _HistogramColumns:
     """Own forests; the bins of all variables live as long as one round."""
 
     def __init__(
-        self, filled: np.ndarray, *, variables: Variables, settings: _Settings, missing: np.ndarray
+        self,
+        filled: np.ndarray,
+        *,
+        variables: Variables,
+        settings: _ForestSettings,
+        missing: np.ndarray,
     ) -> None:
         self.filled, self.variables, self.settings = filled, variables, settings
         self.edges = [
@@ -295,7 +300,12 @@ class _ScikitColumns:
     """scikit-learn's forests: the reference that the own ones are measured against."""
 
     def __init__(
-        self, filled: np.ndarray, *, variables: Variables, settings: _Settings, missing: np.ndarray
+        self,
+        filled: np.ndarray,
+        *,
+        variables: Variables,
+        settings: _ForestSettings,
+        missing: np.ndarray,
     ) -> None:
         self.filled, self.variables, self.settings = filled, variables, settings
 

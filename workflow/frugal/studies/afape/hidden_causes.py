@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.table import Table
 from frugal.judge.case import Case
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
@@ -40,7 +40,7 @@ class Shifted:
     """
 
     def __init__(
-        self, kept: Scratch, at: tuple[int, str], cluster: Int[np.ndarray, " n"] | None
+        self, kept: ScratchFile, at: tuple[int, str], cluster: Int[np.ndarray, " n"] | None
     ) -> None:
         self._kept, self._at, self._cluster = kept, at, cluster
 
@@ -132,7 +132,7 @@ def _codes(needed: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def tipping(estimates: pd.DataFrame, kept: Scratch, most: float) -> pd.DataFrame:
+def tipping(estimates: pd.DataFrame, kept: ScratchFile, most: float) -> pd.DataFrame:
     """For each seed and estimator the policy of least estimate, and the Γ at which it may not be.
 
     Args:
@@ -166,12 +166,12 @@ def _same(first: Weighted, second: Weighted) -> np.ndarray:
     return (np.abs(first.sure - 1) < ROUNDING) & (np.abs(second.sure - 1) < ROUNDING)
 
 
-def _stored(kept: Scratch, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
+def _stored(kept: ScratchFile, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
     """An estimate as `Shifted.add` set it aside, and its rows' sets. (k, n)"""
     parts = kept.stack([(part, *at) for part in _PARTS])
     return Weighted(*parts), kept.stack(_set_keys(kept, at))
 
 
-def _set_keys(kept: Scratch, at: tuple[object, ...]) -> list[Hashable]:
+def _set_keys(kept: ScratchFile, at: tuple[object, ...]) -> list[Hashable]:
     """Where the sets of an estimate's rows are."""
     return list(takewhile(kept.__contains__, ((f"set {k}", *at) for k in count())))

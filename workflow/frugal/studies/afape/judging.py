@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError
-from frugal.core.rows import Scratch
+from frugal.core.rows import ScratchFile
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import distinct_sets
@@ -63,7 +63,7 @@ class Fits:
         others: rows of the part that probabilities were fitted on; 0 where they were cross-fitted.
     """
 
-    def __init__(self, cases: StoredCases, scratch: Scratch, others: int) -> None:
+    def __init__(self, cases: StoredCases, scratch: ScratchFile, others: int) -> None:
         self._cases, self._scratch, self._others = cases, scratch, others
         self._fits: dict[int, NuisanceFit] = {}
 
@@ -124,7 +124,7 @@ class JudgedPolicy:
 
 
 def judge_blocks(
-    cases: StoredCases, at: tuple[str, int], scratch: Scratch, shifted: Shifted
+    cases: StoredCases, at: tuple[str, int], scratch: ScratchFile, shifted: Shifted
 ) -> JudgedPolicy:
     """Go through all blocks.
 
@@ -191,7 +191,7 @@ def divides(name: str, found: JudgedPolicy) -> bool:
 
 
 def summary_rows(
-    found: JudgedPolicy, fit: NuisanceFit, shared: Scratch
+    found: JudgedPolicy, fit: NuisanceFit, shared: ScratchFile
 ) -> dict[str, dict[str, Any]]:
     """One row per estimator, computed or not, without the results of resampling.
 
@@ -418,7 +418,7 @@ Intervals = Mapping[tuple[int, str, str], CostInterval]  # of each estimate, by 
 
 
 def pairs(
-    estimates: pd.DataFrame, intervals: Intervals, kept: Scratch, streams: Streams
+    estimates: pd.DataFrame, intervals: Intervals, kept: ScratchFile, streams: Streams
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every ordered pair of policies, for each seed and estimator; and the estimates.
 
@@ -456,7 +456,7 @@ def compared(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compared(
-    seed: int, name: str, rows: pd.DataFrame, kept: Scratch, streams: Streams
+    seed: int, name: str, rows: pd.DataFrame, kept: ScratchFile, streams: Streams
 ) -> Comparison:
     """All policies by one estimator in one seed."""
     agents = list(rows["agent"])

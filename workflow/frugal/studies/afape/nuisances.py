@@ -19,7 +19,7 @@ from frugal.data.tables import panel_columns, panel_matrix
 from frugal.judge.case import PARTS, Records, in_s
 from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.learn.calibration import FitSums
-from frugal.learn.nuisance_choice import Fitted, fit_means, fit_probabilities
+from frugal.learn.nuisance_choice import FittedHead, fit_means, fit_probabilities
 
 OWN = ("means", "law", "patterns")  # streams of their own apart from that of the propensities
 
@@ -35,13 +35,13 @@ class Nuisances:
         means: agent → E[parts of the cost | X_adj, R = 1].
     """
 
-    factors: Mapping[str, Fitted]
+    factors: Mapping[str, FittedHead]
     law: FittedLaw
-    afa: Mapping[str, Fitted]
-    means: Mapping[str, Fitted]
+    afa: Mapping[str, FittedHead]
+    means: Mapping[str, FittedHead]
 
     @property
-    def fits(self) -> dict[str, Fitted]:
+    def fits(self) -> dict[str, FittedHead]:
         """Every regression by its name."""
         elsewhere = self.law.models or {}
         return (

@@ -14,7 +14,7 @@ from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import EVERY, StoredTable
-from frugal.draw.answers import Answer
+from frugal.draw.answers import AnswerText
 from frugal.judge.choice import (
     Candidates,
     Choice,
@@ -463,7 +463,7 @@ def _answer(
     outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
     settings: Mapping[str, Any],
-) -> Answer:
+) -> AnswerText:
     """The parts of the answer in words."""
     report, policy = catalogue["report"], choice["policy"]
     unit = str(report["cost_unit"])
@@ -475,7 +475,7 @@ def _answer(
     bundled = candidate(policy)
     where = {what: path.replace("POLICY", bundled) for what, path in settings["reading"].items()}
     f1 = choice["objective"] == "f1"
-    return Answer(
+    return AnswerText(
         title=str(report["title"]),
         heading=f"F1 of each policy, and what its panels cost a case, {unit}"
         if f1

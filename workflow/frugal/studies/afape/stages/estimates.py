@@ -13,7 +13,7 @@ from frugal.acquire.kinds import build_policy
 from frugal.core.blocks import FULL_PORTION, SEEDS, Portion, sample_of, tree_sum
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError
-from frugal.core.rows import Partitions, Rows, Scratch
+from frugal.core.rows import Partitions, Rows, ScratchFile
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import random_folds
@@ -24,7 +24,7 @@ from frugal.judge.cost_intervals import CostInterval
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
-from frugal.learn.nuisance_choice import Fitted
+from frugal.learn.nuisance_choice import FittedHead
 from frugal.results.replacing import Growing
 from frugal.studies.afape.hidden_causes import Shifted, tipped, tipping
 from frugal.studies.afape.judging import (
@@ -198,7 +198,7 @@ class _Seed:
         return cls(seed, nuisances, fold[test], learned, starts)
 
     @property
-    def fits(self) -> Mapping[str, Fitted]:
+    def fits(self) -> Mapping[str, FittedHead]:
         """Every regression by its name."""
         return {} if self.nuisances is None else self.nuisances.fits
 
@@ -222,7 +222,7 @@ class _Seed:
         return told
 
 
-def _losses(fits: Mapping[str, Fitted]) -> pd.DataFrame:
+def _losses(fits: Mapping[str, FittedHead]) -> pd.DataFrame:
     """Cross-fitted loss of every method that was tried for a regression, and which was taken."""
     rows = [
         {
@@ -268,7 +268,7 @@ def estimate_costs(
     fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
     found: dict[str, list[pd.DataFrame]] = {}
     intervals: dict[tuple[int, str, str], CostInterval] = {}
-    with Scratch() as kept:
+    with ScratchFile() as kept:
         fits = Fits(cases, kept, fitted_apart)
         for agent in progress(cases.agents, desc="agents"):
             # each agent's draws are its own, whichever others are judged
@@ -308,7 +308,7 @@ class _Judging:
         agent: str,
         settings: Mapping[str, Any],
         streams: Streams,
-        kept: Scratch,
+        kept: ScratchFile,
         fits: Fits,
     ) -> None:
         self._cases, self._agent, self._settings = cases, agent, settings
@@ -325,12 +325,12 @@ class _Judging:
         """The policy's tables over all seeds."""
         found: dict[str, list[pd.DataFrame]] = {}
         for seed in self._cases.seeds():
-            with Scratch() as own:
+            with ScratchFile() as own:
                 for name, frame in self._of_seed(seed, own).items():
                     found.setdefault(name, []).append(frame)
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
 
-    def _of_seed(self, seed: int, own: Scratch) -> dict[str, pd.DataFrame]:
+    def _of_seed(self, seed: int, own: ScratchFile) -> dict[str, pd.DataFrame]:
         cases, settings, at = self._cases, self._settings, (seed, self._agent)
         layout = cases.records.table.layout
         shifted = Shifted(self._kept, at, cases.cluster)
@@ -376,7 +376,7 @@ class _Judging:
         names, layout = cases.records.table.group_names, cases.records.table.layout
         asked = [name for name in READ if name in judged.terms.names]
         found = [no_groups().assign(estimator="")]
-        with Scratch() as own:
+        with ScratchFile() as own:
             apart = {n: GroupTerms(own, cases.sizes, names, cases.cluster) for n in asked}
             truth = [self._groups_of(judged, at, apart) for at in range(len(cases.numbers))]
             sums = tree_sum(truth, lambda a, b: {k: a[k] + b[k] for k in a})

@@ -10,7 +10,7 @@ import pandas as pd
 from frugal.core import blocks as micro
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion, tree_sum
 from frugal.core.errors import ConfigError, NoSupportError
-from frugal.core.rows import Rows, Scratch, rows_of, slices_of
+from frugal.core.rows import Rows, ScratchFile, rows_of, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Mask, Table
 from frugal.data.splits import copied
@@ -140,7 +140,7 @@ class _Drawn:
 def _calibrated(graph: MissingnessGraph, stored: StoredTable, share: float) -> MissingnessGraph:
     """The graph with intercepts that leave a share of complete cases; logits are set aside."""
     law = settled(graph, stored.column)
-    with Scratch() as kept:
+    with ScratchFile() as kept:
         for block in stored:
             kept.put("logits", complete_logits(law, block.table))
         return calibrate(graph, _Logits(kept), complete_share=share)
@@ -149,7 +149,7 @@ def _calibrated(graph: MissingnessGraph, stored: StoredTable, share: float) -> M
 class _Logits:
     """Logits that were set aside, block by block, as often as they are asked for."""
 
-    def __init__(self, kept: Scratch) -> None:
+    def __init__(self, kept: ScratchFile) -> None:
         self._kept = kept
 
     def __iter__(self) -> Iterator[np.ndarray]:

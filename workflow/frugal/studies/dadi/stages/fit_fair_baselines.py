@@ -10,7 +10,7 @@ from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.learn.fair_baselines import FairBaseline, Options, Sample, fair_baseline, fitted
+from frugal.learn.fair_baselines import FairBaseline, Options, PanelSample, fair_baseline, fitted
 from frugal.studies.dadi.frames import Fold, agents_of, decision_cut, fold_of, label_for
 
 
@@ -95,7 +95,7 @@ def _by_one_set(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The one set of panels for everybody, on every test row; the learner's word of all rows."""
     values = fold.whole_values if data is fold.whole else fold.values
-    sample = Sample(
+    sample = PanelSample(
         values.astype(np.float64),
         data.provides,
         fold.label,

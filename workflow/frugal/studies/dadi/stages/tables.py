@@ -11,7 +11,7 @@ import pandas as pd
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
-from frugal.draw.answers import Answer
+from frugal.draw.answers import AnswerText
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.judge.fair_scores import (
     KEYS,
@@ -297,7 +297,7 @@ def write_dadi_answer(
     chosen, near = _chosen(means, least)
     unit = str(catalogue["report"]["cost_unit"])
     reference = means[means["method"] == settings["reference"]].iloc[0]
-    told = Answer(
+    told = AnswerText(
         title=str(catalogue["report"]["title"]),
         heading=f"What each way of asking reaches (cost in {unit} a case)",
         sentence=_sentence(chosen, near, reference, settings["auc_slack"], unit),
