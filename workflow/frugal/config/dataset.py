@@ -694,8 +694,8 @@ class Dataset(Block):
                 paid = "remove it, or add a column that must be paid for"
                 yield f"{at} has a cost, but every column of it is free; {paid}"
         priced = [panel.name for panel in self.panels if not panel.free]
-        for i, one in enumerate(self.set_ups):
-            for name in one.panels:
+        for i, set_up in enumerate(self.set_ups):
+            for name in set_up.panels:
                 yield from _unknown(name, priced, f".set_ups[{i}].panels", "panels")
         if homeless := set(names) - {c for panel in self.panels for c in panel.columns}:
             yield f".columns has {min(homeless)!r}, which belongs to no panel; add it to one"
@@ -703,7 +703,9 @@ class Dataset(Block):
             yield ".panels: every panel is free; at least one must have a cost to be acquired"
 
     def _check_fee(self, column: str, free: set[str], at: str) -> Iterator[str]:
-        numeric = [one.name for one in self.columns if one.kind == "numeric" and one.name in free]
+        numeric = [
+            entry.name for entry in self.columns if entry.kind == "numeric" and entry.name in free
+        ]
         if column not in numeric:
             yield (
                 f"{at} is {column!r}; allowed are numeric columns of free panels: "

@@ -166,7 +166,7 @@ def bundle_header(
         {"name": p.name, "columns": list(p.columns), "cost": float(p.cost), "free": p.free}
         for p in layout.panels
     ]
-    shared = [{"panels": list(one.panels), "cost": one.cost} for one in layout.set_ups]
+    shared = [{"panels": list(set_up.panels), "cost": set_up.cost} for set_up in layout.set_ups]
     return {
         "kind": kind,
         "settings": dict(settings),

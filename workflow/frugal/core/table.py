@@ -73,10 +73,10 @@ class SharedCosts:
     @classmethod
     def of(cls, set_ups: Sequence[SetUp], actions: Sequence[Panel]) -> "SharedCosts":
         """Those of these panels, in their order."""
-        shares = [[panel.name in one.panels for panel in actions] for one in set_ups]
+        shares = [[panel.name in set_up.panels for panel in actions] for set_up in set_ups]
         return cls(
             np.array(shares, dtype=bool).reshape(len(set_ups), len(actions)),
-            np.array([one.cost for one in set_ups], dtype=np.float64),
+            np.array([set_up.cost for set_up in set_ups], dtype=np.float64),
         )
 
     def used(self, acquired: Bool[np.ndarray, "*m a"]) -> Bool[np.ndarray, "*m g"]:
@@ -205,9 +205,9 @@ class Table:
     @cached_property
     def fee(self) -> Float[np.ndarray, "n a"]:
         """Price of each panel for each row, where it has one of its own; else 0. (n, a)"""
-        own = [self.fees.get(panel.name) for panel in self.actions]
+        fee_columns = [self.fees.get(panel.name) for panel in self.actions]
         zero = np.zeros(len(self))
-        each = [zero if c is None else self.values[:, self.columns.index(c)] for c in own]
+        each = [zero if c is None else self.values[:, self.columns.index(c)] for c in fee_columns]
         return np.stack(each, axis=1)
 
 

@@ -65,9 +65,9 @@ class Candidates:
 
     def paid(self, name: str) -> float:
         """Mean cost of panels of a case."""
-        own, extra = self.outcomes[name], len(self.extra)
-        further = own.mean[len(own.mean) - extra :] @ self.extra
-        return float(own.shares(len(self.price)) @ self.price + further)
+        outcome, extra = self.outcomes[name], len(self.extra)
+        further = outcome.mean[len(outcome.mean) - extra :] @ self.extra
+        return float(outcome.shares(len(self.price)) @ self.price + further)
 
     @property
     def means(self) -> Float[np.ndarray, "c m"]:

@@ -37,10 +37,10 @@ class ExtraCosts:
     @classmethod
     def of(cls, table: Table) -> "ExtraCosts":
         """Those of a table; none where every panel has one price."""
-        panel = np.flatnonzero([one.name in table.fees for one in table.actions])
+        panel = np.flatnonzero([action.name in table.fees for action in table.actions])
         fee = table.fee[:, panel]
         most = np.maximum(fee.max(axis=0, initial=0.0), SMALLEST)
-        names = [f"set-up of {' + '.join(one.panels)}" for one in table.set_ups]
+        names = [f"set-up of {' + '.join(set_up.panels)}" for set_up in table.set_ups]
         names += [f"{table.actions[j].name}, by case" for j in panel]
         unit = np.append(table.shared_costs.cost, most)
         return cls(table.shared_costs, panel, fee / most, unit, tuple(names))

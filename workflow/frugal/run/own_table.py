@@ -95,22 +95,26 @@ def decision(
     changed, remarks = _changes(config["sensitive"], described)
     described = load_description(path, instead | changed)
     files = _files(described, mirror)
-    own = copy.deepcopy(config)
-    own["data_mirror"] = None if mirror is None else str(mirror)
-    own["datasets"] = {**config["datasets"], described.name: str(path)}
-    answer = own["afape"]["answer"]
+    changed_config = copy.deepcopy(config)
+    changed_config["data_mirror"] = None if mirror is None else str(mirror)
+    changed_config["datasets"] = {**config["datasets"], described.name: str(path)}
+    answer = changed_config["afape"]["answer"]
     answer["instead"] = {described.name: instead | changed | _sources(path, described, files)}
-    gaps = _gaps(described, files, int(config["seed"]))
+    missing = _gaps(described, files, int(config["seed"]))
     if config["objective"] == "f1":
-        answer["budgets"] = _budgets(own["budget"], described)
+        answer["budgets"] = _budgets(changed_config["budget"], described)
     yaml = "a YAML of panels with their causes, see docs/how-to/own_table.md"
-    given = None if config["causes"] is None else _file_of(config, "causes", base, yaml)
-    causes, said = _causes(given, gaps)
-    law = {"source": "own", "panels": causes}
-    scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": law}
-    own["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
-    remarks += [said, *_without_learners(own["afape"]["agents"], described), *gaps.suspicions]
-    return Decision(described.name, folder / place, place, own, tuple(remarks))
+    causes_file = None if config["causes"] is None else _file_of(config, "causes", base, yaml)
+    causes, causes_remark = _causes(causes_file, missing)
+    missingness = {"source": "own", "panels": causes}
+    scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
+    changed_config["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
+    remarks += [
+        causes_remark,
+        *_without_learners(changed_config["afape"]["agents"], described),
+        *missing.suspicions,
+    ]
+    return Decision(described.name, folder / place, place, changed_config, tuple(remarks))
 
 
 def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> Path:
@@ -124,18 +128,18 @@ def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> P
     return path
 
 
-def _budgets(asked: Any, described: Description) -> list[float]:
+def _budgets(budget: Any, described: Description) -> list[float]:
     """The budget that is asked for, or a fifth of the price of all panels; then shares of that."""
     costs = [panel.cost for panel in described.panels]
-    known = [float(cost) for cost in costs if cost is not None]
-    if asked is None and len(known) < len(costs):
+    costs_given = [float(cost) for cost in costs if cost is not None]
+    if budget is None and len(costs_given) < len(costs):
         raise ConfigError(
             "config: 'budget' is null, and the costs of panels are drawn; objective=f1 needs a "
             "number, which panels may cost a case on average"
         )
-    price = sum(known)
-    shares = [round(share * price, 6) for share in SHARES] if len(known) == len(costs) else []
-    return [float(asked) if asked is not None else shares[2], *shares]
+    price = sum(costs_given)
+    shares = [round(share * price, 6) for share in SHARES] if len(costs_given) == len(costs) else []
+    return [float(budget) if budget is not None else shares[2], *shares]
 
 
 def _error_costs_of_f1(path: Path) -> dict[str, Any]:
@@ -170,7 +174,7 @@ def _sources(path: Path, described: Description, files: Files) -> dict[str, Any]
     if described.source.kind != "path":
         return {}
     source = read_yaml(path)["source"]
-    full = [one | {"name": str(files[one["name"]].absolute())} for one in source["files"]]
+    full = [entry | {"name": str(files[entry["name"]].absolute())} for entry in source["files"]]
     return {"source": source | {"files": full}}
 
 
@@ -183,24 +187,24 @@ def _files(described: Description, mirror: Path | None) -> Files:
     """
     files = {}
     for file in described.source.files:
-        found = locate_file(described, file.name, data_mirror=mirror)
-        if found is None:
+        path = locate_file(described, file.name, data_mirror=mirror)
+        if path is None:
             raise ConfigError(
                 f"config: 'table' names data set {described.name!r}, whose files are downloaded; "
                 "decide reads files on this machine: set data_mirror to the folder that holds them"
             )
-        files[file.name] = found
+        files[file.name] = path
     return files
 
 
 @dataclass(frozen=True)
-class _Gaps:
+class _MissingPanels:
     """Which panels are not always there, and what is known of every row.
 
     Attributes:
         share: panel → share of rows without it, of panels that are missing somewhere.
         together: panel → an earlier one that is missing in the same rows.
-        known: encoded columns that vary, have no gap, and are in a panel without one.
+        always_observed: encoded columns that vary, have no gap, and are in a panel without one.
         rows: of the table.
         layout: the table without its rows.
         suspicions: what is probably not meant, a sentence each.
@@ -208,31 +212,35 @@ class _Gaps:
 
     share: Mapping[str, float]
     together: Mapping[str, str]
-    known: tuple[str, ...]
+    always_observed: tuple[str, ...]
     rows: int
     layout: Table
     suspicions: tuple[str, ...]
 
     @classmethod
-    def of(cls, prepared: "Prepared", described: Description) -> "_Gaps":
+    def of(cls, prepared: "Prepared", described: Description) -> "_MissingPanels":
         """Of a table in memory."""
         table = prepared.table
-        known = np.isfinite(table.values)
+        observed_cells = np.isfinite(table.values)
         observed = {
-            panel.name: np.asarray(known[:, inside].all(axis=1))
+            panel.name: np.asarray(observed_cells[:, inside].all(axis=1))
             for panel, inside in zip(table.actions, table.provides, strict=True)
         }
-        lacking = {name: here for name, here in observed.items() if not here.all()}
+        lacking = {name: present for name, present in observed.items() if not present.all()}
         patterns: dict[bytes, str] = {}
-        first = {name: patterns.setdefault(here.tobytes(), name) for name, here in lacking.items()}
+        first = {
+            name: patterns.setdefault(present.tobytes(), name) for name, present in lacking.items()
+        }
         shown = {c for panel in table.panels if panel.name not in lacking for c in panel.columns}
         varied = [
             name
-            for name, values, here in zip(table.columns, table.values.T, known.T, strict=True)
-            if name in shown and here.all() and np.ptp(values) > 0
+            for name, values, present in zip(
+                table.columns, table.values.T, observed_cells.T, strict=True
+            )
+            if name in shown and present.all() and np.ptp(values) > 0
         ]
         return cls(
-            {name: float(1 - here.mean()) for name, here in lacking.items()},
+            {name: float(1 - present.mean()) for name, present in lacking.items()},
             {name: other for name, other in first.items() if name != other},
             tuple(varied),
             len(table),
@@ -245,11 +253,11 @@ class _Gaps:
         )
 
 
-def _gaps(described: Description, files: Files, seed: int) -> _Gaps:
+def _gaps(described: Description, files: Files, seed: int) -> _MissingPanels:
     """Read the table."""
     from frugal.data.prepare import prepare
 
-    return _Gaps.of(prepare(described, files, seed), described)
+    return _MissingPanels.of(prepare(described, files, seed), described)
 
 
 def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -264,12 +272,12 @@ def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> Iterator[str]:
     """Panels that no row has outside of some fold, where the policies of that fold learn."""
-    for name, here in observed.items():
-        if not all(here[split != fold].any() for fold in np.unique(split)):
+    for name, recorded in observed.items():
+        if not all(recorded[split != fold].any() for fold in np.unique(split)):
             yield (
-                f"Look: panel {name!r} is recorded in {int(here.sum())} of {len(here):,} rows, all "
-                f"in one of {K} folds, so that policies judged there could not learn from it; "
-                "record it more often, or leave it out."
+                f"Look: panel {name!r} is recorded in {int(recorded.sum())} of {len(recorded):,} "
+                f"rows, all in one of {K} folds, so that policies judged there could not learn "
+                "from it; record it more often, or leave it out."
             )
 
 
@@ -282,17 +290,17 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
 
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
     of = {name: described.column_of(name) or name for name in table.columns}
-    told = list(table.columns)
+    suspects = list(table.columns)
     for name, count in Counter(of.values()).items():
         if count > LEAST_ROWS / 2 and count > 0.2 * len(table):
             yield (
                 f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
                 "a name tells nothing of a new case, so leave it out."
             )
-            told = [one for one in told if of[one] != name]
+            suspects = [column for column in suspects if of[column] != name]
     leaks: dict[str, float] = {}
-    for one in told:
-        name, share = of[one], label_told(frame[one], label)
+    for column in suspects:
+        name, share = of[column], label_told(frame[column], label)
         leaks[name] = max(leaks.get(name, 0.0), share)
     for name, share in leaks.items():
         where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"
@@ -310,57 +318,60 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
         )
 
 
-def _causes(path: Path | None, gaps: _Gaps) -> tuple[dict[str, dict[str, Any]], str]:
+def _causes(path: Path | None, missing: _MissingPanels) -> tuple[dict[str, dict[str, Any]], str]:
     """Causes of each panel's gaps, and a sentence on them."""
-    if not gaps.share:
-        return {}, f"{gaps.rows:,} rows without a gap: what a policy would do is seen in every row."
+    if not missing.share:
+        return (
+            {},
+            f"{missing.rows:,} rows without a gap: what a policy would do is seen in every row.",
+        )
     if path is not None:
-        given = read_yaml(path)
-        if not isinstance(given, dict) or set(given) != set(gaps.share):
-            names = listed(given) if isinstance(given, dict) else "none"
+        stated = read_yaml(path)
+        if not isinstance(stated, dict) or set(stated) != set(missing.share):
+            names = listed(stated) if isinstance(stated, dict) else "none"
             raise ConfigError(
-                f"{path}: has causes for {names}; panels with gaps are {listed(gaps.share)}"
-                f"{did_you_mean(next(iter(given or ['']), ''), gaps.share)}"
+                f"{path}: has causes for {names}; panels with gaps are {listed(missing.share)}"
+                f"{did_you_mean(next(iter(stated or ['']), ''), missing.share)}"
             )
-        _require_identified(path, given, gaps)
-        return given, f"Causes of gaps are those of {path.name}."
+        _require_identified(path, stated, missing)
+        return stated, f"Causes of gaps are those of {path.name}."
     causes: dict[str, dict[str, Any]] = {}
-    for panel in gaps.share:
-        enough = gaps.share[panel] * gaps.rows >= LEAST_TOGETHER
-        same = gaps.together.get(panel) if enough else None
-        before = [name for name in causes if _often(gaps, name) or name == same]
-        causes[panel] = {"values": list(gaps.known), "indicators": before}
-    worst = max(gaps.share, key=lambda panel: gaps.share[panel])
+    for panel in missing.share:
+        enough = missing.share[panel] * missing.rows >= LEAST_TOGETHER
+        same = missing.together.get(panel) if enough else None
+        before = [name for name in causes if _often(missing, name) or name == same]
+        causes[panel] = {"values": list(missing.always_observed), "indicators": before}
+    worst = max(missing.share, key=lambda panel: missing.share[panel])
     return causes, (
-        f"{gaps.rows:,} rows, gaps in {len(causes)} panels (most in {worst}: "
-        f"{gaps.share[worst]:.0%}); assumed is that they depend only on columns of panels that "
-        f"all rows have ({listed(gaps.known) or 'none'}) and on which other panels are recorded; "
-        "the answer says where the records contradict that."
+        f"{missing.rows:,} rows, gaps in {len(causes)} panels (most in {worst}: "
+        f"{missing.share[worst]:.0%}); assumed is that they depend only on columns of panels that "
+        f"all rows have ({listed(missing.always_observed) or 'none'}) and on which other panels "
+        "are recorded; the answer says where the records contradict that."
     )
 
 
-def _require_identified(path: Path, causes: Mapping[str, Any], gaps: _Gaps) -> None:
+def _require_identified(path: Path, causes: Mapping[str, Any], missing: _MissingPanels) -> None:
     """Refuse causes by which no probability of a gap can be estimated."""
     from frugal.missing.graphs import parse_graph  # networkx
     from frugal.missing.identification import identify
 
     try:
-        graph = parse_graph(MECHANISM, {"source": "own", "panels": causes}, gaps.layout)
-        found = identify(graph, gaps.layout, s=None)
+        graph = parse_graph(MECHANISM, {"source": "own", "panels": causes}, missing.layout)
+        identification = identify(graph, missing.layout, s=None)
     except FrugalError as error:
         raise ConfigError(f"{path}: {error}") from None
-    if not found.propensity_identified:
-        why = next(reason for reason in found.reasons if "not identified: " in reason)
+    if not identification.propensity_identified:
+        why = next(reason for reason in identification.reasons if "not identified: " in reason)
         raise ConfigError(
             f"{path}: with these causes no cost can be estimated: "
             f"{why.partition('not identified: ')[2]} Columns of panels that all rows have may "
-            f"always be causes: {listed(gaps.known) or 'none here'}"
+            f"always be causes: {listed(missing.always_observed) or 'none here'}"
         )
 
 
-def _often(gaps: _Gaps, panel: str) -> bool:
+def _often(missing: _MissingPanels, panel: str) -> bool:
     """Whether a panel is missing, and recorded, in so many rows that others' law can follow it."""
-    return LEAST_ROWS <= gaps.share[panel] * gaps.rows <= gaps.rows - LEAST_ROWS
+    return LEAST_ROWS <= missing.share[panel] * missing.rows <= missing.rows - LEAST_ROWS
 
 
 def _without_learners(agents: dict[str, Any], described: Description) -> list[str]:
@@ -369,9 +380,11 @@ def _without_learners(agents: dict[str, Any], described: Description) -> list[st
     if classes == 2:
         return []
     binary = kinds_with("two_classes")
-    gone = [name for name, one in agents.items() if one is not None and one["kind"] in binary]
-    agents |= dict.fromkeys(gone)
+    left_out = [
+        name for name, agent in agents.items() if agent is not None and agent["kind"] in binary
+    ]
+    agents |= dict.fromkeys(left_out)
     return [
-        f"The policies {listed(gone)} are left out: they decide between two classes, and the label "
-        f"of {described.path.name} has {classes}."
+        f"The policies {listed(left_out)} are left out: they decide between two classes, and the "
+        f"label of {described.path.name} has {classes}."
     ]
