@@ -330,7 +330,7 @@ def test_a_step_that_cannot_run_as_its_sidecar_says_is_one_sentence(changes):
 
 def test_a_forged_fetch_tells_no_address_and_is_one_sentence():
     forge(SUMMARY, stage="fetch_file", settings=[])
-    assert "its sidecar tells no address" in refused_audit(str(SUMMARY))
+    assert "its sidecar has no address" in refused_audit(str(SUMMARY))
 
 
 def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):

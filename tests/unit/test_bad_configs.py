@@ -66,7 +66,7 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
     (of("afape", "agents", "."), {"kind": "random", "probability": 0.1}, "'.'"),
     (of("afape"), None, "'afape' is None; allowed is a mapping of keys"),
     (of("afape", "seeds"), [], "'afape.seeds' is []; it must hold at least 1"),
-    (of("afape", "seeds"), [0, 0], "no entry may stand there twice"),
+    (of("afape", "seeds"), [0, 0], "every entry must be unique"),
     (of("afape", "agents", "never", "panels"), "noone", "'noone'"),
     (of("afape", "agents", "random_10", "probability"), 1.5, "1.5"),
     (of("afape", "agents", "a/b"), {"kind": "random", "probability": 0.5}, "'a/b'"),

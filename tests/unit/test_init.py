@@ -36,7 +36,7 @@ def test_what_columns_are_is_guessed_and_told(tmp_path, capsys):
         "left out: row: numbers the rows",
         "left out: seen: holds dates",
         "left out: site: holds 'one' alone",
-        "look: discharged_to: tells the label in all of 60 rows",
+        "look: discharged_to: predicts the label in all of 60 rows",
         "look: sofa: -9 (",
     ):
         assert words in said

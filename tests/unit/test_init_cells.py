@@ -162,7 +162,7 @@ SITUATIONS = {
     "the same by other words": (
         {"y": ["a", "b", "c"] * 20, "x": [1, 2, 3] * 20},
         {"type": "numeric", "unit": "1"},
-        "x: tells the same as y in every row",
+        "x: has the same information as y in every row",
     ),
     "only of one class": (
         {"x": [v if k % 3 == 0 else "" for k, v in enumerate(POINTS)]},

@@ -151,7 +151,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     "a name as a feature": (feature("patient", "categorical"), "has 800 levels in 800 rows, as a"),
     "a column that equals the label": (
         both(table(lambda t: t.assign(outcome=t["pneumonia"])), feature("outcome", "categorical")),
-        "column 'outcome' tells the label in every row",
+        "column 'outcome' predicts the label in every row",
     ),
     "units that stand twice": (
         table(lambda t: pd.concat([t, t])),

@@ -168,7 +168,7 @@ class EvaluationSettings(Block):
     )
     hidden_causes: HiddenCauses = setting(
         HiddenCauses(),
-        "how far estimates move where causes that no record tells shift the odds of a set of "
+        "how far estimates move where causes that no record holds shift the odds of a set of "
         "panels being recorded",
     )
 

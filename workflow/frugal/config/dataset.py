@@ -732,7 +732,7 @@ def _not_apart(classes: Sequence[Group], at: str) -> Iterator[str]:
     ranged = [c for c in classes if c.low is not None or c.below is not None]
     valued = [c for c in classes if c.values is not None]
     if sorted((len(ranged), len(valued))) != [0, len(classes)]:
-        yield f"{at} must be told apart either all by 'values' or all by 'from' and 'below'"
+        yield f"{at} must be distinguished either all by 'values' or all by 'from' and 'below'"
     ends = [(c.low, c.below) for c in ranged]
     texts = {t for pair in ends for end in pair if isinstance(end, Mapping) for t in end} or {""}
     for text in sorted(texts):

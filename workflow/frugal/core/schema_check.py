@@ -335,7 +335,7 @@ def _rule_sentence(
         case "exclusiveMaximum":
             return f"{key!r} is {value}; allowed are values below {rule}"
         case "uniqueItems":
-            return f"{key!r} is {value}; no entry may stand there twice"
+            return f"{key!r} is {value}; every entry must be unique"
         case "minItems" | "minLength" | "minProperties":
             return f"{key!r} is {value}; it must hold at least {_counted(rule, validator)}"
         case "maxItems":

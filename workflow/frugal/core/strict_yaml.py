@@ -130,7 +130,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if TEMPLATE_KEY in document:
         raise StrictYamlError(
             f"{path}: unknown key {TEMPLATE_KEY!r} at top level; it makes Snakemake run Python "
-            "that stands in the file, so leave it out and write the values themselves"
+            "from the file, so leave it out and write the values themselves"
         )
     return document
 
@@ -244,7 +244,7 @@ def _require_as_written(node: yaml.ScalarNode) -> None:
         number = sign * sum(part * 60**k for k, part in enumerate(reversed(parts)))
         raise _at(
             node,
-            f"{text!r} is {number:g} to YAML, which counts to the base 60 where colons stand; "
+            f"{text!r} is {number:g} to YAML, which reads colons as base 60; "
             "write the number itself, or the text in quotes",
         )
     if kind == "int" and digits[:1] == "0" and digits[1:2].isdigit():

@@ -539,8 +539,8 @@ def _look_for_leak(guess: Guess, values: _Values, label: np.ndarray, classes: li
         of_rows = pd.Series(values.numbers[values.code[observed]])
     if share := label_told(of_rows, pd.Series(label[observed])):
         guess.remarks.append(
-            f"tells the label in {told_in(share)} of {int(observed.sum()):,} rows: if it is known "
-            "only afterwards, leave it out"
+            f"predicts the label in {told_in(share)} of {int(observed.sum()):,} rows: if it is "
+            "known only afterwards, leave it out"
         )
     labels, counts = np.unique(label[observed], return_counts=True)
     if len(labels) == 1 and guess.missing_share:
@@ -560,7 +560,7 @@ def _compare(guesses: Mapping[str, Guess], values_of: Mapping[str, _Values]) -> 
         other = first.setdefault(values.code.tobytes(), name)
         if other != name:
             same = list(values.kinds) == list(values_of[other].kinds)
-            relation = "is the same as" if same else "tells the same as"
+            relation = "is the same as" if same else "has the same information as"
             guesses[name].remarks.append(
                 f"{relation} {other} in every row: leave one of the two out"
             )

@@ -440,7 +440,7 @@ class StoredTable:
             number = np.searchsorted(self._first_ids, ids, side="right") - 1
             if len(ids) and not (self.ascends and (np.diff(number, prepend=last) >= 0).all()):
                 raise DataError(
-                    f"the stored {subject} do not stand block after block in the order of the "
+                    f"the stored {subject} are not in the order of the blocks of the "
                     "table, or the table's row_id do not ascend"
                 )
             last = int(number[-1]) if len(ids) else last

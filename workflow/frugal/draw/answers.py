@@ -23,7 +23,7 @@ STYLE = (
 
 @dataclass(frozen=True, eq=False)
 class AnswerText:
-    """What is told of one table.
+    """The answer about one table, as text and page.
 
     Attributes:
         title: of the table.

@@ -198,10 +198,10 @@ def kind_order(names: Iterable[str], looks: Mapping[str, Look], *, subject: str)
 
 
 def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Run a drawing function under the house settings, whatever the reader's own matplotlibrc says.
+    """Run a drawing function under the house settings, independent of the reader's matplotlibrc.
 
     The figure is laid out before the settings are left, since matplotlib makes ticks only then; the
-    layout is kept, so that every file of the figure, whatever its resolution, looks the same.
+    layout is kept, so that every file of the figure, of any resolution, looks the same.
     """
 
     @functools.wraps(draw)
@@ -222,7 +222,7 @@ def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def _draw_words_as_they_stand(figure: Figure) -> None:
-    """No text is a formula, whatever `$` a name holds, but the powers of ten of log axes."""
+    """No text is a formula, even with `$` in a name, but the powers of ten of log axes."""
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     for axes in figure.axes:

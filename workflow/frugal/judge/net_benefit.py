@@ -3,7 +3,7 @@
     NB(t) = TP(t) − t / (1 − t) · FP(t) − price / B        [Vickers and Elkin, MDM 26, 2006]
 
 TP and FP are shares of all cases that are decided positive where the predicted probability at the
-end of the policy's path is at least t. B, what a case found is worth, turns the price of panels
+end of the policy's path is at least t. B, the value of a case found, turns the price of panels
 into the same unit: the cost of missing a positive case less that of finding it. Knows two classes,
 and no file.
 """

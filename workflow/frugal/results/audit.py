@@ -198,7 +198,7 @@ def chain_lines(payload: Path, rows: RowSelection = ALL_ROWS) -> Iterator[str]:
         if document["stage"] == FETCHED:
             settings = document["settings"]
             if not isinstance(settings, dict) or not {"url", "sha256"} <= settings.keys():
-                raise AuditError(f"{link.path}: its sidecar tells no address: {settings!r}")
+                raise AuditError(f"{link.path}: its sidecar has no address: {settings!r}")
             yield f"{pad}  {settings['url']}  sha256 {settings['sha256']}  as published"
         if link.left_out:
             yield f"{pad}  ({link.left_out} more inputs hold other rows)"
@@ -315,7 +315,7 @@ def check_payload(payload: Path, outside: Outside) -> dict[str, Any]:
         raise AuditError(f"{payload}: its sidecar is the one of {recorded_path}")
     digest = outside.digest(payload)
     if digest != document["sha256"]:
-        raise AuditError(f"{payload}: SHA-256 is {digest}, its sidecar says {document['sha256']}")
+        raise AuditError(f"{payload}: SHA-256 is {digest}, its sidecar has {document['sha256']}")
     for sibling in document["outputs"].values():
         if sibling.startswith("results/") and not Path(sibling).is_file():
             raise AuditError(f"{sibling}: is missing, but was made together with {payload}")

@@ -36,7 +36,7 @@ def benchmark_figure(totals: pd.DataFrame) -> Figure:
     """Bars of CPU seconds and of peak memory, one line per stage, coloured by study.
 
     Args:
-        totals: columns study, stage, jobs, cpu_s (s, sum), memory_mb (MB, peak), dearest first.
+        totals: columns study, stage, jobs, cpu_s (s, sum), memory_mb (MB, peak), largest first.
     """
     figure = new_figure(height_in=0.9 + _ROW_IN * len(totals))
     times, memories = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])

@@ -167,7 +167,7 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
         return _front(kind, sentences) if member is None else [sentences[member]]
     if world is None:
         raise DataError(
-            f"{path} holds an agent of kind {kind!r}, which is told by what it orders for units; "
+            f"{path} holds an agent of kind {kind!r}, which is described by its orders for units; "
             "give the folder of their table, as --data results/data/dataset=NAME"
         )
     watched = Watched.of(policy, layout, world)

@@ -82,7 +82,7 @@ def free_memory_mb(root: Path = Path("/")) -> int:
 
 
 def _machine_bytes(meminfo: Path) -> int:
-    """Bytes that are free or can be freed; all of the machine's where that is not told."""
+    """Bytes that are free or can be freed; all of the machine's where that is unknown."""
     if meminfo.is_file():
         available = re.search(
             r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), flags=re.MULTILINE

@@ -1,4 +1,4 @@
-"""Runs a stage in a Python of its own, as the workflow does: one thread, whatever runs beside."""
+"""Runs a stage in a Python of its own, as the workflow does: one thread, on a loaded machine too."""
 
 import os
 import subprocess
@@ -43,7 +43,9 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
     if done.returncode == 2 and lines and lines[-1].startswith(refusal):
         raise DataError(lines[-1].removeprefix(refusal))
     output = "\n".join(lines[-_LINES_SHOWN:])
-    raise FrugalError(f"the stage {stage} broke off (exit {done.returncode}); it said:\n{output}")
+    raise FrugalError(
+        f"stage {stage} failed (exit code {done.returncode}); its last output:\n{output}"
+    )
 
 
 def job_words(job: Job) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MECHANISM = "own"
 K = 5  # folds of the rows: policies learn on all but one, and are judged on that one
-LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
+LEAST_ROWS = 60  # with a gap, and without it, for other panels' missingness to depend on that panel
 LEAST_TOGETHER = 30  # without two panels that are always missing together
 SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, that F1 is given for
 
@@ -295,7 +295,7 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
         if count > LEAST_ROWS / 2 and count > 0.2 * len(table):
             yield (
                 f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
-                "a name tells nothing of a new case, so leave it out."
+                "a name predicts nothing for a new case, so leave it out."
             )
             suspects = [column for column in suspects if of[column] != name]
     leaks: dict[str, float] = {}
@@ -306,7 +306,7 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
         where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"
         if share:
             yield (
-                f"Look: column {name!r} tells the label in {where}; if it is known only "
+                f"Look: column {name!r} predicts the label in {where}; if it is known only "
                 "afterwards, leave it out."
             )
     if copies := int(copied(frame.assign(label=label)).sum()):

@@ -169,7 +169,7 @@ def _measured(row: Sequence[Any], by: Sequence[str], where: str) -> Measured:
 
 
 def sized(stage: str, keys: Mapping[str, str], sizings: Iterable[Sizing]) -> PlannedJob:
-    """A job with the sizes that the config tells of it."""
+    """A job with its sizes by the config."""
     return PlannedJob(stage, keys, *sizes_of(keys, sizings))
 
 

@@ -21,7 +21,7 @@ class Portions:
 
     Attributes:
         study: the config.
-        rows: of each data set's table; None where that is not told before it is made. Such a table
+        rows: of each data set's table; None where that is unknown before it is made. Such a table
             is not divided.
     """
 

@@ -115,7 +115,7 @@ class _Reader:
         values = value if isinstance(value, Mapping) else {}
         for key, entry in resolved.get("properties", {}).items():
             if "const" in entry and f"({key}: " in path:
-                continue  # the path tells it
+                continue  # the path has it
             yield from self.keys(f"{path}.{key}", entry, values.get(key, _ABSENT))
         if isinstance(resolved.get("additionalProperties"), Mapping):
             inner = resolved["additionalProperties"]
