@@ -1,4 +1,4 @@
-"""Runs a stage in a Python of its own, as the workflow does: one thread, on a loaded machine too."""
+"""Runs a stage in a Python of its own, with one thread, as the workflow does."""
 
 import os
 import subprocess
