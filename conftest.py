@@ -52,8 +52,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
     """The goal is 60 starts in a whole run: each costs seconds."""
+    if hasattr(config, "workerinput"):
+        return  # what the workers noted is read where they were started
     path = Path(os.environ[STARTS])
     starts = Counter(path.read_text(encoding="utf-8").splitlines())
     path.unlink()
