@@ -172,6 +172,11 @@ def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
         assert axes.figure.get_axes() == [axes]
         assert axes.get_xlabel()
     assert len(answer.plot_trust().patches) >= len(answer.outcomes)
+    moved = answer.transport(frame).set_index("agent")["cost"]
+    judged = answer.outcomes.set_index("agent")["cost"]
+    pd.testing.assert_series_equal(moved, judged[moved.index], rtol=0.05)  # the same cases
+    with pytest.warns(UserWarning, match="little overlap"):
+        answer.transport(frame.assign(temperature=frame["temperature"] + 4))
     assert policy.next(frame.iloc[5:9]).to_dict() == dict.fromkeys(range(5, 9), "stop")
     advice = policy.advise(frame.head(3))
     assert policy.predict(frame.head(3)).tolist() == advice["predicted"].tolist()

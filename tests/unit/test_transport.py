@@ -1,64 +1,63 @@
-"""SAS transport files: numbers, missing values, zeros; a damaged file is one sentence."""
-
-import gzip
+"""Costs for other cases: coverage under a known shift, and no change without one."""
 
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.data.raw_cells import read_transport
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from frugal.judge.transport import transport
 
-from tests.oracles.transport_writer import smallest_number, transport_file
-
-NAN = float("nan")
-COLUMNS = {"SEQN": [1.0, 2.0, 3.0], "LBXFER": [15.3, NAN, -0.125]}
+SHIFT = 0.6
 
 
-def _read(tmp_path, content):
-    path = tmp_path / "P_X.XPT"
-    path.write_bytes(content)
-    return read_transport(path, source="P_X.XPT")
+def cases(rng, n, shift):
+    x = rng.normal(size=(n, 3))
+    x[:, 0] += shift
+    x[:, 2] = x[:, 2] + shift > 0
+    return x
 
 
-def test_numbers_and_gaps_arrive(tmp_path):
-    frame = _read(tmp_path, transport_file(COLUMNS))
-    assert list(frame.columns) == list(COLUMNS)
-    np.testing.assert_allclose(frame["LBXFER"], COLUMNS["LBXFER"], rtol=1e-15)
-    assert frame["SEQN"].tolist() == [1.0, 2.0, 3.0]
-    packed = _read(tmp_path, gzip.compress(transport_file(COLUMNS)))
-    assert packed.equals(frame)
+def expected(x):
+    """Mean term given the columns; neither linear nor quadratic."""
+    return 10 + 3 * x[:, 0] + 2 * np.sin(2 * x[:, 1]) * x[:, 0] + x[:, 0] ** 2 - 2 * x[:, 2]
 
 
-def test_smallest_number_is_zero(tmp_path):
-    frame = _read(tmp_path, transport_file({"A": [smallest_number(), 0.0, 1e-60]}))
-    assert frame["A"].tolist()[:2] == [0.0, 0.0]
-    assert frame["A"][2] == pytest.approx(1e-60)
+@pytest.mark.parametrize("clustered", [False, True])
+def test_intervals_hold_the_mean_of_the_shifted_cases(clustered):
+    """400 draws: 93 to 97 % hold it, give or take 3 standard errors of 1.1 % (P < 0.006)."""
+    rng = np.random.default_rng(0)
+    truth, held, misses = expected(cases(rng, 1_000_000, SHIFT)).mean(), 0, []
+    for _ in range(400):
+        x, other = cases(rng, 800, 0), cases(rng, 600, SHIFT)
+        cluster = np.arange(800) // 2 if clustered else None
+        noise = rng.normal(size=400).repeat(2) if clustered else rng.normal(size=800)
+        term = (expected(x) + 4 * noise)[:, None]
+        fold = np.arange(800) // 2 % 5
+        found = transport(term, x, other, fold, cluster)
+        held += int(abs(found.mean[0] - truth) < 1.96 * found.std_error[0])
+        misses.append(found.mean[0] - truth)
+    assert 0.93 - 0.033 <= held / 400 <= 0.97 + 0.033
+    assert abs(np.mean(misses)) < 4 * np.std(misses) / 20
 
 
-@settings(max_examples=30)
-@given(st.lists(st.floats(-1e9, 1e9, allow_subnormal=False), min_size=1, max_size=12))
-def test_any_number_survives_to_56_bits(tmp_path_factory, values):
-    values = [0.0 if abs(v) < 1e-60 else v for v in values]
-    content = transport_file({"A": values, "B": [1.0] * len(values)})
-    frame = _read(tmp_path_factory.mktemp("xpt"), content)
-    np.testing.assert_allclose(frame["A"].to_numpy()[: len(values)], values, rtol=1e-15)
+def test_without_a_shift_the_mean_hardly_moves_and_few_rows_lose_weight():
+    rng = np.random.default_rng(1)
+    x, other = cases(rng, 2000, 0), cases(rng, 2000, 0)
+    term = np.column_stack([expected(x), 2 * expected(x)])
+    found = transport(term, x, other, np.arange(2000) % 5)
+    assert found.mean == pytest.approx(term.mean(axis=0), abs=3 * found.std_error[1])
+    assert found.mean[1] == pytest.approx(2 * found.mean[0])
+    assert found.effective_rows > 1900
 
 
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (lambda c: b"", "does not begin like"),
-        (lambda c: b"SEQN,LBXFER\n1,15\n", "does not begin like a SAS transport"),
-        (lambda c: c.replace(b"LIBRARY", b"LIBV8  "), "version 5"),
-        (lambda c: c[:-7], "cut off or damaged"),
-        (lambda c: c[: 80 * 8], "cannot be read|no record"),
-        (lambda c: c.replace(b"00000000020000", b"0000000xx20000"), "is damaged"),
-        (lambda c: c.replace(b"LBXFER  ", b"SEQN    "), "two columns named 'SEQN'"),
-    ],
-)
-def test_broken_file_is_one_sentence(tmp_path, spoil, words):
-    with pytest.raises(DataError, match=words) as caught:
-        _read(tmp_path, spoil(transport_file(COLUMNS)))
-    assert "P_X.XPT" in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_cases_far_from_the_records_leave_few_effective_rows():
+    rng = np.random.default_rng(2)
+    x, other = cases(rng, 800, 0), cases(rng, 800, 4.0)
+    assert transport(expected(x)[:, None], x, other, np.arange(800) % 5).effective_rows < 30
+
+
+def test_missing_values_and_single_cases_are_refused():
+    rng = np.random.default_rng(3)
+    x, other = cases(rng, 100, 0), cases(rng, 5, 0)
+    other[1, 0] = np.nan
+    for rows in (other, other[:1]):
+        with pytest.raises(DataError, match="transport needs at least 2 other cases"):
+            transport(x[:, :1], x, rows, np.arange(100) % 5)

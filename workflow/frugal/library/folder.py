@@ -24,7 +24,7 @@ FILES = {  # stage → folder under results/, and its files; docs/reference/outp
     ),
     "judge_candidates": (
         f"candidates/{_SCENARIO}",
-        "choice.json outcomes.parquet net_benefit.parquet",
+        "choice.json outcomes.parquet net_benefit.parquet terms.parquet",
     ),
     "bundle_agent": (f"bundles/{_SCENARIO}/agent={{agent}}", "cases.json"),
     "check_graph": (f"nuisances/{_SCENARIO}", "graph_check.parquet"),

@@ -5,6 +5,7 @@ Tables are copied on access. Shapes: n units, d features.
 
 import re
 import shutil
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from frugal.acquire.bundles import CaseBundle
+    from frugal.data.cases import Cases
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,6 +185,22 @@ class _Advises:
     def _read(self) -> "CaseBundle":
         raise NotImplementedError
 
+    def _cases(self, cases: Any, id_column: str | None, *, complete: bool) -> "Cases":
+        """Cases of a frame or file, encoded as the policy's table."""
+        from frugal.data.cases import read_cases
+
+        source: Any = cases
+        if is_frame(cases):
+            source = as_pandas(cases)
+        else:
+            require("cases", cases, (str, Path), "a data frame, or the path of a CSV")
+            source = Path(source)
+        bundle = self._read
+        provides = bundle.layout.provides
+        return read_cases(
+            source, bundle.cases, provides=provides, id_column=id_column, complete=complete
+        )
+
     def advise(
         self,
         cases: Any,
@@ -209,21 +227,10 @@ class _Advises:
             DataError: the cases are not cases of the policy's table, or a panel is none.
         """
         from frugal.acquire.advice import advice_frame
-        from frugal.data.cases import read_cases
         from frugal.run.advise import advise
 
-        source: Any = cases
-        if is_frame(cases):
-            source = as_pandas(cases)
-        else:
-            require("cases", cases, (str, Path), "a data frame, or the path of a CSV")
-            source = Path(source)
         with extras_named("advice"):
-            bundle = self._read
-            provides = bundle.layout.provides
-            read = read_cases(
-                source, bundle.cases, provides=provides, id_column=id_column, complete=simulate
-            )
+            bundle, read = self._read, self._cases(cases, id_column, complete=simulate)
             advice = advise(bundle, read, without, simulate=simulate, rollout=rollout)
         return advice_frame(bundle, read, advice)
 
@@ -539,6 +546,40 @@ class Answer(_Judged):
     def page(self) -> Path:
         """The whole answer as one page of HTML, with its picture."""
         return page_of(self.asked)
+
+    def transport(self, cases: Any, *, id_column: str | None = None) -> "pd.DataFrame":
+        """What the policies would cost for other cases, whose labels are not known.
+
+        Judged rows are weighted by how much their always-known columns resemble the other cases;
+        all else that matters for costs must be the same there.
+
+        Args:
+            cases: the table's columns by their names in its file, or such a CSV, Excel or Parquet
+                file; only always-known columns are read.
+            id_column: names the cases; by default the first column, if it is no feature.
+
+        Returns:
+            A row for each policy and for practice, the cheapest first: cost, its interval, saving
+            over practice, and how many equal rows the weights are as informative as.
+
+        Raises:
+            DataError: the cases are not cases of the table, or lack an always-known value.
+        """
+        from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS
+        from frugal.studies.afape.stages.answers import costs_elsewhere
+
+        read = self.policy(self.best)._cases(cases, id_column, complete=True)
+        judged, table = made(self.asked, "judge_candidates"), made(self.asked, "prepare_data")
+        moved = costs_elsewhere(judged["terms"], table["table"], table["catalogue"], read.values)
+        first = moved.iloc[0]
+        if first["effective_rows"] < LEAST_ESS or first["largest_weight_share"] > LARGEST_SHARE:
+            warnings.warn(
+                f"little overlap: the {len(judged['terms']) // len(moved):,} judged rows are worth "
+                f"{first['effective_rows']:.0f} for these cases, and one of them carries "
+                f"{first['largest_weight_share']:.0%} of the weight",
+                stacklevel=2,
+            )
+        return moved
 
     def policy(self, name: str) -> Policy:
         """One of the policies, which learned on all rows, to be asked about new cases.

@@ -36,6 +36,7 @@ from frugal.judge.net_benefit import (
 from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.record_law import LABEL, Added, Causes, RecordLaw, untested, widened
 from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
+from frugal.judge.transport import transport
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape.answers import NAMED, curve, document, net_benefit_words, words
@@ -380,6 +381,62 @@ def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
         )
         for name, own in candidates.outcomes.items()
     ).reset_index(drop=True)
+
+
+def costs_elsewhere(
+    terms: pd.DataFrame,
+    table: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    values: Float[np.ndarray, "m d"],
+) -> pd.DataFrame:
+    """Costs of the judged policies for other cases, whose labels are not known.
+
+    Args:
+        terms: of `judge_candidates`.
+        table: of `prepare_data`, with its folds.
+        catalogue: of `prepare_data`.
+        values: encoded features of the other cases; only always-known columns are read. (m, d)
+
+    Returns:
+        agent, cost, std_error, ci_low, ci_high, saving (over practice), saving_low, saving_high
+        (95 %, each alone), effective_rows, largest_weight_share; the cheapest first.
+
+    Raises:
+        DataError: an always-known column has no value for some of the cases.
+    """
+    stored = StoredTable(table, catalogue)
+    at = stored.positions(EVERY)
+    data = stored.at(at)
+    columns = data.free_columns & np.isfinite(data.values).all(axis=0)
+    columns &= np.ptp(np.where(columns, data.values, 0.0), axis=0) > 0
+    names = list(terms["agent"].unique())
+    each = terms.pivot(index="row_id", columns="agent", values="term")
+    cost = each.loc[data.row_id, names].to_numpy()
+    saving = cost[:, [names.index(PRACTICE)]] - cost
+    moved = transport(
+        np.hstack([cost, saving]),
+        data.values[:, columns],
+        values[:, columns],
+        stored.fold[at],
+        stored.clusters(EVERY),
+    )
+    low, high = normal_interval(moved.mean, moved.std_error, level=LEVEL)
+    c = len(names)
+    rows = pd.DataFrame(
+        {
+            "agent": names,
+            "cost": moved.mean[:c],
+            "std_error": moved.std_error[:c],
+            "ci_low": low[:c],
+            "ci_high": high[:c],
+            "saving": moved.mean[c:],
+            "saving_low": low[c:],
+            "saving_high": high[c:],
+            "effective_rows": moved.effective_rows,
+            "largest_weight_share": moved.largest_share,
+        }
+    )
+    return rows.sort_values(["cost", "agent"], kind="stable", ignore_index=True)
 
 
 def _ends(one: Choice) -> dict[str, float]:
