@@ -117,13 +117,13 @@ def three_ways(run: Run) -> str:
     policies = words[found["agent"].nunique()]
     rows = f"{int(found['n'].max()):,}"
     return (
-        f"*Records have gaps, and gaps mislead. {policies} policies are judged on {rows} made-up "
-        "records with gaps. Filling the gaps in first picks a policy that costs "
-        f"{short(more['imputation_chained_trees'])} more than the best. Taking records as they are "
-        f"picks one that costs {short(more['blocking'])} more. AFAIS(s), short for active feature "
-        "acquisition importance sampling, picks the best one. So it is in "
-        f"{right['stabilised_afais_s_policy']} of {len(set(found['seed']))} draws of the default "
-        "run; `python docs/figures/three_estimators.py .` draws it from your run.*"
+        f"*Missing values mislead the choice of a policy. {policies} policies are judged on {rows} "
+        "simulated records. If you fill in missing values first, you choose a policy that costs "
+        f"{short(more['imputation_chained_trees'])} more per case than the best one. If you use "
+        f"records as they are, it costs {short(more['blocking'])} more. Importance sampling that "
+        "reuses incomplete records (AFAIS) chooses the best one, in "
+        f"{right['stabilised_afais_s_policy']} of {len(set(found['seed']))} repetitions of the "
+        "default run. `python docs/figures/three_estimators.py .` draws the figure.*"
     )
 
 
