@@ -120,8 +120,9 @@ def three_ways(run: Run) -> str:
         f"*Missing values mislead the choice of a policy. {policies} policies are judged on {rows} "
         "simulated records. If you fill in missing values first, you choose a policy that costs "
         f"{short(more['imputation_chained_trees'])} more per case than the best one. If you use "
-        f"records as they are, it costs {short(more['blocking'])} more. Importance sampling that "
-        "reuses incomplete records (AFAIS) chooses the best one, in "
+        f"records as they are, it costs {short(more['blocking'])} more. AFAIS (active "
+        "feature acquisition importance sampling), which reuses incomplete records, chooses the "
+        "best one, in "
         f"{right['stabilised_afais_s_policy']} of {len(set(found['seed']))} repetitions of the "
         "default run. `python docs/figures/three_estimators.py .` draws the figure.*"
     )
