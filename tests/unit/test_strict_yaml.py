@@ -49,7 +49,7 @@ HOSTILE = {
     "6,000 digits in JSON": (f'{{"seed": {DIGITS}}}', "a number has 6000 characters"),
     "6,000 digits to the base 16": (f"seed: 0x{DIGITS}", "a number has 6002 characters"),
     "6,000 decimals": (f"seed: 0.{DIGITS}", "a number has 6002 characters"),
-    "base 60": ("cost: 1:30", "'1:30' is 90 to YAML, which counts to the base 60"),
+    "base 60": ("cost: 1:30", "'1:30' is 90 to YAML, which reads colons as base 60"),
     "base 60, not whole": ("cost: -1:30.5", "'-1:30.5' is -90.5 to YAML"),
     "a leading zero": ("cost: 010", "'010' is 8 to YAML, which counts to the base 8"),
     "a date": ("value: 2020-01-31", "'2020-01-31' is a date to YAML; write it in quotes"),
