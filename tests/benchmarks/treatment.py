@@ -20,7 +20,7 @@ from frugal.search.outcome_forest import ForestOptions
 from frugal.search.outcome_tables import smoothed_table
 from frugal.search.planning.constrained import plan_constrained, stopping_statistic
 from frugal.search.records import GIB, SearchSizeError, search_bytes
-from frugal.search.searches import SearchOptions
+from frugal.search.searches import ComparisonOptions
 from frugal.search.simulated_worlds import (
     WorldOptions,
     build_world,
@@ -41,7 +41,7 @@ VALUE = np.arange(3.0)
 PRICES = DELTAS = tuple(np.linspace(0, 1, 10).tolist())
 OFFSET = 1e-4
 WORLD = WorldOptions("release", 5, 3, 1, 3, 1.0, 0.1, 0.9, True)
-OPTIONS = SearchOptions(
+OPTIONS = ComparisonOptions(
     planners=("cdp", "cg", "ndp"),
     outcome_models=("smoothed",),
     bounds=("upper",),

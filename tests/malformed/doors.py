@@ -30,7 +30,7 @@ def _records(text: str, changed: dict) -> Right:
     path = Path("searches.yaml").absolute()
     Path("searches.csv").write_text(text)
     own = read_own_records(describe_records(DESCRIPTION | changed, path), Path("searches.csv"))
-    return Right(f"read: {len(own.names)} units; {'; '.join(own.said)}")
+    return Right(f"read: {len(own.names)} units; {'; '.join(own.remarks)}")
 
 
 def cases() -> Iterator[Case]:

@@ -65,7 +65,7 @@ def test_observed_choices_follow_their_weights(form):
     context, outcome = sample_units(world, UNITS, rng)
     records = sample_searches(world, context, outcome, rng, p_stop=0.1, p_stop_best=0.9)
     events = trial_events(records)
-    tried = (events.known >= 0).sum(axis=1)
+    tried = (events.observed >= 0).sum(axis=1)
     for x in (0, 1):
         rows = events.action[(events.context == x) & (tried == 0)]
         weight = np.exp(world.choice_base[x])
@@ -73,7 +73,7 @@ def test_observed_choices_follow_their_weights(form):
         _near(share, weight / weight.sum(), len(rows))
         for b in range(4):
             for y in range(3):
-                after = (events.context == x) & (tried == 1) & (events.known[:, b] == y)
+                after = (events.context == x) & (tried == 1) & (events.observed[:, b] == y)
                 known = y if form == "release" else 1
                 weight = np.exp(world.choice_base[x] + known * world.choice_history[:, b])
                 weight *= world.dissimilarity[:, b]

@@ -17,7 +17,7 @@ from frugal.search.environment import play_policy
 from frugal.search.off_policy import estimates, prepare_judging
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_tables import smoothed_table
-from frugal.search.own_policies import JudgedPolicy
+from frugal.search.own_policies import EvaluatedPolicy
 from frugal.search.planning.constrained import plan_constrained, plan_greedy, stopping_statistic
 from frugal.search.searches import PlannedSearch
 from frugal.search.simulated_worlds import (
@@ -73,7 +73,7 @@ def draw(seed: int, *, units: int = UNITS, fresh: int = FRESH) -> Iterator[dict]
         }
         found = estimates(policy, judged)
         plan = PlannedSearch(name, "smoothed", "upper", np.nan, policy, 0.0)
-        warned = bool(JudgedPolicy(plan, found).warnings)
+        warned = bool(EvaluatedPolicy(plan, found).warnings)
         for (quantity, estimator), cell in found.cells.items():
             if estimator != "model":
                 covered = cell["ci_low"] <= truth[quantity] <= cell["ci_high"]

@@ -285,7 +285,7 @@ def test_a_file_without_a_header_is_refused(files, tmp_path):
 
 def test_dadi_needs_groups_and_greedy_complete_records(given, tmp_path):
     bare = given | {"catalogue": given["catalogue"] | {"groups": []}}
-    with pytest.raises(DataError, match="the data set tells none apart"):
+    with pytest.raises(DataError, match="the data set has none"):
         trained_file("dadi", bare, tmp_path)
     masks = given["masks"].assign(**{"observed:P2": False})
     with pytest.raises(DataError, match="none of the 80 rows of the part 'agent' is complete"):
@@ -399,8 +399,8 @@ def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
     states = {"values": values, "acquired": acquired, "available": available}
     law, belief = map(np.asarray, session.run(["probabilities", "belief"], states))
-    np.testing.assert_allclose(law, advice.told.law, atol=1e-5)
-    np.testing.assert_allclose(belief, advice.belief, atol=1e-5)
+    np.testing.assert_allclose(law, advice.states.action_probability, atol=1e-5)
+    np.testing.assert_allclose(belief, advice.probability, atol=1e-5)
     assert len(np.unique(law.round(6), axis=0)) > 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.policies.diagnosis import BoostedBelief, DiagnosisPolicies, ToldBeliefs
+from frugal.acquire.policies.diagnosis import BoostedBelief, DiagnosisPolicies, ModelProbabilities
 from frugal.acquire.policies.sm_ddpo import area_under_curve, f1_and_am
 from frugal.config.learners import BoostedSettings
 from frugal.core.errors import DataError
@@ -116,7 +116,7 @@ def test_it_is_fitted_anew_at_even_distances():
 
 def test_each_learner_goes_by_its_own_model():
     beliefs = torch.tensor([[[0.1, 0.9]], [[0.2, 0.8]], [[0.3, 0.7]]])
-    told = ToldBeliefs(np.array([0, 1, 0]), 2).probabilities(beliefs)
+    told = ModelProbabilities(np.array([0, 1, 0]), 2).probabilities(beliefs)
     np.testing.assert_allclose(told[:, 0, 1], [0.1, 0.8, 0.3])
     np.testing.assert_allclose(told.sum(2), 1)
 

@@ -373,8 +373,8 @@ def test_the_graph_of_a_candidate_decides_and_believes_as_the_candidate(name, cl
     session = onnxruntime.InferenceSession(export_policy(bundle))
     states = {"values": asked.values, "acquired": acquired, "available": acquired | available}
     law, belief = map(np.asarray, session.run(["probabilities", "belief"], states))
-    np.testing.assert_array_equal(law, advice.told.law)
-    np.testing.assert_allclose(belief, advice.belief, atol=1e-6)
+    np.testing.assert_array_equal(law, advice.states.action_probability)
+    np.testing.assert_allclose(belief, advice.probability, atol=1e-6)
     for why, own in zip(advice.why, acquired, strict=True):  # names panels that the unit has, once
         if why.startswith("goes with "):
             begun = why.removeprefix("goes with ").split(" + ")
@@ -430,7 +430,7 @@ def test_a_panel_that_is_recorded_for_one_class_alone_is_not_judged(shares, rows
     found = answered(recorded_of(drawn(0, rows), *shares), agents, ("A",))
     assert (found["choice"]["policy"], found["choice"]["state"]) == ("never", "open")
     assert found["choice"]["left_out"] == ["always", "rule"]
-    assert "Not judged, as too few records follow it: always and rule." in text_of(found)
+    assert "Not evaluated, as too few records follow it: always and rule." in text_of(found)
 
 
 def test_a_policy_that_buys_one_panel_for_everyone_keeps_to_a_budget_of_its_price():

@@ -165,7 +165,7 @@ def test_who_decides_nearly_all_alike_is_a_cross_and_is_not_called_fair():
         "no disparity to compare: every agent decides"
     )
     whole = table[3:4].assign(degenerate=True, positive_share=0.0)
-    assert "all panels decides nearly all alike (0 % positive)" in tradeoff_finding(
+    assert "all panels gives nearly all the same decision (0 % positive)" in tradeoff_finding(
         table[:3], whole
     )
 

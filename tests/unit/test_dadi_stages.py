@@ -285,8 +285,13 @@ def test_the_run_ends_with_an_answer_and_nobody_flagged_is_none(summary, stored,
     spoilt = summary["means"].assign(degenerate=agents, positive_share=0.0)
     none = summary["least_disparity"].assign(gamma=np.nan)
     text = _answer(summary, catalogue, tmp_path, means=spoilt, least_disparity=none)["sentence"]
-    assert text.decode().startswith("No answer: every agent decides nearly all cases alike")
-    assert f"{len(GAMMAS)} of {len(spoilt)} methods decide nearly all cases alike" in text.decode()
+    assert text.decode().startswith(
+        "No answer: every agent gives nearly all cases the same decision"
+    )
+    assert (
+        f"{len(GAMMAS)} of {len(spoilt)} methods give nearly all cases the same decision"
+        in text.decode()
+    )
 
 
 def test_the_bundle_decides_about_new_cases_as_the_study_did(summary, stored, folds, tmp_path):
@@ -315,7 +320,7 @@ def test_the_bundle_decides_about_new_cases_as_the_study_did(summary, stored, fo
     last = advice.action == len(data.actions)
     assert (advice.label[last] == units["verdict"].to_numpy()).all()
     np.testing.assert_allclose(
-        advice.belief[last][:, 1], units["probability"].to_numpy(), atol=1e-6
+        advice.probability[last][:, 1], units["probability"].to_numpy(), atol=1e-6
     )
     wanted = units.filter(like="acquired:").to_numpy(dtype=bool)
     np.testing.assert_array_equal(advice.acquired[last], wanted)

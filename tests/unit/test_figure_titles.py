@@ -157,5 +157,5 @@ def test_disparity_is_told_at_nearly_the_same_auc():
         columns=["method", "gamma", "target", "auc"],
     )
     assert dadi.audit_finding(audit) == (
-        "outsiders tell the group with AUC 0.62 from what γ = 0.1 collects, 0.75 from all panels"
+        "outsiders predict the group with AUC 0.62 from what γ = 0.1 collects, 0.75 from all panels"
     )

@@ -139,7 +139,7 @@ def test_a_folder_keeps_the_description_of_one_table(tmp_path, monkeypatch):
     from frugal.library import folder, verbs
 
     monkeypatch.setattr(folder, "run_workflow", lambda *_: None)
-    monkeypatch.setattr(verbs, "made", lambda *_, **__: {})
+    monkeypatch.setattr(verbs, "payloads_of", lambda *_, **__: {})
     for _ in range(2):
         frugal.load(visits(), **TERMS, folder=tmp_path)
     assert sorted(path.name for path in tmp_path.glob("table.*")) == ["table.csv", "table.yaml"]

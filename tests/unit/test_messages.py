@@ -16,7 +16,7 @@ from frugal.data.parsing import parse_files
 from frugal.data.prepare import belonging_of
 from frugal.run.init_command import init_command
 from frugal.search.isolate_tables import read_text_table
-from frugal.search.levels import Levels, Strata
+from frugal.search.levels import ColumnLevels, Strata
 
 from tests.unit import test_advice
 from tests.unit.dataset_documents import CSV, document, load
@@ -99,7 +99,7 @@ def _one_group(folder: Path) -> None:
 
 
 def _new_unit(_: Path) -> None:
-    Strata((Levels("x", ("a",), ("a",), ()),), (False,), (), np.zeros((1, 1))).index(
+    Strata((ColumnLevels("x", ("a",), ("a",), ()),), (False,), (), np.zeros((1, 1))).index(
         np.array([[1]]), [SECRET]
     )
 
@@ -110,7 +110,7 @@ REFUSALS = {
     "a class": lambda folder: _table(folder, "2,1", f"2,{SECRET}"),
     "a case": lambda folder: _cases(folder, f"a,{SECRET},no,,,\n"),
     "a label": _init,
-    "an outcome": lambda folder: Levels("x", ("a",), ("a",), ()).code([SECRET], ONE, "f"),
+    "an outcome": lambda folder: ColumnLevels("x", ("a",), ("a",), ()).code([SECRET], ONE, "f"),
     "a price": lambda folder: price_of(SECRET, 1, "f"),
     "the only group": _one_group,
     "a unit": _new_unit,

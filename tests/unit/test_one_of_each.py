@@ -145,7 +145,8 @@ def test_policies_are_asked_in_one_place():
     # policies themselves; tables and worlds of actions know none, and have other words alike
     apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "data.", "cover.")
     outside = {name for name in among(asks) if not name.startswith(apart)}
-    assert outside == {f"acquire.rollouts.PolicyStates.{w}" for w in ("law", "verdict", "belief")}
+    methods = ("action_probability", "verdict", "probability")
+    assert outside == {f"acquire.rollouts.PolicyStates.{name}" for name in methods}
 
 
 @pytest.mark.parametrize(

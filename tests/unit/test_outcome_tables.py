@@ -209,8 +209,8 @@ def test_forest_is_blind_to_the_order_of_trials_and_repeats_with_its_seed():
     action[three, :2], outcome[three, :2] = action[three, 1::-1], outcome[three, 1::-1]
     swapped = TrialRecords(records.context, action, outcome, 2, 3, 3)
     third, other = trial_events(records), trial_events(swapped)
-    last = (third.known >= 0).sum(axis=1) == 2
-    assert (third.known[last] == other.known[(other.known >= 0).sum(axis=1) == 2]).all()
+    last = (third.observed >= 0).sum(axis=1) == 2
+    assert (third.observed[last] == other.observed[(other.observed >= 0).sum(axis=1) == 2]).all()
     same = _forest(records, seed=9).probability == _forest(records, seed=9).probability
     assert same.all()
     assert (_forest(records, seed=9).probability != _forest(records, seed=10).probability).any()

@@ -241,7 +241,7 @@ def test_what_is_set_right_is_said(tmp_path):
     rows = ROWS + "x,9,A,good\ny,4,C,\ny,5,D,good\n"
     own = _read(tmp_path, rows)
     assert own.action.tolist() == [[0, 1, -1, -1], [0, 1, -1, -1]]
-    assert own.said == (
+    assert own.remarks == (
         "1 trials repeat a treatment of the same unit; the first counts",
         "1 trials have no outcome; these searches end before them",
     )

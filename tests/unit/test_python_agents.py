@@ -428,5 +428,5 @@ def test_answers_beyond_what_is_kept_are_asked_for_again(tmp_path, monkeypatch):
     chosen = policy(tmp_path, NAMES)
     state = states()
     first = chosen.action_probabilities(*state)
-    assert len(chosen.kept) == 5
+    assert len(chosen.answers) == 5
     np.testing.assert_array_equal(chosen.action_probabilities(*state), first)

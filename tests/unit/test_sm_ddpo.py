@@ -12,7 +12,7 @@ from frugal.acquire.policies.sm_ddpo import (
     SCORES,
     SmDdpoResult,
     _Keeper,
-    _Visited,
+    _VisitedStates,
     area_under_curve,
     f1_and_am,
     fit_sm_ddpo,
@@ -188,7 +188,7 @@ def test_of_equal_looks_the_first_is_kept_and_the_one_before_training_never():
 
 def test_the_latest_visited_states_are_drawn_alike():
     """Of six states a memory of five holds the last five, and before it is full, what there is."""
-    visited, rng = _Visited(2, 5, 70), np.random.default_rng(0)
+    visited, rng = _VisitedStates(2, 5, 70), np.random.default_rng(0)
     for start in (0, 3):
         step = np.arange(start, start + 3)
         units = np.stack([step, 10 + step])

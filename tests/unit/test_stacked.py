@@ -83,7 +83,7 @@ def test_a_row_is_told_of_by_networks_that_did_not_see_it():
     hungry = NETWORK | {"epochs": 60, "weight_decay": 0.0, "hidden": 64, "layers": 3, "copies": 8}
     folded = fit_network(cases.rows_of(world), hungry)
     whole = frozenset(range(7))
-    said = folded.told(whole)[0]
+    said = folded.log_odds_of(whole)[0]
     seen = folded.network.log_odds(folded.rows.visible(whole))
     assert np.corrcoef(seen, world.label)[0, 1] > 0.5
     assert np.corrcoef(said, world.label)[0, 1] < 0.2

@@ -218,5 +218,5 @@ def test_no_rows_and_no_file_are_refused():
 def test_a_table_of_another_data_set_is_refused_at_start():
     described = load_description(ROOT / "config" / "datasets" / "synthetic_mnar.yaml")
     require_known_agent("config: x", SETTINGS | {"dataset": "synthetic_mnar"}, described)
-    with pytest.raises(ConfigError, match=r"x\.dataset is 'd', whose rows the table tells of"):
+    with pytest.raises(ConfigError, match=r"x\.dataset is 'd', whose rows the table has"):
         require_known_agent("config: x", SETTINGS, described)

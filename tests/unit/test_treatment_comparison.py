@@ -13,7 +13,7 @@ from frugal.search.outcome_forest import BLOCK_CELLS, ForestOptions
 from frugal.search.records import SearchSizeError, search_bytes
 from frugal.search.repeats import search_repeat, world_repeat
 from frugal.search.searches import (
-    SearchOptions,
+    ComparisonOptions,
     compare_planners,
     outcome_by_trials,
     plan_searches,
@@ -24,7 +24,7 @@ from frugal.search.summary import MEASURES, best_so_far, summarise_searches
 
 from tests.unit.search_cases import THREE, mixture, searches
 
-OPTIONS = SearchOptions(
+OPTIONS = ComparisonOptions(
     planners=("cdp", "cg", "ndp", "doctor"),
     outcome_models=("smoothed", "uninformed", "forest", "true"),
     bounds=("upper", "lower", "exact"),

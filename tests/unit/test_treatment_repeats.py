@@ -9,10 +9,10 @@ from frugal.core.streams import Streams
 from frugal.search.outcome_forest import ForestOptions
 from frugal.search.records import TrialRecords
 from frugal.search.repeats import SearchRepeat, search_repeat, table_repeats, world_repeat
-from frugal.search.searches import SearchOptions
+from frugal.search.searches import ComparisonOptions
 from frugal.search.simulated_worlds import WorldOptions, compare_in_worlds
 
-OPTIONS = SearchOptions(
+OPTIONS = ComparisonOptions(
     planners=("cdp", "cg", "ndp", "doctor"),
     outcome_models=("smoothed", "forest", "true"),
     bounds=("upper", "exact"),

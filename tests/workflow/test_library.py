@@ -169,14 +169,14 @@ def test_a_stage_runs_once_for_the_same_question():
     masks = frugal.missingness(table)
     never = frugal.train(masks, "never")
     frugal.roll_out(never)
-    before = dict(table.asked.memory)
+    before = dict(table.question.memory)
     other = frugal.roll_out(frugal.train(masks, "always"))
     again = frugal.roll_out(frugal.train(masks, "never"))
     played = again.blocked
     played["cost"] = 0.0  # a copy
     pd.testing.assert_frame_equal(again.blocked, frugal.roll_out(never).blocked)
     assert len(other.blocked) == len(again.blocked)
-    made = [json.loads(call)[0] for call in table.asked.memory if call not in before]
+    made = [json.loads(call)[0] for call in table.question.memory if call not in before]
     assert made == ["train_agent", "roll_out"]
 
 
@@ -243,7 +243,7 @@ def test_mistakes_are_a_sentence(tmp_path):
     policies = [frugal.train(masks, "never"), frugal.train(frugal.missingness(other), "always")]
     with pytest.raises(ConfigError, match="another table or missingness"):
         frugal.evaluate(policies)
-    with pytest.raises(ConfigError, match="the table's own gaps; choose another"):
+    with pytest.raises(ConfigError, match="the table's own missing values; choose another"):
         frugal.missingness(table, {"source": "own", "panels": {}}, name="own")
     with pytest.raises(DataError, match="is no bundle of a policy"):
         frugal.load_policy(tmp_path)

@@ -146,7 +146,7 @@ class BatchedAcquisition:
     """K × E episodes in arrays; `step` advances all of them and restarts those that end.
 
     Episode e of every learner draws its units and starting panels from the same numbers, so that
-    what a learner meets does not depend on how many others are trained beside it.
+    what a learner meets does not depend on how many others are trained with it.
 
     Attributes:
         task: units, panels and terminal actions.
@@ -277,15 +277,15 @@ class BatchedAcquisition:
         if self._start == "free":
             self._acquired[ended] = False
         else:
-            known = self._rng.random((episodes, self.task.panels), dtype=np.float32) < 0.5
+            starting = self._rng.random((episodes, self.task.panels), dtype=np.float32) < 0.5
             if self._start == "mixed":
-                known &= self._rng.random((episodes, 1)) >= FREE_SHARE
-            self._acquired[ended] = known[place] & self.task.available[row[place]]
+                starting &= self._rng.random((episodes, 1)) >= FREE_SHARE
+            self._acquired[ended] = starting[place] & self.task.available[row[place]]
 
     def _look(self) -> None:
         """Observations and masks of the current states."""
-        seen = self.encoder.encode(self._row, self._acquired)
-        self.observation: Float32[np.ndarray, "K E w"] = seen.reshape(*self._shape, -1)
+        observation = self.encoder.encode(self._row, self._acquired)
+        self.observation: Float32[np.ndarray, "K E w"] = observation.reshape(*self._shape, -1)
         mask = np.ones((len(self._row), self.task.actions), dtype=bool)
         np.greater(self.task.available[self._row], self._acquired, out=mask[:, : self.task.panels])
         if self._only_new:

@@ -1,4 +1,4 @@
-"""What a bundled policy advises for new cases: the next panel, its price, the belief, and why.
+"""What a bundled policy advises for new cases: the next panel, its price, and why.
 
 Frames in the words of the table; decisions are those of the roll-out. Knows no file.
 """
@@ -29,8 +29,8 @@ class CaseAdvice:
         row: unit of each. (m,)
         acquired: panels known before it. (m, a)
         action: panel, or a for "stop". (m,)
-        told: by the policy in these states.
-        belief: class probabilities, by the policy or by the classifier. (m, k)
+        states: what the policy does in these states.
+        probability: class probabilities, by the policy or by the classifier. (m, k)
         label: class that would be predicted now. (m,)
         why: reason of each, in a few words. (m,)
     """
@@ -38,8 +38,8 @@ class CaseAdvice:
     row: Int[np.ndarray, " m"]
     acquired: RowPanels
     action: Int[np.ndarray, " m"]
-    told: States
-    belief: Float[np.ndarray, "m k"]
+    states: States
+    probability: Float[np.ndarray, "m k"]
     label: Int[np.ndarray, " m"]
     why: list[str]
 
@@ -51,15 +51,17 @@ def case_uniforms(
 
     Args:
         bundle: whose policy draws.
-        ids: of the units; a unit's draws follow from its name, whatever stands beside it.
+        ids: of the units; a unit's draws follow from its name, independent of the other rows.
         rollout: a seed of the study: the draws of the roll-out, for the rows of the table in its
             order; None for others.
     """
     steps = len(bundle.layout.actions) + 1
     if rollout is not None:
         return bundle.streams.generator("decisions", rollout).random((len(ids), steps))
-    own = {name: bundle.streams.generator("case", name).random(steps) for name in set(ids)}
-    return np.array([own[name] for name in ids]).reshape(len(ids), steps)
+    uniforms_by_unit = {
+        name: bundle.streams.generator("case", name).random(steps) for name in set(ids)
+    }
+    return np.array([uniforms_by_unit[name] for name in ids]).reshape(len(ids), steps)
 
 
 def advise_next(
@@ -69,7 +71,7 @@ def advise_next(
     available: Bool[np.ndarray, "n a"],
     uniforms: Float[np.ndarray, "n a+1"],
 ) -> CaseAdvice:
-    """One decision for each unit, as it stands.
+    """One decision for each unit, in its present state.
 
     Args:
         bundle: whose policy is asked.
@@ -78,9 +80,9 @@ def advise_next(
         uniforms: of `case_uniforms`.
     """
     world, row = _world(bundle, cases, available), np.arange(len(cases.ids))
-    told = states_of(bundle.policy, world, row=row, acquired=cases.acquired, member=bundle.member)
-    action = draw_actions(told.law, uniforms[row, cases.acquired.sum(axis=1)])
-    return _advice(bundle, cases, world, row, cases.acquired, action, told)
+    states = states_of(bundle.policy, world, row=row, acquired=cases.acquired, member=bundle.member)
+    action = draw_actions(states.action_probability, uniforms[row, cases.acquired.sum(axis=1)])
+    return _advice(bundle, cases, world, row, cases.acquired, action, states)
 
 
 def advise_path(
@@ -102,8 +104,8 @@ def advise_path(
     episodes = roll_out(bundle.policy, world, uniforms=uniforms)
     mine = episodes.member == bundle.member
     row, acquired = episodes.row[mine], visited_sets(episodes)[mine]
-    told = states_of(bundle.policy, world, row=row, acquired=acquired, member=bundle.member)
-    return _advice(bundle, cases, world, row, acquired, episodes.action[mine], told)
+    states = states_of(bundle.policy, world, row=row, acquired=acquired, member=bundle.member)
+    return _advice(bundle, cases, world, row, acquired, episodes.action[mine], states)
 
 
 def _advice(
@@ -113,12 +115,12 @@ def _advice(
     row: np.ndarray,
     acquired: np.ndarray,
     action: np.ndarray,
-    told: States,
+    states: States,
 ) -> CaseAdvice:
     """Decisions with what they rest on."""
-    belief, label = _belief(bundle, cases, row, acquired, told)
-    why = _reasons(bundle, world, row, acquired, told)
-    return CaseAdvice(row, acquired, action, told, belief, label, why)
+    probability, label = _class_probabilities(bundle, cases, row, acquired, states)
+    why = _reasons(bundle, world, row, acquired, states)
+    return CaseAdvice(row, acquired, action, states, probability, label, why)
 
 
 def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.DataFrame:
@@ -129,22 +131,22 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.Dat
     names = np.array(panels, dtype=object)
     frame = pd.DataFrame(
         {
-            "acquired": [" + ".join(names[own]) for own in advice.acquired],
+            "acquired": [" + ".join(names[acquired]) for acquired in advice.acquired],
             "next": [choices[j] for j in advice.action],
             "price": bundle.layout.step_price(advice.acquired, advice.action),
             "cost_so_far": paid,
             "predicted": [bundle.layout.classes[j] for j in advice.label],
         }
     )
-    if (threshold := decision_threshold(bundle, advice.told)) is not None:
+    if (threshold := decision_threshold(bundle, advice.states)) is not None:
         frame["threshold"] = threshold
     for j, name in enumerate(bundle.layout.classes):
-        frame[f"belief {name}"] = advice.belief[:, j]
+        frame[f"belief {name}"] = advice.probability[:, j]
     for j, name in enumerate(choices):
-        frame[f"probability {name}"] = advice.told.law[:, j]
-    if advice.told.scores is not None:
+        frame[f"probability {name}"] = advice.states.action_probability[:, j]
+    if advice.states.scores is not None:
         for j, name in enumerate(choices):
-            frame[f"score {name}"] = advice.told.scores[:, j]
+            frame[f"score {name}"] = advice.states.scores[:, j]
     frame["why"] = advice.why
     frame["outside"] = [cases.outside[row] for row in advice.row]
     name = cases.id_name
@@ -154,20 +156,20 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.Dat
     return frame
 
 
-def decision_threshold(bundle: CaseBundle, told: States) -> float | None:
+def decision_threshold(bundle: CaseBundle, states: States) -> float | None:
     """Probability of the second of two classes from which on it is predicted; None where none is.
 
     That of the policy where it says the class, else the one at which both predictions cost the same
     in expectation. Of more classes there is none, nor of a policy that says the class by other
-    means than what it believes.
+    means than its predicted probability.
     """
     if len(bundle.layout.classes) != 2:
         return None
-    if told.verdict is not None:
-        own = bundle.policy.traits.threshold
-        if own is not None:
-            return float(own[bundle.member])
-        believes = told.belief is None or np.array_equal(told.belief, told.verdict)
+    if states.verdict is not None:
+        threshold = bundle.policy.traits.threshold
+        if threshold is not None:
+            return float(threshold[bundle.member])
+        believes = states.probability is None or np.array_equal(states.probability, states.verdict)
         return 0.5 if believes else None
     (well, alarm), (miss, ill) = bundle.misclassification_cost.tolist()
     extra = alarm - well + miss - ill
@@ -175,34 +177,37 @@ def decision_threshold(bundle: CaseBundle, told: States) -> float | None:
 
 
 def _reasons(
-    bundle: CaseBundle, world: World, row: np.ndarray, acquired: np.ndarray, told: States
+    bundle: CaseBundle, world: World, row: np.ndarray, acquired: np.ndarray, states: States
 ) -> list[str]:
     """Why, in a few words for each decision: what was compared, the best first, or the rule."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
-    scores, law = told.scores, told.law
+    scores, action_probability = states.scores, states.action_probability
     why = bundle.policy.traits.why
     if scores is None and why is not None:
-        belief = told.verdict if told.belief is None else told.belief
+        probability = states.verdict if states.probability is None else states.probability
         return why(
             bundle.member,
             world.visible(row, acquired),
-            belief,
+            probability,
             acquired,
             world.available[row],
-            law,
+            action_probability,
             bundle.layout,
         )
     if scores is None:
-        what, compared = "probability", np.where(law > 0, law, -np.inf)
+        quantity, compared = (
+            "probability",
+            np.where(action_probability > 0, action_probability, -np.inf),
+        )
     else:
-        what, compared = bundle.policy.traits.compares, scores
+        quantity, compared = bundle.policy.traits.compares, scores
     order = np.argsort(-np.nan_to_num(compared, nan=-np.inf), axis=1, kind="stable")
-    said = []
+    reasons = []
     for row, ranks in zip(compared.tolist(), order[:, : _ALTERNATIVES + 1].tolist(), strict=True):
         shown = [f"{choices[j]} {row[j]:.3g}" for j in ranks if row[j] > -np.inf]
         more = ", …" if len(shown) > _ALTERNATIVES else ""
-        said.append(f"{what}: {', '.join(shown[:_ALTERNATIVES])}{more}")
-    return said
+        reasons.append(f"{quantity}: {', '.join(shown[:_ALTERNATIVES])}{more}")
+    return reasons
 
 
 def _world(bundle: CaseBundle, cases: Cases, available: np.ndarray) -> World:
@@ -223,13 +228,13 @@ def _world(bundle: CaseBundle, cases: Cases, available: np.ndarray) -> World:
     )
 
 
-def _belief(
-    bundle: CaseBundle, cases: Cases, row: np.ndarray, acquired: np.ndarray, told: States
+def _class_probabilities(
+    bundle: CaseBundle, cases: Cases, row: np.ndarray, acquired: np.ndarray, states: States
 ) -> tuple[np.ndarray, np.ndarray]:
     """Class probabilities, by the policy or by the classifier, and the class of the least cost."""
-    if told.verdict is not None:
-        belief = told.verdict if told.belief is None else told.belief
-        return belief, told.verdict.argmax(axis=1)
+    if states.verdict is not None:
+        probability = states.verdict if states.probability is None else states.probability
+        return probability, states.verdict.argmax(axis=1)
     assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"
     layout = bundle.layout
     shares = predict_proba_acquired(

@@ -1,8 +1,8 @@
 """A policy with all that it takes to ask it about new cases: one folder, three files, no pickle.
 
 `policy.safetensors` is the stored agent with its header (settings, panels, prices, classes);
-`classifier.safetensors` what says the class where the agent does not; `cases.json` how a file of
-cases is read, what an error costs, and what training saw. Knows no study.
+`classifier.safetensors` what predicts the class where the agent does not; `cases.json` how a file
+of cases is read, what an error costs, and what training saw. Knows no study.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ class CaseBundle:
         member: the one of them that is meant.
         kind: of the agent.
         layout: columns, panels with their prices, and classes.
-        classifier: says the class where the policy does not; None where it does.
+        classifier: predicts the class where the policy does not; None where it does.
         misclassification_cost: true class × predicted class. (k, k)
         cost_unit: of prices and costs of errors.
         streams: of the draws of its roll-out, by seed; a policy that draws nothing needs none.
@@ -100,7 +100,7 @@ def bundle_payloads(
         settings: of the agent, as the config has them.
         policy: what `train_agent` stored, the file of one's own function, or None where the
             settings are all.
-        table: that the policy was judged on.
+        table: that the policy was evaluated on.
         catalogue: of the table.
         description: the data set's.
         classifier: arrays of what says the class; None where the agent says it.
@@ -133,22 +133,22 @@ def bundle_payloads(
         "function": source_of(policy) if isinstance(policy, Path) else None,
         "cases": case_document(description, table, left_out),
     }
-    made: dict[str, Any] = {"policy": stored}
-    made |= {} if classifier is None else {"classifier": dict(classifier)}
+    payloads: dict[str, Any] = {"policy": stored}
+    payloads |= {} if classifier is None else {"classifier": dict(classifier)}
     document["digests"] = {
         FILES[name]: hashlib.sha256(payload_bytes(Path(FILES[name]), payload)).hexdigest()
-        for name, payload in made.items()
+        for name, payload in payloads.items()
     }
-    return made | {"cases": document | {"seal": seal(document)}}
+    return payloads | {"cases": document | {"seal": seal(document)}}
 
 
-def write_bundle(folder: Path, **given: Any) -> None:
+def write_bundle(folder: Path, **content: Any) -> None:
     """Write a bundle into a folder; takes what `bundle_payloads` takes.
 
     Raises:
         DataError: the folder cannot be written to; nothing is written then.
     """
-    payloads = bundle_payloads(**given)
+    payloads = bundle_payloads(**content)
     paths = {name: folder / FILES[name] for name in payloads}
     replace_files({path: payload_bytes(path, payloads[name]) for name, path in paths.items()})
 
@@ -222,7 +222,7 @@ def _require_edition(document: Mapping[str, Any], path: Path) -> None:
 
 
 def _require_unchanged(folder: Path, document: dict[str, Any]) -> None:
-    """Refuse a bundle in which anything was edited: its prices may be others than were judged."""
+    """Refuse a bundle that was edited: its prices may differ from those evaluated."""
     present = {
         name for name in FILES.values() if name != FILES["cases"] and (folder / name).is_file()
     }
@@ -235,8 +235,8 @@ def _require_unchanged(folder: Path, document: dict[str, Any]) -> None:
     if changed:
         raise DataError(
             f"{folder / changed[0]} is not as it was written: its digest is another; a policy was "
-            "judged with its prices and costs of errors, so change these in the table's YAML and "
-            "make the bundle again"
+            "evaluated with its prices and costs of errors, so change these in the table's YAML "
+            "and make the bundle again"
         )
 
 
@@ -287,17 +287,22 @@ def export_policy(bundle: CaseBundle) -> bytes:
     visible = (shown | free).where(values, np.nan)
     state = State(graph, layout, visible, acquired, available & ~acquired)
     answer = formula(state, bundle.policy, bundle.member)
-    belief = answer.belief
-    if belief is None:
+    probability = answer.probability
+    if probability is None:
         assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"
-        belief = graph.trees(bundle.classifier, visible)
+        probability = graph.trees(bundle.classifier, visible)
     choice = state.open.of_kind("f").max() > 0
-    law = choice.where(answer.law / answer.law.sum(), np.eye(a + 1)[a:])
+    action_probability = choice.where(
+        answer.action_probability / answer.action_probability.sum(), np.eye(a + 1)[a:]
+    )
     notes = {
         "kind": bundle.kind,
         "columns": "\n".join(layout.columns),
         "panels": "\n".join(panel.name for panel in layout.actions),
         "classes": "\n".join(layout.classes),
     }
-    outputs = {"probabilities": (law, a + 1), "belief": (belief, len(layout.classes))}
+    outputs = {
+        "probabilities": (action_probability, a + 1),
+        "belief": (probability, len(layout.classes)),
+    }
     return graph.written(outputs, notes)

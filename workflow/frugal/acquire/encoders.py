@@ -110,12 +110,12 @@ class ValuesEncoder:
 
     def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Observations of m states. (m, w)"""
-        known = self.world.known(acquired)
-        d = known.shape[1]
+        observed = self.world.known(acquired)
+        d = observed.shape[1]
         result = np.empty((len(row), self.width), dtype=np.float32)
-        np.multiply(self._filled[row], known, out=result[:, :d])
+        np.multiply(self._filled[row], observed, out=result[:, :d])
         if self.column_bits:
-            np.multiply(self._has_value[row], known, out=result[:, d : 2 * d])
+            np.multiply(self._has_value[row], observed, out=result[:, d : 2 * d])
         result[:, result.shape[1] - acquired.shape[1] :] = acquired
         return result
 

@@ -1,7 +1,7 @@
 """The decision process for one unit at a time, as a Gymnasium environment.
 
 For trainers that expect `gymnasium.Env`, and as the plain counterpart of the batched environment.
-The only module, beside the stable-baselines3 adapter, that knows Gymnasium.
+The only module, apart from the stable-baselines3 adapter, that knows Gymnasium.
 """
 
 from typing import Any
@@ -52,8 +52,8 @@ class AcquisitionEnv(gymnasium.Env):
         self._acquired[:], self._steps = False, 0
         bare = self._start == "mixed" and self.np_random.random() < FREE_SHARE
         if self._start != "free" and not bare:
-            known = self.np_random.random(self.task.panels) < 0.5
-            self._acquired[0] = known & self.task.available[self._row[0]]
+            starting = self.np_random.random(self.task.panels) < 0.5
+            self._acquired[0] = starting & self.task.available[self._row[0]]
         return self._observe(), {}
 
     def step(

@@ -41,7 +41,7 @@ class Ground:
         table: the rows.
         recorded: panels that the records hold; nothing else may be acquired. (n, a)
         group: of the protected attribute, 0 or 1; None where the data set has none. (n,)
-        classifier: says the class where the agent only stops.
+        classifier: predicts the class where the agent only stops.
         streams: sources of all draws.
         progress: shows how far a long training is.
         objective: cost, or f1 or am within budgets; read by kinds that learn within budgets.
@@ -59,7 +59,7 @@ class Ground:
 
     @property
     def unit(self) -> float:
-        """The dearest error, by which costs are divided so that values are about 1."""
+        """The most expensive error, by which costs are divided so that values are about 1."""
         return float(self.table.misclassification_cost.max())
 
     def world(self, *, terminals: int) -> World:
@@ -71,8 +71,8 @@ class Ground:
     @cached_property
     def values(self) -> Float[np.ndarray, "n d"]:
         """Values as the records hold them; NaN where a panel is not recorded. (n, d)"""
-        known = self.table.columns_observed(self.recorded)
-        return np.where(known, self.table.values, np.nan)
+        revealed = self.table.columns_observed(self.recorded)
+        return np.where(revealed, self.table.values, np.nan)
 
     @cached_property
     def scaling(self) -> Scaling:
@@ -92,7 +92,7 @@ class Ground:
         """
         if len(self.table.classes) != 2:
             raise DataError(
-                f"an agent of kind {kind!r} says one of two classes; the table has "
+                f"an agent of kind {kind!r} predicts one of two classes; the table has "
                 f"{len(self.table.classes)}: {', '.join(self.table.classes)}"
             )
 
@@ -120,7 +120,7 @@ class Learned:
     """What training leaves.
 
     Attributes:
-        arrays: everything that the policy is beside its settings.
+        arrays: everything that the policy is except its settings.
         curve: how training went, one row per look.
     """
 
@@ -266,8 +266,8 @@ def end_shares(
     assert classifier is not None, "bug: the policy has no verdict, and there is no classifier"
     members, n, _ = episodes.acquired.shape
     at = np.tile(np.arange(n), members)
-    seen = world.visible(at, episodes.acquired.reshape(members * n, -1))
-    return predict_proba(classifier, seen, np.isfinite(seen)).reshape(members, n, -1)
+    visible = world.visible(at, episodes.acquired.reshape(members * n, -1))
+    return predict_proba(classifier, visible, np.isfinite(visible)).reshape(members, n, -1)
 
 
 def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
@@ -295,8 +295,8 @@ def _listed(names: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """What several policies of a kind are made of at once, to be judged beside learned fronts.
+class TrainingData:
+    """What several policies of a kind are made of at once, to be compared with learned fronts.
 
     Attributes:
         table: all rows.
@@ -325,7 +325,7 @@ class Material:
 
 
 @dataclass(frozen=True, eq=False)
-class Several:
+class PolicySet:
     """K policies of one kind.
 
     Attributes:
@@ -351,6 +351,6 @@ class SelectionWay:
     """
 
     name: str
-    make: Callable[..., Several]
+    make: Callable[..., PolicySet]
     settings: Mapping[str, tuple[Any, ...]]
     steps: tuple[tuple[str, ...], ...] = ()

@@ -74,11 +74,11 @@ class Scene:
 
     def identity(self, member: np.ndarray, row: np.ndarray) -> dict[str, Any]:
         """The columns `IDENTITY` of m rows: member and unit of each. (m,)"""
-        names = list(dict.fromkeys(one.policy for one in self.members))
-        codes = np.array([names.index(one.policy) for one in self.members])
+        names = list(dict.fromkeys(entry.policy for entry in self.members))
+        codes = np.array([names.index(entry.policy) for entry in self.members])
         parts = sorted(set(self.part.tolist()) if self.parts is None else self.parts)
         place = np.searchsorted(parts, self.part) if parts else np.zeros(0, dtype=np.int64)
-        numbers = np.array([one.number for one in self.members], dtype=np.int16)
+        numbers = np.array([entry.number for entry in self.members], dtype=np.int16)
         where = np.full(len(row), WORLDS.index(self.world.name))
         return {
             "policy": pd.Categorical.from_codes(codes[member], categories=pd.Index(names)),
@@ -93,11 +93,11 @@ class Scene:
 
 def decision_frame(scene: Scene, episodes: Episodes) -> pd.DataFrame:
     """One row per decision; `belief` is the probability of the second of two classes, or NaN."""
-    belief = episodes.belief
-    if belief is None or belief.shape[1] != 2:
+    probability = episodes.belief
+    if probability is None or probability.shape[1] != 2:
         believed = np.full(len(episodes.row), np.nan)
     else:
-        believed = belief[:, 1]
+        believed = probability[:, 1]
     return pd.DataFrame(
         scene.identity(episodes.member, episodes.row)
         | {
@@ -117,12 +117,12 @@ def outcome_frame(
     verdict: Int[np.ndarray, "K n"],
     shares: Float[np.ndarray, "K n k"],
 ) -> pd.DataFrame:
-    """One row per member and unit: what was acquired, what was said, what both cost.
+    """One row per member and unit: what was acquired, what was predicted, what both cost.
 
     Args:
         scene: who acted where.
         acquired: panels acquired in the end.
-        verdict: class said.
+        verdict: predicted class.
         shares: class probabilities that it follows from.
     """
     member, row = (index.ravel() for index in np.indices(acquired.shape[:2]))

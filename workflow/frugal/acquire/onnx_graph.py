@@ -251,7 +251,7 @@ def tree_attributes(ensemble: TreeEnsemble) -> dict[str, Any]:
     count = len(ensemble.feature)
     end = np.append(ensemble.root[1:], count)
     tree = np.repeat(np.arange(len(ensemble.root)), end - ensemble.root)
-    own = np.arange(count) - ensemble.root[tree]
+    within_tree = np.arange(count) - ensemble.root[tree]
     leaf = ensemble.feature < 0
     at = np.flatnonzero(leaf)
     k = ensemble.leaf_value.shape[1]
@@ -260,15 +260,15 @@ def tree_attributes(ensemble: TreeEnsemble) -> dict[str, Any]:
         "n_targets": k,
         "aggregate_function": "SUM",
         "nodes_treeids": tree.tolist(),
-        "nodes_nodeids": own.tolist(),
+        "nodes_nodeids": within_tree.tolist(),
         "nodes_featureids": np.where(leaf, 0, ensemble.feature).tolist(),
         "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
         "nodes_values": np.where(leaf, 0.0, ensemble.threshold).tolist(),
-        "nodes_truenodeids": np.where(leaf, 0, own + 1).tolist(),
+        "nodes_truenodeids": np.where(leaf, 0, within_tree + 1).tolist(),
         "nodes_falsenodeids": np.where(leaf, 0, ensemble.right - ensemble.root[tree]).tolist(),
         "nodes_missing_value_tracks_true": np.where(leaf, 0, ensemble.missing_left).tolist(),
         "target_treeids": np.repeat(tree[at], k).tolist(),
-        "target_nodeids": np.repeat(own[at], k).tolist(),
+        "target_nodeids": np.repeat(within_tree[at], k).tolist(),
         "target_ids": np.tile(np.arange(k), len(at)).tolist(),
         "target_weights": weights.ravel().astype(float).tolist(),
     }
@@ -303,11 +303,11 @@ class State:
 
     def observed(self, scaling: Scaling, *, column_bits: bool) -> GraphNode:
         """As `observe_values`, float32. (m, w)"""
-        seen = self.in_deviations(scaling)
-        known = seen.known()
-        parts = [known.where(seen, 0).of_kind("f"), self.acquired.of_kind("f")]
+        scaled = self.in_deviations(scaling)
+        observed = scaled.known()
+        parts = [observed.where(scaled, 0).of_kind("f"), self.acquired.of_kind("f")]
         if column_bits:
-            parts.insert(1, known.of_kind("f"))
+            parts.insert(1, observed.of_kind("f"))
         return parts[0].beside(*parts[1:])
 
     def completed(self, scaling: Scaling) -> GraphNode:
@@ -322,9 +322,9 @@ class State:
         hidden = ~((self.acquired.of_kind("f") @ adds) > 0)
         return self.open & ((hidden.of_kind("f") @ np.ascontiguousarray(adds.T)) > 0)
 
-    def at_once(self, these: GraphNode, compared: GraphNode) -> GraphNode:
+    def at_once(self, free: GraphNode, compared: GraphNode) -> GraphNode:
         """Comparisons that nothing beats in the place of these. (m, a)"""
-        return these.where(self.graph.constant(np.full((1, self.panels), -NO_PANEL)), compared)
+        return free.where(self.graph.constant(np.full((1, self.panels), -NO_PANEL)), compared)
 
     def one_hot(self, place: GraphNode) -> GraphNode:
         """1 at a place of the panels and "stop", last. (m, 1) → (m, a + 1)"""
@@ -341,12 +341,12 @@ class GraphOutputs:
     """What the graph of a policy gives for states.
 
     Attributes:
-        law: probability of each panel, last "stop", float64. (m, a + 1)
-        belief: class probabilities, float64; None: the classifier's. (m, k)
+        action_probability: probability of each panel, last "stop", float64. (m, a + 1)
+        probability: class probabilities, float64; None: the classifier's. (m, k)
     """
 
-    law: GraphNode
-    belief: GraphNode | None
+    action_probability: GraphNode
+    probability: GraphNode | None
 
 
 def perceptron(
@@ -410,18 +410,18 @@ def logistic(odds: GraphNode) -> GraphNode:
 
 
 def entropy_node(odds: GraphNode) -> GraphNode:
-    """Of a belief, in nats."""
+    """Of a predicted probability, in nats."""
     p = logistic(odds)
     other = p * -1.0 + 1.0
     low, high = (((odds * sign).apply("Exp") + 1.0).apply("Log") for sign in (-1.0, 1.0))
     return p * low + other * high
 
 
-def q_values(state: State, weights: Mapping[str, np.ndarray], seen: GraphNode) -> GraphNode:
+def q_values(state: State, weights: Mapping[str, np.ndarray], observation: GraphNode) -> GraphNode:
     """Values of every action, dueling or not."""
     layers = numbered(weights)
     if "value.weight" not in weights:
-        return perceptron(seen, *layers, "relu")
-    top = perceptron(seen, layers[0][:-1], layers[1][:-1], "relu").rectified()
+        return perceptron(observation, *layers, "relu")
+    top = perceptron(observation, layers[0][:-1], layers[1][:-1], "relu").rectified()
     values = top @ layers[0][-1] + layers[1][-1]
     return top @ weights["value.weight"] + weights["value.bias"] + values - values.mean()

@@ -90,7 +90,7 @@ class ThresholdRules(Reading):
     """K rules on what trees or networks believe of a state, each with a threshold.
 
     Attributes:
-        threshold: belief from which on a unit is called ill. (K,)
+        threshold: predicted probability from which a unit is classified as ill. (K,)
     """
 
     threshold: Float[np.ndarray, " K"]
@@ -162,7 +162,7 @@ def with_stop(
 
 
 def tilted_belief(
-    belief: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
+    probability: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
 ) -> Float[np.ndarray, "*m 2"]:
     """Beliefs with odds divided by those of a threshold τ, so that p = τ becomes one half.
 
@@ -171,6 +171,6 @@ def tilted_belief(
     The most probable diagnosis is then 1 exactly if p ≥ τ (up to ties), and the order of units,
     hence the AUROC, is kept.
     """
-    ill = np.clip(belief[..., 1], SMALLEST_BELIEF, 1 - SMALLEST_BELIEF)
+    ill = np.clip(probability[..., 1], SMALLEST_BELIEF, 1 - SMALLEST_BELIEF)
     odds = ill / (1 - ill) * ((1 - threshold) / threshold)
     return np.stack([1 / (1 + odds), odds / (1 + odds)], axis=-1)

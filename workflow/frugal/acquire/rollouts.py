@@ -5,7 +5,7 @@ Holds the AFA graph's sampling of R̂ [afape, eq. A.1] and the judging of traine
 what the world shows. The same code runs the full table (everything available), the blocked records
 (only what was observed is available) and imputed copies.
 
-It must not know labels, classifiers, missingness laws or how a policy was made. A policy whose
+It must not know labels, classifiers, missingness models or how a policy was made. A policy whose
 attribute `reads_values` is False is never shown a value: it gets a table of NaN that takes no
 memory.
 """
@@ -35,7 +35,7 @@ def decision_probabilities(
     member: Int[np.ndarray, " m"] | None = None,
     states: StateEncoder | None = None,
 ) -> Float[np.ndarray, "m a+1"]:
-    """Law of the next decision in m states, π(Û⁽ᵏ⁾ | X̂⁽ᵏ⁾, R̂⁽ᵏ⁾, R)  [afape, sec. A.3].
+    """Distribution of the next decision in m states, π(Û⁽ᵏ⁾ | X̂⁽ᵏ⁾, R̂⁽ᵏ⁾, R)  [afape, sec. A.3].
 
     Columns that are neither free nor revealed by an acquired panel are NaN for the policy. A state
     that has nothing left to acquire stops with probability 1 without the policy being asked.
@@ -62,8 +62,8 @@ def decision_probabilities(
         return probability
     acquired, available = acquired[choice], available[choice]
     whose = None if member is None else member[choice]
-    asked = PolicyStates(policy, world, row[choice], acquired, whose, states)
-    answer = asked.law(available).astype(np.float64)
+    states_with_choice = PolicyStates(policy, world, row[choice], acquired, whose, states)
+    answer = states_with_choice.action_probability(available).astype(np.float64)
     _check_answer(type(policy).__name__, acquired | ~available, answer)
     probability[choice] = answer / answer.sum(axis=1, keepdims=True)
     return probability
@@ -71,7 +71,7 @@ def decision_probabilities(
 
 @dataclass(frozen=True, eq=False)
 class PolicyStates:
-    """States of K members, in one call of the policy: each member's stand in front of its padding.
+    """States of K members, in one call of the policy: each member's precede its padding.
 
     Attributes:
         member: whose state, in ascending order; None: of the only one. (m,)
@@ -84,16 +84,16 @@ class PolicyStates:
     member: np.ndarray | None
     states: StateEncoder | None
 
-    def law(self, available: np.ndarray) -> np.ndarray:
+    def action_probability(self, available: np.ndarray) -> np.ndarray:
         """Action probabilities. (m, a + 1)"""
         if isinstance(self.policy, ReadingPolicy):
-            seen = self._reading(self.policy), self.acquired, available
-            return self._together(self.policy.decide, *seen)
+            inputs = self._reading(self.policy), self.acquired, available
+            return self._together(self.policy.decide, *inputs)
         if isinstance(self.policy, RowPolicy):
             row_id = self.world.row_id[self.row]
             return self.policy.law_of_rows(row_id, self.acquired, available)
-        seen = self._values(), self.acquired, available
-        return self._together(self.policy.action_probabilities, *seen)
+        inputs = self._values(), self.acquired, available
+        return self._together(self.policy.action_probabilities, *inputs)
 
     def verdict(self) -> np.ndarray | None:
         """Class probabilities if the episodes ended here; None without. (m, k)"""
@@ -101,7 +101,7 @@ class PolicyStates:
             return self._together(self.policy.conclude, self._reading(self.policy), self.acquired)
         return self._together(self.policy.predict, self._values(), self.acquired)
 
-    def belief(self) -> np.ndarray | None:
+    def probability(self) -> np.ndarray | None:
         """Class probabilities where it may go on; None without. (m, k)"""
         if isinstance(self.policy, ReadingPolicy):
             return self._together(self.policy.believe, self._reading(self.policy), self.acquired)
@@ -110,7 +110,7 @@ class PolicyStates:
         return self.verdict()
 
     def scores(self, available: np.ndarray) -> np.ndarray | None:
-        """What the policy compares, of each action; None where it tells nothing. (m, a + 1)"""
+        """What the policy compares, of each action; None where it compares nothing. (m, a + 1)"""
         weigh = self.policy.traits.weigh
         if weigh is None:
             return None
@@ -137,9 +137,9 @@ class PolicyStates:
         place = np.arange(len(self.member)) - (count.cumsum() - count)[self.member]
         padded = []
         for part in parts:
-            whole = np.zeros((len(count), count.max(), *part.shape[1:]), dtype=part.dtype)
-            whole[self.member, place] = part
-            padded.append(whole)
+            stacked = np.zeros((len(count), count.max(), *part.shape[1:]), dtype=part.dtype)
+            stacked[self.member, place] = part
+            padded.append(stacked)
         answer = ask(*padded)
         return None if answer is None else answer[self.member, place]
 
@@ -147,10 +147,12 @@ class PolicyStates:
 def _check_answer(name: str, forbidden: RowPanels, answer: Float[np.ndarray, "m a+1"]) -> None:
     """Assert that rows are probabilities and that no panel is acquired twice or against a block."""
     assert answer.min() >= 0, f"bug: {name} gives a negative probability or NaN"
-    gap = np.abs(answer.sum(axis=1) - 1).max()
-    assert gap <= SUM_TOLERANCE, f"bug: probabilities of {name} sum to 1 only up to {gap:.1e}"
-    taken = forbidden & (answer[:, :-1] > 0)
-    assert not taken.any(), f"bug: {name} acquires a panel that is acquired already or unavailable"
+    excess = np.abs(answer.sum(axis=1) - 1).max()
+    assert excess <= SUM_TOLERANCE, f"bug: probabilities of {name} sum to 1 only up to {excess:.1e}"
+    forbidden_panels = forbidden & (answer[:, :-1] > 0)
+    assert not forbidden_panels.any(), (
+        f"bug: {name} acquires a panel that is acquired already or unavailable"
+    )
 
 
 def draw_actions(
@@ -187,7 +189,7 @@ def roll_out(
         world: where. n units, of which some panels are available.
         uniforms: in [0, 1); entry k decides step k of its unit. (n, a + 1)
         states: readings of the world's states that were kept; None: the policy reads them.
-        beliefs: whether what the policy believes at each decision is logged.
+        beliefs: whether the predicted probabilities at each decision are logged.
         recorded: panels that each unit's record holds; an episode ends where the policy asks for
             another, which is its last action and not among the panels acquired. None: all. (n, a)
 
@@ -226,25 +228,25 @@ def _roll_out_units(
     a, shape = world.panels, (policy.members, len(units))
     acquired = np.zeros((*shape, a), dtype=bool)
     action = np.full((*shape, a + 1), -1, dtype=np.int64)
-    probability, belief = np.zeros((*shape, a + 1)), []
+    probability, logged = np.zeros((*shape, a + 1)), []
     member, unit = (index.ravel() for index in np.indices(shape))
     for step in range(a + 1):
-        row, known = units[unit], acquired[member, unit]
-        law = decision_probabilities(
+        row, acquired_sets = units[unit], acquired[member, unit]
+        action_probability = decision_probabilities(
             policy,
             world,
             row=row,
-            acquired=known,
+            acquired=acquired_sets,
             available=world.available[row],
             member=member,
             states=states,
         )
         if beliefs and len(row):
-            believed = PolicyStates(policy, world, row, known, member, states).belief()
-            belief.append((member, unit, np.full(len(row), step), believed))
-        chosen = draw_actions(law, uniforms[row, step])
+            believed = PolicyStates(policy, world, row, acquired_sets, member, states).probability()
+            logged.append((member, unit, np.full(len(row), step), believed))
+        chosen = draw_actions(action_probability, uniforms[row, step])
         action[member, unit, step] = chosen
-        probability[member, unit, step] = law[np.arange(len(row)), chosen]
+        probability[member, unit, step] = action_probability[np.arange(len(row)), chosen]
         going = chosen < a
         if recorded is not None:
             going &= np.pad(recorded, ((0, 0), (0, 1)))[row, chosen]
@@ -252,7 +254,7 @@ def _roll_out_units(
         acquired[member, unit, chosen] = True
     assert not member.size, "bug: a unit goes on although nothing is left to acquire"
     who, place, step_of = np.nonzero(action >= 0)
-    taken = action[who, place, step_of]
+    actions = action[who, place, step_of]
     verdict = verdicts_at(policy, world, acquired, units=units, states=states)
     episodes = Episodes(
         acquired,
@@ -261,10 +263,10 @@ def _roll_out_units(
         who,
         units[place],
         step_of,
-        taken,
-        np.append(world.action_cost, 0.0)[taken],
+        actions,
+        np.append(world.action_cost, 0.0)[actions],
         probability[who, place, step_of],
-        _in_order(belief),
+        _in_order(logged),
     )
     if world.shared_costs is None:
         return episodes
@@ -280,7 +282,7 @@ def verdicts_at(
     units: Int[np.ndarray, " n"] | None = None,
     states: StateEncoder | None = None,
 ) -> Float[np.ndarray, "K n k"] | None:
-    """What the policy says if episodes end with these sets; None where it has no verdict.
+    """Verdict of the policy if episodes end with these sets; None where it has no verdict.
 
     Args:
         policy: K members.
@@ -293,8 +295,8 @@ def verdicts_at(
     if not len(unit):
         return None
     row = unit if units is None else units[unit]
-    said = PolicyStates(policy, world, row, acquired[member, unit], member, states).verdict()
-    return None if said is None else said.reshape(*acquired.shape[:2], -1).astype(np.float64)
+    verdict = PolicyStates(policy, world, row, acquired[member, unit], member, states).verdict()
+    return None if verdict is None else verdict.reshape(*acquired.shape[:2], -1).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,15 +304,15 @@ class States:
     """What a policy does and holds true in m states, whatever it did before.
 
     Attributes:
-        law: probability of each panel next, last "stop". (m, a + 1)
-        scores: what it compares; None where it tells nothing. (m, a + 1)
-        belief: class probabilities; None where it has none. (m, k)
+        action_probability: probability of each panel next, last "stop". (m, a + 1)
+        scores: what it compares; None where it compares nothing. (m, a + 1)
+        probability: class probabilities; None where it has none. (m, k)
         verdict: class probabilities if the episode ended here; None where it has none. (m, k)
     """
 
-    law: Float[np.ndarray, "m b"]
+    action_probability: Float[np.ndarray, "m b"]
     scores: Float[np.ndarray, "m b"] | None
-    belief: Float[np.ndarray, "m k"] | None
+    probability: Float[np.ndarray, "m k"] | None
     verdict: Float[np.ndarray, "m k"] | None
 
 
@@ -332,19 +334,26 @@ def states_of(
         member: the one that is asked.
     """
     who, available = np.full(len(row), member), world.available[row]
-    law = decision_probabilities(
+    action_probability = decision_probabilities(
         policy, world, row=row, acquired=acquired, available=available, member=who
     )
-    asked = PolicyStates(policy, world, row, acquired, who, None)
-    told = [asked.scores(available), asked.belief(), asked.verdict()]
-    return States(law, *(None if one is None else one.astype(np.float64) for one in told))
+    policy_states = PolicyStates(policy, world, row, acquired, who, None)
+    outputs = [
+        policy_states.scores(available),
+        policy_states.probability(),
+        policy_states.verdict(),
+    ]
+    return States(
+        action_probability,
+        *(None if output is None else output.astype(np.float64) for output in outputs),
+    )
 
 
-def _in_order(belief: list[tuple]) -> np.ndarray | None:
+def _in_order(logged: list[tuple]) -> np.ndarray | None:
     """Beliefs logged step by step, sorted by member, unit and step; None without. (m, k)"""
-    if not belief or belief[0][3] is None:
+    if not logged or logged[0][3] is None:
         return None
-    member, unit, step, believed = map(np.concatenate, zip(*belief, strict=True))
+    member, unit, step, believed = map(np.concatenate, zip(*logged, strict=True))
     return believed[np.lexsort((step, unit, member))].astype(np.float64)
 
 
@@ -364,9 +373,9 @@ def acquisition_order(episodes: Episodes) -> Int[np.ndarray, "K n a"]:
     """Panels of each unit in the order of their acquisition, padded with −1. (K, n, a)"""
     a = episodes.acquired.shape[2]
     order = np.full(episodes.acquired.shape, -1, dtype=np.int64)
-    taken = episodes.action < a
-    at = episodes.member[taken], episodes.row[taken], episodes.step[taken]
-    order[at] = episodes.action[taken]
+    acquires = episodes.action < a
+    at = episodes.member[acquires], episodes.row[acquires], episodes.step[acquires]
+    order[at] = episodes.action[acquires]
     return order
 
 

@@ -4,7 +4,7 @@ Holds the step from the sequence view to the set view of [afape, sec. 3.1 and se
 known decision by decision, importance ratios need it set by set. From there also the true AFA
 propensity, the numerator of the AFAIS weight [afape, eq. 4 and sec. A.9].
 
-It must not know outcomes, costs or estimators; the law of the retrospective missingness comes as
+It must not know outcomes, costs or estimators; the retrospective missingness model comes as
 an array of pattern probabilities.
 """
 
@@ -36,7 +36,7 @@ def terminal_set_probability(
     As `blocked_set_probability` with every panel available.
 
     Args:
-        policy: to be judged.
+        policy: to be evaluated.
         world: n units, whose values must be known where `target` reveals them.
         target: the set in question of each unit. (n, a)
 
@@ -65,7 +65,7 @@ def blocked_set_probability(
     that knows the answer in closed form is asked for it (`Traits.terminal_probability`).
 
     Args:
-        policy: to be judged.
+        policy: to be evaluated.
         world: n units, whose values must be known where `target` reveals them.
         available: panels that the policy may acquire. (n, a)
         target: the set in question of each unit. (n, a)
@@ -94,7 +94,7 @@ def terminal_sequence_probability(
     This is the numerator of the off-policy ratio in the sequence view  [afape, eq. A.13].
 
     Args:
-        policy: to be judged.
+        policy: to be evaluated.
         world: n units, whose values must be known where `order` reveals them.
         order: distinct panels in the order of their acquisition, then only −1. (n, a)
 
@@ -111,7 +111,7 @@ def terminal_sequence_probability(
     acquired = np.zeros((n, a), dtype=bool)
     running = np.arange(n)
     for step in range(a + 1):
-        law = decision_probabilities(
+        action_probability = decision_probabilities(
             policy,
             world,
             row=running,
@@ -119,7 +119,7 @@ def terminal_sequence_probability(
             available=np.ones((len(running), a), dtype=bool),
         )
         chosen = steps[running, step]
-        result[running] *= law[np.arange(len(running)), chosen]
+        result[running] *= action_probability[np.arange(len(running)), chosen]
         running, chosen = running[chosen < a], chosen[chosen < a]
         assert not acquired[running, chosen].any(), "bug: an order names a panel twice"
         acquired[running, chosen] = True
@@ -169,7 +169,7 @@ def afa_propensity_and_chance(
 
         g = Σ_{r ⊇ t, r_s = 1} p(t | x_t, r) p(r | x) / max_r p(t | x_t, r)
 
-    For a policy that draws no lots and ends with t where nothing lacks, g is the chance that a
+    For a policy that is deterministic and ends with t where nothing lacks, g is the chance that a
     record holds what it needs, p(R_t = 1, R_s = 1 | x).
 
     Args:
@@ -190,13 +190,13 @@ def afa_propensity_and_chance(
         AssertionError: the complete pattern is not named exactly once, a mistake of our own.
     """
     allowed = patterns[:, s].all(axis=1)
-    patterns, law = patterns[allowed], pattern_probability[:, allowed]
+    patterns, pattern_chance = patterns[allowed], pattern_probability[:, allowed]
     complete = np.flatnonzero(patterns.all(axis=1))
     assert len(complete) == 1, f"bug: {len(complete)} patterns are complete, one must be"
     result, chance = np.full(len(target), np.nan), np.full(len(target), np.nan)
     for row in rows_in_parts(target, len(patterns)):
         likelihood = _likelihood(policy, world, row, target[row], patterns)
-        joint = likelihood * law[row]
+        joint = likelihood * pattern_chance[row]
         total = joint.sum(axis=1)
         possible = total > 0  # NaN is not
         result[row[possible]] = joint[possible, complete[0]] / total[possible]
@@ -208,7 +208,7 @@ def afa_propensity_and_chance(
 def rows_in_parts(
     target: Bool[np.ndarray, "n a"], patterns: int
 ) -> Iterator[Int[np.ndarray, " m"]]:
-    """All rows, as many at a time as bounded memory allows; equal targets stand side by side."""
+    """All rows, as many at a time as bounded memory allows; equal targets are adjacent."""
     at_once = max(1, CELLS_AT_ONCE // patterns)
     order = np.lexsort(target.T)  # equal targets are computed once
     for start in range(0, len(target), at_once):
@@ -249,7 +249,7 @@ def _walk(
     """What a consistent policy needs to lack so that it ends with the target: all patterns at once.
 
     It is offered every panel, and whatever it picks outside the target is taken away from it. If
-    it draws no lots and then ends with the target, it does so on every record that holds the
+    it is deterministic and then ends with the target, it does so on every record that holds the
     target and lacks what was taken away, and on no other; if it ends elsewhere, on none.
 
     Returns:
@@ -260,16 +260,16 @@ def _walk(
     certain, ends = np.ones(len(target), dtype=bool), np.zeros(len(target), dtype=bool)
     going = np.arange(len(target))
     while len(going):
-        law = _decisions(policy, world, row, going, acquired[going], available)
-        panel, sure = law.argmax(axis=1), law.max(axis=1) == 1
+        action_probability = _decisions(policy, world, row, going, acquired[going], available)
+        panel, sure = action_probability.argmax(axis=1), action_probability.max(axis=1) == 1
         stops = sure & (panel == target.shape[1])
         certain[going[~sure]] = False
         ends[going[stops]] = (acquired[going[stops]] == target[going[stops]]).all(axis=1)
         left = sure & ~stops
         going, panel = going[left], panel[left]
-        wanted = target[going, panel]
-        acquired[going[wanted], panel[wanted]] = True
-        available[going[~wanted], panel[~wanted]] = False
+        in_target = target[going, panel]
+        acquired[going[in_target], panel[in_target]] = True
+        available[going[~in_target], panel[~in_target]] = False
     return certain, ends, ~available
 
 
@@ -292,13 +292,13 @@ def _set_probability(
         at_once = max(1, STATES_AT_ONCE >> int(k))
         while len(waiting):
             part, waiting = waiting[:at_once], waiting[at_once:]
-            here = (policy, world, row[part], available[part], target[part])
+            question = (policy, world, row[part], available[part], target[part])
             allowed = MOST_STATES if len(part) == 1 else STATES_AT_ONCE
-            found, most = _sweep_subsets(*here, allowed)
-            if found is None and len(part) > 1:  # again, fewer of them
+            probability, most = _sweep_subsets(*question, allowed)
+            if probability is None and len(part) > 1:  # again, fewer of them
                 waiting, at_once = np.concatenate([part, waiting]), len(part) // 2
                 continue
-            result[part] = np.nan if found is None else found
+            result[part] = np.nan if probability is None else probability
             at_once *= 2 if 2 * most <= STATES_AT_ONCE else 1
     return result
 
@@ -323,18 +323,18 @@ def _sweep_subsets(
     item, acquired = np.arange(len(target)), np.zeros_like(target)
     reach, most = np.ones(len(target)), len(target)
     for _ in range(int(target[0].sum())):
-        law = _decisions(policy, world, row, item, acquired, available)
-        going = (law[:, :-1] > 0) & target[item] & ~acquired & (reach > 0)[:, None]
+        decision = _decisions(policy, world, row, item, acquired, available)
+        going = (decision[:, :-1] > 0) & target[item] & ~acquired & (reach > 0)[:, None]
         panel, state = np.nonzero(going.T)  # the same subset is summed in the panels' order
-        item, reach, acquired = item[state], reach[state] * law[state, panel], acquired[state]
+        item, reach, acquired = item[state], reach[state] * decision[state, panel], acquired[state]
         acquired[np.arange(len(state)), panel] = True
         item, acquired, reach = _merged(item, acquired, reach)
         most = max(most, len(item))
         if most > allowed:
             return None, most
-    law = _decisions(policy, world, row, item, acquired, available)
+    decision = _decisions(policy, world, row, item, acquired, available)
     result = np.zeros(len(target))
-    result[item] = reach * law[:, -1]
+    result[item] = reach * decision[:, -1]
     return result, most
 
 
@@ -346,7 +346,7 @@ def _decisions(
     acquired: Bool[np.ndarray, "states a"],
     available: RowPanels,
 ) -> Float[np.ndarray, "states a+1"]:
-    """Law of the next decision in states of some of m questions."""
+    """Distribution of the next decision in states of some of m questions."""
     return decision_probabilities(
         policy, world, row=row[item], acquired=acquired, available=available[item]
     )
@@ -371,7 +371,7 @@ def wide_propensity_and_chance(
     world: World,
     *,
     target: Bool[np.ndarray, "n a"],
-    law: IndicatorChain,
+    missingness: IndicatorChain,
     rows: Int[np.ndarray, " n"],
     s: Bool[np.ndarray, " a"],
     rng: np.random.Generator,
@@ -382,8 +382,8 @@ def wide_propensity_and_chance(
         policy: the one that was run blocked.
         world: n units, whose values must be known where `target` reveals them.
         target: R̂ of the blocked episode. (n, a)
-        law: of the indicators.
-        rows: the units' places in the law. (n,)
+        missingness: of the indicators.
+        rows: the units' rows in the missingness model. (n,)
         s: panels that must be observed. (a,)
         rng: source of the patterns.
 
@@ -393,37 +393,39 @@ def wide_propensity_and_chance(
     """
     needed, every = target | s, np.ones_like(target)
     unhindered = terminal_set_probability(policy, world, target=target)
-    complete = law.together(rows, every)
+    complete = missingness.together(rows, every)
     result = np.where(unhindered == 0, 0.0, np.nan)
     chance = np.full(len(target), np.nan)
-    held = law.together(rows, needed)
-    sure = policy.traits.consistent & (unhindered == 1) & np.isfinite(held)
-    result[sure], chance[sure] = complete[sure] / held[sure], held[sure]
+    has_needed = missingness.together(rows, needed)
+    sure = policy.traits.consistent & (unhindered == 1) & np.isfinite(has_needed)
+    result[sure], chance[sure] = complete[sure] / has_needed[sure], has_needed[sure]
     left = np.flatnonzero(~sure & (unhindered > 0))
     mean = policy.traits.mean_terminal_probability
-    if mean is not None and law.independent and len(left):
-        told, most = mean(target[left], needed[left], _each(law, rows[left], needed[left]))
-        total = held[left] * told
+    if mean is not None and missingness.independent and len(left):
+        told, most = mean(target[left], needed[left], _each(missingness, rows[left], needed[left]))
+        total = has_needed[left] * told
         result[left] = unhindered[left] * complete[left] / total
         chance[left] = total / most
         return result, chance
     for start in range(0, len(left), ROWS_AT_ONCE):
         part = left[start : start + ROWS_AT_ONCE]
         total, most = _drawn(
-            policy, world.take(part), target[part], needed[part], law, rows[part], rng
+            policy, world.take(part), target[part], needed[part], missingness, rows[part], rng
         )
         result[part] = unhindered[part] * complete[part] / total
         chance[part] = np.minimum(total / np.maximum(most, unhindered[part]), 1.0)
     return result, chance
 
 
-def _each(law: IndicatorChain, rows: np.ndarray, needed: np.ndarray) -> Float[np.ndarray, "m a"]:
+def _each(
+    missingness: IndicatorChain, rows: np.ndarray, needed: np.ndarray
+) -> Float[np.ndarray, "m a"]:
     """p(R_j = 1 | x) of each panel that is not needed; 1 for the needed ones."""
     result = np.ones(needed.shape)
     for j in range(needed.shape[1]):
         only = np.zeros_like(needed)
         only[:, j] = True
-        result[:, j] = np.where(needed[:, j], 1.0, law.together(rows, only))
+        result[:, j] = np.where(needed[:, j], 1.0, missingness.together(rows, only))
     return result
 
 
@@ -432,7 +434,7 @@ def _drawn(
     world: World,
     target: np.ndarray,
     needed: np.ndarray,
-    law: IndicatorChain,
+    missingness: IndicatorChain,
     rows: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -446,14 +448,14 @@ def _drawn(
     while len(open_rows) and count < MOST_DRAWS:
         count += FIRST_DRAWS
         for _ in range(FIRST_DRAWS):
-            patterns, weight = law.draw(rows, needed, rng)
+            patterns, weight = missingness.draw(rows, needed, rng)
             at = open_rows
-            said = blocked_set_probability(
+            probability = blocked_set_probability(
                 policy, world.take(at), available=patterns[at], target=target[at]
             )
-            first[at] += weight[at] * said
-            second[at] += (weight[at] * said) ** 2
-            most[at] = np.maximum(most[at], said)
+            first[at] += weight[at] * probability
+            second[at] += (weight[at] * probability) ** 2
+            most[at] = np.maximum(most[at], probability)
         mean = first[open_rows] / count
         spread = np.maximum(second[open_rows] / count - mean**2, 0.0)
         done = (mean > 0) & (np.sqrt(spread / count) <= LARGEST_ERROR * mean)

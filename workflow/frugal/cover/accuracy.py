@@ -81,13 +81,13 @@ def repair_answers(
     """
     was_feasible = is_feasible(features, group, chosen, instance)
     broken = np.flatnonzero(~was_feasible)
-    kept = chosen[broken] & instance.access[group[broken]]
+    retained = chosen[broken] & instance.access[group[broken]]
     extra, coverable = _cheapest_extra(
-        features[broken], group[broken], kept, instance, max_nodes=max_nodes
+        features[broken], group[broken], retained, instance, max_nodes=max_nodes
     )
-    whole = _without_idle(features[broken], (kept | extra) & coverable[:, None], instance)
+    repaired = _without_idle(features[broken], (retained | extra) & coverable[:, None], instance)
     result = chosen.copy()
-    result[broken] = whole
+    result[broken] = repaired
     can = np.ones(len(chosen), dtype=bool)
     can[broken] = coverable
     return Repaired(
@@ -111,20 +111,20 @@ def _shortfall(
 def _cheapest_extra(
     features: np.ndarray,
     group: Int[np.ndarray, " n"],
-    kept: Bool[np.ndarray, "n a"],
+    retained: Bool[np.ndarray, "n a"],
     instance: CoverInstance,
     *,
     max_nodes: int,
 ) -> tuple[Bool[np.ndarray, "n a"], Bool[np.ndarray, " n"]]:
     """Cheapest actions in addition to the kept ones, and whether the unit can be covered at all."""
-    reached = features.astype(np.int64) + kept.astype(np.int64) @ instance.gain
+    reached = features.astype(np.int64) + retained.astype(np.int64) @ instance.gain
     remaining = instance
     if (instance.gain < instance.thresholds)[instance.gain > 0].any():
         # an action that gives a part could be taken twice: units with other kept sets are groups
-        pairs, group = np.unique(instance.access[group] & ~kept, axis=0, return_inverse=True)
+        pairs, group = np.unique(instance.access[group] & ~retained, axis=0, return_inverse=True)
         remaining = CoverInstance(instance.cost, instance.provides, instance.thresholds, pairs)
     covers = cheapest_covers(reached, group.reshape(-1), remaining, max_nodes=max_nodes)
-    extra = np.zeros(kept.shape, dtype=bool)
+    extra = np.zeros(retained.shape, dtype=bool)
     row, place = np.nonzero(covers.action_set >= 0)
     extra[row, covers.action_set[row, place]] = True
     return extra, covers.coverable
@@ -134,16 +134,16 @@ def _without_idle(
     features: np.ndarray, chosen: Bool[np.ndarray, "n a"], instance: CoverInstance
 ) -> Bool[np.ndarray, "n a"]:
     """Sets that work, without the actions they do not need; the most expensive are tried first."""
-    kept = chosen.copy()
-    works = (_shortfall(features, kept, instance) == 0).all(axis=1)
+    remaining = chosen.copy()
+    works = (_shortfall(features, remaining, instance) == 0).all(axis=1)
     for i in np.argsort(-instance.cost_units, kind="stable"):
-        rows = np.flatnonzero(works & kept[:, i])
+        rows = np.flatnonzero(works & remaining[:, i])
         if len(rows):
-            without = kept[rows]
+            without = remaining[rows]
             without[:, i] = False
             idle = (_shortfall(features[rows], without, instance) == 0).all(axis=1)
-            kept[rows[idle], i] = False
-    return kept
+            remaining[rows[idle], i] = False
+    return remaining
 
 
 LEVEL = 0.95  # of every interval; part of the column names' meaning
@@ -152,7 +152,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class AnswerOutcomes:
     """Outcome of each answer. Shapes: n units, m actions at most.
 
     Attributes:
@@ -198,7 +198,7 @@ def judge_answers(
     train_sets: Int[np.ndarray, "t q"],
     *,
     max_nodes: int,
-) -> Outcomes:
+) -> AnswerOutcomes:
     """Compare answers with labels, try them, and repair those that do not work.
 
         L_eval(I, Î) = 0 if I = Î, else 1                               [recourse, eq. 7]
@@ -215,7 +215,7 @@ def judge_answers(
         as_membership(s, actions=len(instance.cost)) for s in (action_set, test.action_set)
     )
     repaired = repair_answers(test.features, test.group, chosen, instance, max_nodes=max_nodes)
-    return Outcomes(
+    return AnswerOutcomes(
         correct=(chosen == truth).all(axis=1),
         feasible=repaired.was_feasible,
         answer_cost=instance.cost_of(chosen),
@@ -237,13 +237,13 @@ def training_frequency(
 ) -> Int[np.ndarray, " n"]:
     """How many training units have each unit's action set; 0 for an unseen one. (n,)"""
     width = max(action_set.shape[1], train_sets.shape[1])
-    both = np.concatenate(
+    joined = np.concatenate(
         [
             np.pad(s, ((0, 0), (0, width - s.shape[1])), constant_values=-1)
             for s in (train_sets, action_set)
         ]
     )
-    number = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+    number = np.unique(joined, axis=0, return_inverse=True)[1].reshape(-1)
     count = np.bincount(number[: len(train_sets)], minlength=number.max(initial=0) + 1)
     return count[number[len(train_sets) :]]
 
@@ -323,7 +323,7 @@ def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.Data
     """Accuracy by how often the unit's cheapest set occurs in training.  [recourse, sec. 5.2]
 
     Args:
-        outcomes: see `Outcomes.frame`.
+        outcomes: see `AnswerOutcomes.frame`.
         edges: first frequency of each class, ascending from 0: (0, 1, 11) are unseen, 1 to 10, and
             11 or more.
 
@@ -393,10 +393,10 @@ def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
         **_share(rows["correct"]),
         "mistakes": len(wrong),
         "feasible_share_of_mistakes": len(feasible) / len(wrong) if len(wrong) else np.nan,
-        "cost_gap": _gap(feasible, "answer_cost"),
-        "infeasible_cost_gap": _gap(infeasible, "answer_cost"),
+        "cost_gap": _cost_difference(feasible, "answer_cost"),
+        "infeasible_cost_gap": _cost_difference(infeasible, "answer_cost"),
         "infeasible_share": len(infeasible) / len(rows),
-        "repair_cost_gap": _gap(infeasible, "repaired_cost"),
+        "repair_cost_gap": _cost_difference(infeasible, "repaired_cost"),
         "repaired_accuracy": float(rows["repaired_correct"].mean()),
         "repaired_infeasible_share": float((~rows["repaired_feasible"]).mean()),
         "empty_share": float(rows["empty"].mean()),
@@ -404,7 +404,7 @@ def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
     }
 
 
-def _gap(rows: pd.DataFrame, column: str) -> float:
+def _cost_difference(rows: pd.DataFrame, column: str) -> float:
     """Mean of what a set costs more than the cheapest, as a share of that; NaN without rows."""
     if rows.empty:
         return float("nan")

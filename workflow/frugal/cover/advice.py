@@ -47,23 +47,23 @@ def none_sentences(
         if not len(rows):
             break
         freed, relaxed = _without(kind, catalogue, rules.take(rows))
-        found = cheapest_choices(
+        choices = cheapest_choices(
             features[rows], group[rows], freed, relaxed, keep=1, max_nodes=max_nodes
         )
-        for place in np.flatnonzero(found.found):
+        for place in np.flatnonzero(choices.feasible):
             u = int(rows[place])
-            reasons[units[u]] = f"unit {units[u]!r} has no set: " + _told(
-                kind, u, found, int(place), catalogue, rules, cost_unit
+            reasons[units[u]] = f"unit {units[u]!r} has no set: " + _obstacles(
+                kind, u, choices, int(place), catalogue, rules, cost_unit
             )
-        rows = rows[~found.found]
+        rows = rows[~choices.feasible]
     freed, relaxed = catalogue, rules.take(rows)
     for kind in KINDS:
         freed, relaxed = _without(kind, freed, relaxed)
-    found = cheapest_choices(
+    choices = cheapest_choices(
         features[rows], group[rows], freed, relaxed, keep=1, max_nodes=max_nodes
     )
     for place, u in enumerate(rows):
-        names = _set(found, place, catalogue, cost_unit)
+        names = _set(choices, place, catalogue, cost_unit)
         reasons[units[u]] = (
             f"unit {units[u]!r} has no set: its rules together allow none, whichever kind of them "
             f"is left out; without all of them it would be {names}"
@@ -85,12 +85,18 @@ def _without(kind: str, catalogue: Catalogue, some: UnitRules) -> tuple[Catalogu
     return replace(catalogue, rules=None), some
 
 
-def _told(
-    kind: str, u: int, found: Choices, place: int, catalogue: Catalogue, rules: UnitRules, unit: str
+def _obstacles(
+    kind: str,
+    u: int,
+    choices: Choices,
+    place: int,
+    catalogue: Catalogue,
+    rules: UnitRules,
+    unit: str,
 ) -> str:
     """The obstacles, and what would be enough without them."""
-    chosen = found.chosen[place, 0]
-    names = _set(found, place, catalogue, unit)
+    chosen = choices.chosen[place, 0]
+    names = _set(choices, place, catalogue, unit)
     match kind:
         case "budget":
             budget = price_text(rules.budget[u], unit)
@@ -112,10 +118,10 @@ def _told(
     )
 
 
-def _set(found: Choices, place: int, catalogue: Catalogue, unit: str) -> str:
+def _set(choices: Choices, place: int, catalogue: Catalogue, unit: str) -> str:
     """The cheapest set with its cost."""
-    names = [catalogue.actions[i] for i in np.flatnonzero(found.chosen[place, 0])]
-    return f"{listed(names)}, {price_text(found.cost[place, 0], unit)} in all"
+    names = [catalogue.actions[i] for i in np.flatnonzero(choices.chosen[place, 0])]
+    return f"{listed(names)}, {price_text(choices.cost[place, 0], unit)} in all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +158,7 @@ class Advice:
         """`positive`, `proven`, `unproven`, `none` or `not_found`."""
         if self.reasons[u]:
             return "none"
-        if not self.choices.found[u]:
+        if not self.choices.feasible[u]:
             return "not_found"
         if not self.choices.chosen[u, 0].any():
             return "positive"
@@ -183,22 +189,22 @@ def certificate(advice: Advice, u: int) -> str:
 
 def mending(advice: Advice, u: int, rank: int) -> str:
     """Which action of a set raises which feature that is lacking, and by how much."""
-    known = advice.catalogue
-    lack = known.instance.deficit(advice.features[u : u + 1])[0]
-    told = []
+    catalogue = advice.catalogue
+    lack = catalogue.instance.deficit(advice.features[u : u + 1])[0]
+    sentences = []
     for i in np.flatnonzero(advice.choices.chosen[u, rank]):
         raised = [
-            f"{known.features[j]} +{int(known.instance.gain[i, j])}"
-            for j in np.flatnonzero((known.instance.gain[i] > 0) & (lack > 0))
+            f"{catalogue.features[j]} +{int(catalogue.instance.gain[i, j])}"
+            for j in np.flatnonzero((catalogue.instance.gain[i] > 0) & (lack > 0))
         ]
         why = "required" if advice.rules.required[u, i] else "needed by another"
-        told.append(f"{known.actions[i]}: {', '.join(raised) or why}")
-    return "; ".join(told)
+        sentences.append(f"{catalogue.actions[i]}: {', '.join(raised) or why}")
+    return "; ".join(sentences)
 
 
 def forbidding(advice: Advice, u: int) -> str:
     """Extra cost to the unit if an action of its cheapest set were excluded."""
-    told = []
+    prices = []
     for i in np.flatnonzero(~np.isnan(advice.without[u])):
         more = advice.without[u, i]
         price = (
@@ -208,8 +214,8 @@ def forbidding(advice: Advice, u: int) -> str:
             if more == -np.inf
             else f"+{advice.price(more)}"
         )
-        told.append(f"{advice.catalogue.actions[i]}: {price}")
-    return "; ".join(told)
+        prices.append(f"{advice.catalogue.actions[i]}: {price}")
+    return "; ".join(prices)
 
 
 def sentence(advice: Advice, u: int) -> str:
@@ -221,22 +227,22 @@ def sentence(advice: Advice, u: int) -> str:
         return f"{name} meets every threshold already and needs no action."
     if status == "not_found":
         return f"{name}: {certificate(advice, u)}."
-    known, choices = advice.catalogue, advice.choices
-    lack = known.instance.deficit(advice.features[u : u + 1])[0]
-    lacking = listed([known.features[j] for j in np.flatnonzero(lack)])
+    catalogue, choices = advice.catalogue, advice.choices
+    lack = catalogue.instance.deficit(advice.features[u : u + 1])[0]
+    lacking = listed([catalogue.features[j] for j in np.flatnonzero(lack)])
     priced = [
-        f"{known.actions[i]} ({advice.price(advice.rules.cost[u, i])})"
+        f"{catalogue.actions[i]} ({advice.price(advice.rules.cost[u, i])})"
         for i in np.flatnonzero(choices.chosen[u, 0])
     ]
     total = f", {advice.price(choices.cost[u, 0])} in all" if len(priced) > 1 else ""
     lacks = f"{name} lacks {lacking}. " if lacking else f"{name} lacks nothing. "
-    said = f"{lacks}The cheapest way: {listed(priced)}{total} ({certificate(advice, u)})."
+    text = f"{lacks}The cheapest way: {listed(priced)}{total} ({certificate(advice, u)})."
     if choices.cost.shape[1] > 1 and np.isfinite(choices.cost[u, 1]):
-        said += f" Next: {_names(advice, u, 1)} for {advice.price(choices.cost[u, 1])}."
-    needed = [known.actions[i] for i in np.flatnonzero(advice.without[u] == np.inf)]
+        text += f" Next: {_names(advice, u, 1)} for {advice.price(choices.cost[u, 1])}."
+    needed = [catalogue.actions[i] for i in np.flatnonzero(advice.without[u] == np.inf)]
     if needed:
-        said += f" There is no way without {listed(needed)}."
-    return said
+        text += f" There is no way without {listed(needed)}."
+    return text
 
 
 def group_lines(advice: Advice) -> list[str]:

@@ -95,16 +95,16 @@ def derive_units(
     fresh = order[fresh][~np.isin(of_copy[order[fresh]], of_train)]
     in_test = np.isin(of_copy[fresh], of_test)
     offered = fresh if leaky else fresh[~in_test]
-    kept = offered[_within_quota(train.action_set, source[offered], target_frequency)]
-    derived = train.take(source[kept])
+    within_quota = offered[_within_quota(train.action_set, source[offered], target_frequency)]
+    derived = train.take(source[within_quota])
     counts = AugmentationCounts(
         candidates=len(fresh),
         test_units_met=int(np.isin(of_test, of_copy[fresh]).sum()),
-        leaked=int(np.isin(of_copy[kept], of_test).sum()),
-        derived=len(kept),
+        leaked=int(np.isin(of_copy[within_quota], of_test).sum()),
+        derived=len(within_quota),
     )
     return LabelledUnits(
-        copies[kept],
+        copies[within_quota],
         derived.action_set,
         derived.cost,
         derived.optima,

@@ -43,17 +43,17 @@ def load_capability_rules(path: Path) -> CapabilityRules:
         ConfigError: an unknown or missing key, a name written twice, or an action that gives a
             capability which the file does not define.
     """
-    found = RecourseRules.read(read_yaml(path), where=str(path))
-    names = tuple(capability.name for capability in found.capabilities)
-    actions = tuple(action.name for action in found.actions)
+    document = RecourseRules.read(read_yaml(path), where=str(path))
+    names = tuple(capability.name for capability in document.capabilities)
+    actions = tuple(action.name for action in document.actions)
     instance = CoverInstance(
-        cost=np.array([a.cost for a in found.actions]),
-        provides=np.array([[n in a.provides for n in names] for a in found.actions]),
+        cost=np.array([a.cost for a in document.actions]),
+        provides=np.array([[n in a.provides for n in names] for a in document.actions]),
         thresholds=np.ones(len(names), dtype=np.int64),
         access=np.ones((1, len(actions)), dtype=bool),
     )
     catalogue = Catalogue(actions, names, (EVERYONE,), instance)
-    return CapabilityRules(found.dataset, found.cost_unit, found.capabilities, catalogue)
+    return CapabilityRules(document.dataset, document.cost_unit, document.capabilities, catalogue)
 
 
 def capabilities_of(raw: RawTable, rules: CapabilityRules) -> Bool[np.ndarray, "n d"]:

@@ -77,10 +77,10 @@ def parse_rules(
                 f"{listed([names[j] for j in direct[i]])}, which in the end requires "
                 f"{names[i]!r}: none of them could be the first"
             )
-        if both := reached & excludes[i]:
+        if contradictory := reached & excludes[i]:
             raise DataError(
                 f"{source}, line {lines[i]}: action {names[i]!r} requires and excludes "
-                f"{names[min(both)]!r}; remove one of the two"
+                f"{names[min(contradictory)]!r}; remove one of the two"
             )
         requires.append(tuple(sorted(reached)))
     return ActionRules(tuple(requires), tuple(tuple(sorted(some)) for some in excludes))
@@ -98,15 +98,15 @@ def _named(
     if column not in frame.columns:
         return [[] for _ in rows]
     result = []
-    for i, line, own in zip(rows, lines, names, strict=True):
+    for i, line, action in zip(rows, lines, names, strict=True):
         some = []
         for name in dict.fromkeys(names_in(str(frame[column].iloc[i]))):
-            if name == own:
-                raise DataError(f"{source}, line {line}: action {own!r} {column} itself")
+            if name == action:
+                raise DataError(f"{source}, line {line}: action {action!r} {column} itself")
             if name not in names:
                 raise DataError(
-                    f"{source}, line {line}: action {own!r} {column} {name!r}, which is no action "
-                    f"of the file{did_you_mean(name, names)}"
+                    f"{source}, line {line}: action {action!r} {column} {name!r}, which is no "
+                    f"action of the file{did_you_mean(name, names)}"
                 )
             some.append(names.index(name))
         result.append(some)
@@ -114,7 +114,7 @@ def _named(
 
 
 _THRESHOLD_ROW = "threshold"
-_OWN = ("action", "cost", "groups", "requires", "excludes")  # columns that are no features
+_RESERVED = ("action", "cost", "groups", "requires", "excludes")  # columns that are no features
 EVERYONE = "everyone"
 
 
@@ -156,9 +156,9 @@ def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
     frame, lines = sheet
     for needed in ("action", "cost"):
         require_column(frame, needed, source)
-    features = tuple(str(c) for c in frame.columns if c not in _OWN)
+    features = tuple(str(c) for c in frame.columns if c not in _RESERVED)
     if not features:
-        raise DataError(f"{source} has no feature columns beside action, cost and groups")
+        raise DataError(f"{source} has no feature columns besides action, cost and groups")
     names = [str(v) for v in frame["action"]]
     require_names(names, lines, "action", source)
     for name, line in zip(names, lines, strict=True):

@@ -70,15 +70,15 @@ def rules_of(sheet: Sheet, catalogue: Catalogue, for_all: RulesForAll, *, source
     cells = {name: [str(v) for v in frame[name]] for name in rule_columns(sheet, catalogue)}
     member = {}
     for column, common in (("required", for_all.required), ("forbidden", for_all.forbidden)):
-        taken = np.zeros((n, a), dtype=bool)
-        taken[:, [_number(name, catalogue, f"--{column}") for name in common]] = True
+        marked = np.zeros((n, a), dtype=bool)
+        marked[:, [_number(name, catalogue, f"--{column}") for name in common]] = True
         for u, cell in enumerate(cells.get(column, ())):
             where = f"{source}, line {lines[u]}: column {column!r}"
-            taken[u, [_number(name, catalogue, where) for name in names_in(cell)]] = True
-        member[column] = taken
-    both = member["required"] & member["forbidden"]
-    if both.any():
-        u, i = (int(v) for v in np.argwhere(both)[0])
+            marked[u, [_number(name, catalogue, where) for name in names_in(cell)]] = True
+        member[column] = marked
+    contradictory = member["required"] & member["forbidden"]
+    if contradictory.any():
+        u, i = (int(v) for v in np.argwhere(contradictory)[0])
         raise DataError(
             f"{source}, line {lines[u]}: action {catalogue.actions[i]!r} is required and forbidden"
         )
@@ -86,8 +86,8 @@ def rules_of(sheet: Sheet, catalogue: Catalogue, for_all: RulesForAll, *, source
     at_most = np.full(n, a if for_all.at_most is None else for_all.at_most)
     for u, cell in enumerate(cells.get("budget", ())):
         if cell:
-            own = price_of(cell, int(lines[u]), source, what="the budget")
-            budget[u] = min(budget[u], own)
+            unit_budget = price_of(cell, int(lines[u]), source, quantity="the budget")
+            budget[u] = min(budget[u], unit_budget)
     for u, cell in enumerate(cells.get("at_most", ())):
         if cell:
             if not (cell.isascii() and cell.isdigit()):
@@ -101,7 +101,7 @@ def rules_of(sheet: Sheet, catalogue: Catalogue, for_all: RulesForAll, *, source
         i = _number(column.removeprefix(PRICE), catalogue, f"{source}: column {column!r}")
         for u, cell in enumerate(cells[column]):
             if cell:
-                cost[u, i] = price_of(cell, int(lines[u]), source, what=f"{column!r}")
+                cost[u, i] = price_of(cell, int(lines[u]), source, quantity=f"{column!r}")
     return UnitRules(member["required"], member["forbidden"], cost, budget, at_most)
 
 
@@ -113,11 +113,11 @@ def rule_columns(sheet: Sheet, catalogue: Catalogue) -> list[str]:
 
 def unread_columns(sheet: Sheet, catalogue: Catalogue, *, source: str) -> list[str]:
     """A sentence for each column that nothing reads: it may be misspelt."""
-    known = ["unit", "group", *catalogue.features, *rule_columns(sheet, catalogue)]
+    read_columns = ["unit", "group", *catalogue.features, *rule_columns(sheet, catalogue)]
     return [
-        f"{source}: column {name!r} is not read{did_you_mean(str(name), [*known, *COLUMNS])}"
+        f"{source}: column {name!r} is not read{did_you_mean(str(name), [*read_columns, *COLUMNS])}"
         for name in sheet[0].columns
-        if name not in known
+        if name not in read_columns
     ]
 
 
@@ -160,7 +160,7 @@ class Choices:
     complete: Bool[np.ndarray, " n"]
 
     @property
-    def found(self) -> Bool[np.ndarray, " n"]:
+    def feasible(self) -> Bool[np.ndarray, " n"]:
         """True where some set is enough. (n,)"""
         return np.isfinite(self.cost[:, 0])
 
@@ -227,7 +227,7 @@ def _solve(
     left = np.maximum(deficit - gained, 0)
     order = np.argsort(cost, kind="stable")
     between = catalogue.rules
-    known = action_links(
+    links = action_links(
         cost[order],
         catalogue.instance.gain[order],
         _matrix(between.requires, order) if between else None,
@@ -235,25 +235,25 @@ def _solve(
     )
     budget = np.full(len(rows), NOTHING_LEFT)
     limited = rules.budget < MOST_COST
-    budget[limited] = in_millionths(rules.budget[limited]) // known.step
+    budget[limited] = in_millionths(rules.budget[limited]) // links.step
     member = [
         np.ascontiguousarray(m[:, order]) for m in (rules.required, rules.forbidden | granted)
     ]
-    own = (*member, rules.at_most, budget)
+    limits = (*member, rules.at_most, budget)
     keep = answer.cost.shape[1]
-    found, sets, optima, unsearched, _ = solve_proven(left, known, own, 1, max_nodes)
+    costs, sets, optima, unsearched, _ = solve_proven(left, links, limits, 1, max_nodes)
     if keep > 1:
-        several = solve_proven(left, known, own, keep, max_nodes)[:3]
-        found, sets, optima = _joined((found, sets, optima), several)
+        several = solve_proven(left, links, limits, keep, max_nodes)[:3]
+        costs, sets, optima = _joined((costs, sets, optima), several)
     unit, rank, place = np.nonzero(sets >= 0)
     chosen = np.zeros((len(rows), keep, len(cost)), dtype=bool)
     chosen[unit, rank, order[sets[unit, rank, place]]] = True
-    answer.chosen[rows] = _with_granted(chosen, granted, found >= 0, deficit, catalogue)
-    answer.cost[rows] = np.where(found >= 0, found * known.step / _SCALE, np.inf)
-    limit = NOTHING_LEFT // known.step
-    left = np.where(unsearched < limit, np.minimum(unsearched, limit) * known.step / _SCALE, np.inf)
+    answer.chosen[rows] = _with_granted(chosen, granted, costs >= 0, deficit, catalogue)
+    answer.cost[rows] = np.where(costs >= 0, costs * links.step / _SCALE, np.inf)
+    limit = NOTHING_LEFT // links.step
+    left = np.where(unsearched < limit, np.minimum(unsearched, limit) * links.step / _SCALE, np.inf)
     answer.lower_bound[rows] = np.minimum(answer.cost[rows, 0], left)
-    answer.optima[rows] = np.where(found[:, 0] >= 0, np.maximum(optima, 1), 0)
+    answer.optima[rows] = np.where(costs[:, 0] >= 0, np.maximum(optima, 1), 0)
     answer.complete[rows] = (unsearched == NOTHING_LEFT) | (optima >= MOST_TIES)
 
 
@@ -264,16 +264,16 @@ def _joined(cheapest: Sets, several: Sets) -> Sets:
     it would depend on how many sets are sought.
     """
     width = max(cheapest[1].shape[2], several[1].shape[2])
-    one, more = (
+    single, more = (
         np.pad(s[1], ((0, 0), (0, 0), (0, width - s[1].shape[2])), constant_values=-1)
         for s in (cheapest, several)
     )
-    repeated = (one == more).all(axis=2)
+    repeated = (single == more).all(axis=2)
     cost = np.concatenate([cheapest[0], np.where(repeated, -1, several[0])], axis=1)
     rank = np.where(cost >= 0, cost, NOTHING_LEFT)
     order = np.argsort(rank, axis=1, kind="stable")[:, :-1]
     cost = np.take_along_axis(cost, order, axis=1)
-    sets = np.take_along_axis(np.concatenate([one, more], axis=1), order[:, :, None], axis=1)
+    sets = np.take_along_axis(np.concatenate([single, more], axis=1), order[:, :, None], axis=1)
     cheaper = (several[0][:, 0] >= 0) & (cost[:, 0] != cheapest[0][:, 0])
     listed = ((cost == cost[:, :1]) & (cost >= 0)).sum(axis=1)
     optima = np.where(cheaper, several[2], cheapest[2])
@@ -298,19 +298,19 @@ def _granted(
 def _with_granted(
     chosen: Bool[np.ndarray, "m k a"],
     granted: Bool[np.ndarray, "m a"],
-    found: Bool[np.ndarray, "m k"],
+    feasible: Bool[np.ndarray, "m k"],
     deficit: Int[np.ndarray, "m d"],
     catalogue: Catalogue,
 ) -> Bool[np.ndarray, "m k a"]:
     """The sets with those granted actions that they need; the last of the catalogue goes first."""
     gain = catalogue.instance.gain
-    whole = (chosen | granted[:, None]) & found[:, :, None]
-    spare = whole.astype(np.int64) @ gain - deficit[:, None]
+    with_granted = (chosen | granted[:, None]) & feasible[:, :, None]
+    spare = with_granted.astype(np.int64) @ gain - deficit[:, None]
     for i in np.flatnonzero(granted.any(axis=0))[::-1]:
-        idle = whole[:, :, i] & granted[:, None, i] & (spare >= gain[i]).all(axis=2)
-        whole[idle, i] = False
+        idle = with_granted[:, :, i] & granted[:, None, i] & (spare >= gain[i]).all(axis=2)
+        with_granted[idle, i] = False
         spare[idle] -= gain[i]
-    return whole
+    return with_granted
 
 
 def _matrix(lists: Lists, order: Int[np.ndarray, " a"]) -> Bool[np.ndarray, "a a"]:
@@ -343,7 +343,7 @@ def prices_of_forbidding(
     )
     more = np.full(choices.chosen[:, 0].shape, np.nan)
     dearer = np.full(len(unit), np.inf)
-    works = other.found
+    works = other.feasible
     now = in_millionths(choices.cost[unit[works], 0])
     dearer[works] = (in_millionths(other.cost[works, 0]) - now) / _SCALE
     more[unit, action] = np.where(other.proven & choices.proven[unit], dearer, -np.inf)

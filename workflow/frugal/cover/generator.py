@@ -72,7 +72,7 @@ KINDS: Mapping[str, GeneratorKind] = _Kinds()
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedGenerator:
     """A fitted generator of any kind.
 
     Attributes:
@@ -94,7 +94,7 @@ class Fitted:
 
 def fit_generator(
     settings: Mapping[str, Any], units: LabelledUnits, *, rng: np.random.Generator
-) -> Fitted:
+) -> FittedGenerator:
     """Fit the generator that `settings["kind"]` names on the training units.
 
     Raises:
@@ -108,7 +108,7 @@ def fit_generator(
     if "held_out_share" in settings:
         require_rows(len(units), share=settings["held_out_share"], least=kind.least, name=name)
     arrays, history = kind.fit(settings, units, rng)
-    return Fitted(name, arrays, history, units.instance)
+    return FittedGenerator(name, arrays, history, units.instance)
 
 
 def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
@@ -116,7 +116,7 @@ def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
 
     Args:
         kind: of the generator.
-        arrays: of `Fitted`.
+        arrays: of `FittedGenerator`.
         instance: the catalogue that it was fitted on.
 
     Raises:
@@ -128,10 +128,10 @@ def answerer(kind: str, arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         )
     declaration = KINDS[kind]
     declaration.check(StoredGenerator(kind, arrays, instance))
-    own = declaration.answerer(arrays, instance)
+    answer_encoded = declaration.answerer(arrays, instance)
 
     def answer(features: np.ndarray, group: np.ndarray) -> Answers:
-        answers = own(features, group)
+        answers = answer_encoded(features, group)
         if not np.isfinite(answers.confidence).all():
             raise DataError(
                 f"the generator of kind {kind!r} gives confidences that are not numbers: its "

@@ -33,18 +33,18 @@ def in_millionths(price: Float[np.ndarray, "*s"]) -> Int[np.ndarray, "*s"]:
     if uneven.any():
         raise DataError(
             f"a price is {float(price[uneven].flat[0])!r}; at most {COST_DECIMALS} decimals are "
-            "allowed, so that ties can be told from near ties"
+            "allowed, so that ties are exact"
         )
     return near.astype(np.int64)
 
 
-def check_total(price: Float[np.ndarray, " a"], what: str) -> None:
+def check_total(price: Float[np.ndarray, " a"], subject: str) -> None:
     """Refuses prices whose sum is too large to be exact."""
     with np.errstate(over="ignore"):
         total = float(price.sum())
     if total > MOST_COST:
         raise DataError(
-            f"{what} sum to {total:.3g}; at most {MOST_COST:.3g} can be compared exactly; use a "
+            f"{subject} sum to {total:.3g}; at most {MOST_COST:.3g} can be compared exactly; use a "
             "larger unit"
         )
 

@@ -74,8 +74,8 @@ def table_of(text: str, source: str) -> Sheet:
     for k, row in enumerate(rows[header:], start=header + 1):
         if row.lstrip().startswith(_COMMENT):
             raise DataError(
-                f"{source}, line {k} begins with '#'; comments stand above the column names only: "
-                "remove the line or, where it is a name, write it in quotes"
+                f"{source}, line {k} begins with '#'; comments are allowed above the column names "
+                "only: remove the line or, where it is a name, write it in quotes"
             )
     cells, line = parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
     return cells.frame(), line
@@ -84,21 +84,21 @@ def table_of(text: str, source: str) -> Sheet:
 def require_column(frame: pd.DataFrame, name: str, source: str) -> None:
     """Refuses a table without this column."""
     if name not in frame.columns:
-        known = [str(c) for c in frame.columns]
-        close = get_close_matches(name, known, n=1, cutoff=0.6)
+        columns = [str(c) for c in frame.columns]
+        close = get_close_matches(name, columns, n=1, cutoff=0.6)
         hint = f"; if {close[0]!r} is meant, rename it" if close else ""
-        raise DataError(f"{source} has no column {name!r}; {columns_listed(known)}{hint}")
+        raise DataError(f"{source} has no column {name!r}; {columns_listed(columns)}{hint}")
 
 
-def require_names(names: Sequence[str], lines: np.ndarray, what: str, source: str) -> None:
+def require_names(names: Sequence[str], lines: np.ndarray, kind: str, source: str) -> None:
     """Every row has a name, and no two have the same."""
     first: dict[str, int] = {}
     for name, line in zip(names, lines, strict=True):
         if not name.strip():
-            raise DataError(f"{source}, line {line}: the {what} has no name")
+            raise DataError(f"{source}, line {line}: the {kind} has no name")
         if name in first:
             raise DataError(
-                f"{source} has two rows for {what} {shown_cell(name)}, lines {first[name]} and "
+                f"{source} has two rows for {kind} {shown_cell(name)}, lines {first[name]} and "
                 f"{line}; each is written once"
             )
         first[name] = int(line)
@@ -121,12 +121,12 @@ def whole_numbers(
     return numbers
 
 
-def price_of(cell: str, line: int, source: str, *, what: str = "the cost") -> float:
+def price_of(cell: str, line: int, source: str, *, quantity: str = "the cost") -> float:
     """A number from 0 with at most six decimals, so that equal prices are a tie."""
     cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
     if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
         raise DataError(
-            f"{source}, line {line}: {what} is {shown_cell(cell)}; allowed is a number from 0 with "
-            f"at most {COST_DECIMALS} decimals"
+            f"{source}, line {line}: {quantity} is {shown_cell(cell)}; allowed is a number from 0 "
+            f"with at most {COST_DECIMALS} decimals"
         )
     return cost

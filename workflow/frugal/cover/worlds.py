@@ -48,10 +48,10 @@ class WorldDesign:
             )
         if self.access == "everyone" and self.groups != 1:
             raise ConfigError(f"access 'everyone' has 1 group, not {self.groups}")
-        laws = self.groups if self.access == "own" else 1
-        if len(self.action_probabilities) != laws:
+        needed = self.groups if self.access == "own" else 1
+        if len(self.action_probabilities) != needed:
             raise ConfigError(
-                f"access {self.access!r} needs {laws} action probabilities, but "
+                f"access {self.access!r} needs {needed} action probabilities, but "
                 f"{len(self.action_probabilities)} are given"
             )
         probabilities = (self.feature_probability, *self.action_probabilities)
@@ -115,15 +115,15 @@ def variant_design(
     if variant not in VARIANTS:
         raise ConfigError(f"there is no variant {variant!r}; allowed are {', '.join(VARIANTS)}")
     features = int(variant.removeprefix("dim_")) if variant.startswith("dim_") else 20
-    manual, own = variant == "manual_groups", variant == "probabilistic_groups"
+    manual, probabilistic = variant == "manual_groups", variant == "probabilistic_groups"
     return WorldDesign(
         features=features,
         draws=draws,
         feature_probability=feature_probability,
         actions=actions,
-        action_probabilities=_GROUP_PROBABILITIES if own else (action_probability,),
-        access="assigned" if manual else "own" if own else "everyone",
-        groups=5 if manual or own else 1,
+        action_probabilities=_GROUP_PROBABILITIES if probabilistic else (action_probability,),
+        access="assigned" if manual else "own" if probabilistic else "everyone",
+        groups=5 if manual or probabilistic else 1,
         actions_per_group=actions // 5 if manual else None,
         needed=_NEEDED_OF_20.get(variant, (0, features)),
     )
@@ -274,15 +274,15 @@ def unique_labels(
     size = (covers.action_set >= 0).sum(axis=1)
     positive = covers.coverable & (size == 0)
     labelled = covers.unique & (size > 0)
-    kept = labelled & (size <= most_actions)
+    usable = labelled & (size <= most_actions)
     tied = covers.tied & ~positive
-    width = int(size[kept].max(initial=1))
+    width = int(size[usable].max(initial=1))
     units = LabelledUnits(
-        features=world.features[kept],
-        action_set=covers.action_set[kept][:, :width],
-        cost=covers.cost[kept],
-        optima=covers.optima[kept],
-        group=world.group[kept],
+        features=world.features[usable],
+        action_set=covers.action_set[usable][:, :width],
+        cost=covers.cost[usable],
+        optima=covers.optima[usable],
+        group=world.group[usable],
         instance=world.instance,
     )
     return units, LabelCounts(
@@ -291,8 +291,8 @@ def unique_labels(
         uncoverable=int((~covers.coverable).sum()),
         tied=int(tied.sum()),
         unproven=int((~covers.settled).sum()),
-        by_size=_counts_by_size(size[kept], most_actions),
-        larger=int((labelled & ~kept).sum()),
+        by_size=_counts_by_size(size[usable], most_actions),
+        larger=int((labelled & ~usable).sum()),
         tied_by_size=_counts_by_size(size[tied], most_actions),
     )
 

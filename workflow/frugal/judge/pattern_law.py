@@ -194,7 +194,7 @@ class PatternLaw:
                 policy,
                 World.of_table(data).take(rows),
                 target=acquired[rows],
-                law=self.chain,
+                missingness=self.chain,
                 rows=rows,
                 s=in_s(self.records.identification, data),
                 rng=rng,

@@ -72,7 +72,7 @@ class TrueLaws:
                 self._policy,
                 self._world,
                 target=acquired,
-                law=self._chain,
+                missingness=self._chain,
                 rows=rows,
                 s=self._s,
                 rng=rng,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Config = Mapping[str, Any]
 
 
-class Scratch:
+class TemporaryFolder:
     """A temporary folder, made when it is needed and removed with the last object that holds it."""
 
     @cached_property
@@ -36,7 +36,7 @@ class Scratch:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Question:
     """A table, its scenario and its policies, checked.
 
     Attributes:
@@ -58,14 +58,14 @@ class Asked:
     cores: int
     ran: set[str] = field(default_factory=set)
     memory: dict[str, tuple[Config, Config]] = field(default_factory=dict)
-    scratch: Scratch = field(default_factory=Scratch)
+    scratch: TemporaryFolder = field(default_factory=TemporaryFolder)
     described: "Described | None" = None
 
     def run_config(self, *, decides: bool) -> dict[str, Any]:
         """The config of a run of the workflow, with files of agents by full paths.
 
         Where nothing is decided, the table is a data set like others, and an answer's policies need
-        not be among those that are judged.
+        not be among those that are evaluated.
         """
         config, afape = self.decision.config, self.decision.config["afape"]
         files = {
@@ -99,7 +99,7 @@ class Asked:
         """Root of every random stream."""
         return int(self.study.config["seed"])
 
-    def with_law(self, law: Config, name: str) -> "Asked":
+    def with_law(self, law: Config, name: str) -> "Question":
         """The same table under another mechanism of missingness, the only scenario.
 
         Raises:
@@ -115,7 +115,7 @@ class Asked:
         changed = self._with_afape({"scenarios": [scenario]})
         return replace(changed, mechanism=name)
 
-    def with_agents(self, agents: Mapping[str, Config | None]) -> "Asked":
+    def with_agents(self, agents: Mapping[str, Config | None]) -> "Question":
         """The same with further policies, or with others under their names; null leaves one out.
 
         Raises:
@@ -136,7 +136,9 @@ class Asked:
         changes["answer"] = {**answer, "practice": practice, "prefer": prefer}
         return self._with_afape(changes)
 
-    def with_form(self, settings: Config, gammas: Iterable[float], withheld: list[str]) -> "Asked":
+    def with_form(
+        self, settings: Config, gammas: Iterable[float], withheld: list[str]
+    ) -> "Question":
         """The same table as the only form of dadi.
 
         Raises:
@@ -148,10 +150,10 @@ class Asked:
         changes = {**settings, "gammas": shown, "scenarios": [scenario]}
         return self._with("dadi", laid_over(self.decision.config["dadi"], changes))
 
-    def _with_afape(self, changes: Config) -> "Asked":
+    def _with_afape(self, changes: Config) -> "Question":
         return self._with("afape", changes)
 
-    def _with(self, block: str, changes: Config) -> "Asked":
+    def _with(self, block: str, changes: Config) -> "Question":
         config = dict(self.decision.config)
         config[block] = {**config[block], **changes}
         return replace(
@@ -171,13 +173,13 @@ def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str)
     """
     if not isinstance(value, kinds):
         word = type(value).__name__
-        found = "None" if value is None else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-        raise ConfigError(f"{name} is {found}; allowed is {allowed}")
+        type_found = "None" if value is None else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+        raise ConfigError(f"{name} is {type_found}; allowed is {allowed}")
 
 
 def ask(
     table: str | Path, folder: str | Path | None, config: Config | str | Path | None, **keys: Any
-) -> Asked:
+) -> Question:
     """The table that a YAML describes, with the policies of `decide`.
 
     Args:
@@ -197,11 +199,11 @@ def ask(
     cores = keys.pop("cores")
     if not isinstance(cores, int) or cores < 1:
         raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
-    given = {key: value for key, value in keys.items() if value is not None}
-    over = {**laid_over(_overlay(config), given), "table": str(table)}
+    stated = {key: value for key, value in keys.items() if value is not None}
+    over = {**laid_over(_overlay(config), stated), "table": str(table)}
     for key in {"table", "causes"} & over.keys():  # by their full paths: a run starts elsewhere
-        if found := asked_file(str(over[key]), PROJECT):
-            over[key] = str(found.absolute())
+        if path := asked_file(str(over[key]), PROJECT):
+            over[key] = str(path.absolute())
     merged: Config = over  # keys stand in the order in which Snakemake merges them
     for under in ("config.yaml", "config/decide.yaml"):
         merged = laid_over(merged, read_yaml(PROJECT / under))
@@ -211,9 +213,9 @@ def ask(
             f"config: 'objective' is {merged['objective']!r}; allowed from Python is cost; for "
             "another run snakemake decide --config table=my.yaml objective=f1"
         )
-    asked = decision(merged, PROJECT, Path(folder or "").absolute())
-    study = load_study(asked.config, PROJECT)
-    place = None if folder is None else asked.folder
+    decided = decision(merged, PROJECT, Path(folder or "").absolute())
+    study = load_study(decided.config, PROJECT)
+    place = None if folder is None else decided.folder
     try:
         if place is not None:
             place.mkdir(parents=True, exist_ok=True)
@@ -221,24 +223,25 @@ def ask(
         raise ConfigError(
             f"folder is {str(folder)!r}, and {place} cannot be made: {error.strerror}"
         ) from None
-    return Asked(asked, study, study.scenario_names()[0][1], place, cores)
+    return Question(decided, study, study.scenario_names()[0][1], place, cores)
 
 
-def only(asked: Asked, names: Iterable[str]) -> dict[str, None]:
-    """Settings that leave out all policies but these.
+def only(question: Question, names: Iterable[str]) -> dict[str, None]:
+    """What leaves out all policies but these.
 
     Raises:
         ConfigError: there is no policy of such a name.
     """
-    known, names = asked.study.agents, list(names)
+    policies, names = question.study.agents, list(names)
     for name in names:
-        if name not in known:
+        if name not in policies:
             raise ConfigError(
-                f"agents names {name!r}; allowed are {listed(known)}{did_you_mean(name, known)}"
+                f"agents names {name!r}; allowed are "
+                f"{listed(policies)}{did_you_mean(name, policies)}"
             )
     if not names:
-        raise ConfigError(f"agents names no policy; allowed are {listed(known)}")
-    return dict.fromkeys(name for name in known if name not in names)
+        raise ConfigError(f"agents names no policy; allowed are {listed(policies)}")
+    return dict.fromkeys(name for name in policies if name not in names)
 
 
 def _overlay(config: Config | str | Path | None) -> Config:

@@ -1,7 +1,8 @@
 """The chain of stages in memory: their own functions, one after the other, no file between them.
 
-    decide:    table → gaps → policies of each fold → choice → answer
-    evaluate:  table → gaps → classifier → policies → episodes → propensities → costs → verdict
+    decide:    table → missingness → policies of each fold → choice → answer
+    evaluate:  table → missingness → classifier → policies → episodes → propensities → costs →
+        verdict
 
 The rules under `workflow/rules` are the same chain in files. `made` answers from either: from the
 workflow where a folder was given (`folder`), else from memory, where a stage runs once for the same
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from frugal.core.errors import extras_named
-from frugal.library.asked import Asked
+from frugal.library.asked import Question
 from frugal.library.folder import ALL_ROWS, files_of
 from frugal.results.sources import STAGES
 
@@ -30,142 +31,150 @@ if TYPE_CHECKING:
 Payloads = Mapping[str, Any]
 
 
-def made(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> Payloads:
+def payloads_of(question: Question, stage: str, *, again: bool = False, **keys: str) -> Payloads:
     """The payloads of a stage by name of output.
 
     Args:
-        asked: the question.
+        question: the question.
         stage: one of `FILES`.
         again: in a folder, the workflow looks once more whether its files are up to date.
-        keys: wildcards beside data set and mechanism.
+        keys: wildcards other than data set and mechanism.
 
     Raises:
         FrugalError: a stage refuses; its own sentence.
     """
-    payloads = _payloads(asked, stage, again=again, **keys)
-    return payloads if asked.folder else copy.deepcopy(dict(payloads))  # tables may be changed
+    payloads = _payloads(question, stage, again=again, **keys)
+    return payloads if question.folder else copy.deepcopy(dict(payloads))  # tables may be changed
 
 
-def _payloads(asked: Asked, stage: str, *, again: bool = False, **keys: str) -> Payloads:
-    if asked.folder is None:
-        return _STAGES[stage](asked, **keys)
+def _payloads(question: Question, stage: str, *, again: bool = False, **keys: str) -> Payloads:
+    if question.folder is None:
+        return _STAGES[stage](question, **keys)
     from frugal.results.files import read_payload
 
-    texts, files = (".txt", ".html"), files_of(asked, stage, keys, again=again)
+    texts, files = (".txt", ".html"), files_of(question, stage, keys, again=again)
     return {
         name: path.read_bytes() if path.suffix in texts else read_payload(path)
         for name, path in files.items()
     }
 
 
-def _table(asked: Asked) -> Payloads:
-    raw = asked.study.raw_inputs(asked.dataset)
+def _table(question: Question) -> Payloads:
+    raw = question.study.raw_inputs(question.dataset)
     paths = {name: Path(path) for name, path in raw.items()}
-    settings = asked.study.prepare_settings(asked.dataset)
-    return _run(asked, "prepare_data", {"dataset": asked.dataset}, settings, paths)
+    settings = question.study.prepare_settings(question.dataset)
+    return _run(question, "prepare_data", {"dataset": question.dataset}, settings, paths)
 
 
-def _gaps(asked: Asked) -> Payloads:
-    settings = asked.study.missingness_settings(**asked.keys)
-    return _run(asked, "draw_missingness", asked.keys, settings, _table(asked))
+def _missingness(question: Question) -> Payloads:
+    settings = question.study.missingness_settings(**question.keys)
+    return _run(question, "draw_missingness", question.keys, settings, _table(question))
 
 
-def _records(asked: Asked, *more: str) -> dict[str, Any]:
+def _records(question: Question, *more: str) -> dict[str, Any]:
     """The table with its masks, and further outputs of `draw_missingness`."""
-    gaps = _gaps(asked)
-    return {**_table(asked), **{name: gaps[name] for name in ("masks", *more)}}
+    missingness = _missingness(question)
+    return {**_table(question), **{name: missingness[name] for name in ("masks", *more)}}
 
 
-def _candidates(asked: Asked, fold: str) -> Payloads:
+def _candidates(question: Question, fold: str) -> Payloads:
     """Policies that learned on all folds but one, and their paths on that one."""
-    keys = {**asked.keys, "held_out": fold}
-    settings = asked.study.candidate_settings()
-    return _run(asked, "learn_candidates", keys, settings, _records(asked))
+    keys = {**question.keys, "held_out": fold}
+    settings = question.study.candidate_settings()
+    return _run(question, "learn_candidates", keys, settings, _records(question))
 
 
-def _choice(asked: Asked) -> Payloads:
-    folds = asked.study.folds(asked.dataset)
-    paths = [({**asked.keys, "held_out": k}, _candidates(asked, k)["paths"]) for k in folds]
-    refitted = _candidates(asked, ALL_ROWS)["paths"]
-    inputs = {**_records(asked, "graph"), "paths": paths, "refitted": refitted}
-    return _run(asked, "judge_candidates", asked.keys, asked.study.judging_settings(), inputs)
+def _choice(question: Question) -> Payloads:
+    folds = question.study.folds(question.dataset)
+    paths = [({**question.keys, "held_out": k}, _candidates(question, k)["paths"]) for k in folds]
+    refitted = _candidates(question, ALL_ROWS)["paths"]
+    inputs = {**_records(question, "graph"), "paths": paths, "refitted": refitted}
+    return _run(
+        question, "judge_candidates", question.keys, question.study.judging_settings(), inputs
+    )
 
 
-def _answer(asked: Asked, *, page: bool = False) -> Payloads:
+def _answer(question: Question, *, page: bool = False) -> Payloads:
     """The answer as a text and a document, and as a page where one is wanted."""
-    choice, catalogue = _choice(asked), _table(asked)["catalogue"]
+    choice, catalogue = _choice(question), _table(question)["catalogue"]
     judged = {name: choice[name] for name in ("choice", "outcomes", "net_benefit")}
     inputs = {**judged, "catalogue": catalogue, "page": page}
-    written = _run(asked, "write_answer", {}, asked.decision.answer_settings(), inputs)
+    written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
     return {**written, "document": json.loads(written["document"])}
 
 
-def _classifier(asked: Asked) -> Payloads:
-    settings = asked.study.config["afape"]["classifier"]
-    return _run(asked, "fit_classifier", {"dataset": asked.dataset}, settings, _table(asked))
+def _classifier(question: Question) -> Payloads:
+    settings = question.study.config["afape"]["classifier"]
+    return _run(
+        question, "fit_classifier", {"dataset": question.dataset}, settings, _table(question)
+    )
 
 
-def _training(asked: Asked, agent: str) -> Payloads:
-    inputs = {**_records(asked), **_classifier(asked)}
-    return _run(asked, "train_agent", asked.keys_of(agent), asked.study.agents[agent], inputs)
+def _training(question: Question, agent: str) -> Payloads:
+    inputs = {**_records(question), **_classifier(question)}
+    return _run(
+        question, "train_agent", question.keys_of(agent), question.study.agents[agent], inputs
+    )
 
 
-def _policies(asked: Asked, agents: list[str]) -> list[Any]:
+def _policies(question: Question, agents: list[str]) -> list[Any]:
     """The policies of those of these agents that learn, or are a file."""
     from frugal.results.files import read_payload
 
-    files, filed = asked.study.own_files, asked.study.filed_agents
+    files, filed = question.study.own_files, question.study.filed_agents
     return [
         read_payload(files[agent])
         if agent in files
-        else _payloads(asked, "train_agent", agent=agent)["policy"]
+        else _payloads(question, "train_agent", agent=agent)["policy"]
         for agent in agents
         if agent in filed
     ]
 
 
-def _episodes(asked: Asked, agent: str) -> Payloads:
-    imputation = asked.study.config["afape"]["imputation"]
-    imputed = _run(asked, "impute_features", asked.keys, imputation, _records(asked))
-    inputs = {**_records(asked, "graph", "identification"), **_classifier(asked), **imputed}
-    inputs |= dict(zip(["policy"], _policies(asked, [agent]), strict=False))
-    return _run(asked, "roll_out", asked.keys_of(agent), asked.study.agents[agent], inputs)
+def _episodes(question: Question, agent: str) -> Payloads:
+    imputation = question.study.config["afape"]["imputation"]
+    imputed = _run(question, "impute_features", question.keys, imputation, _records(question))
+    inputs = {**_records(question, "graph", "identification"), **_classifier(question), **imputed}
+    inputs |= dict(zip(["policy"], _policies(question, [agent]), strict=False))
+    return _run(question, "roll_out", question.keys_of(agent), question.study.agents[agent], inputs)
 
 
-def _costs(asked: Asked) -> tuple[Payloads, Payloads]:
+def _costs(question: Question) -> tuple[Payloads, Payloads]:
     """Costs of every policy by every estimator, and the check of the graph."""
-    study, records = asked.study, _records(asked, "graph", "identification")
-    episodes = {agent: _episodes(asked, agent) for agent in study.agents}
+    study, records = question.study, _records(question, "graph", "identification")
+    episodes = {agent: _episodes(question, agent) for agent in study.agents}
     blocked, worlds = (
-        [(asked.keys_of(agent), payloads[name]) for agent, payloads in episodes.items()]
+        [(question.keys_of(agent), payloads[name]) for agent, payloads in episodes.items()]
         for name in ("blocked", "worlds")
     )
-    inputs = {f"policy_{k}": one for k, one in enumerate(_policies(asked, [*study.agents]))}
+    inputs = {
+        f"policy_{k}": policy for k, policy in enumerate(_policies(question, [*study.agents]))
+    }
     inputs |= {**records, "blocked": blocked}
-    settings = study.nuisance_settings(**asked.keys)
-    fitted = _run(asked, "fit_nuisances", asked.keys, settings, inputs)
+    settings = study.nuisance_settings(**question.keys)
+    fitted = _run(question, "fit_nuisances", question.keys, settings, inputs)
     propensities = {"propensities": fitted["propensities"]}
     inputs = {**records, "blocked": blocked, "worlds": worlds, **propensities}
     inputs["agents"] = fitted["agents"]
     evaluation = study.config["afape"]["evaluation"]
-    costs = _run(asked, "estimate_costs", asked.keys, evaluation, inputs)
-    inputs = {**_records(asked, "identification"), **propensities}
-    return costs, _run(asked, "check_graph", asked.keys, None, inputs)
+    costs = _run(question, "estimate_costs", question.keys, evaluation, inputs)
+    inputs = {**_records(question, "identification"), **propensities}
+    return costs, _run(question, "check_graph", question.keys, None, inputs)
 
 
-def _summary(asked: Asked) -> Payloads:
-    costs, _ = _costs(asked)
-    inputs = {"estimates": [(asked.keys, costs["estimates"])]}
-    return _run(asked, "summarise_afape", {}, None, inputs)
+def _summary(question: Question) -> Payloads:
+    costs, _ = _costs(question)
+    inputs = {"estimates": [(question.keys, costs["estimates"])]}
+    return _run(question, "summarise_afape", {}, None, inputs)
 
 
-def _verdicts(asked: Asked) -> Payloads:
-    costs, check = _costs(asked)
+def _verdicts(question: Question) -> Payloads:
+    costs, check = _costs(question)
     frames = {"graph_check": check["graph_check"]}
     frames |= {name: costs[name] for name in ("comparisons", "groups", "sensitivity", "tipping")}
-    inputs = {name: [(asked.keys, frame)] for name, frame in frames.items()}
-    settings = asked.study.verdict_settings()
-    return _run(asked, "give_verdicts", {}, settings, {**_summary(asked), **inputs})
+    inputs = {name: [(question.keys, frame)] for name, frame in frames.items()}
+    settings = question.study.verdict_settings()
+    return _run(question, "give_verdicts", {}, settings, {**_summary(question), **inputs})
 
 
 class _NoCheckpoint:
@@ -181,53 +190,59 @@ class _NoCheckpoint:
 _NO_CHECKPOINT = _NoCheckpoint()
 
 
-def _fair_summary(asked: Asked) -> Payloads:
+def _fair_summary(question: Question) -> Payloads:
     """All stages of dadi up to its tables, and the weights of the first fold's agents."""
     from frugal.studies.dadi.spec import load_dadi_study
 
-    study, name = load_dadi_study(asked.study.config, asked.study.descriptions), asked.dataset
-    table, first, tables = _table(asked), {}, {}
+    study, name = (
+        load_dadi_study(question.study.config, question.study.descriptions),
+        question.dataset,
+    )
+    table, first, tables = _table(question), {}, {}
     for fold in study.block["folds"]["run"]:
         keys = {"dataset": name, "fold": str(fold)}
         inputs = {**table, "checkpoint": _NO_CHECKPOINT}
-        trained = _run(asked, "train_dadi", keys, study.train_settings(name), inputs)
+        trained = _run(question, "train_dadi", keys, study.train_settings(name), inputs)
         inputs = {**table, "weights": trained["weights"]}
-        rolled = _run(asked, "roll_out_dadi", keys, study.roll_out_settings(name), inputs)
-        base = _run(asked, "fit_fair_baselines", keys, study.baseline_settings(name), inputs)
+        rolled = _run(question, "roll_out_dadi", keys, study.roll_out_settings(name), inputs)
+        base = _run(question, "fit_fair_baselines", keys, study.baseline_settings(name), inputs)
         outcomes = {"outcomes": rolled["outcomes"]}
         inputs = {**table, **outcomes}
-        audit = _run(asked, "audit_fairness", keys, study.audit_settings(name), inputs)
+        audit = _run(question, "audit_fairness", keys, study.audit_settings(name), inputs)
         inputs = {**outcomes, "predictions": base["predictions"], **audit}
-        scored = _run(asked, "score_dadi", keys, study.score_settings(), inputs)
+        scored = _run(question, "score_dadi", keys, study.score_settings(), inputs)
         first = first or {"weights": trained["weights"]}
         for part, frame in {**scored, "singles": rolled["singles"], **audit}.items():
             tables.setdefault(part, []).append((keys, frame))
-    return {**_run(asked, "summarise_dadi", {}, study.summary_settings(), tables), **first}
+    return {**_run(question, "summarise_dadi", {}, study.summary_settings(), tables), **first}
 
 
-def _fair_answer(asked: Asked) -> Payloads:
+def _fair_answer(question: Question) -> Payloads:
     """The agent that is chosen, the answer as a text and a page, and the files of its bundle."""
     from frugal.studies.dadi.figures import tradeoff_figure
     from frugal.studies.dadi.spec import load_dadi_study
 
-    study, name = load_dadi_study(asked.study.config, asked.study.descriptions), asked.dataset
-    table, summary = _table(asked), _fair_summary(asked)
-    picture = asked.scratch / "form.png"
+    study, name = (
+        load_dadi_study(question.study.config, question.study.descriptions),
+        question.dataset,
+    )
+    table, summary = _table(question), _fair_summary(question)
+    picture = question.scratch / "form.png"
     picture.parent.mkdir(exist_ok=True)
     tradeoff_figure(summary["means"], name, None).savefig(picture)
     inputs = {key: summary[key] for key in ("summary", "means", "least_disparity")}
     inputs |= {"catalogue": table["catalogue"], "picture": picture}
     settings = {**study.answer_settings(name), "reading": {"A new case": "form.policy.advise"}}
-    answer = _run(asked, "write_dadi_answer", {"dataset": name}, settings, inputs)
+    answer = _run(question, "write_dadi_answer", {"dataset": name}, settings, inputs)
     inputs = {**table, "choice": answer["choice"], "weights": summary["weights"]}
-    inputs["description"] = Path(asked.study.described_input(name)["description"])
+    inputs["description"] = Path(question.study.described_input(name)["description"])
     settings = study.bundle_settings(name)
-    return {**answer, **_run(asked, "bundle_dadi", {"dataset": name}, settings, inputs)}
+    return {**answer, **_run(question, "bundle_dadi", {"dataset": name}, settings, inputs)}
 
 
 _STAGES: Mapping[str, Callable[..., Payloads]] = {
     "prepare_data": _table,
-    "draw_missingness": _gaps,
+    "draw_missingness": _missingness,
     "fit_classifier": _classifier,
     "train_agent": _training,
     "roll_out": _episodes,
@@ -241,47 +256,47 @@ _STAGES: Mapping[str, Callable[..., Payloads]] = {
 }
 
 
-def page_of(asked: Asked) -> Path:
+def page_of(question: Question) -> Path:
     """The answer's page; in a temporary folder, where everything else is in memory."""
-    if asked.folder is not None:
-        return files_of(asked, "write_answer", {})["page"]
-    content = _answer(asked, page=True)["page"]
-    page = asked.scratch / f"answer-{id(content)}.html"
+    if question.folder is not None:
+        return files_of(question, "write_answer", {})["page"]
+    content = _answer(question, page=True)["page"]
+    page = question.scratch / f"answer-{id(content)}.html"
     page.write_bytes(content)
     return page
 
 
-def bundle_of(asked: Asked, agent: str, *, of_answer: bool) -> Path:
+def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
     """The folder of a policy with all that `advise` and `export` need; made once.
 
     That of an answer, which learned on all rows, where the workflow puts it; others apart.
     """
-    if of_answer and asked.folder is not None:
-        return files_of(asked, "bundle_agent", {"agent": agent})["cases"].parent
-    study = asked.study
-    inputs = {**_payloads(asked, "prepare_data"), **_payloads(asked, "fit_classifier")}
-    inputs["description"] = Path(study.described_input(asked.dataset)["description"])
+    if of_answer and question.folder is not None:
+        return files_of(question, "bundle_agent", {"agent": agent})["cases"].parent
+    study = question.study
+    inputs = {**_payloads(question, "prepare_data"), **_payloads(question, "fit_classifier")}
+    inputs["description"] = Path(study.described_input(question.dataset)["description"])
     if of_answer and agent in study.trained_agents:
-        inputs["policies"] = _candidates(asked, ALL_ROWS)["policies"]
+        inputs["policies"] = _candidates(question, ALL_ROWS)["policies"]
     else:
-        inputs |= dict(zip(["policy"], _policies(asked, [agent]), strict=False))
-    payloads = _run(asked, "bundle_agent", asked.keys_of(agent), study.agents[agent], inputs)
-    return _bundle_written(asked, agent, payloads)
+        inputs |= dict(zip(["policy"], _policies(question, [agent]), strict=False))
+    payloads = _run(question, "bundle_agent", question.keys_of(agent), study.agents[agent], inputs)
+    return _bundle_written(question, agent, payloads)
 
 
-def bundle_of_form(asked: Asked) -> Path:
+def bundle_of_form(question: Question) -> Path:
     """The same of the agent that is chosen for a form."""
-    answer = _fair_answer(asked)
-    return _bundle_written(asked, "form", {name: answer[name] for name in ("policy", "cases")})
+    answer = _fair_answer(question)
+    return _bundle_written(question, "form", {name: answer[name] for name in ("policy", "cases")})
 
 
-def _bundle_written(asked: Asked, agent: str, payloads: Payloads) -> Path:
+def _bundle_written(question: Question, agent: str, payloads: Payloads) -> Path:
     """The folder of these payloads, which is temporary."""
     from frugal.core.layout import Bundle
     from frugal.core.stored import StoredArrays
     from frugal.results.files import payload_bytes, write_bytes
 
-    folder = asked.scratch / f"{agent}-{id(payloads['policy'])}"
+    folder = question.scratch / f"{agent}-{id(payloads['policy'])}"
     for name, payload in payloads.items():
         path = folder / f"{name}.{'json' if name == 'cases' else 'safetensors'}"
         if isinstance(payload, StoredArrays):
@@ -291,7 +306,11 @@ def _bundle_written(asked: Asked, agent: str, payloads: Payloads) -> Path:
 
 
 def _run(
-    asked: Asked, stage: str, keys: Mapping[str, str], settings: Any, inputs: Mapping[str, Any]
+    question: Question,
+    stage: str,
+    keys: Mapping[str, str],
+    settings: Any,
+    inputs: Mapping[str, Any],
 ) -> Payloads:
     """Call a stage with the streams that the workflow gives it, unless it was called just so."""
     from threadpoolctl import threadpool_limits
@@ -302,22 +321,22 @@ def _run(
 
     settings = json.loads(json.dumps({} if settings is None else settings))
     called = json.dumps([stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}])
-    if called not in asked.memory:
-        streams = Streams(asked.seed, stage, dict(keys))
+    if called not in question.memory:
+        streams = Streams(question.seed, stage, dict(keys))
         if is_pinned():  # this Python was started for portable arithmetic
             correct_torch_when_loaded()
         # two threads round sums in another order
         with threadpool_limits(1), extras_named(_called(stage, keys)):
             function = getattr(importlib.import_module(STAGES[stage]), stage)
-            given = {name: _as_taken(function, name, value) for name, value in inputs.items()}
+            converted = {name: _as_taken(function, name, value) for name, value in inputs.items()}
             result = function(
-                **given, settings=settings, streams=streams, progress=_progress(stage)
+                **converted, settings=settings, streams=streams, progress=_progress(stage)
             )
             grows = inspect.isgenerator(result)
             payloads = together(cast("Growing", result)) if grows else result
         read = {name: _as_read(payload) for name, payload in payloads.items()}
-        asked.memory[called] = (inputs, read)
-    return asked.memory[called][1]
+        question.memory[called] = (inputs, read)
+    return question.memory[called][1]
 
 
 def _called(stage: str, keys: Mapping[str, str]) -> str:
@@ -327,7 +346,7 @@ def _called(stage: str, keys: Mapping[str, str]) -> str:
 def _identity(value: Any) -> Any:
     """Identity of an input as long as it is in memory."""
     if isinstance(value, list):
-        return [[dict(keys), id(one)] for keys, one in value]
+        return [[dict(keys), id(value_of_keys)] for keys, value_of_keys in value]
     return str(value) if isinstance(value, Path) else id(value)
 
 

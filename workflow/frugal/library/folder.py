@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from frugal.library.asked import Asked
+from frugal.library.asked import Question
 from frugal.run.engine import run_workflow
 
 ALL_ROWS = "none"  # wildcard `held_out` of the policies that learned on all rows
@@ -48,7 +48,7 @@ _PART_OF = {  # stage → the one with which it is made
 
 
 def files_of(
-    asked: Asked, stage: str, keys: Mapping[str, str], *, again: bool = False
+    question: Question, stage: str, keys: Mapping[str, str], *, again: bool = False
 ) -> dict[str, Path]:
     """The files of a stage by name of output, made again where they are gone or
     another question was asked since.
@@ -56,25 +56,27 @@ def files_of(
     Raises:
         FrugalError: the workflow cannot start, or a stage refuses; its own sentence.
     """
-    assert asked.folder is not None, "bug: no folder"
-    whole = _PART_OF.get(stage, stage)
-    target = next(iter(_paths(asked, whole, keys).values())).as_posix()
-    decides = whole == "write_answer"
-    config = asked.run_config(decides=decides)
-    question = json.dumps(config, sort_keys=True, default=str)
-    found = {name: asked.folder / path for name, path in _paths(asked, stage, keys).items()}
-    current = target in asked.ran and _LAST.get(asked.folder) == question
-    if again or not current or not all(path.is_file() for path in found.values()):
-        place, wanted = (asked.folder.parents[2], "decide") if decides else (asked.folder, target)
-        run_workflow(config, place, wanted, asked.cores)
-        asked.ran.add(target)
-        _LAST[asked.folder] = question
-    return found
+    assert question.folder is not None, "bug: no folder"
+    producer = _PART_OF.get(stage, stage)
+    target = next(iter(_paths(question, producer, keys).values())).as_posix()
+    decides = producer == "write_answer"
+    config = question.run_config(decides=decides)
+    config_text = json.dumps(config, sort_keys=True, default=str)
+    files = {name: question.folder / path for name, path in _paths(question, stage, keys).items()}
+    current = target in question.ran and _LAST.get(question.folder) == config_text
+    if again or not current or not all(path.is_file() for path in files.values()):
+        place, goal = (
+            (question.folder.parents[2], "decide") if decides else (question.folder, target)
+        )
+        run_workflow(config, place, goal, question.cores)
+        question.ran.add(target)
+        _LAST[question.folder] = config_text
+    return files
 
 
-def _paths(asked: Asked, stage: str, keys: Mapping[str, str]) -> dict[str, Path]:
+def _paths(question: Question, stage: str, keys: Mapping[str, str]) -> dict[str, Path]:
     """Output → file, from the folder on."""
     folder, words = FILES[stage]
-    place = Path("results", folder.format(**asked.keys, **keys))
+    place = Path("results", folder.format(**question.keys, **keys))
     files = [word.rpartition("=")[::2] for word in words.split()]
     return {name or file.partition(".")[0]: place / file for name, file in files}

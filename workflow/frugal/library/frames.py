@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
-from frugal.library.asked import Asked, Scratch, ask, require
+from frugal.library.asked import Question, TemporaryFolder, ask, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ class Described:
         return tuple(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))
 
     def files(self, path: Path) -> dict[Path, bytes]:
-        """The YAML and the CSV that it names, beside it."""
+        """The YAML and the CSV that it names, next to it."""
         from frugal.run.init_command import describe_guess
 
         table = path.with_suffix(".csv")
@@ -132,7 +132,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         positive=None if positive is None else str(positive),
     )
     terms = StatedTerms(
-        [str(one) for one in stated["free"] or ()],
+        [str(panel_name) for panel_name in stated["free"] or ()],
         {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},
         {str(key): price for key, price in (stated["prices"] or {}).items()},
         {str(key): cost for key, cost in (stated["errors"] or {}).items()},
@@ -142,7 +142,9 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     return Described(opened, guess, str(label), terms, name)
 
 
-def ask_frame(described: Described, folder: str | Path | None, config: Any, **keys: Any) -> Asked:
+def ask_frame(
+    described: Described, folder: str | Path | None, config: Any, **keys: Any
+) -> Question:
     """The question about a data frame; its files lie in the folder, or in a temporary one.
 
     Raises:
@@ -150,7 +152,7 @@ def ask_frame(described: Described, folder: str | Path | None, config: Any, **ke
     """
     from frugal.results.replacing import replace_files
 
-    scratch = Scratch()
+    scratch = TemporaryFolder()
     place = scratch if folder is None else Path(folder)
     files = described.files(place / f"{described.name}.yaml")
     for path, content in files.items():
@@ -162,8 +164,8 @@ def ask_frame(described: Described, folder: str | Path | None, config: Any, **ke
     path = next(iter(files))
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_files(files)
-    asked = ask(path, folder, config, **keys)
-    return replace(asked, scratch=scratch, described=described)
+    question = ask(path, folder, config, **keys)
+    return replace(question, scratch=scratch, described=described)
 
 
 def _require_name(name: object) -> None:
@@ -180,22 +182,22 @@ def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
     from frugal.run.init_command import errors_between
 
     classes = list(guess.classes)
-    open_panels = [one for one in terms.panels_of(guess) if one.get("cost", 0) is None]
+    open_panels = [panel for panel in terms.panels_of(guess) if panel.get("cost", 0) is None]
     if open_panels:
-        names = [one["name"] for one in open_panels]
-        columns = [column for one in open_panels for column in one["columns"]]
+        names = [panel["name"] for panel in open_panels]
+        columns = [column for panel in open_panels for column in panel["columns"]]
         raise ConfigError(
             f"prices has none for {listed(map(repr, names))}; allowed is a number from 0 on for "
             f"each panel, or free={columns} for columns that are known at the start"
         )
     costs = terms.errors_of(classes)
-    wanted: dict[tuple[int, int], str] = {}
+    missing_costs: dict[tuple[int, int], str] = {}
     for name, (i, j) in errors_between(classes).items():
         if costs[i][j] is None:
-            wanted.setdefault((i, j), name)
-    if wanted:
+            missing_costs.setdefault((i, j), name)
+    if missing_costs:
         positive = f" ({classes[-1]!r} is the positive class)" if len(classes) == 2 else ""
         raise ConfigError(
-            f"errors has no cost of {listed(map(repr, wanted.values()))}{positive}; allowed are "
-            "numbers from 0 on, in the unit of prices"
+            f"errors has no cost of {listed(map(repr, missing_costs.values()))}{positive}; allowed "
+            "are numbers from 0 on, in the unit of prices"
         )

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import Asked, require
-from frugal.library.chain import bundle_of, bundle_of_form, made, page_of
+from frugal.library.asked import Question, require
+from frugal.library.chain import bundle_of, bundle_of_form, page_of, payloads_of
 from frugal.library.frames import as_pandas, is_frame
 
 if TYPE_CHECKING:
@@ -31,61 +31,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Asks:
-    """A question, and its folder.
+class _OfQuestion:
+    """What follows from a question.
 
     Attributes:
-        asked: its config and folder; the start of the other steps.
+        question: its config and folder; what the other steps begin with.
     """
 
-    asked: Asked
+    question: Question
 
     @property
     def folder(self) -> Path | None:
         """In which `results/` lies, as after `snakemake decide`; None where all is in memory."""
-        return self.asked.folder
+        return self.question.folder
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(_Asks):
+class Table(_OfQuestion):
     """A table that is described, read and encoded."""
 
     @property
     def name(self) -> str:
-        """Of the data set, as its YAML says."""
-        return self.asked.dataset
+        """Of the data set, as in its YAML."""
+        return self.question.dataset
 
     @property
     def unit(self) -> str:
         """Of prices and costs of errors."""
-        return self.asked.study.descriptions[self.name].cost_unit
+        return self.question.study.descriptions[self.name].cost_unit
 
     @property
     def panels(self) -> dict[str, float | None]:
         """Panel → price in the table's unit, 0 for a free one; None where prices are drawn."""
-        panels = self.asked.study.descriptions[self.name].panels
+        panels = self.question.study.descriptions[self.name].panels
         return {panel.name: 0.0 if panel.free else panel.cost for panel in panels}
 
     @property
     def policies(self) -> list[str]:
         """Names of the policies that `decide` tries on it."""
-        return list(self.asked.study.agents)
+        return list(self.question.study.agents)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Assumptions about missing values, and probable mistakes; a sentence each."""
-        own = self.asked.described
-        return (*(own.remarks if own else ()), *self.asked.decision.remarks)
+        """What is assumed of the missing values, and what is suspect; a sentence each."""
+        described = self.question.described
+        return (*(described.remarks if described else ()), *self.question.decision.remarks)
 
     @property
     def frame(self) -> "pd.DataFrame":
         """Rows as stages read them: encoded features with NaN where unknown, label, part. (n, …)"""
-        return made(self.asked, "prepare_data")["table"]
+        return payloads_of(self.question, "prepare_data")["table"]
 
     @property
     def catalogue(self) -> dict[str, Any]:
         """Columns with their units, panels with their prices, classes, costs of errors."""
-        return made(self.asked, "prepare_data")["catalogue"]
+        return payloads_of(self.question, "prepare_data")["catalogue"]
 
     def description(self, path: str | Path) -> Path:
         """Write the YAML of a data frame, and its cells as a CSV beside it; the path of the YAML.
@@ -98,12 +98,12 @@ class Table(_Asks):
         """
         from frugal.results.replacing import replace_files
 
-        if self.asked.described is None:
+        if self.question.described is None:
             raise DataError(f"table {self.name!r} was not a data frame; its YAML is there already")
         place = Path(path)
         if place.suffix not in (".yaml", ".yml"):
             raise DataError(f"path is {str(place)!r}; allowed is a name that ends in .yaml")
-        files = self.asked.described.files(place)
+        files = self.question.described.files(place)
         for file in files:
             if file.exists():
                 raise DataError(f"{file} is there already; name another")
@@ -119,36 +119,36 @@ class Table(_Asks):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Masks(_Asks):
-    """Which panels of a table are missing where, and the missingness model."""
+class Masks(_OfQuestion):
+    """Which panels of a table are missing where, and by which missingness model."""
 
     @property
     def name(self) -> str:
         """Of the mechanism."""
-        return self.asked.mechanism
+        return self.question.mechanism
 
     @property
     def law(self) -> Mapping[str, Any]:
-        """The law, as `missingness` of a scenario in a config."""
-        return self.asked.study.scenario(**self.asked.keys)["missingness"]
+        """The missingness model, as `missingness` of a scenario in a config."""
+        return self.question.study.scenario(**self.question.keys)["missingness"]
 
     @property
     def frame(self) -> "pd.DataFrame":
         """Whether each panel is observed, a row for each unit and seed."""
-        return made(self.asked, "draw_missingness")["masks"]
+        return payloads_of(self.question, "draw_missingness")["masks"]
 
     @property
     def graph(self) -> dict[str, Any]:
         """The assumed graph: panels, and the causes of their missing values."""
-        return made(self.asked, "draw_missingness")["graph"]
+        return payloads_of(self.question, "draw_missingness")["graph"]
 
     @property
     def identification(self) -> dict[str, Any]:
-        """Identifiable quantities, and the panels' indicators that they need."""
-        return made(self.asked, "draw_missingness")["identification"]
+        """What can be identified from such records, and by which panels' indicators."""
+        return payloads_of(self.question, "draw_missingness")["identification"]
 
     def __repr__(self) -> str:
-        return f"Masks({self.asked.dataset!r}, {self.name!r})"
+        return f"Masks({self.question.dataset!r}, {self.name!r})"
 
 
 def _price(price: float | None, unit: str) -> str:
@@ -314,19 +314,19 @@ class Policy(_Advises):
     """A policy of one table and its missingness, trained if it is of a kind that learns.
 
     Attributes:
-        asked: its config and folder.
-        name: under which it is judged.
+        question: its config and folder.
+        name: under which it is evaluated.
         of_answer: whether it is one that `decide` hands out, which learned on all rows.
     """
 
-    asked: Asked
+    question: Question
     name: str
     of_answer: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """As under `afape.agents` of a config."""
-        return self.asked.study.agents[self.name]
+        return self.question.study.agents[self.name]
 
     @property
     def kind(self) -> str:
@@ -336,20 +336,20 @@ class Policy(_Advises):
     @property
     def training(self) -> "pd.DataFrame | None":
         """The training curve; None for a kind that does not learn."""
-        if self.name not in self.asked.study.trained_agents:
+        if self.name not in self.question.study.trained_agents:
             return None
-        return made(self.asked, "train_agent", agent=self.name)["training"]
+        return payloads_of(self.question, "train_agent", agent=self.name)["training"]
 
     @property
     def bundle(self) -> Path:
         """The folder that `python -m frugal advise` and `export` take."""
-        return bundle_of(self.asked, self.name, of_answer=self.of_answer)
+        return bundle_of(self.question, self.name, of_answer=self.of_answer)
 
     @cached_property
     def _read(self) -> "CaseBundle":
         from frugal.acquire.bundles import read_bundle
 
-        return read_bundle(self.bundle, function=self.asked.study.own_files.get(self.name))
+        return read_bundle(self.bundle, function=self.question.study.own_files.get(self.name))
 
     def save(self, folder: str | Path) -> Path:
         """Keep the policy as a folder of its own, which `load_policy` reads anywhere.
@@ -402,43 +402,43 @@ class Rollouts:
 
     @property
     def _made(self) -> Mapping[str, Any]:
-        return made(self.policy.asked, "roll_out", agent=self.policy.name)
+        return payloads_of(self.policy.question, "roll_out", agent=self.policy.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Judged(_Asks):
-    """Policies that were judged."""
+class _Comparison(_OfQuestion):
+    """Policies that were evaluated."""
 
     @property
     def policies(self) -> list[str]:
-        """Names of the policies that were judged."""
-        return list(self.asked.study.agents)
+        """Names of the policies that were evaluated."""
+        return list(self.question.study.agents)
 
     def _require(self, name: str) -> None:
         """Refuse a name of no policy.
 
         Raises:
-            ConfigError: no policy of that name was judged.
+            ConfigError: no policy of that name was evaluated.
         """
         if name not in self.policies:
             raise ConfigError(
-                f"there is no policy {name!r}; judged were {listed(self.policies)}"
+                f"there is no policy {name!r}; evaluated were {listed(self.policies)}"
                 f"{did_you_mean(name, self.policies)}"
             )
 
     def __repr__(self) -> str:
-        own = type(self).__name__
-        return f"{own}({self.asked.dataset!r}, policies={self.policies})"
+        class_name = type(self).__name__
+        return f"{class_name}({self.question.dataset!r}, policies={self.policies})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(_Judged):
-    """The policy to use on a table, its cost and saving, and how sure that is."""
+class Answer(_Comparison):
+    """What to do with a table: which policy, what it costs and saves, and how sure that is."""
 
     @property
     def document(self) -> dict[str, Any]:
         """The answer under stable names, as `answer.json`."""
-        return made(self.asked, "write_answer")["document"]
+        return payloads_of(self.question, "write_answer")["document"]
 
     @property
     def best(self) -> str:
@@ -452,19 +452,19 @@ class Answer(_Judged):
 
     def summary(self) -> str:
         """The answer in at most twelve lines, as `verdict.txt`; in memory no line names a file."""
-        text = made(self.asked, "write_answer")["text"].decode()
+        text = payloads_of(self.question, "write_answer")["text"].decode()
         if self.folder is not None:
             return text
         name = self.best if self.best in self.policies else self.policies[0]
-        for what, call in (
+        for label, call in (
             ("A new case", f'answer.policy("{name}").advise("cases.csv")'),
             ("All on one page", "answer.page"),
         ):
-            text = re.sub(rf"^{what}: .*$", f"{what}: {call}", text, flags=re.MULTILINE)
+            text = re.sub(rf"^{label}: .*$", f"{label}: {call}", text, flags=re.MULTILINE)
         return text
 
     def __repr__(self) -> str:
-        return f"Answer({self.asked.dataset!r}, policy={self.best!r}, state={self.state!r})"
+        return f"Answer({self.question.dataset!r}, policy={self.best!r}, state={self.state!r})"
 
     def _repr_html_(self) -> str:
         from frugal.studies.afape.answers import words
@@ -476,16 +476,16 @@ class Answer(_Judged):
             "What it rests on": [text.rests],
             "What would change it": [*text.changes, *text.groups],
         }
-        return _html(f"Answer for {self.asked.dataset}", parts)
+        return _html(f"Answer for {self.question.dataset}", parts)
 
     @property
     def table(self) -> Table:
-        """The table that was judged."""
-        return Table(self.asked)
+        """The table that was evaluated."""
+        return Table(self.question)
 
     @property
     def _choice(self) -> dict[str, Any]:
-        return made(self.asked, "judge_candidates")["choice"]
+        return payloads_of(self.question, "judge_candidates")["choice"]
 
     def plot(self) -> "Axes":
         """Bars: cost of every policy, in panels and in errors, with intervals; as on the page.
@@ -535,17 +535,17 @@ class Answer(_Judged):
     @property
     def net_benefit(self) -> "pd.DataFrame":
         """Net benefit of every policy, of treating all and none, at each threshold; a row each."""
-        return made(self.asked, "judge_candidates")["net_benefit"]
+        return payloads_of(self.question, "judge_candidates")["net_benefit"]
 
     @property
     def outcomes(self) -> "pd.DataFrame":
         """Cost of every policy with its interval, split into panels and errors; a row each."""
-        return made(self.asked, "judge_candidates")["outcomes"]
+        return payloads_of(self.question, "judge_candidates")["outcomes"]
 
     @property
     def page(self) -> Path:
         """The whole answer as one page of HTML, with its picture."""
-        return page_of(self.asked)
+        return page_of(self.question)
 
     def transport(self, cases: Any, *, id_column: str | None = None) -> "pd.DataFrame":
         """What the policies would cost for other cases, whose labels are not known.
@@ -585,24 +585,24 @@ class Answer(_Judged):
         """One of the policies, which learned on all rows, to be asked about new cases.
 
         Raises:
-            ConfigError: no policy of that name was judged.
+            ConfigError: no policy of that name was evaluated.
         """
         self._require(name)
-        return Policy(self.asked, name, of_answer=True)
+        return Policy(self.question, name, of_answer=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(_Judged):
-    """Policies, judged by every estimator of the study."""
+class Evaluation(_Comparison):
+    """Policies, evaluated by every estimator of the study."""
 
     def _repr_html_(self) -> str:
         parts = {"Verdict": self.verdict.splitlines(), "Policies": self.policies}
-        return _html(f"Evaluation of {self.asked.dataset}", parts)
+        return _html(f"Evaluation of {self.question.dataset}", parts)
 
     @property
     def verdict(self) -> str:
-        """Which policy to use, at which cost and how sure; as `results/summary/verdict.txt`."""
-        return made(self.asked, "give_verdicts")["sentence"].decode().strip()
+        """Which policy to use, at what cost and how sure; as `results/summary/verdict.txt`."""
+        return payloads_of(self.question, "give_verdicts")["sentence"].decode().strip()
 
     @property
     def best(self) -> str | None:
@@ -612,45 +612,45 @@ class Evaluation(_Judged):
     @property
     def estimates(self) -> "pd.DataFrame":
         """Cost per unit by policy, estimator and seed; as `results/summary/afape.parquet`."""
-        return made(self.asked, "summarise_afape")["summary"]
+        return payloads_of(self.question, "summarise_afape")["summary"]
 
     @property
     def comparisons(self) -> "pd.DataFrame":
         """Differences between policies on the same rows; `results/summary/comparisons.parquet`."""
-        return made(self.asked, "give_verdicts")["comparisons"]
+        return payloads_of(self.question, "give_verdicts")["comparisons"]
 
     @property
     def groups(self) -> "pd.DataFrame":
         """Costs and error rates of each group; `results/summary/groups.parquet`."""
-        return made(self.asked, "give_verdicts")["groups"]
+        return payloads_of(self.question, "give_verdicts")["groups"]
 
     @property
     def sensitivity(self) -> "pd.DataFrame":
         """How far hidden causes would move estimates; `results/summary/sensitivity.parquet`."""
-        return made(self.asked, "give_verdicts")["sensitivity"]
+        return payloads_of(self.question, "give_verdicts")["sensitivity"]
 
     @property
     def verdicts(self) -> "pd.DataFrame":
         """The verdict of each seed in columns; `results/summary/verdicts.parquet`."""
-        return made(self.asked, "give_verdicts")["verdicts"]
+        return payloads_of(self.question, "give_verdicts")["verdicts"]
 
     @property
     def graph_check(self) -> "pd.DataFrame":
-        """Where the records contradict the assumptions about missing values."""
-        return made(self.asked, "check_graph")["graph_check"]
+        """Where the records contradict what is assumed of the missing values."""
+        return payloads_of(self.question, "check_graph")["graph_check"]
 
     def policy(self, name: str) -> Policy:
         """One of the policies, to be asked about new cases.
 
         Raises:
-            ConfigError: no policy of that name was judged.
+            ConfigError: no policy of that name was evaluated.
         """
         self._require(name)
-        return Policy(self.asked, name)
+        return Policy(self.question, name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FairForm(_Asks):
+class FairForm(_OfQuestion):
     """Ways to ask the fields of a form: agents of each γ and other methods, with their fairness."""
 
     @property
@@ -659,31 +659,31 @@ class FairForm(_Asks):
 
         As `results/summary/dadi.parquet`.
         """
-        return made(self.asked, "summarise_dadi")["summary"]
+        return payloads_of(self.question, "summarise_dadi")["summary"]
 
     @property
     def selection(self) -> "pd.DataFrame":
         """How often the agent of each γ acquires each panel."""
-        return made(self.asked, "summarise_dadi")["selection"]
+        return payloads_of(self.question, "summarise_dadi")["selection"]
 
     @property
     def audit(self) -> "pd.DataFrame":
         """How well models predict the group from the panels that each agent acquires."""
-        return made(self.asked, "summarise_dadi")["audit"]
+        return payloads_of(self.question, "summarise_dadi")["audit"]
 
     @property
     def gamma(self) -> float:
         """The γ of the agent to use."""
-        return float(made(self.asked, "write_dadi_answer")["choice"]["gamma"])
+        return float(payloads_of(self.question, "write_dadi_answer")["choice"]["gamma"])
 
     def summary(self) -> str:
         """The answer in words: which agent, its AUC, disparity and cost."""
-        return made(self.asked, "write_dadi_answer")["sentence"].decode()
+        return payloads_of(self.question, "write_dadi_answer")["sentence"].decode()
 
     @cached_property
     def policy(self) -> StoredPolicy:
         """The agent to use, for new applicants; in a temporary folder."""
-        return StoredPolicy(bundle_of_form(self.asked))
+        return StoredPolicy(bundle_of_form(self.question))
 
     def plot(self) -> "Axes":
         """Lines: AUC and disparity along γ, and one against the other with all methods.
@@ -693,12 +693,12 @@ class FairForm(_Asks):
         with extras_named("plot"):
             from frugal.studies.dadi.figures import tradeoff_figure
 
-            means = made(self.asked, "summarise_dadi")["means"]
-            return _shown(tradeoff_figure(means, Table(self.asked).name, None))
+            means = payloads_of(self.question, "summarise_dadi")["means"]
+            return _shown(tradeoff_figure(means, Table(self.question).name, None))
 
     def __repr__(self) -> str:
-        return f"FairForm({self.asked.dataset!r}, gamma={self.gamma:g})"
+        return f"FairForm({self.question.dataset!r}, gamma={self.gamma:g})"
 
     def _repr_html_(self) -> str:
         lines = [line for line in self.summary().splitlines() if line.strip()]
-        return _html(f"Form {self.asked.dataset}", {"Answer": lines})
+        return _html(f"Form {self.question.dataset}", {"Answer": lines})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import ask, only, require
-from frugal.library.chain import made
+from frugal.library.chain import payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.objects import (
     Answer,
@@ -91,50 +91,53 @@ def load(
         "name": name,
     }
     if is_frame(table):
-        asked = ask_frame(describe(table, stated), folder, config, **keys)
+        question = ask_frame(describe(table, stated), folder, config, **keys)
     else:
         if named := [key for key, value in stated.items() if value is not None]:
             require("the table", table, (str, Path), "a data frame, or the path of a YAML")
             raise ConfigError(
                 f"{listed(named)}: arguments for a data frame; {table} states them itself"
             )
-        asked = ask(table, folder, config, **keys)
-    made(asked, "prepare_data", again=True)
-    return Table(asked)
+        question = ask(table, folder, config, **keys)
+    payloads_of(question, "prepare_data", again=True)
+    return Table(question)
 
 
 def missingness(
     table: Table, law: Mapping[str, Any] | None = None, *, name: str = "drawn"
 ) -> Masks:
-    """Which panels are missing where: the table's own gaps, or gaps drawn into a complete one.
+    """Which panels are missing where: as recorded, or masks drawn into a complete table.
 
     Args:
         table: from `load`.
-        law: None: the table's own gaps; else `missingness` of a scenario, docs/reference/afape.md.
-        name: of the mechanism, if a law is given.
+        law: None: the table's own missing values; else `missingness` of a scenario,
+            docs/reference/afape.md.
+        name: of the mechanism, if a missingness model is given.
 
     Raises:
         ConfigError: the law is none, or names an unknown column or panel.
         FrugalError: the law does not fit the table.
     """
     require("table", table, Table, "what load returns")
-    require("law", law, (Mapping, type(None)), "keys, or None for the table's own gaps")
+    require("law", law, (Mapping, type(None)), "keys, or None for the table's own missing values")
     if law is not None and name == MECHANISM:
-        raise ConfigError(f"name is {name!r}, which is the table's own gaps; choose another")
-    asked = table.asked if law is None else table.asked.with_law(law, name)
-    made(asked, "draw_missingness", again=True)
-    return Masks(asked)
+        raise ConfigError(
+            f"name is {name!r}, which is the table's own missing values; choose another"
+        )
+    question = table.question if law is None else table.question.with_law(law, name)
+    payloads_of(question, "draw_missingness", again=True)
+    return Masks(question)
 
 
 def train(
     masks: Masks, agent: str | Mapping[str, Any], *, name: str | None = None, **changes: Any
 ) -> Policy:
-    """A policy; trained on the records with their gaps, if it is of a kind that learns.
+    """A policy; trained on the records with their missing values, if it is of a kind that learns.
 
     Args:
         masks: from `missingness`.
         agent: name of one of `table.policies`, or settings with `kind`, docs/reference/agents.md.
-        name: under which it is judged; by default the agent's, or its kind.
+        name: under which it is evaluated; by default the agent's, or its kind.
         changes: settings that replace the agent's, for example `transitions=50000`.
 
     Raises:
@@ -143,18 +146,18 @@ def train(
     """
     require("masks", masks, Masks, "what missingness returns")
     require("agent", agent, (str, Mapping), "a name, or settings with their kind")
-    known = masks.asked.study.agents
-    if isinstance(agent, str) and agent not in known:
+    policies_of_study = masks.question.study.agents
+    if isinstance(agent, str) and agent not in policies_of_study:
         raise ConfigError(
-            f"agent is {agent!r}; allowed are {listed(known)}, or settings with their kind"
-            f"{did_you_mean(agent, known)}"
+            f"agent is {agent!r}; allowed are {listed(policies_of_study)}, or settings with their "
+            f"kind{did_you_mean(agent, policies_of_study)}"
         )
-    settings = {**(known[agent] if isinstance(agent, str) else agent), **changes}
+    settings = {**(policies_of_study[agent] if isinstance(agent, str) else agent), **changes}
     called = name or (agent if isinstance(agent, str) else str(agent.get("kind", "agent")))
-    asked = masks.asked.with_agents({called: settings})
-    policy = Policy(asked, called)
-    if called in asked.study.trained_agents:
-        made(asked, "train_agent", again=True, agent=called)
+    question = masks.question.with_agents({called: settings})
+    policy = Policy(question, called)
+    if called in question.study.trained_agents:
+        payloads_of(question, "train_agent", again=True, agent=called)
     return policy
 
 
@@ -182,7 +185,7 @@ def roll_out(policy: Policy) -> Rollouts:
         FrugalError: the stage refuses the policy.
     """
     require("policy", policy, Policy, "what train returns")
-    made(policy.asked, "roll_out", again=True, agent=policy.name)
+    payloads_of(policy.question, "roll_out", again=True, agent=policy.name)
     return Rollouts(policy)
 
 
@@ -197,16 +200,21 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
         FrugalError: a stage refuses.
     """
     require("policies", policies, Iterable, "a list of what train or roll_out returns")
-    own = [one.policy if isinstance(one, Rollouts) else one for one in policies]
-    for policy in own:
+    policies_used = [
+        policy_or_rollouts.policy
+        if isinstance(policy_or_rollouts, Rollouts)
+        else policy_or_rollouts
+        for policy_or_rollouts in policies
+    ]
+    for policy in policies_used:
         require("a policy", policy, Policy, "what train or roll_out returns")
-    _require_one_table(own)
-    asked = own[0].asked
-    settings = {policy.name: dict(policy.settings) for policy in own}
-    others = dict.fromkeys(name for name in asked.study.agents if name not in settings)
-    asked = asked.with_agents({**settings, **others})
-    made(asked, "give_verdicts", again=True)
-    return Evaluation(asked)
+    _require_one_table(policies_used)
+    question = policies_used[0].question
+    settings = {policy.name: dict(policy.settings) for policy in policies_used}
+    others = dict.fromkeys(name for name in question.study.agents if name not in settings)
+    question = question.with_agents({**settings, **others})
+    payloads_of(question, "give_verdicts", again=True)
+    return Evaluation(question)
 
 
 def verdict(answer: Answer | Evaluation) -> str:
@@ -234,8 +242,8 @@ def advise(
     """
     kinds = (Policy, StoredPolicy, str, Path)
     require("policy", policy, kinds, "what train or load_policy returns, or the path of a folder")
-    own = load_policy(policy) if isinstance(policy, str | Path) else policy
-    return own.advise(cases, **options)
+    loaded = load_policy(policy) if isinstance(policy, str | Path) else policy
+    return loaded.advise(cases, **options)
 
 
 def decide(
@@ -258,14 +266,14 @@ def decide(
     require("agents", agents, (Iterable, type(None)), "names, settings by name, or None for all")
     if isinstance(table, Table) and options:
         raise ConfigError(f"{listed(options)}: options of load; give them there")
-    asked = table.asked if isinstance(table, Table) else load(table, **options).asked
+    question = table.question if isinstance(table, Table) else load(table, **options).question
     if isinstance(agents, Mapping):
-        others = dict.fromkeys(name for name in asked.study.agents if name not in agents)
-        asked = asked.with_agents({**agents, **others})
+        others = dict.fromkeys(name for name in question.study.agents if name not in agents)
+        question = question.with_agents({**agents, **others})
     elif agents is not None:
-        asked = asked.with_agents(only(asked, agents))
-    made(asked, "write_answer", again=True)
-    return Answer(asked)
+        question = question.with_agents(only(question, agents))
+    payloads_of(question, "write_answer", again=True)
+    return Answer(question)
 
 
 def fair_form(
@@ -298,13 +306,13 @@ def fair_form(
             "folder; for files run snakemake dadi"
         )
     require("gammas", gammas, (list, tuple), "a list of numbers from 0 to 1")
-    form = FairForm(table.asked.with_form(settings, gammas, list(withheld)))
-    made(form.asked, "summarise_dadi", again=True)
+    form = FairForm(table.question.with_form(settings, gammas, list(withheld)))
+    payloads_of(form.question, "summarise_dadi", again=True)
     return form
 
 
 def _require_one_table(policies: Sequence[Policy]) -> None:
-    """Refuse policies that cannot be judged together."""
+    """Refuse policies that cannot be evaluated together."""
     if not policies:
         raise ConfigError("policies are none; evaluate takes at least one")
     names = [policy.name for policy in policies]
@@ -312,12 +320,16 @@ def _require_one_table(policies: Sequence[Policy]) -> None:
         if names.count(name) > 1:
             raise ConfigError(f"two policies have the name {name!r}; train one under another name")
     place, *others = [
-        (one.folder or id(one.memory), one.keys, one.study.scenario(**one.keys))
-        for one in (policy.asked for policy in policies)
+        (
+            question.folder or id(question.memory),
+            question.keys,
+            question.study.scenario(**question.keys),
+        )
+        for question in (policy.question for policy in policies)
     ]
     for policy, other in zip(policies[1:], others, strict=True):
         if other != place:
             raise ConfigError(
                 f"{policy.name!r} is of another table or missingness than {names[0]!r}; policies "
-                "that are judged together share both"
+                "that are evaluated together share both"
             )

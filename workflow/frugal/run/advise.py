@@ -167,9 +167,9 @@ def _predictions(bundle: CaseBundle, advice: CaseAdvice) -> list[tuple[str, str]
 
     With two classes, the second is predicted from a threshold on, where there is one.
     """
-    names, threshold = bundle.layout.classes, decision_threshold(bundle, advice.told)
-    shown = np.ones_like(advice.label) if len(names) == 2 else advice.belief.argmax(axis=1)
-    chance = advice.belief[np.arange(len(shown)), shown]
+    names, threshold = bundle.layout.classes, decision_threshold(bundle, advice.states)
+    shown = np.ones_like(advice.label) if len(names) == 2 else advice.probability.argmax(axis=1)
+    chance = advice.probability[np.arange(len(shown)), shown]
     side = ["", ""]
     if threshold is not None:
         side = [f" (below {100 * threshold:.3g} %)", f" (from {100 * threshold:.3g} % on)"]

@@ -115,7 +115,7 @@ def advise_units(
         )
     choices = cheapest_choices(features, group, catalogue, rules, keep=best, max_nodes=max_nodes)
     without = prices_of_forbidding(choices, features, group, catalogue, rules, max_nodes=max_nodes)
-    none = np.flatnonzero(~choices.found & choices.proven)
+    none = np.flatnonzero(~choices.feasible & choices.proven)
     reasons = [""] * len(names)
     if len(none):
         sentences = none_sentences(

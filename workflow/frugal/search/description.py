@@ -47,15 +47,15 @@ class SearchDescription:
     def __post_init__(self) -> None:
         if self.reader != "mimic3":
             return
-        for key, found, known in (
+        for key, value, allowed in (
             ("actions", list(self.actions.items()), list(TESTED.items())),
             ("results", list(self.results), list(RESULTS)),
         ):
-            if found != known:
-                told = [": ".join(v) if isinstance(v, tuple) else v for v in known]
+            if value != allowed:
+                listed = [": ".join(v) if isinstance(v, tuple) else v for v in allowed]
                 raise ConfigError(
                     f"{self.path}: reader 'mimic3' knows one list of {key} only, in this order: "
-                    f"{', '.join(told)}"
+                    f"{', '.join(listed)}"
                 )
 
     @property
@@ -72,12 +72,12 @@ def load_search_description(path: Path) -> SearchDescription:
             do not go with its reader.
     """
     document = read_yaml(path)
-    found = SearchDataset.read(document, where=str(path))
+    parsed = SearchDataset.read(document, where=str(path))
     same = ("name", "title", "note", "reader", "files", "results")
     return SearchDescription(
         path=path,
-        **{key: getattr(found, key) for key in same},
-        actions=dict(found.actions),
+        **{key: getattr(parsed, key) for key in same},
+        actions=dict(parsed.actions),
         options=document["options"],
     )
 

@@ -111,5 +111,5 @@ def found_near_optimal(
         One answer per unit; False if nothing was tried.
     """
     rounding = 1e-12
-    found = np.append(outcome_value, -np.inf)[best]
-    return outcome_value[outcome.max(axis=1)] <= found + epsilon + rounding
+    value = np.append(outcome_value, -np.inf)[best]
+    return outcome_value[outcome.max(axis=1)] <= value + epsilon + rounding

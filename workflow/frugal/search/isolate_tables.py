@@ -242,8 +242,8 @@ def amr_table(
             f"there is no covariate {unknown[0]!r}; allowed are {', '.join(AMR_FACTORS)}"
         )
     columns = ["patient", "age", "gender", "ward", "mo", *drugs.values()]
-    whole = read_text_table(path, columns)
-    chosen = whole[whole["mo"].isin(list(organisms.values()))]
+    isolates = read_text_table(path, columns)
+    chosen = isolates[isolates["mo"].isin(list(organisms.values()))]
     available = {
         "organism": _levels(chosen["mo"], list(organisms.values()), list(organisms)),
         "age_group": (age_group(_ages(chosen["age"])), AGE_GROUPS),
@@ -257,7 +257,7 @@ def amr_table(
         code_results(chosen[list(drugs.values())], results),
         actions=list(drugs),
         results=results,
-        report={"rows_read": len(whole), "factors": list(factors)},
+        report={"rows_read": len(isolates), "factors": list(factors)},
     )
 
 

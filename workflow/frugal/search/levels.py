@@ -16,7 +16,7 @@ MISSING = "missing"  # level of a covariate that the file leaves empty
 
 
 @dataclass(frozen=True)
-class Levels:
+class ColumnLevels:
     """A column as levels: those of its texts, or intervals between edges.
 
     Attributes:
@@ -70,13 +70,13 @@ class Strata:
 
     Attributes:
         kinds: the columns.
-        gaps: True where `missing` is a level of a column.
+        missing_levels: True where `missing` is a level of a column.
         names: of the combinations, for people.
         features: indicators of each column's levels. (x, f)
     """
 
-    kinds: tuple[Levels, ...]
-    gaps: tuple[bool, ...]
+    kinds: tuple[ColumnLevels, ...]
+    missing_levels: tuple[bool, ...]
     names: tuple[str, ...]
     features: Float[np.ndarray, "x f"]
 
@@ -88,34 +88,36 @@ class Strata:
         """
         if not self.kinds:
             return np.zeros(len(levels), dtype=np.int64)
-        for c, (level, gap) in enumerate(zip(self.kinds, self.gaps, strict=True)):
+        for c, (level, has_missing) in enumerate(zip(self.kinds, self.missing_levels, strict=True)):
             empty = np.flatnonzero(levels[:, c] == len(level.names))
-            if len(empty) and not gap:
+            if len(empty) and not has_missing:
                 raise DataError(
                     f"unit {shown_cell(units[empty[0]])} has no {level.column!r}, which no record "
                     "lacks"
                 )
-        lengths = [len(k.names) + g for k, g in zip(self.kinds, self.gaps, strict=True)]
+        lengths = [len(k.names) + g for k, g in zip(self.kinds, self.missing_levels, strict=True)]
         return np.asarray(np.ravel_multi_index(list(levels.T), lengths), dtype=np.int64)
 
 
-def strata_of(levels: Int[np.ndarray, "n c"], kinds: tuple[Levels, ...]) -> Strata:
+def strata_of(levels: Int[np.ndarray, "n c"], kinds: tuple[ColumnLevels, ...]) -> Strata:
     """Combinations of columns; `missing` is a level of those that lack a value somewhere."""
-    gaps = tuple(bool((levels[:, c] == len(k.names)).any()) for c, k in enumerate(kinds))
-    return combined(kinds, gaps)
+    missing_levels = tuple(bool((levels[:, c] == len(k.names)).any()) for c, k in enumerate(kinds))
+    return combined(kinds, missing_levels)
 
 
-def combined(kinds: tuple[Levels, ...], gaps: tuple[bool, ...]) -> Strata:
+def combined(kinds: tuple[ColumnLevels, ...], missing_levels: tuple[bool, ...]) -> Strata:
     """The combinations of these columns' levels, the first column slowest."""
     if not kinds:
         return Strata((), (), ("all",), np.zeros((1, 0)))
-    told = [[*k.names, *[MISSING] * g] for k, g in zip(kinds, gaps, strict=True)]
+    texts_by_column = [
+        [*k.names, *[MISSING] * g] for k, g in zip(kinds, missing_levels, strict=True)
+    ]
     names = [""]
-    for level, texts in zip(kinds, told, strict=True):
+    for level, texts in zip(kinds, texts_by_column, strict=True):
         names = [
             f"{n}, {level.column} {v}" if n else f"{level.column} {v}" for n in names for v in texts
         ]
-    lengths = [len(texts) for texts in told]
+    lengths = [len(texts) for texts in texts_by_column]
     grid = np.indices(lengths).reshape(len(lengths), -1)
     features = np.concatenate([np.eye(m)[grid[f]] for f, m in enumerate(lengths)], axis=1)
-    return Strata(kinds, gaps, tuple(names), features)
+    return Strata(kinds, missing_levels, tuple(names), features)

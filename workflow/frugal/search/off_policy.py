@@ -37,7 +37,7 @@ RIDGE = 1.0  # squared length of all coefficients but the constants, in units of
 
 @dataclass(frozen=True, eq=False)
 class Behaviour:
-    """A fitted law of the records' choices. Shapes: f features, a actions, y outcomes.
+    """A fitted model of the records' choices. Shapes: f features, a actions, y outcomes.
 
     Attributes:
         choice: coefficients of the next action, constants last. (f + 1, a)
@@ -51,32 +51,32 @@ class Behaviour:
 
     def probability(
         self,
-        known: Int[np.ndarray, "m a"],
+        observed: Int[np.ndarray, "m a"],
         covariates: Float[np.ndarray, "m c"],
         action: Int[np.ndarray, " m"],
     ) -> Float[np.ndarray, " m"]:
         """p(on) p(a) of trying this action next after these outcomes. (m,)
 
         Args:
-            known: outcome index of each action tried so far, −1 where untried. (m, a)
+            observed: outcome index of each action tried so far, −1 where untried. (m, a)
             covariates: indicators of covariates and confounders. (m, c)
             action: untried ones. (m,)
         """
-        features = history_features(known, covariates, self.n_outcomes)
-        logits = np.where(known < 0, features @ self.choice, -np.inf)
-        chosen = np.exp(log_softmax(logits, axis=1))[np.arange(len(known)), action]
-        begun = (known >= 0).any(axis=1)
+        features = history_features(observed, covariates, self.n_outcomes)
+        logits = np.where(observed < 0, features @ self.choice, -np.inf)
+        chosen = np.exp(log_softmax(logits, axis=1))[np.arange(len(observed)), action]
+        begun = (observed >= 0).any(axis=1)
         return chosen * np.where(begun, expit(features @ self.going_on), 1.0)
 
 
 def history_features(
-    known: Int[np.ndarray, "m a"], covariates: Float[np.ndarray, "m c"], n_outcomes: int
+    observed: Int[np.ndarray, "m a"], covariates: Float[np.ndarray, "m c"], n_outcomes: int
 ) -> Float[np.ndarray, "m g"]:
     """Covariates, indicators of each outcome of each action and of how many, and a constant."""
-    m, actions = known.shape
-    seen = (known[:, :, None] == np.arange(n_outcomes)).reshape(m, actions * n_outcomes)
-    tried = (known >= 0).sum(axis=1)[:, None] == np.arange(1, actions)
-    return np.concatenate([covariates, seen, tried, np.ones((m, 1))], axis=1).astype(float)
+    m, actions = observed.shape
+    indicators = (observed[:, :, None] == np.arange(n_outcomes)).reshape(m, actions * n_outcomes)
+    tried = (observed >= 0).sum(axis=1)[:, None] == np.arange(1, actions)
+    return np.concatenate([covariates, indicators, tried, np.ones((m, 1))], axis=1).astype(float)
 
 
 def fit_behaviour(records: TrialRecords, covariates: Float[np.ndarray, "n c"]) -> Behaviour:
@@ -86,11 +86,11 @@ def fit_behaviour(records: TrialRecords, covariates: Float[np.ndarray, "n c"]) -
         records: searches with their trials in order; each begins with a trial.
         covariates: indicators of covariates and confounders of each unit. (n, c)
     """
-    known, unit, action, on = _decisions(records)
-    features = history_features(known, covariates[unit], records.n_outcomes)
+    observed, unit, action, on = _decisions(records)
+    features = history_features(observed, covariates[unit], records.n_outcomes)
     tried = action >= 0
-    begun = (known >= 0).any(axis=1)
-    choice = _fit(_choice_loss, features[tried], known[tried] < 0, action[tried])
+    begun = (observed >= 0).any(axis=1)
+    choice = _fit(_choice_loss, features[tried], observed[tried] < 0, action[tried])
     going_on = _fit(_on_loss, features[begun], None, on[begun].astype(np.int64))
     return Behaviour(choice, going_on, records.n_outcomes)
 
@@ -98,17 +98,17 @@ def fit_behaviour(records: TrialRecords, covariates: Float[np.ndarray, "n c"]) -
 def _decisions(records: TrialRecords):
     """Every point at which something could be tried: what was known, whose, what, whether."""
     n, k = len(records), records.n_actions
-    known = np.full((n, k), -1, dtype=np.int64)
+    observed = np.full((n, k), -1, dtype=np.int64)
     alive, parts = np.arange(n), []
     for t in range(k):
         action = (
             records.action[alive, t] if t < records.action.shape[1] else np.full(len(alive), -1)
         )
-        parts.append((known[alive], alive, action, action >= 0))
+        parts.append((observed[alive], alive, action, action >= 0))
         alive, tried = alive[action >= 0], action[action >= 0]
-        found = records.outcome[alive, t] if len(alive) else tried
-        known[alive, tried] = found
-        alive = alive[found < records.n_outcomes - 1]
+        outcome = records.outcome[alive, t] if len(alive) else tried
+        observed[alive, tried] = outcome
+        alive = alive[outcome < records.n_outcomes - 1]
         if not len(alive):
             break
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
@@ -122,7 +122,7 @@ def _fit(
     shape = (features.shape[1],) if free is None else (features.shape[1], free.shape[1])
     if not len(features):
         return np.zeros(shape)
-    found = minimize(
+    optimum = minimize(
         loss,
         np.zeros(int(np.prod(shape))),
         args=(features, free, target),
@@ -130,20 +130,20 @@ def _fit(
         method="L-BFGS-B",
         options={"maxiter": 500},
     )
-    return found.x.reshape(shape)
+    return optimum.x.reshape(shape)
 
 
 def _choice_loss(flat, features, free, action):
     weight = flat.reshape(features.shape[1], -1)
     logits = np.where(free, features @ weight, -np.inf)
-    law = log_softmax(logits, axis=1)
+    log_probability = log_softmax(logits, axis=1)
     rows = np.arange(len(action))
-    residual = np.exp(law)
+    residual = np.exp(log_probability)
     residual[rows, action] -= 1.0
     gradient = features.T @ residual
     gradient[:-1] += RIDGE * weight[:-1]
     penalty = 0.5 * RIDGE * (weight[:-1] ** 2).sum()
-    return penalty - law[rows, action].sum(), gradient.ravel()
+    return penalty - log_probability[rows, action].sum(), gradient.ravel()
 
 
 def _on_loss(weight, features, _, on):
@@ -160,8 +160,8 @@ ESTIMATORS = ("doubly_robust", "weights", "model")
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Records that judge, with models of what they do and find. Shapes: n units, c indicators.
+class EvaluationRecords:
+    """Records for evaluation, with models of what they do and find. Shapes: n units, c indicators.
 
     Attributes:
         records: searches of units that no policy was learned from.
@@ -193,7 +193,7 @@ def prepare_judging(
     *,
     outcome_value: Float[np.ndarray, " y"],
     memory_gib: float,
-) -> Judged:
+) -> EvaluationRecords:
     """Models of choices and outcomes, fitted across folds of whole clusters.
 
     Args:
@@ -211,7 +211,7 @@ def prepare_judging(
     """
     labels, number = np.unique(cluster, return_inverse=True)
     if len(labels) < 2 * FOLDS:
-        raise DataError(f"{len(labels)} units judge; at least {2 * FOLDS} are needed")
+        raise DataError(f"{len(labels)} units are for evaluation; at least {2 * FOLDS} are needed")
     fold = (rng.permutation(len(labels)) % FOLDS)[number]
     pair = records.context * (int(confounder.max()) + 1) + confounder
     strata, stratum = np.unique(pair, return_inverse=True)
@@ -227,13 +227,13 @@ def prepare_judging(
                 counts, outcome_value=outcome_value, mode="release", memory_gib=memory_gib
             )
         )
-    return Judged(
+    return EvaluationRecords(
         records, covariates, stratum, context_of, number, fold, tuple(behaviour), tuple(tables)
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowedRecords:
     """How far each record goes along with a policy. Shapes: n units, k steps at most.
 
     Attributes:
@@ -253,40 +253,42 @@ class Followed:
     least: Float[np.ndarray, " n"]
 
 
-def follow(policy: SearchPolicy, judged: Judged) -> Followed:
+def follow(policy: SearchPolicy, judged: EvaluationRecords) -> FollowedRecords:
     """Walk every record along the policy until it does otherwise, or the policy ends."""
     records = judged.records
     n, k, base = len(records), records.n_actions, records.n_outcomes
-    known = np.full((n, k), -1, dtype=np.int64)
+    observed = np.full((n, k), -1, dtype=np.int64)
     history, weight = np.zeros((n, k + 1), dtype=np.int64), np.zeros((n, k))
     steps, best = np.zeros(n, dtype=np.int64), np.full(n, -1)
     finished, least, running = np.zeros(n, dtype=bool), np.ones(n), np.ones(n)
     alive = np.arange(n)
     for t in range(k + 1):
-        wanted = policy.action[records.context[alive], history[alive, t]].astype(np.int64)
-        ended = (wanted == k) | (best[alive] == base - 1)
+        prescribed = policy.action[records.context[alive], history[alive, t]].astype(np.int64)
+        ended = (prescribed == k) | (best[alive] == base - 1)
         finished[alive[ended]] = True
-        alive, wanted = alive[~ended], wanted[~ended]
+        alive, prescribed = alive[~ended], prescribed[~ended]
         if t == records.action.shape[1] or not len(alive):
             break
-        same = records.action[alive, t] == wanted
-        alive, wanted = alive[same], wanted[same]
+        same = records.action[alive, t] == prescribed
+        alive, prescribed = alive[same], prescribed[same]
         chance = np.empty(len(alive))
         for f, model in enumerate(judged.behaviour):
-            own = judged.fold[alive] == f
-            some = alive[own]
-            chance[own] = model.probability(known[some], judged.covariates[some], wanted[own])
+            in_fold = judged.fold[alive] == f
+            some = alive[in_fold]
+            chance[in_fold] = model.probability(
+                observed[some], judged.covariates[some], prescribed[in_fold]
+            )
         running[alive] /= chance
         weight[alive, t] = running[alive]
         least[alive] = np.minimum(least[alive], chance)
-        found = records.outcome[alive, t]
-        known[alive, wanted] = found
-        best[alive] = np.maximum(best[alive], found)
+        outcome = records.outcome[alive, t]
+        observed[alive, prescribed] = outcome
+        best[alive] = np.maximum(best[alive], outcome)
         steps[alive] = t + 1
-        searching = found < base - 1
-        step = (found + 1) * base**wanted
+        searching = outcome < base - 1
+        step = (outcome + 1) * base**prescribed
         history[alive, t + 1 :] = (history[alive, t] + np.where(searching, step, 0))[:, None]
-    return Followed(history, weight, steps, finished, best, least)
+    return FollowedRecords(history, weight, steps, finished, best, least)
 
 
 def model_value(
@@ -309,9 +311,11 @@ def model_value(
     for t in range(k - 1, -1, -1):
         x, place = np.nonzero(policy.action[:, count == t] < k)
         h = np.flatnonzero(count == t)[place]
-        law, following = _next_step(table, policy, x, h)
+        probability, following = _next_step(table, policy, x, h)
         later = value[x[:, None], following]
-        value[x, h] = step + (law[:, :-1] * later).sum(axis=1) + law[:, -1] * end[-1]
+        value[x, h] = (
+            step + (probability[:, :-1] * later).sum(axis=1) + probability[:, -1] * end[-1]
+        )
     return value
 
 
@@ -324,21 +328,21 @@ def comes_to(table: OutcomeTable, policy: SearchPolicy) -> Float[np.ndarray, "x 
     for t in range(k):
         x, place = np.nonzero((policy.action[:, count == t] < k) & (reached[:, count == t] > 0))
         h = np.flatnonzero(count == t)[place]
-        law, following = _next_step(table, policy, x, h)
-        np.add.at(reached, (x[:, None], following), law[:, :-1] * reached[x, h][:, None])
+        probability, following = _next_step(table, policy, x, h)
+        np.add.at(reached, (x[:, None], following), probability[:, :-1] * reached[x, h][:, None])
     return reached
 
 
 def _next_step(table: OutcomeTable, policy: SearchPolicy, x: np.ndarray, h: np.ndarray):
-    """Law of the outcome of what is tried next, and the histories after all but the best."""
+    """Distribution of the next outcome, and the histories after all but the best."""
     base = policy.n_outcomes
     a = policy.action[x, h].astype(np.int64)
     power = base**a
-    law = table.probability[x, a, h // (power * base) * power + h % power]
-    return law, h[:, None] + power[:, None] * np.arange(1, base)
+    probability = table.probability[x, a, h // (power * base) * power + h % power]
+    return probability, h[:, None] + power[:, None] * np.arange(1, base)
 
 
-def within_strata(policy: SearchPolicy, judged: Judged) -> SearchPolicy:
+def within_strata(policy: SearchPolicy, judged: EvaluationRecords) -> SearchPolicy:
     """The same policy by stratum in place of context."""
     rows = judged.context_of
     return replace(
@@ -350,7 +354,7 @@ def within_strata(policy: SearchPolicy, judged: Judged) -> SearchPolicy:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class FollowedTrials:
     """Trials of the records that are those of the policy after their history. Shapes: e trials.
 
     Attributes:
@@ -366,37 +370,37 @@ class Steps:
     tried: Float[np.ndarray, " e"]
 
 
-def steps_of(policy: SearchPolicy, judged: Judged) -> Steps:
+def steps_of(policy: SearchPolicy, judged: EvaluationRecords) -> FollowedTrials:
     """All trials that the policy, by context, would have made after the same history."""
     records, base = judged.records, judged.records.n_outcomes
     alive, history, parts = np.arange(len(records)), np.zeros(len(records), dtype=np.int64), []
     for t in range(records.action.shape[1]):
         alive = alive[records.action[alive, t] >= 0]
-        action, found, h = records.action[alive, t], records.outcome[alive, t], history[alive]
-        going = found < base - 1
-        later = np.where(going, h + (found + 1) * base**action, -1)
-        wanted = policy.action[records.context[alive], h] == action
-        parts.append((alive[wanted], h[wanted], later[wanted]))
+        action, outcome, h = records.action[alive, t], records.outcome[alive, t], history[alive]
+        going = outcome < base - 1
+        later = np.where(going, h + (outcome + 1) * base**action, -1)
+        matching = policy.action[records.context[alive], h] == action
+        parts.append((alive[matching], h[matching], later[matching]))
         alive = alive[going]
         history[alive] = later[going]
     unit, h, later = (np.concatenate(column) for column in zip(*parts, strict=True))
     cell = judged.stratum[unit] * base**records.n_actions + h
     _, number, count = np.unique(cell, return_inverse=True, return_counts=True)
     size = np.bincount(judged.stratum)[judged.stratum[unit]]
-    return Steps(unit, h, later, count[number] / size)
+    return FollowedTrials(unit, h, later, count[number] / size)
 
 
-def estimates(policy: SearchPolicy, judged: Judged) -> "Estimates":
+def estimates(policy: SearchPolicy, judged: EvaluationRecords) -> "Estimates":
     """Trials, outcome and share of the best outcome by every estimator, with 95 % intervals."""
-    followed, steps, own = (
+    followed, steps, evaluated = (
         follow(policy, judged),
         steps_of(policy, judged),
         within_strata(policy, judged),
     )
     stratum, fold = judged.stratum[steps.unit], judged.fold[steps.unit]
-    reached, ratio = np.zeros(own.action.shape), np.zeros(len(steps.unit))
+    reached, ratio = np.zeros(evaluated.action.shape), np.zeros(len(steps.unit))
     for f, table in enumerate(judged.tables):
-        often, rows = comes_to(table, own), fold == f
+        often, rows = comes_to(table, evaluated), fold == f
         ratio[rows] = often[stratum[rows], steps.history[rows]] / steps.tried[rows]
         reached += often
     reached /= len(judged.tables)
@@ -405,7 +409,7 @@ def estimates(policy: SearchPolicy, judged: Judged) -> "Estimates":
     for name, (step, end) in _ends(policy).items():
         first, before, after = np.zeros(len(judged.fold)), np.zeros(len(fold)), np.zeros(len(fold))
         for f, table in enumerate(judged.tables):
-            value, rows = model_value(table, own, step=step, end=end), fold == f
+            value, rows = model_value(table, evaluated, step=step, end=end), fold == f
             first[judged.fold == f] = value[judged.stratum[judged.fold == f], 0]
             before[rows] = value[stratum[rows], steps.history[rows]]
             after[rows] = value[stratum[rows], steps.later[rows]]
@@ -423,12 +427,14 @@ def estimates(policy: SearchPolicy, judged: Judged) -> "Estimates":
             cell = cells[name, estimator]
             cell["ci_low"] = float(np.clip(cell["ci_low"], least, most))
             cell["ci_high"] = float(np.clip(cell["ci_high"], least, most))
-        plain = {"estimate": float(first.mean())}
-        cells[name, "model"] = plain | dict.fromkeys(("std_error", "ci_low", "ci_high"), np.nan)
+        without_error = {"estimate": float(first.mean())}
+        cells[name, "model"] = without_error | dict.fromkeys(
+            ("std_error", "ci_low", "ci_high"), np.nan
+        )
     counts = np.bincount(judged.stratum)
-    seen = np.zeros(own.action.shape, dtype=bool)
-    seen[stratum, steps.history] = True
-    going = (own.action < policy.n_actions) & ~seen
+    visited = np.zeros(evaluated.action.shape, dtype=bool)
+    visited[stratum, steps.history] = True
+    going = (evaluated.action < policy.n_actions) & ~visited
     unseen = float(((reached * going).sum(axis=1) * counts).sum() / counts.sum())
     squares = np.bincount(steps.unit, weights=ratio, minlength=len(judged.stratum))
     return Estimates(
@@ -450,7 +456,7 @@ class Estimates:
 
     cells: Mapping[tuple[str, str], dict[str, float]]
     influence: Mapping[str, np.ndarray]
-    followed: Followed
+    followed: FollowedRecords
     unseen: float
     effective: float
 
@@ -467,7 +473,7 @@ def _ends(policy: SearchPolicy) -> Mapping[str, tuple[float, Float[np.ndarray, "
 
 
 def _self_normalised(
-    outcome: Float[np.ndarray, " n"], followed: Followed, cluster: Int[np.ndarray, " n"]
+    outcome: Float[np.ndarray, " n"], followed: FollowedRecords, cluster: Int[np.ndarray, " n"]
 ) -> dict[str, float]:
     weight = final_weights(followed)
     if weight.sum() <= 0:
@@ -476,7 +482,7 @@ def _self_normalised(
     return _interval(weight * (outcome - estimate) / weight.mean() + estimate, estimate, cluster)
 
 
-def final_weights(followed: Followed) -> Float[np.ndarray, " n"]:
+def final_weights(followed: FollowedRecords) -> Float[np.ndarray, " n"]:
     """w_T of the records that go along to the policy's end; 0 for the others. (n,)"""
     last = np.maximum(followed.steps - 1, 0)
     weight = followed.weight[np.arange(len(last)), last]
@@ -535,9 +541,9 @@ def step_values(
     values = np.full((len(h), k), np.nan)
     for a in range(k):
         power = base**a
-        law = table.probability[x, a, h // (power * base) * power + h % power]
+        probability = table.probability[x, a, h // (power * base) * power + h % power]
         later = trials[
             x[:, None], np.where(tried[:, [a]], 0, h[:, None] + power * np.arange(1, base))
         ]
-        values[:, a] = np.where(tried[:, a], np.nan, 1 + (law[:, :-1] * later).sum(axis=1))
+        values[:, a] = np.where(tried[:, a], np.nan, 1 + (probability[:, :-1] * later).sum(axis=1))
     return values

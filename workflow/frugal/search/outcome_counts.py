@@ -44,26 +44,26 @@ class TrialEvents:
 
     Attributes:
         context: x. (e,)
-        known: outcome index of each action tried before, −1 otherwise; best outcomes too. (e, a)
+        observed: outcome index of each action tried before, −1 otherwise; best outcomes too. (e, a)
         action: tried now. (e,)
         outcome: of this trial. (e,)
     """
 
     context: Int[np.ndarray, " e"]
-    known: Int[np.ndarray, "e a"]
+    observed: Int[np.ndarray, "e a"]
     action: Int[np.ndarray, " e"]
     outcome: Int[np.ndarray, " e"]
 
 
 def trial_events(records: TrialRecords) -> TrialEvents:
     """Every trial of the records with its history, trial by trial. (e,)"""
-    known = np.full((len(records), records.n_actions), -1, dtype=np.int64)
+    observed = np.full((len(records), records.n_actions), -1, dtype=np.int64)
     parts = []
     for t in range(records.action.shape[1]):
         rows = np.flatnonzero(records.action[:, t] >= 0)
         action, outcome = records.action[rows, t], records.outcome[rows, t]
-        parts.append((records.context[rows], known[rows], action, outcome))
-        known[rows, action] = outcome
+        parts.append((records.context[rows], observed[rows], action, outcome))
+        observed[rows, action] = outcome
     context, before, action, outcome = (np.concatenate(part) for part in zip(*parts, strict=True))
     return TrialEvents(context, before, action, outcome)
 
@@ -102,8 +102,10 @@ def _cells(records: TrialRecords) -> Int[np.ndarray, " e"]:
     for t in range(records.action.shape[1]):
         searching = searching[records.action[searching, t] >= 0]
         action, outcome = records.action[searching, t], records.outcome[searching, t]
-        known, step = history[searching], place[action]
-        reduced = known // (step * base) * step + known % step  # digit `action` is 0: it is untried
+        encoded, step = history[searching], place[action]
+        reduced = (
+            encoded // (step * base) * step + encoded % step
+        )  # digit `action` is 0: it is untried
         parts.append(((context[searching] + action) * base ** (k - 1) + reduced) * base + outcome)
         goes_on = outcome < base - 1
         searching = searching[goes_on]

@@ -95,9 +95,9 @@ def forest_table(
     answer = np.zeros((records.n_contexts * k * history_count(k - 1, base), base))
     for start in range(0, len(answer), BLOCK_CELLS):
         block = answer[start : start + BLOCK_CELLS]
-        asked = _cells(records, context_features, options.action_code, start, len(block))
+        features = _cells(records, context_features, options.action_code, start, len(block))
         for tree in trees:
-            block[:, tree.classes_] += np.asarray(tree.predict_proba(asked, check_input=False))
+            block[:, tree.classes_] += np.asarray(tree.predict_proba(features, check_input=False))
         block /= block.sum(axis=1, keepdims=True)
     shape = (records.n_contexts, k, history_count(k - 1, base), base)
     return OutcomeTable(answer.reshape(shape), outcome_value)
@@ -130,16 +130,16 @@ def _grown(
 
 def _encoded(
     features: Float[np.ndarray, "m f"],
-    known: Int[np.ndarray, "m a"],
+    observed: Int[np.ndarray, "m a"],
     action: Int[np.ndarray, " m"],
     action_code: str,
 ) -> Float32[np.ndarray, "m c"]:
     """Columns of the forest: context, outcomes known, action. (m, c)"""
     if action_code == "onehot":
-        code = action[:, None] == np.arange(known.shape[1])
+        code = action[:, None] == np.arange(observed.shape[1])
     else:
         code = action[:, None]
-    return np.concatenate([features, known, code], axis=1).astype(np.float32)
+    return np.concatenate([features, observed, code], axis=1).astype(np.float32)
 
 
 def _weighted_trials(
@@ -151,10 +151,10 @@ def _weighted_trials(
         raise DataError("there is no trial to learn from")
     k, base = records.n_actions, records.n_outcomes
     key = events.context.astype(np.int64) * k + events.action
-    key = key * (base + 1) ** k + ((events.known + 1) * (base + 1) ** np.arange(k)).sum(axis=1)
+    key = key * (base + 1) ** k + ((events.observed + 1) * (base + 1) ** np.arange(k)).sum(axis=1)
     _, first, count = np.unique(key * base + events.outcome, return_index=True, return_counts=True)
     rows = _encoded(
-        features[events.context[first]], events.known[first], events.action[first], action_code
+        features[events.context[first]], events.observed[first], events.action[first], action_code
     )
     return rows, events.outcome[first], count
 
@@ -170,5 +170,5 @@ def _cells(
     k, base = records.n_actions, records.n_outcomes
     shape = (records.n_contexts, k, history_count(k - 1, base))
     x, action, reduced = np.unravel_index(np.arange(start, start + count), shape)
-    known = outcomes_of(insert_untried(reduced, action, base), k, base)
-    return _encoded(features[x], known, action, action_code)
+    observed = outcomes_of(insert_untried(reduced, action, base), k, base)
+    return _encoded(features[x], observed, action, action_code)

@@ -203,8 +203,9 @@ def true_table(
     zero are uniform; nothing that is reached depends on them.
 
     Args:
-        p_z_given_x: law of the moderator. (x, z)
-        p_outcome: law of each action's outcome given covariates and moderator. (x, z, a, y)
+        p_z_given_x: distribution of the moderator. (x, z)
+        p_outcome: distribution of each action's outcome given covariates and moderator. (x, z, a,
+            y)
         outcome_value: value of each outcome, ascending. (y,)
         memory_gib: what all tables of the search may take.
 

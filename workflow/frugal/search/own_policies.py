@@ -1,4 +1,4 @@
-"""Policies learned from one's own records of searches, judged by the records left aside.
+"""Policies learned from one's own records of searches, evaluated by the records left aside.
 
 The rule of choice is written down beforehand: of the policies at the first δ, none with a warning
 if any is without; of these, those whose expected outcome is not significantly below the best one's
@@ -19,7 +19,7 @@ from frugal.search.off_policy import (
     FOLDS,
     QUANTITIES,
     Estimates,
-    Judged,
+    EvaluationRecords,
     estimates,
     final_weights,
 )
@@ -31,30 +31,30 @@ from frugal.search.records import (
     history_count,
     require_search_memory,
 )
-from frugal.search.searches import PlannedSearch, SearchOptions, plan_searches
+from frugal.search.searches import ComparisonOptions, PlannedSearch, plan_searches
 
 LEAST_EFFECTIVE, MOST_UNSEEN = 50.0, 0.02
 MEMORY_GIB = 2.0  # of all tables together
 Z95 = 1.959963984540054
 PLANNERS = {"cdp": "constrained dynamic programming", "cg": "the greedy planner"}
 WARNINGS = {
-    "few": f"the records are worth fewer than {LEAST_EFFECTIVE:g} of its own searches",
+    "few": f"the effective sample size is below {LEAST_EFFECTIVE:g}",
     "unseen": f"more than {MOST_UNSEEN:.0%} of its searches meet a step that no record took",
 }
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedPolicy:
+class EvaluatedPolicy:
     """A policy with what it would cost and find."""
 
     plan: PlannedSearch
-    found: Estimates
+    estimates: Estimates
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Keys of `WARNINGS`."""
-        few = ["few"] * (self.found.effective < LEAST_EFFECTIVE)
-        return tuple(few + ["unseen"] * (self.found.unseen > MOST_UNSEEN))
+        few = ["few"] * (self.estimates.effective < LEAST_EFFECTIVE)
+        return tuple(few + ["unseen"] * (self.estimates.unseen > MOST_UNSEEN))
 
     @property
     def name(self) -> str:
@@ -67,15 +67,15 @@ class JudgedPolicy:
 
     def interval(self, quantity: str) -> str:
         """`1.62 (1.55 to 1.69)`."""
-        cell = self.found.cells[quantity, "doubly_robust"]
+        cell = self.estimates.cells[quantity, "doubly_robust"]
         return f"{cell['estimate']:.3g} ({cell['ci_low']:.3g} to {cell['ci_high']:.3g})"
 
 
 def search_options(
-    worth: np.ndarray, *, epsilon: float, deltas: tuple[float, ...]
-) -> SearchOptions:
+    outcome_value: np.ndarray, *, epsilon: float, deltas: tuple[float, ...]
+) -> ComparisonOptions:
     """Planners and models that are tried on one's own records."""
-    return SearchOptions(
+    return ComparisonOptions(
         planners=("cdp", "cg", "doctor"),
         outcome_models=("smoothed", "forest"),
         bounds=("upper",),
@@ -89,12 +89,12 @@ def search_options(
         smoothing="release",
         pseudo_count=0.0,
         forest=ForestOptions(action_code="onehot", trees=50, max_depth=None, min_leaf_trials=10),
-        outcome_value=worth,
+        outcome_value=outcome_value,
         memory_gib=MEMORY_GIB,
     )
 
 
-def require_memory(own: OwnRecords, described: RecordsDescription) -> int:
+def require_memory(records: OwnRecords, described: RecordsDescription) -> int:
     """Refuses records whose tables would be too large; returns the rows of one table.
 
     A row is a history in one stratum of covariates and confounders.
@@ -102,13 +102,13 @@ def require_memory(own: OwnRecords, described: RecordsDescription) -> int:
     Raises:
         SearchSizeError: treatments, outcomes and covariates ask for too much memory.
     """
-    pairs = np.concatenate([own.covariate, own.confounder], axis=1)
+    pairs = np.concatenate([records.covariate, records.confounder], axis=1)
     strata = len(np.unique(pairs, axis=0)) if pairs.shape[1] else 1
     contexts = 1
     for c, level in enumerate(described.covariates):
-        gap = (own.covariate[:, c] == len(level.names)).any()
-        contexts *= len(level.names) + int(gap)
-    size = {"n_actions": len(own.treatments), "n_outcomes": len(described.worth)}
+        has_missing = (records.covariate[:, c] == len(level.names)).any()
+        contexts *= len(level.names) + int(has_missing)
+    size = {"n_actions": len(records.treatments), "n_outcomes": len(described.outcome_value)}
     try:
         require_search_memory(
             n_contexts=max(contexts, strata),
@@ -128,31 +128,33 @@ def require_memory(own: OwnRecords, described: RecordsDescription) -> int:
 def judge_policies(
     training: TrialRecords,
     features: Float[np.ndarray, "x f"],
-    judged: Judged,
+    judged: EvaluationRecords,
     streams: Streams,
-    options: SearchOptions,
-) -> list[JudgedPolicy]:
-    """Every policy of the options, learned from the training records, judged by the others."""
+    options: ComparisonOptions,
+) -> list[EvaluatedPolicy]:
+    """Every policy of the options, learned from the training records, evaluated by the others."""
     plans = plan_searches(
         training, features, streams.generator("model"), options=options, true_model=None
     )
-    return [JudgedPolicy(plan, estimates(plan.policy, judged)) for plan in plans]
+    return [EvaluatedPolicy(plan, estimates(plan.policy, judged)) for plan in plans]
 
 
 def choose(
-    policies: list[JudgedPolicy], delta: float, cluster: Int[np.ndarray, " n"]
-) -> JudgedPolicy:
+    policies: list[EvaluatedPolicy], delta: float, cluster: Int[np.ndarray, " n"]
+) -> EvaluatedPolicy:
     """The policy that the rule of this module takes."""
-    known = [p for p in policies if p.plan.threshold == delta]
-    sound = [p for p in known if not p.warnings] or known
-    outcome = [p.found.cells["mean_outcome", "doubly_robust"]["estimate"] for p in sound]
+    at_threshold = [p for p in policies if p.plan.threshold == delta]
+    sound = [p for p in at_threshold if not p.warnings] or at_threshold
+    outcome = [p.estimates.cells["mean_outcome", "doubly_robust"]["estimate"] for p in sound]
     best = sound[int(np.argmax(outcome))]
-    kept = []
-    for one in sound:
-        lead = best.found.influence["mean_outcome"] - one.found.influence["mean_outcome"]
+    candidates = []
+    for policy in sound:
+        lead = best.estimates.influence["mean_outcome"] - policy.estimates.influence["mean_outcome"]
         if lead.mean() <= Z95 * _standard_error(lead, cluster):
-            kept.append(one)
-    return min(kept, key=lambda p: p.found.cells["mean_trials", "doubly_robust"]["estimate"])
+            candidates.append(policy)
+    return min(
+        candidates, key=lambda p: p.estimates.cells["mean_trials", "doubly_robust"]["estimate"]
+    )
 
 
 def _standard_error(terms: Float[np.ndarray, " n"], cluster: Int[np.ndarray, " n"]) -> float:
@@ -160,87 +162,96 @@ def _standard_error(terms: Float[np.ndarray, " n"], cluster: Int[np.ndarray, " n
     return float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)) / len(terms))
 
 
-def practice(judged: Judged, worth: np.ndarray) -> dict[str, Float[np.ndarray, " n"]]:
+def practice(
+    judged: EvaluationRecords, outcome_value: np.ndarray
+) -> dict[str, Float[np.ndarray, " n"]]:
     """Observed value of each evaluation record, in each quantity. (n,)"""
     records = judged.records
     best = records.outcome.max(axis=1)
     return {
         "mean_trials": (records.action >= 0).sum(axis=1).astype(float),
-        "mean_outcome": worth[best],
+        "mean_outcome": outcome_value[best],
         "best_share": (best == records.n_outcomes - 1).astype(float),
     }
 
 
-def estimates_frame(policies: list[JudgedPolicy], chosen: JudgedPolicy) -> pd.DataFrame:
+def estimates_frame(policies: list[EvaluatedPolicy], chosen: EvaluatedPolicy) -> pd.DataFrame:
     """One row per policy, quantity and estimator."""
     rows = []
-    for one in policies:
-        weight = final_weights(one.found.followed)
+    for policy in policies:
+        weight = final_weights(policy.estimates.followed)
         for quantity in QUANTITIES:
             for estimator in ESTIMATORS:
                 rows.append(
                     {
-                        "planner": one.plan.planner,
-                        "outcome_model": one.plan.outcome_model,
-                        "bound": one.plan.bound,
-                        "threshold": one.plan.threshold,
+                        "planner": policy.plan.planner,
+                        "outcome_model": policy.plan.outcome_model,
+                        "bound": policy.plan.bound,
+                        "threshold": policy.plan.threshold,
                         "quantity": quantity,
                         "estimator": estimator,
-                        **one.found.cells[quantity, estimator],
-                        "followed": int(one.found.followed.finished.sum()),
-                        "effective_sample_size": one.found.effective
+                        **policy.estimates.cells[quantity, estimator],
+                        "followed": int(policy.estimates.followed.finished.sum()),
+                        "effective_sample_size": policy.estimates.effective
                         if estimator == "doubly_robust"
                         else weight.sum() ** 2 / max((weight**2).sum(), 1e-300),
-                        "unseen": one.found.unseen,
-                        "warnings": ", ".join(one.warnings),
-                        "chosen": one is chosen,
+                        "unseen": policy.estimates.unseen,
+                        "warnings": ", ".join(policy.warnings),
+                        "chosen": policy is chosen,
                     }
                 )
     return pd.DataFrame(rows)
 
 
 def verdict(
-    chosen: JudgedPolicy, judged: Judged, worth: Mapping[str, float], learned: int
+    chosen: EvaluatedPolicy,
+    judged: EvaluationRecords,
+    outcome_value: Mapping[str, float],
+    learned: int,
 ) -> list[str]:
     """The answer in sentences, its evidence and its limits."""
-    own = practice(judged, np.array(list(worth.values())))
-    n, found = len(judged.records), chosen.found
-    fewer, error = _difference(own["mean_trials"], found.influence["mean_trials"], judged)
-    less, its_error = _difference(own["mean_outcome"], found.influence["mean_outcome"], judged)
-    means = {name: f"{values.mean():.3g}" for name, values in own.items()}
-    told = [
+    practice_values = practice(judged, np.array(list(outcome_value.values())))
+    n, estimates = len(judged.records), chosen.estimates
+    fewer, error = _difference(
+        practice_values["mean_trials"], estimates.influence["mean_trials"], judged
+    )
+    less, its_error = _difference(
+        practice_values["mean_outcome"], estimates.influence["mean_outcome"], judged
+    )
+    means = {name: f"{values.mean():.3g}" for name, values in practice_values.items()}
+    sentences = [
         f"{'Not to be trusted yet: ' if chosen.warnings else 'Use '}{chosen.name}: "
-        f"{chosen.interval('mean_trials')} trials a unit, to an outcome worth "
+        f"{chosen.interval('mean_trials')} trials per unit, mean outcome "
         f"{chosen.interval('mean_outcome')}; the best outcome for "
         f"{chosen.interval('best_share')} of the units.",
         *(f"{WARNINGS[w][0].upper()}{WARNINGS[w][1:]}." for w in chosen.warnings),
         f"The records themselves: {means['mean_trials']} trials, {means['mean_outcome']}, and "
-        f"{means['best_share']}. {_compared('trials', fewer, error, 'fewer', 'more')} "
-        f"{_compared('worth', -less, its_error, 'more', 'less')}",
-        f"Learned from {learned} units, judged by {n} others: {int(found.followed.finished.sum())} "
-        f"of them did what it would do to its end, and all are worth {found.effective:.0f} of its "
-        "own searches.",
+        f"{means['best_share']}. {_compared('Trials', fewer, error, 'fewer', 'more')} "
+        f"{_compared('Outcome', -less, its_error, 'more', 'less')}",
+        f"Learned from {learned} units, evaluated on {n} others. "
+        f"{int(estimates.followed.finished.sum())} of them followed the policy to its end; "
+        f"effective sample size {estimates.effective:.0f} of {n}.",
     ]
-    told.append(
-        f"Worth: {', '.join(f'{name} {all_digits(value)}' for name, value in worth.items())}. "
+    sentences.append(
+        f"Values: {', '.join(f'{k} {all_digits(value)}' for k, value in outcome_value.items())}. "
         "Whether an untried treatment would have been better is not known from such records; "
         "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
     )
-    return told
+    return sentences
 
 
 def _difference(
-    own: Float[np.ndarray, " n"], terms: Float[np.ndarray, " n"], judged: Judged
+    observed: Float[np.ndarray, " n"], terms: Float[np.ndarray, " n"], judged: EvaluationRecords
 ) -> tuple[float, float]:
     """Difference between the records and the policy on the same units, and its standard error."""
-    lead = own - terms
+    lead = observed - terms
     return float(lead.mean()), _standard_error(lead, judged.cluster)
 
 
-def _compared(what: str, more: float, error: float, better: str, worse: str) -> str:
+def _compared(quantity: str, more: float, error: float, better: str, worse: str) -> str:
     low, high = more - Z95 * error, more + Z95 * error
     if low > 0:
-        return f"That is {more:.2g} {what} {better} ({low:.2g} to {high:.2g})."
+        return f"{quantity}: {more:.2g} {better} ({low:.2g} to {high:.2g})."
     if high < 0:
-        return f"That is {-more:.2g} {what} {worse} ({-high:.2g} to {-low:.2g})."
-    return f"In {what} the two cannot be told apart ({-low:.2g} {worse} to {high:.2g} {better})."
+        return f"{quantity}: {-more:.2g} {worse} ({-high:.2g} to {-low:.2g})."
+    return f"{quantity}: not significantly different ({-low:.2g} {worse} to {high:.2g} {better})."

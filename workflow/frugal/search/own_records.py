@@ -23,7 +23,7 @@ from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.encoding import spelled_alike
 from frugal.data.opening import parquet_texts
 from frugal.data.records import parse_file
-from frugal.search.levels import Levels
+from frugal.search.levels import ColumnLevels
 from frugal.search.records import TrialRecords
 
 _CSV = Format("csv", (), ",", None, None, True, "utf-8")
@@ -39,7 +39,7 @@ class RecordsDescription:
         document: as it is written.
         keys: its keys, with their defaults.
         outcomes: levels from the worst to the best.
-        worth: value of each level, ascending.
+        outcome_value: value of each level, ascending.
         covariates: of a policy.
         confounders: of the estimators.
     """
@@ -47,10 +47,10 @@ class RecordsDescription:
     path: Path
     document: Mapping[str, Any]
     keys: RecordsEntry
-    outcomes: Levels
-    worth: tuple[float, ...]
-    covariates: tuple[Levels, ...]
-    confounders: tuple[Levels, ...]
+    outcomes: ColumnLevels
+    outcome_value: tuple[float, ...]
+    covariates: tuple[ColumnLevels, ...]
+    confounders: tuple[ColumnLevels, ...]
 
     @property
     def deltas(self) -> tuple[float, ...]:
@@ -75,7 +75,7 @@ class OwnRecords:
         confounder: the same of confounders. (n, c)
         action: tried treatments in order, −1 after the last. (n, t)
         outcome: their outcomes. (n, t)
-        said: corrections, one sentence each.
+        remarks: corrections, one sentence each.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class OwnRecords:
     confounder: Int[np.ndarray, "n d"]
     action: Int[np.ndarray, "n t"]
     outcome: Int[np.ndarray, "n t"]
-    said: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 def load_records_description(path: Path) -> RecordsDescription:
@@ -100,26 +100,26 @@ def load_records_description(path: Path) -> RecordsDescription:
 def describe_records(document: Any, path: Path) -> RecordsDescription:
     """The records that a document describes; see `load_records_description`."""
     keys = RecordsEntry.read(document, where=str(path))
-    own = document["outcomes"]
+    outcome_keys = document["outcomes"]
     falling = keys.outcomes.better == "lower"
-    outcomes = _levels(document.get("outcome", "outcome"), own, falling=falling)
-    worth = tuple(float(v) for v in own.get("worth", range(len(outcomes.names))))
+    outcomes = _levels(document.get("outcome", "outcome"), outcome_keys, falling=falling)
+    outcome_value = tuple(float(v) for v in outcome_keys.get("worth", range(len(outcomes.names))))
     kinds = [
-        tuple(_levels(name, one) for name, one in document.get(key, {}).items())
+        tuple(_levels(name, levels) for name, levels in document.get(key, {}).items())
         for key in ("covariates", "confounders")
     ]
-    return RecordsDescription(path, document, keys, outcomes, worth, *kinds)
+    return RecordsDescription(path, document, keys, outcomes, outcome_value, *kinds)
 
 
-def _levels(column: str, own: Mapping[str, Any], *, falling: bool = False) -> Levels:
-    if "levels" in own:
-        texts = tuple(_written(value) for value in own["levels"])
-        return Levels(column, texts, texts, ())
-    edges = tuple(float(v) for v in own["edges"])
+def _levels(column: str, keys: Mapping[str, Any], *, falling: bool = False) -> ColumnLevels:
+    if "levels" in keys:
+        texts = tuple(_written(value) for value in keys["levels"])
+        return ColumnLevels(column, texts, texts, ())
+    edges = tuple(float(v) for v in keys["edges"])
     text = [f"{v:.15g}" for v in edges]
     names = [f"below {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text))]
     names.append(f"{text[-1]} or more")
-    return Levels(column, tuple(names[::-1] if falling else names), (), edges, falling)
+    return ColumnLevels(column, tuple(names[::-1] if falling else names), (), edges, falling)
 
 
 def _written(value: object) -> str:
@@ -164,14 +164,16 @@ def read_own_records(
                 f"{did_you_mean(name, frame.columns)}"
             )
     long = _long(frame, lines, described, source, fresh=fresh)
-    known = _treatments(long, document, source) if treatments is None else tuple(treatments)
+    treatment_names = (
+        _treatments(long, document, source) if treatments is None else tuple(treatments)
+    )
     for name, line in zip(long["treatment"], long["line"], strict=True):
-        if name not in known:
+        if name not in treatment_names:
             raise DataError(
                 f"{source}, line {line}: treatment {shown_cell(name)} is none that the policy "
-                f"knows; these are {listed(known)}{cell_hint(name, known)}"
+                f"knows; these are {listed(treatment_names)}{cell_hint(name, treatment_names)}"
             )
-    return _searches(frame, lines, long, described, known, fresh=fresh)
+    return _searches(frame, lines, long, described, treatment_names, fresh=fresh)
 
 
 def cells_of(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
@@ -202,7 +204,7 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
         return part[part["treatment"] != ""]
     parts = []
     for place, (name, column) in enumerate(document["treatments"].items()):
-        level = Levels(column, *_fields(described.outcomes))
+        level = ColumnLevels(column, *_fields(described.outcomes))
         order = document["order"]
         step: Any = float(place)
         if not fresh and order != "columns":
@@ -222,7 +224,7 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
     return pd.concat(parts, ignore_index=True)
 
 
-def _fields(level: Levels):
+def _fields(level: ColumnLevels):
     return level.names, level.texts, level.edges, level.falling
 
 
@@ -265,7 +267,7 @@ def _searches(
     fresh: bool,
 ) -> OwnRecords:
     """Trials under their units: each treatment's first, cut where an outcome is missing."""
-    document, said, source = described.document, [], described.file.name
+    document, remarks, source = described.document, [], described.file.name
     names, first = np.unique(frame[document["unit"]].to_numpy(dtype=str), return_index=True)
     if names.size and names[0] == "":
         raise DataError(f"{source}, line {lines[first[0]]}: the unit has no name")
@@ -277,9 +279,9 @@ def _searches(
             codes = level.code(list(frame[level.column]), lines, source)
             _require_constant(frame[document["unit"]], codes, level.column, lines, source)
             codes = codes[first]
-            if gaps := int((codes < 0).sum()):
-                said.append(
-                    f"{level.column} is missing for {gaps} of {len(names)} units, a level of "
+            if n_missing := int((codes < 0).sum()):
+                remarks.append(
+                    f"{level.column} is missing for {n_missing} of {len(names)} units, a level of "
                     "its own"
                 )
             coded.append(np.where(codes < 0, len(level.names), codes))
@@ -295,21 +297,23 @@ def _searches(
     rows = long.sort_values(["unit", "step"], kind="stable")
     repeated = rows.duplicated(["unit", "treatment"])
     if repeated.any():
-        said.append(
+        remarks.append(
             f"{int(repeated.sum())} trials repeat a treatment of the same unit; the first counts"
         )
         rows = rows[~repeated]
     if not fresh:
         same = rows.duplicated(["unit", "step"], keep=False)
         if same.any():
-            said.append(
+            remarks.append(
                 f"{int(same.sum())} trials share their step with another one of the unit; they are "
                 "taken in the order of the file"
             )
     unknown = rows["outcome"] < 0
     if unknown.any():
         cut = unknown.groupby(rows["unit"]).cummax()
-        said.append(f"{int(unknown.sum())} trials have no outcome; these searches end before them")
+        remarks.append(
+            f"{int(unknown.sum())} trials have no outcome; these searches end before them"
+        )
         rows = rows[~cut]
     place = rows.groupby("unit").cumcount().to_numpy()
     unit = np.searchsorted(names, rows["unit"].to_numpy(dtype=str))
@@ -332,18 +336,20 @@ def _searches(
         numbers = np.unique(whose, return_inverse=True)[1]
         _require_constant(frame[document["unit"]], numbers, column, lines, source)
         cluster = numbers[first]
-    kept = np.ones(len(names), dtype=bool) if fresh else action[:, 0] >= 0
-    if not kept.all():
-        said.append(f"{int((~kept).sum())} units have no trial with an outcome; they are left out")
+    with_trials = np.ones(len(names), dtype=bool) if fresh else action[:, 0] >= 0
+    if not with_trials.all():
+        remarks.append(
+            f"{int((~with_trials).sum())} units have no trial with an outcome; they are left out"
+        )
     return OwnRecords(
-        tuple(names[kept].tolist()),
-        cluster[kept],
+        tuple(names[with_trials].tolist()),
+        cluster[with_trials],
         treatments,
-        levels["covariates"][kept],
-        levels["confounders"][kept],
-        action[kept],
-        outcome[kept],
-        tuple(said),
+        levels["covariates"][with_trials],
+        levels["confounders"][with_trials],
+        action[with_trials],
+        outcome[with_trials],
+        tuple(remarks),
     )
 
 
@@ -362,27 +368,31 @@ def _treatments(long: pd.DataFrame, document: Mapping[str, Any], source: str) ->
     if document["layout"] == "wide":
         return tuple(document["treatments"])
     names = tuple(sorted(long["treatment"].unique()))
-    if alike := spelled_alike(names):
+    if confusable := spelled_alike(names):
         raise DataError(
-            f"{source}: column {document['treatment']!r} holds {shown_cell(alike[0])} and another "
-            "text that differs from it by blanks or capitals only; write a treatment always in the "
-            "same way, and give different ones different names"
+            f"{source}: column {document['treatment']!r} holds {shown_cell(confusable[0])} and "
+            "another text that differs from it by blanks or capitals only; write a treatment "
+            "always in the same way, and give different ones different names"
         )
     return names
 
 
 def _require_constant(unit, codes: np.ndarray, column: str, lines: np.ndarray, source: str) -> None:
     """Check that covariates known before the first trial are constant within a unit."""
-    seen: dict[str, int] = {}
+    first_rows: dict[str, int] = {}
     for row, name in enumerate(unit):
-        if seen.setdefault(name, row) != row and codes[seen[name]] != codes[row]:
+        if first_rows.setdefault(name, row) != row and codes[first_rows[name]] != codes[row]:
             raise DataError(
-                f"{source}, lines {lines[seen[name]]} and {lines[row]}: column {column!r} differs "
-                f"within unit {shown_cell(name)}; what is known before the first trial is the same "
-                "in all of its rows"
+                f"{source}, lines {lines[first_rows[name]]} and {lines[row]}: column {column!r} "
+                f"differs within unit {shown_cell(name)}; what is known before the first trial is "
+                "the same in all of its rows"
             )
 
 
-def trial_records(own: OwnRecords, context: Int[np.ndarray, " n"], contexts: int, outcomes: int):
+def trial_records(
+    records: OwnRecords, context: Int[np.ndarray, " n"], contexts: int, outcomes: int
+):
     """The trials as records of searches."""
-    return TrialRecords(context, own.action, own.outcome, contexts, len(own.treatments), outcomes)
+    return TrialRecords(
+        context, records.action, records.outcome, contexts, len(records.treatments), outcomes
+    )

@@ -59,7 +59,7 @@ def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> St
     Raises:
         DataError: a list of names, or an array, is not what a policy of searches has.
     """
-    known: dict[str, tuple[str, ...]] = {}
+    texts_of: dict[str, tuple[str, ...]] = {}
     for key, least in (("contexts", 1), ("treatments", 1), ("outcomes", 2)):
         texts = names.get(key)
         if (
@@ -72,18 +72,18 @@ def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> St
                 f"the stored search policy has the {key} {shown(texts, at_most=60)}; allowed is a "
                 f"list of {least} or more different names"
             )
-        known[key] = tuple(texts)
-    x, k, base = (len(known[key]) for key in ("contexts", "treatments", "outcomes"))
+        texts_of[key] = tuple(texts)
+    x, k, base = (len(texts_of[key]) for key in ("contexts", "treatments", "outcomes"))
     numbers = {n: np.nan_to_num(v) if v.dtype.kind == "f" else v for n, v in arrays.items()}
     source = getattr(arrays, "source", "")
     stored = Stored("search policy", StoredArrays(numbers, source))  # NaN: there is none
-    whole, cell = {"dtype": "int64", "shape": ("x", "h"), "low": 0}, ("x", "h")
+    index, cell = {"dtype": "int64", "shape": ("x", "h"), "low": 0}, ("x", "h")
     stored.require(
         {
             "action": Array("int8", cell, low=0, high=k),
             "statistic": Array("float64", cell, low=-1e-6),  # a sum, with its rounding
-            "records": Array(**whole),
-            "visits": Array(**whole),
+            "records": Array(**index),
+            "visits": Array(**index),
             "runner_up": Array("int64", cell, low=-1, high=k - 1),
             "trials_left": Array("float64", ("x", "h", 2), low=0),
         },
@@ -100,9 +100,9 @@ def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> St
             raise stored.refusal(f"has an array {name!r} with a treatment that was tried before")
     return StepTable(
         **arrays,
-        contexts=known["contexts"],
-        treatments=known["treatments"],
-        outcomes=known["outcomes"],
+        contexts=texts_of["contexts"],
+        treatments=texts_of["treatments"],
+        outcomes=texts_of["outcomes"],
     )
 
 
@@ -139,17 +139,17 @@ def next_step(table: StepTable, x: int, outcome: Sequence[int]) -> dict[str, obj
 def _reasons(table: StepTable, x: int, h: int) -> list[str]:
     """Records behind a step, and the runner-up."""
     behind, visits = int(table.records[x, h]), int(table.visits[x, h])
-    told = [
+    reasons = [
         f"{behind} of {visits} records tried it here"
         if visits
         else "no record came to this point and went on"
     ]
     other = int(table.runner_up[x, h])
     if other >= 0:
-        own, its = table.trials_left[x, h]
+        expected, its = table.trials_left[x, h]
         name = table.treatments[other]
-        told.append(f"{own:.2f} trials to the end, with the runner-up {name} {its:.2f}")
-    return told
+        reasons.append(f"{expected:.2f} trials to the end, with the runner-up {name} {its:.2f}")
+    return reasons
 
 
 def policy_words(table: StepTable) -> str:

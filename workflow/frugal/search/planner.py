@@ -23,7 +23,7 @@ class Planning:
     """Inputs of a planner, as far as it declares them.
 
     Attributes:
-        options: of the comparison; see `SearchOptions`.
+        options: of the comparison; see `ComparisonOptions`.
         counts: of the records.
         table: model of the outcomes; None for planners that read records alone.
         statistic: a bound on the stopping statistic; None for those that read none. (x, h)
@@ -71,17 +71,22 @@ def planners_of(names: Iterable[str]) -> Mapping[str, SearchPlanner]:
     Raises:
         ConfigError: there is no such planner.
     """
-    known = declared("frugal.search.planners", "SearchPlanner")
+    planners = declared("frugal.search.planners", "SearchPlanner")
     for name in names:
-        if name not in known:
+        if name not in planners:
             raise ConfigError(
-                f"a comparison names the planner {name!r}; allowed are {', '.join(known)}"
+                f"a comparison names the planner {name!r}; allowed are {', '.join(planners)}"
             )
-    found = [load_one("frugal.search.planners", "SearchPlanner", name) for name in names]
-    return {one.name: one for one in sorted(found, key=lambda one: one.place)}
+    declared_planners = [
+        load_one("frugal.search.planners", "SearchPlanner", name) for name in names
+    ]
+    return {
+        planner.name: planner
+        for planner in sorted(declared_planners, key=lambda planner: planner.place)
+    }
 
 
 def planners_with(argument: str, value: str | None) -> list[str]:
     """Names of the planners whose declaration has that value of an argument."""
-    known = load_literals("frugal.search.planners", "SearchPlanner")
-    return [name for name, says in known.items() if says[argument] == value]
+    declarations = load_literals("frugal.search.planners", "SearchPlanner")
+    return [name for name, arguments in declarations.items() if arguments[argument] == value]

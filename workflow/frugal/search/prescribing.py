@@ -55,8 +55,8 @@ def simulate_prescriptions(
     n, k = table.outcome.shape
     best = len(table.results) - 1
     susceptible = _context_mean(table, (table.outcome == best).astype(np.float64), ~is_test)
-    worth = table.worth[table.outcome]
-    surprise = (worth - _context_mean(table, worth, ~is_test)) / table.worth[-1]
+    value = table.outcome_value[table.outcome]
+    surprise = (value - _context_mean(table, value, ~is_test)) / table.outcome_value[-1]
     score = susceptible_share_weight * susceptible + hidden_weight * surprise
     action, outcome = np.full((2, n, k), -1, dtype=np.int64)
     searching, tried = np.ones(n, dtype=bool), np.zeros((n, k), dtype=bool)
@@ -67,8 +67,8 @@ def simulate_prescriptions(
         action[:, t] = np.where(searching, chosen, -1)
         outcome[:, t] = np.where(searching, result, -1)
         tried[rows, chosen] = True
-        found = (outcome == best).any(axis=1)
-        searching &= rng.random(n) >= np.where(found, stop_after_best, stop_otherwise)
+        best_found = (outcome == best).any(axis=1)
+        searching &= rng.random(n) >= np.where(best_found, stop_after_best, stop_otherwise)
     return TrialRecords(table.context, action, outcome, len(table.contexts), k, best + 1)
 
 
@@ -81,14 +81,14 @@ def _check(hidden_weight: float, probabilities: dict[str, float]) -> None:
 
 
 def _context_mean(
-    table: SusceptibilityTable, values: Float[np.ndarray, "n a"], known: Bool[np.ndarray, " n"]
+    table: SusceptibilityTable, values: Float[np.ndarray, "n a"], training: Bool[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n a"]:
     """Mean of each column over the known units of a unit's own context, or over all. (n, a)"""
     context, index = np.unique(table.context, return_inverse=True)
-    member = np.eye(len(context))[index][known]
+    member = np.eye(len(context))[index][training]
     count = member.sum(axis=0)[:, None]
     mean = np.where(
-        count > 0, member.T @ values[known] / np.maximum(count, 1), values[known].mean(axis=0)
+        count > 0, member.T @ values[training] / np.maximum(count, 1), values[training].mean(axis=0)
     )
     return mean[index]
 

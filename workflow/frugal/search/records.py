@@ -43,7 +43,7 @@ def search_bytes(
         n_actions: k.
         n_outcomes: |Y|.
         policies: held at one time.
-        judging: contexts of all models together that judge them.
+        judging: contexts of all models together, for evaluation.
     """
     histories = history_count(n_actions, n_outcomes)
     model = 8 * (n_contexts + judging) * n_actions * histories
@@ -53,7 +53,7 @@ def search_bytes(
 
 
 def require_search_memory(
-    *, n_contexts: int, n_actions: int, n_outcomes: int, memory_gib: float, **held: int
+    *, n_contexts: int, n_actions: int, n_outcomes: int, memory_gib: float, **copies: int
 ) -> None:
     """Refuses, before anything is allocated, a search whose tables would be too large.
 
@@ -62,26 +62,28 @@ def require_search_memory(
         n_actions: k.
         n_outcomes: |Y|.
         memory_gib: what the tables may take, in GiB.
-        held: policies and judging models, see `search_bytes`.
+        copies: policies and judging models, see `search_bytes`.
 
     Raises:
         SearchSizeError: names what was asked, the limit, and what would fit.
     """
-    size = {"n_contexts": n_contexts, "n_outcomes": n_outcomes, **held}
+    size = {"n_contexts": n_contexts, "n_outcomes": n_outcomes, **copies}
     needed = search_bytes(n_actions=n_actions, **size) / GIB
     if needed <= memory_gib:
         return
     fits = n_actions
     while fits and search_bytes(n_actions=fits, **size) > memory_gib * GIB:
         fits -= 1
-    told = f"at most {fits} actions fit"
+    remedy = f"at most {fits} actions fit"
     if not fits:
-        one = search_bytes(n_contexts=1, n_actions=n_actions, n_outcomes=n_outcomes, **held)
-        contexts = int(n_contexts * memory_gib / needed) if one <= memory_gib * GIB else 0
-        told = f"at most {contexts} contexts fit with {n_actions} actions"
+        per_context = search_bytes(
+            n_contexts=1, n_actions=n_actions, n_outcomes=n_outcomes, **copies
+        )
+        contexts = int(n_contexts * memory_gib / needed) if per_context <= memory_gib * GIB else 0
+        remedy = f"at most {contexts} contexts fit with {n_actions} actions"
     raise SearchSizeError(
         f"{n_actions} actions with {n_outcomes} outcomes and {n_contexts} contexts need "
-        f"{needed:.2g} GiB of tables, but the limit is {memory_gib:g} GiB; {told}"
+        f"{needed:.2g} GiB of tables, but the limit is {memory_gib:g} GiB; {remedy}"
     )
 
 

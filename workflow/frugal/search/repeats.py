@@ -19,8 +19,8 @@ from frugal.search.planning.observed import first_step_outcome
 from frugal.search.planning.policy_frames import policy_cells
 from frugal.search.records import TrialRecords
 from frugal.search.searches import (
+    ComparisonOptions,
     PlannedSearch,
-    SearchOptions,
     SearchScore,
     TrueModel,
     outcome_by_trials,
@@ -84,7 +84,7 @@ def world_repeat(
     seed: int,
     *,
     world_options: WorldOptions,
-    options: SearchOptions,
+    options: ComparisonOptions,
     n_train: int,
     n_test: int,
 ) -> SearchRepeat:
@@ -119,7 +119,7 @@ def search_repeat(
     repeat: SearchRepeat,
     *,
     n_train: int,
-    options: SearchOptions,
+    options: ComparisonOptions,
     keep_policies: bool,
 ) -> SearchTables:
     """Every policy of the options, learned from the first training units, played and scored.
@@ -192,7 +192,7 @@ def plan_identity(plan: PlannedSearch) -> Identity:
 
 
 def _score(
-    played: SearchOutcome, repeat: SearchRepeat, options: SearchOptions
+    played: SearchOutcome, repeat: SearchRepeat, options: ComparisonOptions
 ) -> dict[str, float | int]:
     score = score_search(
         played, repeat.outcome, outcome_value=options.outcome_value, epsilon=options.epsilon
@@ -201,7 +201,7 @@ def _score(
 
 
 def _count_units(
-    played: SearchOutcome, repeat: SearchRepeat, options: SearchOptions
+    played: SearchOutcome, repeat: SearchRepeat, options: ComparisonOptions
 ) -> dict[str, np.ndarray]:
     """Number of units by trials, best outcome found, and whether that is near-optimal."""
     near = found_near_optimal(

@@ -1,4 +1,4 @@
-"""Learns search policies from one set of records and judges them on units fully known.
+"""Learns search policies from one set of records and evaluates them on units fully known.
 
 The comparison of `treatment` (Håkansson et al. 2020, sec. 6) for one training set: every outcome
 model × planner × bound × threshold that the options name. It must not know whether units were
@@ -26,7 +26,7 @@ OUTCOME_MODELS = ("smoothed", "uninformed", "forest", "true")
 
 
 @dataclass(frozen=True, eq=False)
-class SearchOptions:
+class ComparisonOptions:
     """Every choice of a comparison of planners.
 
     Attributes:
@@ -127,7 +127,7 @@ def fit_outcome_model(
     context_features: Float[np.ndarray, "x f"],
     rng: np.random.Generator,
     *,
-    options: SearchOptions,
+    options: ComparisonOptions,
     true_model: TrueModel | None,
 ) -> OutcomeTable:
     """The outcome model of that name.                            [treatment, secs. B.1, B.2]
@@ -167,7 +167,7 @@ def plan_searches(
     context_features: Float[np.ndarray, "x f"],
     rng: np.random.Generator,
     *,
-    options: SearchOptions,
+    options: ComparisonOptions,
     true_model: TrueModel | None,
 ) -> Iterator[PlannedSearch]:
     """Every policy that the options name, learned from the same records.   [treatment, sec. 6]
@@ -198,8 +198,8 @@ def plan_searches(
         fitted_s = counting_s + time.process_time() - start
         yield from _plans_of_model(name, planners, counts, table, fitted_s, options)
         del table  # before the next model is made
-    given = Planning(options, counts)
-    yield from _plans(planners, "records", given, ("records", "none"), counting_s)
+    planning = Planning(options, counts)
+    yield from _plans(planners, "records", planning, ("records", "none"), counting_s)
 
 
 def _plans_of_model(
@@ -208,36 +208,36 @@ def _plans_of_model(
     counts: OutcomeCounts,
     table: OutcomeTable,
     fitted_s: float,
-    options: SearchOptions,
+    options: ComparisonOptions,
 ) -> Iterator[PlannedSearch]:
     """Policies of all planners that read a model, with one model."""
-    reading = {one.reads for one in planners.values()}
+    reading = {planner.reads for planner in planners.values()}
     for bound in options.bounds if "bound" in reading else ():
         start = time.process_time()
         statistic = stopping_statistic(table, bound=bound, epsilon=options.epsilon)
         base_s = fitted_s + time.process_time() - start
         rule = rule_for(bound, stop_rule=options.stop_rule)
-        given = Planning(options, counts, table, statistic, rule)
-        yield from _plans(planners, "bound", given, (name, bound), base_s)
-        del statistic, given
-    given = Planning(options, counts, table)
-    yield from _plans(planners, "model", given, (name, "none"), fitted_s)
+        planning = Planning(options, counts, table, statistic, rule)
+        yield from _plans(planners, "bound", planning, (name, bound), base_s)
+        del statistic, planning
+    planning = Planning(options, counts, table)
+    yield from _plans(planners, "model", planning, (name, "none"), fitted_s)
 
 
 def _plans(
     planners: Mapping[str, SearchPlanner],
     reads: str,
-    given: Planning,
+    planning: Planning,
     at: tuple[str, str],
     spent_s: float,
 ) -> Iterator[PlannedSearch]:
     """Policies of the planners that read so much, by threshold; at: names of model and bound."""
-    chosen = [one for one in planners.values() if one.reads == reads]
-    for key in dict.fromkeys(one.thresholds for one in chosen):
-        for threshold in (float("nan"),) if key is None else getattr(given.options, key):
-            for planner in (one for one in chosen if one.thresholds == key):
+    chosen = [candidate for candidate in planners.values() if candidate.reads == reads]
+    for key in dict.fromkeys(candidate.thresholds for candidate in chosen):
+        for threshold in (float("nan"),) if key is None else getattr(planning.options, key):
+            for planner in (candidate for candidate in chosen if candidate.thresholds == key):
                 start = time.process_time()
-                policy = planner.plan(given, threshold)
+                policy = planner.plan(planning, threshold)
                 took_s = spent_s + time.process_time() - start
                 yield PlannedSearch(planner.name, *at, threshold, policy, took_s)
                 del policy  # the tables of one policy at a time
@@ -268,12 +268,12 @@ def score_search(
     if n < 2:
         raise DataError(f"{n} units were searched; a standard error needs at least 2")
     near = found_near_optimal(played.best, outcome, outcome_value=outcome_value, epsilon=epsilon)
-    found = np.append(outcome_value, np.nan)[played.best]  # −1: nothing was tried
+    best_value = np.append(outcome_value, np.nan)[played.best]  # −1: nothing was tried
 
     def mean_and_se(values: np.ndarray) -> tuple[float, float]:
         return float(values.mean()), float(values.std(ddof=1) / np.sqrt(n))
 
-    efficacy, trials, value = mean_and_se(near), mean_and_se(played.trials), mean_and_se(found)
+    efficacy, trials, value = mean_and_se(near), mean_and_se(played.trials), mean_and_se(best_value)
     return SearchScore(n, *efficacy, *trials, int(played.trials.max()), *value)
 
 
@@ -290,8 +290,8 @@ def outcome_by_trials(
         Means and their standard errors over units, unit of the outcome; NaN if a unit tried
         nothing. (a,), (a,)
     """
-    found = np.append(outcome_value, np.nan)[played.best_after]
-    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    best_value = np.append(outcome_value, np.nan)[played.best_after]
+    return best_value.mean(axis=0), best_value.std(axis=0, ddof=1) / np.sqrt(len(best_value))
 
 
 def compare_planners(
@@ -301,7 +301,7 @@ def compare_planners(
     context_features: Float[np.ndarray, "x f"],
     rng: np.random.Generator,
     *,
-    options: SearchOptions,
+    options: ComparisonOptions,
     true_model: TrueModel | None,
 ) -> dict[str, np.ndarray]:
     """Learns from records, plays against test units, one row per policy.   [treatment, sec. 6]

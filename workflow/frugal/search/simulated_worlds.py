@@ -15,7 +15,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
 from frugal.search.outcome_tables import true_table
 from frugal.search.records import GIB, SearchSizeError, TrialRecords
-from frugal.search.searches import SearchOptions, TrueModel, compare_planners, stack_rows
+from frugal.search.searches import ComparisonOptions, TrueModel, compare_planners, stack_rows
 
 COVARIATE_RANGE = (0.02, 0.98)  # of p(X = 1 | z)
 
@@ -41,12 +41,12 @@ class WorldParameters:
 
 @dataclass(frozen=True, eq=False)
 class TreatmentWorld:
-    """Laws of Algorithm 1, tabulated. Bits are in lexicographic order, the first leads.
+    """Distributions of Algorithm 1, tabulated. Bits are in lexicographic order, the first leads.
 
     Attributes:
-        p_z: law of the moderator. (z,)
-        p_x_given_z: law of the covariates. (z, x)
-        p_outcome: law of each potential outcome. (x, z, a, y)
+        p_z: distribution of the moderator. (z,)
+        p_x_given_z: distribution of the covariates. (z, x)
+        p_outcome: distribution of each potential outcome. (x, z, a, y)
         choice_base: log-weight of each action before its history. (x, a)
         choice_history: log-weight of action i per unit of what is known of action j. (a, a)
         dissimilarity: Δ, factor on the chance of action i for every tried action j. (a, a)
@@ -65,12 +65,12 @@ class TreatmentWorld:
 
     @property
     def p_x(self) -> Float64[np.ndarray, " x"]:
-        """Law of the contexts. (x,)"""
+        """Distribution of the contexts. (x,)"""
         return self.p_z @ self.p_x_given_z
 
     @property
     def p_z_given_x(self) -> Float64[np.ndarray, "x z"]:
-        """Law of the moderator in each context. (x, z)"""
+        """Distribution of the moderator in each context. (x, z)"""
         joint = self.p_z[:, None] * self.p_x_given_z
         return (joint / joint.sum(axis=0)).T
 
@@ -184,7 +184,7 @@ def build_world(parameters: WorldParameters, *, n_outcomes: int, form: str) -> T
     points = np.arange(n_outcomes) + (form == "text")
     away = (points - location[..., None]) / scale[..., None]
     density = 1 / (1 + away**2)  # the factor 1/(πγ) cancels
-    both = np.concatenate([parameters.location_weight, parameters.scale_weight], axis=1)
+    weights = np.concatenate([parameters.location_weight, parameters.scale_weight], axis=1)
     choice = parameters.choice_weight
     return TreatmentWorld(
         p_z=p_z,
@@ -192,7 +192,7 @@ def build_world(parameters: WorldParameters, *, n_outcomes: int, form: str) -> T
         p_outcome=density / density.sum(axis=3, keepdims=True),
         choice_base=choice[:, 0] + x @ choice[:, 1 : 1 + v].T,
         choice_history=np.ascontiguousarray(choice[:, 1 + v : 1 + v + k]),
-        dissimilarity=((both[:, None] - both[None]) ** 2).sum(axis=2),
+        dissimilarity=((weights[:, None] - weights[None]) ** 2).sum(axis=2),
         covariates=x,
         form=form,
     )
@@ -253,7 +253,7 @@ def sample_searches(
     was reached: 0.1 and 0.9 in the release, 0.1 for both in the text.
 
     Args:
-        world: laws of the choices.
+        world: distributions of the choices.
         context: of each unit. (n,)
         outcome: every potential outcome, shown only when tried. (n, a)
         rng: source of the draws; 2k uniforms a unit, so that the first units are the same ones
@@ -274,23 +274,23 @@ def sample_searches(
     log_weight = world.choice_base[context]
     with np.errstate(divide="ignore"):
         log_factor = np.log(world.dissimilarity)  # −∞ on the diagonal: nothing is tried twice
-    action, seen = np.full((n, k), -1), np.full((n, k), -1)
+    action, observed = np.full((n, k), -1), np.full((n, k), -1)
     uniforms = rng.random((n, 2 * k))
     running, best = np.arange(n), np.zeros(n, dtype=bool)
     for t in range(k):
         weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
         tried = _draw(weight.cumsum(axis=1), uniforms[running, 2 * t])
-        found = outcome[running, tried]
-        action[running, t], seen[running, t] = tried, found
-        best |= found == n_outcomes - 1
-        known = found if world.form == "release" else np.ones_like(found)
+        result = outcome[running, tried]
+        action[running, t], observed[running, t] = tried, result
+        best |= result == n_outcomes - 1
+        factor = result if world.form == "release" else np.ones_like(result)
         on = uniforms[running, 2 * t + 1] >= np.where(best, p_stop_best, p_stop)
         if t == k - 1 or not on.any():
             break
         log_weight = log_weight[on] + log_factor[tried[on]]
-        log_weight += known[on, None] * world.choice_history.T[tried[on]]
+        log_weight += factor[on, None] * world.choice_history.T[tried[on]]
         running, best = running[on], best[on]
-    return TrialRecords(context, action, seen, contexts, k, n_outcomes)
+    return TrialRecords(context, action, observed, contexts, k, n_outcomes)
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,7 @@ def realise_world(
 def sample_test_units(
     streams: Streams, realisation: int, world: TreatmentWorld, n_test: int
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n a"]]:
-    """Contexts and potential outcomes of the units that judge a realisation. (n,), (n, a)"""
+    """Contexts and potential outcomes of the units for evaluation. (n,), (n, a)"""
     return sample_units(world, n_test, streams.generator("test_units", realisation))
 
 
@@ -377,7 +377,7 @@ def compare_in_worlds(
     streams: Streams,
     *,
     world_options: WorldOptions,
-    options: SearchOptions,
+    options: ComparisonOptions,
     n_train: Sequence[int],
     n_test: int,
     realisations: Sequence[int],
@@ -385,7 +385,7 @@ def compare_in_worlds(
     """n_train × realisation × planner × model × bound × threshold.   [treatment, fig. 2b, S1–S4]
 
     The training sets of a realisation are nested: the first 50 units of 75,000 are the 50. All are
-    judged on the same test units. A row depends neither on which other realisations or sizes are
+    evaluated on the same test units. A row depends neither on which other realisations or sizes are
     run, nor on the number of test units.
 
     Args:
@@ -428,7 +428,7 @@ def compare_in_worlds(
     return stack_rows(parts, keys)
 
 
-def true_model_of(world: TreatmentWorld, options: SearchOptions) -> TrueModel:
+def true_model_of(world: TreatmentWorld, options: ComparisonOptions) -> TrueModel:
     """Function that tabulates the world's own outcome model when called."""
     return partial(
         true_table,

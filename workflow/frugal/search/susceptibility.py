@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
 
-WORTH = {"R": 0.0, "I": 1.0, "S": 2.0}  # resistant, intermediate, susceptible: higher is better
+VALUES = {"R": 0.0, "I": 1.0, "S": 2.0}  # resistant, intermediate, susceptible: higher is better
 AGE_GROUPS = ("[0,15]", "(15,31]", "(31,60]", "(60,∞)")
 _AGE_EDGES = (15.0, 31.0, 60.0)  # years
 
@@ -64,9 +64,9 @@ class SusceptibilityTable:
         return len(self.row_id)
 
     @property
-    def worth(self) -> np.ndarray:
+    def outcome_value(self) -> np.ndarray:
         """Y of each result: 0 resistant, 1 intermediate, 2 susceptible. (y,)"""
-        return np.array([WORTH[letter] for letter in self.results])
+        return np.array([VALUES[letter] for letter in self.results])
 
 
 def code_results(text: pd.DataFrame, results: Sequence[str]) -> Int[np.ndarray, "n a"]:
@@ -101,8 +101,8 @@ def check_results(results: Sequence[str]) -> tuple[str, ...]:
     Raises:
         ConfigError: as described above.
     """
-    worth = [WORTH.get(letter, np.nan) for letter in results]
-    if len(results) < 2 or results[-1] != "S" or not (np.diff(worth) > 0).all():
+    values = [VALUES.get(letter, np.nan) for letter in results]
+    if len(results) < 2 or results[-1] != "S" or not (np.diff(values) > 0).all():
         raise ConfigError(
             f"'results' are {', '.join(results)}; allowed are R, I, S or R, S, from the worst on"
         )
@@ -165,27 +165,29 @@ def complete_table(
     Raises:
         DataError: no unit was tested against every drug.
     """
-    kept = np.asarray((outcome >= 0).all(axis=1))
-    if not kept.any():
-        raise DataError(f"none of {len(kept)} units was tested against all of {', '.join(actions)}")
-    persons = np.unique(patient[kept], return_inverse=True)[1]
+    complete = np.asarray((outcome >= 0).all(axis=1))
+    if not complete.any():
+        raise DataError(
+            f"none of {len(complete)} units was tested against all of {', '.join(actions)}"
+        )
+    persons = np.unique(patient[complete], return_inverse=True)[1]
     return SusceptibilityTable(
-        row_id=np.asarray(row_id[kept], dtype=np.int64),
+        row_id=np.asarray(row_id[complete], dtype=np.int64),
         patient=persons.astype(np.int64),
-        context=context[0][kept],
+        context=context[0][complete],
         contexts=context[1],
-        outcome=outcome[kept],
+        outcome=outcome[complete],
         actions=tuple(actions),
         results=tuple(results),
         report={
             **report,
-            "units_read": len(kept),
-            "units_with_all_tests": int(kept.sum()),
+            "units_read": len(complete),
+            "units_with_all_tests": int(complete.sum()),
             "patients": int(persons.max()) + 1,
             "susceptible": {
                 drug: int(count)
                 for drug, count in zip(
-                    actions, (outcome[kept] == len(results) - 1).sum(axis=0), strict=True
+                    actions, (outcome[complete] == len(results) - 1).sum(axis=0), strict=True
                 )
             },
         },

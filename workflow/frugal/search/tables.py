@@ -65,11 +65,11 @@ def mimic_files(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: one is not in the folder.
     """
-    found = {p.name.lower(): p for p in sorted(folder.iterdir())} if folder.is_dir() else {}
+    files_by_name = {p.name.lower(): p for p in sorted(folder.iterdir())} if folder.is_dir() else {}
     files = {}
     for name in FILES:
         options = [f"{name.lower()}.csv", f"{name.lower()}.csv.gz"]
-        path = next((found[o] for o in options if o in found), None)
+        path = next((files_by_name[o] for o in options if o in files_by_name), None)
         if path is None:
             raise DataError(
                 f"{folder} has neither {name}.csv nor {name}.csv.gz; the cohort needs "
@@ -94,31 +94,33 @@ def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) 
         DataError: a file lacks a column, or holds a result that is not known.
     """
     tests, steps = _complete_tests(_read(files["MICROBIOLOGYEVENTS"], "MICROBIOLOGYEVENTS"))
-    given = _prescribed(_read(files["PRESCRIPTIONS"], "PRESCRIPTIONS"))
-    others = tests["subject_id"].isin(given.loc[given["drug"] == OTHER, "subject_id"])
-    given = given[(given["drug"] != OTHER) & given["hadm_id"].isin(tests["hadm_id"])]
-    treated = tests["hadm_id"].isin(given["hadm_id"])
+    prescribed = _prescribed(_read(files["PRESCRIPTIONS"], "PRESCRIPTIONS"))
+    others = tests["subject_id"].isin(prescribed.loc[prescribed["drug"] == OTHER, "subject_id"])
+    prescribed = prescribed[
+        (prescribed["drug"] != OTHER) & prescribed["hadm_id"].isin(tests["hadm_id"])
+    ]
+    treated = tests["hadm_id"].isin(prescribed["hadm_id"])
     steps["treated with one of the six"] = _size(tests[treated])
-    kept = tests[treated & ~others] if exclude_other_antibiotics else tests[treated]
+    cohort = tests[treated & ~others] if exclude_other_antibiotics else tests[treated]
     if exclude_other_antibiotics:
-        steps["and never given another antibiotic"] = _size(kept)
-    if kept.empty:
-        told = "; ".join(f"{step}: {size['patients']}" for step, size in steps.items())
+        steps["and never given another antibiotic"] = _size(cohort)
+    if cohort.empty:
+        sizes = "; ".join(f"{step}: {size['patients']}" for step, size in steps.items())
         raise EmptyCohortError(
-            f"0 patients qualify for the MIMIC-III cohort. Patients after each step: {told}. The "
+            f"0 patients qualify for the MIMIC-III cohort. Patients after each step: {sizes}. The "
             "open demo is too small for the paper's rules; they need the whole of MIMIC-III"
         )
-    kept = kept.reset_index(drop=True)
+    cohort = cohort.reset_index(drop=True)
     table = complete_table(
-        kept["row_id"].to_numpy(dtype=np.int64),
-        kept["subject_id"].to_numpy(dtype=str),
-        _contexts(kept, files),
-        kept[list(TESTED)].to_numpy(dtype=np.int64),
+        cohort["row_id"].to_numpy(dtype=np.int64),
+        cohort["subject_id"].to_numpy(dtype=str),
+        _contexts(cohort, files),
+        cohort[list(TESTED)].to_numpy(dtype=np.int64),
         actions=list(TESTED),
         results=RESULTS,
         report={"cohort": steps, "other_antibiotics_excluded": exclude_other_antibiotics},
     )
-    return MimicCohort(table, _trials(table, kept, given))
+    return MimicCohort(table, _trials(table, cohort, prescribed))
 
 
 def _read(path: Path, name: str) -> pd.DataFrame:
@@ -128,13 +130,13 @@ def _read(path: Path, name: str) -> pd.DataFrame:
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path} cannot be read as a CSV: {error}") from None
     frame.columns = frame.columns.str.lower()
-    wanted = _COLUMNS[name].split()
-    absent = [c for c in wanted if c not in frame.columns]
+    columns = _COLUMNS[name].split()
+    absent = [c for c in columns if c not in frame.columns]
     if absent:
         raise DataError(
-            f"{path} has no column {absent[0]!r}; {name} of MIMIC-III 1.4 has {', '.join(wanted)}"
+            f"{path} has no column {absent[0]!r}; {name} of MIMIC-III 1.4 has {', '.join(columns)}"
         )
-    return frame[wanted]
+    return frame[columns]
 
 
 def _packing(path: Path) -> Any:
@@ -214,11 +216,13 @@ def _whole_years(birth: np.ndarray, day: np.ndarray) -> np.ndarray:
     return (years[1] - years[0] - before).astype(np.float64)
 
 
-def _trials(table: SusceptibilityTable, units: pd.DataFrame, given: pd.DataFrame) -> TrialRecords:
+def _trials(
+    table: SusceptibilityTable, units: pd.DataFrame, prescribed: pd.DataFrame
+) -> TrialRecords:
     """The drugs of each unit's admission by first day, with the tests' results as outcomes."""
     order = {name: index for index, name in enumerate(TESTED)}
-    trials = given.assign(
-        action=given["drug"].map(order), undated=given["startdate"] == ""
+    trials = prescribed.assign(
+        action=prescribed["drug"].map(order), undated=prescribed["startdate"] == ""
     ).sort_values(["undated", "startdate", "action"])
     trials = trials.drop_duplicates(["hadm_id", "action"])
     trials = trials.assign(step=trials.groupby("hadm_id").cumcount())
@@ -270,10 +274,10 @@ def read_searches(
 
 
 def _verify(path: Path, file: SearchFile) -> None:
-    found = sha256_of(path)
-    if file.sha256 and found not in file.sha256:
+    digest = sha256_of(path)
+    if file.sha256 and digest not in file.sha256:
         raise DataError(
-            f"{path} has SHA-256 {found}, but {' or '.join(file.sha256)} is expected: it is not "
+            f"{path} has SHA-256 {digest}, but {' or '.join(file.sha256)} is expected: it is not "
             "the file that the data set describes"
         )
 

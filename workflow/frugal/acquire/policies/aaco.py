@@ -29,7 +29,7 @@ from frugal.acquire.train.tree_sets import (
     MaskedBeliefs,
     TreeRows,
     fit_masked,
-    told,
+    predicted_risk,
     with_bits,
 )
 from frugal.core.episodes import (
@@ -60,7 +60,7 @@ TREES = "trees."  # prefix among the bundle's arrays
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Training units in which it is looked up what sets of panels tell. Shapes: r units, a panels.
+    """Training units that show the information of sets of panels. Shapes: r units, a panels.
 
     Attributes:
         world: the units.
@@ -68,7 +68,7 @@ class Neighbours:
         scaling: of values, before distances.
         sets: of panels that are tried. (M, a)
         payoff: whose loss is counted; None: the loss is the logarithm of what was believed.
-        count: units that stand for a state.
+        count: units that represent a state.
     """
 
     world: World
@@ -85,56 +85,59 @@ class Neighbours:
         if key not in self._losses:
             acquired = self.world.available & panels
             visible = self.world.visible(np.arange(len(self.world)), acquired)
-            belief = belief_of(self.trees.log_odds(with_bits(visible, acquired)))
-            self._losses[key] = self._of(belief)
+            probability = belief_of(self.trees.log_odds(with_bits(visible, acquired)))
+            self._losses[key] = self._of(probability)
         return self._losses[key]
 
-    def _of(self, belief: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+    def _of(self, probability: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
         ill = self.world.label.astype(np.float64)
         if self.payoff is not None:
-            return -self.payoff.of_verdicts(ill, belief)
-        p = np.clip(belief, SMALLEST, 1 - SMALLEST)
+            return -self.payoff.of_verdicts(ill, probability)
+        p = np.clip(probability, SMALLEST, 1 - SMALLEST)
         return -np.where(ill == 1, np.log(p), np.log1p(-p))
 
-    def nearest(self, visible: RowValues, own: Int[np.ndarray, " m"]) -> Int[np.ndarray, "m k"]:
+    def nearest(self, visible: RowValues, unit: Int[np.ndarray, " m"]) -> Int[np.ndarray, "m k"]:
         """The nearest units by what states show, a state's own unit aside. (m, k)
 
-        Standardised, Euclidean. Where a unit has a gap, the distance is that expected of a unit
-        drawn from all.
+        Standardised, Euclidean. Where a unit has a missing value, the distance is that expected of
+        a unit drawn from all.
         """
-        here = self.scaling.standardise(self.world.values)
-        there = self.scaling.standardise(visible)
-        known, gap = ~np.isnan(there), np.isnan(here)
-        here, there = np.nan_to_num(here), np.nan_to_num(there)
-        square = np.where(gap, 1.0, here**2)
-        others = len(here) - bool((own >= 0).any())
-        k, found = min(self.count, others), []
-        at_once = max(1, DISTANCES_AT_ONCE // len(here))
-        for start in range(0, len(there), at_once):
+        oracle_values = self.scaling.standardise(self.world.values)
+        state_values = self.scaling.standardise(visible)
+        observed, missing = ~np.isnan(state_values), np.isnan(oracle_values)
+        oracle_values, state_values = np.nan_to_num(oracle_values), np.nan_to_num(state_values)
+        square = np.where(missing, 1.0, oracle_values**2)
+        others = len(oracle_values) - bool((unit >= 0).any())
+        k, nearest = min(self.count, others), []
+        at_once = max(1, DISTANCES_AT_ONCE // len(oracle_values))
+        for start in range(0, len(state_values), at_once):
             part = slice(start, start + at_once)
-            distance = known[part].astype(np.float64) @ square.T - 2 * there[part] @ here.T
-            itself = own[part]
+            distance = (
+                observed[part].astype(np.float64) @ square.T
+                - 2 * state_values[part] @ oracle_values.T
+            )
+            itself = unit[part]
             mine = np.flatnonzero(itself >= 0)
             distance[mine, itself[mine]] = np.inf
-            found.append(np.argpartition(distance, k - 1, axis=1)[:, :k])
-        return np.concatenate(found) if found else np.zeros((0, k), dtype=np.int64)
+            nearest.append(np.argpartition(distance, k - 1, axis=1)[:, :k])
+        return np.concatenate(nearest) if nearest else np.zeros((0, k), dtype=np.int64)
 
     def rises(
-        self, near: Int[np.ndarray, "m k"], known: Bool[np.ndarray, " a"]
+        self, near: Int[np.ndarray, "m k"], acquired: Bool[np.ndarray, " a"]
     ) -> tuple[Float[np.ndarray, "m M"], Bool[np.ndarray, "M a"]]:
         """Mean rise of the neighbours' loss by each further set; infinite where none has it.
 
         Returns:
             The rises (below zero where a set tells something), and the further panels of each set.
         """
-        further = np.unique(self.sets & ~known, axis=0)
+        further = np.unique(self.sets & ~acquired, axis=0)
         further = further[further.any(axis=1)]
         further = further[np.argsort(further.sum(axis=1), kind="stable")]
-        before, rises = self.loss(known), np.full((len(near), len(further)), np.inf)
+        before, rises = self.loss(acquired), np.full((len(near), len(further)), np.inf)
         for k, more in enumerate(further):
             has = self.world.available[:, more].sum(axis=1) == more.sum()
             weight = has[near]
-            total = np.where(weight, (self.loss(known | more) - before)[near], 0.0).sum(axis=1)
+            total = np.where(weight, (self.loss(acquired | more) - before)[near], 0.0).sum(axis=1)
             count = weight.sum(axis=1)
             np.divide(total, count, out=rises[:, k], where=count > 0)
         return rises, further
@@ -146,7 +149,7 @@ def next_panels(
     acquired: RowPanels,
     available: RowPanels,
     weight: Float[np.ndarray, " m"],
-    own: Int[np.ndarray, " m"],
+    unit: Int[np.ndarray, " m"],
 ) -> Int[np.ndarray, " m"]:
     """The panel to buy in each state, −1 where nothing pays. (m,)
 
@@ -157,21 +160,21 @@ def next_panels(
         visible: what states show. (m, d)
         acquired: panels. (m, a)
         available: panels that can be had. (m, a)
-        weight: worth of a unit of price, in the unit of the loss. (m,)
-        own: number of the state's unit among the oracle's, −1 for others. (m,)
+        weight: value of a unit of price, in the unit of the loss. (m,)
+        unit: number of the state's unit among the oracle's, −1 for others. (m,)
     """
     cost, adds = oracle.world.action_cost, oracle.world.adds
     panel = np.full(len(acquired), -1, dtype=np.int64)
     open_panels = available & ~acquired & adds_column(adds, acquired)
     places = np.unique(acquired, axis=0, return_inverse=True)
-    for number, known in enumerate(places[0]):
+    for number, acquired_set in enumerate(places[0]):
         rows = np.flatnonzero((places[1].reshape(-1) == number) & open_panels.any(axis=1))
         if not rows.size:
             continue
-        alike = np.column_stack([np.nan_to_num(visible[rows], nan=np.inf), own[rows]])
-        first, place = np.unique(alike, axis=0, return_index=True, return_inverse=True)[1:]
-        near = oracle.nearest(visible[rows[first]], own[rows[first]])
-        rises, further = oracle.rises(near, known)
+        keys = np.column_stack([np.nan_to_num(visible[rows], nan=np.inf), unit[rows]])
+        first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)[1:]
+        near = oracle.nearest(visible[rows[first]], unit[rows[first]])
+        rises, further = oracle.rises(near, acquired_set)
         rises = rises[place.reshape(-1)]
         allowed = ~(further[None] & ~open_panels[rows][:, None]).any(axis=2)
         price = weight[rows, None] * (further @ cost)
@@ -232,7 +235,7 @@ def tried_sets(rows: TreeRows, *, most: int) -> Bool[np.ndarray, "M a"]:
 
 
 def price_weights(oracle: Neighbours, rows: TreeRows, count: int) -> Float[np.ndarray, " w"]:
-    """Worths of a unit of price, in nats, around what all panels tell for their price."""
+    """Values of a unit of price, in nats, around what all panels tell for their price."""
     panels = rows.world.panels
     fall = oracle.loss(rows.bits(rows.base)) - oracle.loss(np.ones(panels, dtype=bool))
     full = float(rows.price(range(panels)).mean())
@@ -274,8 +277,8 @@ class AacoPolicies(ThresholdRules):
     Attributes:
         oracle: where they look up.
         base: panels without a price, bought at once. (a,)
-        weight: worth of a unit of price. (K,)
-        threshold: belief from which on a unit is called ill. (K,)
+        weight: value of a unit of price. (K,)
+        threshold: predicted probability from which a unit is classified as ill. (K,)
     """
 
     oracle: Neighbours
@@ -299,17 +302,17 @@ class AacoPolicies(ThresholdRules):
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         shape, a = acquired.shape[:2], acquired.shape[2]
-        flat, own, can = (
+        flat, acquired_sets, can = (
             part.reshape(-1, part.shape[2]) for part in (reading, acquired, available)
         )
         weight = np.repeat(self.weight, shape[1])
-        first = can & ~own & self.base
+        first = can & ~acquired_sets & self.base
         panel, at_once = first.argmax(axis=1), first.any(axis=1)
         rest = np.flatnonzero(~at_once)
         panel[rest] = next_panels(
             self.oracle,
             flat[rest, :-1].astype(np.float64),
-            own[rest],
+            acquired_sets[rest],
             can[rest],
             weight[rest],
             flat[rest, -1].astype(np.int64),
@@ -321,16 +324,16 @@ class AacoPolicies(ThresholdRules):
         """Class probabilities as the trees have them. (K, m, 2)"""
         a = acquired.shape[2]
         values = reading[..., :-1].reshape(-1, reading.shape[2] - 1)
-        ill = told(self._believer, values, acquired.reshape(-1, a))
+        ill = predicted_risk(self._believer, values, acquired.reshape(-1, a))
         ill = ill.round(DIGITS).reshape(acquired.shape[:2])
         return np.stack([1 - ill, ill], axis=-1)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
-        """What tells the rules apart, in words."""
+        """How the rules differ, in words."""
         del panels
-        what = "a nat" if self.oracle.payoff is None else "a unit of cost"
+        unit = "a nat" if self.oracle.payoff is None else "a unit of cost"
         return [
-            f"the best set of panels, {what} being worth {1 / max(w, 1e-12):.3g} of price; ill "
+            f"the best set of panels, {unit} being worth {1 / max(w, 1e-12):.3g} of price; ill "
             f"from {100 * t:.3g} % on"
             for w, t in zip(self.weight, self.threshold, strict=True)
         ]
@@ -339,32 +342,34 @@ class AacoPolicies(ThresholdRules):
         self,
         member: int,
         values: RowValues,
-        belief: Float[np.ndarray, "m 2"],
+        probability: Float[np.ndarray, "m 2"],
         acquired: RowPanels,
         available: RowPanels,
-        law: Float[np.ndarray, "m a+1"],
+        action_probability: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
         """Whether a set of panels pays among the units that are most alike, for each state."""
         del member, values, acquired, available, layout
         bought = ("no set of panels pays", "in the set of panels that pays most")
         return [
-            f"risk {100 * risk:.3g} %: {bought[int(stop < 1)]} among the units most alike"
-            for risk, stop in zip(belief[:, 1].tolist(), law[:, -1].tolist(), strict=True)
+            f"risk {100 * risk:.3g} %: {bought[int(stop < 1)]} among the most similar units"
+            for risk, stop in zip(
+                probability[:, 1].tolist(), action_probability[:, -1].tolist(), strict=True
+            )
         ]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
         oracle, payoff = self.oracle, self.oracle.payoff
-        trees, gap = joined(oracle.trees.parts).to_arrays(), np.isnan(oracle.world.values)
+        trees, missing = joined(oracle.trees.parts).to_arrays(), np.isnan(oracle.world.values)
         return {
             "weight": self.weight,
             "threshold": self.threshold,
             "base": self.base,
             "sets": oracle.sets,
             "payoff": np.zeros(2) if payoff is None else np.array([payoff.hit, payoff.alarm]),
-            "values": np.where(gap, 0.0, oracle.world.values).astype(np.float32),
-            "gap": gap,
+            "values": np.where(missing, 0.0, oracle.world.values).astype(np.float32),
+            "gap": missing,
             "label": oracle.world.label,
             "available": oracle.world.available,
             "fold": oracle.trees.fold,
@@ -380,11 +385,11 @@ class AacoPolicies(ThresholdRules):
         """The rules that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such rules; the sentence says where.
+            DataError: the arrays are no such rules; the message names the place.
         """
-        own = part_of(arrays, {name: name for name in arrays if not name.startswith(TREES)})
+        part = part_of(arrays, {name: name for name in arrays if not name.startswith(TREES)})
         a, d = len(layout.actions), len(layout.columns)
-        stored = Stored("AACO policies", own)
+        stored = Stored("AACO policies", part)
         stored.require(
             {
                 "weight": Array("float64", ("K",), low=0.0),
@@ -402,9 +407,9 @@ class AacoPolicies(ThresholdRules):
                 "scale": Array("float64", (d,), above=0),
             }
         )
-        trees = _trees(under(arrays, TREES), own, stored, columns=d + a)
-        n = len(own["label"])
-        values = np.where(own["gap"], np.nan, own["values"].astype(np.float64))
+        trees = _trees(under(arrays, TREES), part, stored, columns=d + a)
+        n = len(part["label"])
+        values = np.where(part["gap"], np.nan, part["values"].astype(np.float64))
         world = World(
             "blocked",
             0,
@@ -412,21 +417,25 @@ class AacoPolicies(ThresholdRules):
             values,
             layout.provides,
             layout.free_columns,
-            own["available"],
-            own["label"],
+            part["available"],
+            part["label"],
             layout.action_cost,
             2,
             2,
         )
-        payoff = None if not own["payoff"].all() else Payoff(*map(float, own["payoff"]))
+        payoff = None if not part["payoff"].all() else Payoff(*map(float, part["payoff"]))
         oracle = Neighbours(
-            world, trees, Scaling(own["centre"], own["scale"]), own["sets"], payoff, neighbours
+            world, trees, Scaling(part["centre"], part["scale"]), part["sets"], payoff, neighbours
         )
-        return AacoPolicies(oracle, own["base"], own["weight"], own["threshold"])
+        return AacoPolicies(oracle, part["base"], part["weight"], part["threshold"])
 
 
 def _trees(
-    arrays: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray], stored: Stored, *, columns: int
+    arrays: Mapping[str, np.ndarray],
+    part: Mapping[str, np.ndarray],
+    stored: Stored,
+    *,
+    columns: int,
 ) -> FoldedTrees:
     """Trees of each repeat and fold."""
     ensemble = TreeEnsemble.from_arrays(arrays)
@@ -435,7 +444,7 @@ def _trees(
             f"read {ensemble.columns} columns and tell {ensemble.classes} classes; allowed: "
             f"{columns} and 2"
         )
-    counts, fold = own["counts"], own["fold"]
+    counts, fold = part["counts"], part["fold"]
     if int(counts.sum()) != len(ensemble.root) or len(counts) % len(fold):
         raise stored.refusal(
             f"counts {counts.sum()} trees in {len(counts)} parts of {len(fold)} repeats; there are "
@@ -450,8 +459,8 @@ def learn(
 ) -> Learned:
     """The best rule within each budget, or the one of the costs; `mean_return` is its score.
 
-    It is judged on the units that are looked up in, each without itself and by trees that did not
-    see it, and on those that only judge.
+    It is evaluated on the units that are looked up in, each without itself and by trees that did
+    not see it, and on those for evaluation only.
     """
     beliefs = fit_masked(rows, copies=settings["copies"])
     drawn = np.sort(rows.rng.permutation(np.flatnonzero(rows.learns))[: settings["units"]])
@@ -471,14 +480,14 @@ def learn(
     )
     sought = replace(objective, ill=objective.ill[judges])
     informed = sought.knowing(beliefs.at(judges, world.available))
-    told = [
+    judged = [
         informed.judged(beliefs.at(judges, sets), price)
         for sets, price in zip(run.acquired, run.cost, strict=True)
     ]
-    score, price = np.array([one[0] for one in told]), run.cost.mean(axis=1)
+    score, price = np.array([pair[0] for pair in judged]), run.cost.mean(axis=1)
     chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
     policies = replace(
-        tried, weight=weight[chosen], threshold=np.array([told[k][1] for k in chosen])
+        tried, weight=weight[chosen], threshold=np.array([judged[k][1] for k in chosen])
     )
     curve = pd.DataFrame(
         {
@@ -505,12 +514,12 @@ AACO = AgentKind(
     settings={
         "boosting": (
             "BoostingSettings",
-            "the trees that believe, on all sets of panels",
+            "the trees that predict, on all sets of panels",
             {"leaves": 24, "repeats": 1},
         ),
         "copies": ("Count", "of each row, in each of which other panels are hidden", 4),
         "units": ("Count", "training units to look up in, at most", 4000),
-        "neighbours": ("Count", "that stand for a state", 100),
+        "neighbours": ("Count", "that represent a state", 100),
         "sets": (
             "Count",
             "of panels that are tried: all if they are as few, else some at random",
@@ -518,7 +527,7 @@ AACO = AgentKind(
         ),
         "price_weights": (
             "Count",
-            "worths of money that are tried, two at least; not for a cost",
+            "prices of panels that are tried, two at least; not for a cost",
             12,
         ),
     },

@@ -1,4 +1,4 @@
-"""The kind `cascade`: boosted trees per set of panels, and windows of belief that lead to the next.
+"""The kind `cascade`: boosted trees per set of panels; the next is bought by probability.
 
 Sets of panels one after the other, each bought if the belief is in a window. Learns on blocked
 records for the table's own costs, and in `diagnosis` for a score within budgets.
@@ -53,12 +53,12 @@ class CascadePolicies(ThresholdRules):
     Attributes:
         sets: each contains the one before. (K, s, a)
         model: of each set. (K, s)
-        low: belief from which on the next set is bought. (K, s)
+        low: predicted probability from which the next set is bought. (K, s)
         high: below which it is; the last set's window is empty. (K, s)
-        threshold: belief from which on a unit is called ill. (K,)
+        threshold: predicted probability from which a unit is classified as ill. (K,)
         ensembles: the models.
         cost: of the panels. (a,)
-        stack: a network that tells of every set beside its model; None: models alone.
+        stack: a network that tells of every set in addition to its model; None: models alone.
         linear: a regression for each model; none: models alone.
     """
 
@@ -79,24 +79,24 @@ class CascadePolicies(ThresholdRules):
 
     def member(self, k: int) -> "CascadePolicies":
         """One of them alone, with all models."""
-        own = {name: getattr(self, name)[[k]] for name in MEMBERS}
-        return replace(self, **own)
+        arrays = {name: getattr(self, name)[[k]] for name in MEMBERS}
+        return replace(self, **arrays)
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         stage = self._stage(acquired)
-        belief, left = self._belief(reading, stage), available & ~acquired
+        probability, left = self._belief(reading, stage), available & ~acquired
         going = np.ones(stage.shape, dtype=bool)
-        wanted = np.zeros_like(left)
+        buyable = np.zeros_like(left)
         for t in range(self.sets.shape[1]):
             offered = left & self.sets[:, None, t]
-            here = going & (t >= stage)
-            buys = here & offered.any(axis=2)
-            wanted |= offered & buys[..., None]
-            within = (belief >= self.low[:, None, t]) & (belief < self.high[:, None, t])
-            going &= ~here | (~buys & within)
-        panel = np.where(wanted, self.cost, np.inf).argmin(axis=2)
-        return panel_or_stop(panel, np.any(wanted, axis=2), acquired.shape[2])
+            at_stage = going & (t >= stage)
+            buys = at_stage & offered.any(axis=2)
+            buyable |= offered & buys[..., None]
+            within = (probability >= self.low[:, None, t]) & (probability < self.high[:, None, t])
+            going &= ~at_stage | (~buys & within)
+        panel = np.where(buyable, self.cost, np.inf).argmin(axis=2)
+        return panel_or_stop(panel, np.any(buyable, axis=2), acquired.shape[2])
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities as the trees have them. (K, m, 2)"""
@@ -105,9 +105,10 @@ class CascadePolicies(ThresholdRules):
 
     def _stage(self, acquired: Panels) -> Int[np.ndarray, "K m"]:
         """Number of the first set that contains what was acquired of the last."""
-        own = acquired & self.sets[:, None, -1]
+        of_last = acquired & self.sets[:, None, -1]
         return np.stack(
-            [(own <= self.sets[:, None, t]).all(axis=2) for t in range(self.sets.shape[1])], axis=2
+            [(of_last <= self.sets[:, None, t]).all(axis=2) for t in range(self.sets.shape[1])],
+            axis=2,
         ).argmax(axis=2)
 
     def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
@@ -119,7 +120,7 @@ class CascadePolicies(ThresholdRules):
         return [self._sentence(k, panels) for k in range(self.members)]
 
     def _sentence(self, k: int, panels: Sequence[str]) -> str:
-        said = []
+        stages = []
         for t in range(self.sets.shape[1]):
             if t and self.low[k, t - 1] >= self.high[k, t - 1]:
                 break  # nobody comes to the sets that follow
@@ -127,50 +128,53 @@ class CascadePolicies(ThresholdRules):
             names = [panels[int(j)] for j in np.flatnonzero(self.sets[k, t] & ~before)]
             if names:
                 within = _range(self.low[k, t - 1], self.high[k, t - 1]) if t else ""
-                said.append(" + ".join(names) + within)
-        ordered = "; then ".join(said) or "no panel"
+                stages.append(" + ".join(names) + within)
+        ordered = "; then ".join(stages) or "no panel"
         return f"{ordered}; positive from {100 * self.threshold[k]:.3g} % on"
 
     def why(
         self,
         member: int,
         values: RowValues,
-        belief: Float[np.ndarray, "m 2"],
+        probability: Float[np.ndarray, "m 2"],
         acquired: RowPanels,
         available: RowPanels,
-        law: Float[np.ndarray, "m a+1"],
+        action_probability: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
         """The risk in each state, and the window that leads to the decision or ends the search."""
-        del values, law
+        del values, action_probability
         names = np.array([panel.name for panel in layout.actions], dtype=object)
-        states = zip(belief[:, 1].tolist(), acquired, available, strict=True)
-        return [self._why(member, risk, own, own | ~can, names) for risk, own, can in states]
+        states = zip(probability[:, 1].tolist(), acquired, available, strict=True)
+        return [
+            self._why(member, risk, acquired_set, acquired_set | ~can, names)
+            for risk, acquired_set, can in states
+        ]
 
     def _why(
-        self, k: int, risk: float, own: np.ndarray, closed: np.ndarray, names: np.ndarray
+        self, k: int, risk: float, acquired_set: np.ndarray, closed: np.ndarray, names: np.ndarray
     ) -> str:
-        said, within = f"risk {100 * risk:.3g} %", ""
-        stage = int((own & self.sets[k, -1] <= self.sets[k]).all(axis=1).argmax())
+        risk_text, within = f"risk {100 * risk:.3g} %", ""
+        stage = int((acquired_set & self.sets[k, -1] <= self.sets[k]).all(axis=1).argmax())
         for t in range(stage, self.sets.shape[1]):
             low, high = float(self.low[k, t]), float(self.high[k, t])
             if (self.sets[k, t] & ~closed).any():
-                before = self.sets[k, t - 1] if t else np.zeros_like(own)
-                begun = names[own & self.sets[k, t] & ~before]
+                before = self.sets[k, t - 1] if t else np.zeros_like(acquired_set)
+                begun = names[acquired_set & self.sets[k, t] & ~before]
                 if within:
-                    return f"{said}: bought{within}"
+                    return f"{risk_text}: bought{within}"
                 return f"goes with {' + '.join(begun)}" if len(begun) else "bought for everyone"
             if low >= high:
                 break
             if not low <= risk < high:
                 end = f"below {100 * low:.3g} %" if risk < low else f"{100 * high:.3g} % or more"
-                return f"{said}, {end}: nothing more is bought"
+                return f"{risk_text}, {end}: nothing more is bought"
             within = _range(low, high) or " for everyone"
-        return f"{said}: no further panel"
+        return f"{risk_text}: no further panel"
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policies are; `from_arrays` is the inverse."""
-        own = {name: getattr(self, name) for name in MEMBERS}
+        arrays = {name: getattr(self, name) for name in MEMBERS}
         trees = {
             f"{TREES}{k}.{name}": array
             for k, ensemble in enumerate(self.ensembles)
@@ -181,18 +185,18 @@ class CascadePolicies(ThresholdRules):
             for k, part in enumerate(self.linear)
             for name, array in part.to_arrays().items()
         }
-        return own | trees | linear | (self.stack.to_arrays() if self.stack else {})
+        return arrays | trees | linear | (self.stack.to_arrays() if self.stack else {})
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "CascadePolicies":
         """The policies that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such policies; the sentence says where.
+            DataError: the arrays are no such policies; the message names the place.
         """
         names = [name for name in arrays if not name.startswith((TREES, NETWORK, LINEAR))]
-        own = part_of(arrays, {name: name for name in names})
-        stored = Stored("cascade", own)
+        part = part_of(arrays, {name: name for name in names})
+        stored = Stored("cascade", part)
         stored.require(
             {
                 "sets": Array("bool", ("K", "sets", len(layout.actions))),
@@ -203,18 +207,18 @@ class CascadePolicies(ThresholdRules):
             }
         )
         ensembles = stored_ensembles(arrays, layout)
-        if int(own["model"].max()) >= len(ensembles):
+        if int(part["model"].max()) >= len(ensembles):
             raise stored.refusal(
-                f"names the model {own['model'].max()}; there are {len(ensembles)}, from 0 on"
+                f"names the model {part['model'].max()}; there are {len(ensembles)}, from 0 on"
             )
-        if (own["sets"][:, :-1] > own["sets"][:, 1:]).any():
+        if (part["sets"][:, :-1] > part["sets"][:, 1:]).any():
             raise stored.refusal("has a set that does not contain the one before it")
         return CascadePolicies(
-            own["sets"],
-            own["model"],
-            own["low"],
-            own["high"],
-            own["threshold"],
+            part["sets"],
+            part["model"],
+            part["low"],
+            part["high"],
+            part["threshold"],
             ensembles,
             layout.action_cost,
             Stack.from_arrays(arrays, columns=len(layout.columns)),
@@ -227,9 +231,11 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
 
     `mean_return` of the curve is the score of each, out of fold.
     """
-    used = sorted({one for c in cascades for one in c.path}, key=lambda s: (len(s), sorted(s)))
-    ensembles = {id(beliefs.of(one).ensemble): beliefs.of(one).ensemble for one in used}
-    parts = {id(beliefs.of(one).ensemble): beliefs.part(one) for one in used}
+    used = sorted(
+        {panels for c in cascades for panels in c.path}, key=lambda s: (len(s), sorted(s))
+    )
+    ensembles = {id(beliefs.of(panels).ensemble): beliefs.of(panels).ensemble for panels in used}
+    parts = {id(beliefs.of(panels).ensemble): beliefs.part(panels) for panels in used}
     number = {key: k for k, key in enumerate(ensembles)}
     length = max(len(c.path) for c in cascades)
 
@@ -270,23 +276,25 @@ def told_by_models(
     linear: Sequence[LinearPart] = (),
 ) -> Float[np.ndarray, "K m"]:
     """Probability of illness by the model of each state and its regression. (K, m)"""
-    belief = np.empty(model.shape)
+    probability = np.empty(model.shape)
     for k, ensemble in enumerate(ensembles):
-        asked = model == k
-        if asked.any():
-            rows = reading[asked]
-            belief[asked] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[:, 1]
+        of_model = model == k
+        if of_model.any():
+            rows = reading[of_model]
+            probability[of_model] = predict_proba(ensemble, rows, np.ones_like(rows, dtype=bool))[
+                :, 1
+            ]
             if linear:
-                odds = log_odds_of(belief[asked])
-                belief[asked] = expit(linear[k].log_odds(odds, rows.astype(np.float64)))
+                odds = log_odds_of(probability[of_model])
+                probability[of_model] = expit(linear[k].log_odds(odds, rows.astype(np.float64)))
     if stack is None:
-        return belief
+        return probability
     values = reading.reshape(-1, reading.shape[2]).astype(np.float64)
-    return stack.probability(belief.ravel(), values).reshape(belief.shape)
+    return stack.probability(probability.ravel(), values).reshape(probability.shape)
 
 
 def _range(low: float, high: float) -> str:
-    """A window of belief in words."""
+    """A window of predicted probability in words."""
     if low <= 0 and high > 1:
         return ""
     if high > 1:
@@ -317,17 +325,17 @@ def stored_ensembles(arrays: Mapping[str, np.ndarray], layout: Layout) -> tuple[
         DataError: one is no ensemble, or is for other columns or classes.
     """
     count = len({name.split(".")[1] for name in arrays if name.startswith(TREES)})
-    found = []
+    ensembles = []
     for k in range(count):
         part = under(arrays, f"{TREES}{k}.")
         ensemble = TreeEnsemble.from_arrays(part)
-        own, wanted = (ensemble.columns, ensemble.classes), (len(layout.columns), 2)
-        if own != wanted:
+        shape, expected = (ensemble.columns, ensemble.classes), (len(layout.columns), 2)
+        if shape != expected:
             raise Stored("trees", part).refusal(
-                f"are for {own[0]} columns and {own[1]} classes; allowed: {wanted[0]} and 2"
+                f"are for {shape[0]} columns and {shape[1]} classes; allowed: {expected[0]} and 2"
             )
-        found.append(ensemble)
-    return tuple(found)
+        ensembles.append(ensemble)
+    return tuple(ensembles)
 
 
 def learn(
@@ -359,31 +367,31 @@ def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
     odds = of_model[model[0]]
     for t, k in enumerate(model.tolist()):
         odds = stage.equals(t).where(of_model[k], odds)
-    belief = logistic(odds)
-    going, wanted = ~(stage < 0), state.open & np.zeros((1, state.panels), dtype=bool)
+    probability = logistic(odds)
+    going, buyable = ~(stage < 0), state.open & np.zeros((1, state.panels), dtype=bool)
     for t, panels in enumerate(sets):
         offered, comes = state.open & panels[None], ~(stage > t)
         buys = going & comes & (offered.of_kind("f").max() > 0)
-        wanted = wanted | (offered & buys)
+        buyable = buyable | (offered & buys)
         low, high = float(policy.low[member, t]), float(policy.high[member, t])
-        within = (belief >= low) & (belief < high)
+        within = (probability >= low) & (probability < high)
         going = going & (~comes | (~buys & within))
-    cheapest = wanted.where(state.graph.constant(-policy.cost[None]), NO_PANEL)
-    return GraphOutputs(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), two(belief))
+    cheapest = buyable.where(state.graph.constant(-policy.cost[None]), NO_PANEL)
+    return GraphOutputs(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), two(probability))
 
 
 def log_odds_node(state: State, policy: Any, k: int) -> GraphNode:
-    """Of class 1 by a model of sets, and by the regression beside it. (m, 1)"""
+    """Of class 1 by a model of sets, and by the regression next to it. (m, 1)"""
     sums = state.graph.leaf_sums(policy.ensembles[k], state.values).of_kind("d")
     odds = (sums.columns(1, 2) - sums.columns(0, 1)).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
     if not policy.linear:
         return odds
     part: LinearPart = policy.linear[k]
-    seen = state.values.of_kind("f").of_kind("d")
-    known, d = seen.known(), len(part.centre)
-    z = ((seen - part.centre) / part.scale).clipped(-FURTHEST, FURTHEST)
+    values = state.values.of_kind("f").of_kind("d")
+    observed, d = values.known(), len(part.centre)
+    z = ((values - part.centre) / part.scale).clipped(-FURTHEST, FURTHEST)
     intercept, slope, unknown = np.split(part.slope[:, None], [1, d + 1])
-    linear = known.where(z, 0) @ slope + (~known).of_kind("d") @ unknown + intercept
+    linear = observed.where(z, 0) @ slope + (~observed).of_kind("d") @ unknown + intercept
     total = odds * float(part.weights[1]) + linear * float(part.weights[2])
     return (total + float(part.weights[0])).clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
 
@@ -400,11 +408,11 @@ CASCADE = AgentKind(
         "sets": ("Count", "of panels that trees are fitted to, at most; two at least", 16),
         "price_weights": (
             "Count",
-            "worths of money that are tried, two at least; not for a cost",
+            "prices of panels that are tried, two at least; not for a cost",
             24,
         ),
     },
-    doc="boosted trees per set of panels; the next set is bought if the belief is in a window",
+    doc="boosted trees per set of panels; the next set is bought within a window of probability",
     two_classes=True,
     acts_on_beliefs=True,
     graph=graph_of_windows,

@@ -22,10 +22,10 @@ from frugal.acquire.kinds import (
     AgentKind,
     Ground,
     Learned,
-    Material,
+    PolicySet,
     Saved,
     SelectionWay,
-    Several,
+    TrainingData,
     trained,
 )
 from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values, tilted
@@ -104,7 +104,8 @@ def fit_cwcf(
 class CwcfPolicies(Reading):
     """K trained networks as policies: the panel of the highest value, or a diagnosis.
 
-    A diagnosis j is worth −Σ_{i≠j} w_i p_i, from which the belief about the classes is read back.
+    A diagnosis j is worth −Σ_{i≠j} w_i p_i, from which the predicted probabilities of the classes
+    are read back.
 
     Attributes:
         weights: from `fit_cwcf`.
@@ -128,7 +129,7 @@ class CwcfPolicies(Reading):
         """See `Traits`."""
         return Traits(
             consistent=True,
-            compares="value (1: the dearest error)",
+            compares="value (1: the most expensive error)",
             weigh=self.weigh,
             threshold=self.threshold,
         )
@@ -161,12 +162,12 @@ class CwcfPolicies(Reading):
         del acquired
         of_end = self._values(reading)[..., self.panels :]
         healthy, ill = self.class_weights
-        worth = np.stack([-of_end[..., 1] / healthy, -of_end[..., 0] / ill], axis=-1)
-        worth = np.maximum(worth, SMALLEST_WORTH)
-        belief = worth / worth.sum(axis=2, keepdims=True)
-        own = np.full(len(of_end), healthy / (healthy + ill))
-        threshold = own if self.threshold is None else self.threshold
-        return tilted_belief(belief, threshold[:, None])
+        class_score = np.stack([-of_end[..., 1] / healthy, -of_end[..., 0] / ill], axis=-1)
+        class_score = np.maximum(class_score, SMALLEST_WORTH)
+        probability = class_score / class_score.sum(axis=2, keepdims=True)
+        cost_threshold = np.full(len(of_end), healthy / (healthy + ill))
+        threshold = cost_threshold if self.threshold is None else self.threshold
+        return tilted_belief(probability, threshold[:, None])
 
     def _values(self, reading: np.ndarray) -> np.ndarray:
         torch.set_num_threads(1)
@@ -210,8 +211,8 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPol
     del settings
     stored = trained(stored, "cwcf")
     network, d = under(stored, NETWORK), len(layout.columns)
-    own = {name: array for name, array in stored.items() if not name.startswith(NETWORK)}
-    Stored("CWCF policy", own).require(
+    arrays = {name: array for name, array in stored.items() if not name.startswith(NETWORK)}
+    Stored("CWCF policy", arrays).require(
         {
             "centre": Array("float64", (d,)),
             "scale": Array("float64", (d,), above=0),
@@ -219,12 +220,12 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPol
             "errors": Array("float64", (2,), above=0),
         }
     )
-    healthy, ill = map(float, own["errors"])
+    healthy, ill = map(float, arrays["errors"])
     return CwcfPolicies(
         network,
         len(layout.actions),
-        Scaling(own["centre"], own["scale"]),
-        bool(own["column_bits"][0]),
+        Scaling(arrays["centre"], arrays["scale"]),
+        bool(arrays["column_bits"][0]),
         (healthy, ill),
         None,
     )
@@ -233,18 +234,18 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPol
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """The panel of the highest value, or a verdict; the belief follows from the values of both."""
     weights = {name: array[member] for name, array in policy.weights.items()}
-    seen = state.observed(policy.scaling, column_bits=policy.column_bits)
-    value = q_values(state, weights, seen).of_kind("d")
+    observation = state.observed(policy.scaling, column_bits=policy.column_bits)
+    value = q_values(state, weights, observation).of_kind("d")
     of_panel = state.open.where(value.columns(0, state.panels), NO_PANEL)
     ends = [value.columns(state.panels + j, state.panels + j + 1) for j in (0, 1)]
     healthy, ill = policy.class_weights
-    worth = [(ends[1] * (-1 / healthy)).largest(1e-9), (ends[0] * (-1 / ill)).largest(1e-9)]
+    class_score = [(ends[1] * (-1 / healthy)).largest(1e-9), (ends[0] * (-1 / ill)).largest(1e-9)]
     threshold = healthy / (healthy + ill)
     if policy.threshold is not None:
         threshold = float(policy.threshold[member])
-    belief = tilted(worth[1] / (worth[0] + worth[1]), threshold)
+    probability = tilted(class_score[1] / (class_score[0] + class_score[1]), threshold)
     goes_on = of_panel.max() > ends[0].largest(ends[1])
-    return GraphOutputs(state.panel_or_stop(of_panel, goes_on), belief)
+    return GraphOutputs(state.panel_or_stop(of_panel, goes_on), probability)
 
 
 CWCF = AgentKind(
@@ -261,32 +262,34 @@ CWCF = AgentKind(
 
 
 def _several(
-    material: Material,
+    data: TrainingData,
     name: str,
     *,
     cost_weights: list[float],
     class_weights: list[Any],
     dqn: Mapping[str, Any],
-) -> Several:
+) -> PolicySet:
     """Q-learning on masked values; λ is in errors per mean panel."""
-    scaled, scaling = material.world, material.imputer.scaling
-    whole = replace(scaled, values=scaling.standardise(scaled.values))
-    bits = ValuesEncoder.of(whole).column_bits
-    readings = {part: ValuesEncoder(whole.take(rows), bits) for part, rows in material.rows.items()}
+    scaled, scaling = data.world, data.imputer.scaling
+    standardised = replace(scaled, values=scaling.standardise(scaled.values))
+    bits = ValuesEncoder.of(standardised).column_bits
+    readings = {
+        part: ValuesEncoder(standardised.take(rows), bits) for part, rows in data.rows.items()
+    }
     healthy, ill = map(float, class_weights)
     weights = fit_cwcf(
-        scaled.take(material.rows["agent"]),
+        scaled.take(data.rows["agent"]),
         readings["agent"],
         cost_weight=np.array(cost_weights, dtype=np.float64),
         class_weights=(healthy, ill),
         settings=dqn,
-        rngs=material.streams.generator(name).spawn(len(cost_weights)),
+        rngs=data.streams.generator(name).spawn(len(cost_weights)),
     )
     policies = CwcfPolicies(
         weights, scaled.panels, scaling, bits, (healthy, ill), np.full(len(cost_weights), UNTUNED)
     )
-    given = [(ill / healthy, -price / healthy, "") for price in cost_weights]
-    return Several(given, policies, readings)
+    trade_offs = [(ill / healthy, -price / healthy, "") for price in cost_weights]
+    return PolicySet(trade_offs, policies, readings)
 
 
 CWCF_WAY = SelectionWay(

@@ -64,17 +64,17 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     how, values = _settings(settings), ground.values
     sensitive = _group(ground)
     order = ground.streams.generator("validation").permutation(len(values))
-    held = round(settings["validation_share"] * len(order))
-    train = np.sort(order[held:])
+    n_validation = round(settings["validation_share"] * len(order))
+    train = np.sort(order[n_validation:])
     scaling = fit_scaling(values[train], unknown=True).leaving(ground.table.onehot)
     bar = ground.progress(total=how.iterations, desc="iterations")
-    found = fit_dadi(
+    result = fit_dadi(
         scaling.standardise(values).astype(np.float32),
         panel_of_columns(Layout.of(ground.table)),
         ground.table.label,
         sensitive,
         train,
-        np.sort(order[:held]),
+        np.sort(order[:n_validation]),
         panel_cost=ground.table.action_cost,
         available=ground.recorded,
         gammas=np.array([settings["gamma"]], dtype=np.float64),
@@ -85,9 +85,9 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         advance=bar.update,
     )
     bar.close()
-    arrays = {NETWORKS + name: array for name, array in found.weights.items()}
+    arrays = {NETWORKS + name: array for name, array in result.weights.items()}
     arrays |= {"centre": scaling.centre, "scale": scaling.scale}
-    curve = found.curves[["iteration", "objective", "label_loss", "adversary_loss", "panels"]]
+    curve = result.curves[["iteration", "objective", "label_loss", "adversary_loss", "panels"]]
     return Learned(arrays, pd.DataFrame(curve))
 
 
@@ -114,7 +114,7 @@ def _group(ground: Ground) -> np.ndarray:
     """Group of each row. (n,)"""
     if ground.group is None:
         raise DataError(
-            "an agent of kind 'dadi' hides a group, and the data set tells none apart; its YAML "
+            "an agent of kind 'dadi' hides a group, and the data set has none; its YAML "
             "needs 'sensitive' with 'column' and two 'groups'"
         )
     if len(np.unique(ground.group)) < 2:
@@ -129,21 +129,21 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> DadiPol
     """The trained learner."""
     stored = trained(stored, "dadi")
     d = len(layout.columns)
-    own = {name: stored[name] for name in ("centre", "scale") if name in stored}
-    Stored("DADI agent", own).require(
+    arrays = {name: stored[name] for name in ("centre", "scale") if name in stored}
+    Stored("DADI agent", arrays).require(
         {"centre": Array("float64", (d,)), "scale": Array("float64", (d,), above=0)}
     )
     policies = DadiPolicies(
         under(stored, NETWORKS),
         _settings(settings),
         panel_of_columns(layout),
-        scaling=Scaling(own["centre"], own["scale"]),
+        scaling=Scaling(arrays["centre"], arrays["scale"]),
         exploration=settings["exploration"],
         threshold=stored.get(THRESHOLD),
     )
     if THRESHOLD in stored:
-        wanted = {THRESHOLD: Array("float64", (policies.members,), above=0, high=1)}
-        Stored("DADI agent", {THRESHOLD: stored[THRESHOLD]}).require(wanted)
+        expected = {THRESHOLD: Array("float64", (policies.members,), above=0, high=1)}
+        Stored("DADI agent", {THRESHOLD: stored[THRESHOLD]}).require(expected)
     return policies
 
 
@@ -151,15 +151,15 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """The action of the highest value; a set encoder reads what is known."""
     if policy.exploration:
         raise DataError("a dadi agent that explores cannot be written as an ONNX graph")
-    own = {name: leaf.detach().numpy() for name, leaf in policy.named.items()}
-    part = {name: array[member] for name, array in own.items()}
-    seen = state.values if policy.scaling is None else state.in_deviations(policy.scaling)
-    known = seen.known()
-    x = known.where(seen, 0).of_kind("f").with_last_axis()
+    arrays = {name: leaf.detach().numpy() for name, leaf in policy.named.items()}
+    part = {name: array[member] for name, array in arrays.items()}
+    values = state.values if policy.scaling is None else state.in_deviations(policy.scaling)
+    observed = values.known()
+    x = observed.where(values, 0).of_kind("f").with_last_axis()
     bias = part[ENCODER + "position"] + part[ENCODER + "first_bias"]
     first = x @ part[ENCODER + "value"] + bias
     memory = _three(first.rectified(), part, ENCODER, 1)
-    inside = known.of_kind("f")
+    inside = observed.of_kind("f")
     size = inside.sum()
     reading = _weighed(inside / size.largest(1), memory)
     filled = (size > 0).of_kind("f")

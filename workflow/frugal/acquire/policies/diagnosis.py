@@ -1,4 +1,4 @@
-"""Trained diagnosis policies of K learners: belief about the classes, and the next action.
+"""Trained diagnosis policies of K learners: class probabilities, and the next action.
 
 What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays; and a boosted model as
 its belief: one for all learners, fitted to rows with panels hidden at random, and again, from time
@@ -19,7 +19,7 @@ from torch import Tensor
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.acquire.train.state_classifier import Classifiers
-from frugal.acquire.train.tree_sets import TreeRows, fit_masked, told
+from frugal.acquire.train.tree_sets import TreeRows, fit_masked, predicted_risk
 from frugal.config.learners import BoostedSettings
 from frugal.core.episodes import (
     Belief,
@@ -46,7 +46,7 @@ THRESHOLD = "threshold"  # of the belief, among the weights of policies whose ve
 
 
 @dataclass(frozen=True, eq=False)
-class ToldBeliefs:
+class ModelProbabilities:
     """Beliefs that stand behind the completed row in a reading, one of each of M models.
 
     Attributes:
@@ -66,7 +66,7 @@ class ToldBeliefs:
 
 @dataclass(frozen=True, eq=False)
 class BelievedStates:
-    """Readings of states: the completed row, and what each model believes.
+    """Readings of states: the completed row, and the prediction of each model.
 
     Attributes:
         completed: rows as an imputer completes them.
@@ -94,7 +94,7 @@ def believed_states(
     """Readings of units that no tree saw."""
 
     def of(model: TreeEnsemble) -> Believer:
-        return lambda row, acquired: told(model, world.visible(row, acquired), acquired)
+        return lambda row, acquired: predicted_risk(model, world.visible(row, acquired), acquired)
 
     return BelievedStates(completed, [of(model) for model in models])
 
@@ -140,7 +140,12 @@ class BoostedBelief:
     def of_others(self, completed: StateEncoder, world: World) -> BelievedStates:
         """Readings of other units, by all trees of now."""
         return BelievedStates(
-            completed, [lambda row, got: told(self.models[-1], world.visible(row, got), got)]
+            completed,
+            [
+                lambda row, acquired: predicted_risk(
+                    self.models[-1], world.visible(row, acquired), acquired
+                )
+            ],
         )
 
     def arrays(self, numbers: Sequence[int]) -> dict[str, np.ndarray]:
@@ -159,13 +164,13 @@ class BoostedBelief:
         return self._now.at(row, acquired)
 
 
-def _together(one: World, other: World) -> World:
+def _together(first: World, other: World) -> World:
     """Units of both."""
     parts = {
-        name: np.concatenate([getattr(one, name), getattr(other, name)])
+        name: np.concatenate([getattr(first, name), getattr(other, name)])
         for name in ("row_id", "values", "available", "label")
     }
-    return replace(one, **parts)
+    return replace(first, **parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +179,7 @@ class ImputedStates:
 
     Attributes:
         completed: the row as an imputer completes it from what the state shows, standardised; and
-            behind it what boosted models believe, where they are the belief.
+            then predictions of boosted models, where they are the predictor.
         panels: a.
     """
 
@@ -188,13 +193,13 @@ class ImputedStates:
 
     def encode(self, row: Int[np.ndarray, " m"], acquired: RowPanels) -> RowReadings:
         """Observations of m states. (m, d + M + a)"""
-        seen = self.completed.encode(row, acquired)
-        return np.concatenate([seen, acquired.astype(np.float32)], axis=1)
+        completed_row = self.completed.encode(row, acquired)
+        return np.concatenate([completed_row, acquired.astype(np.float32)], axis=1)
 
 
 def state_embedding(
     observation: Float[Tensor, "K m w"],
-    classifiers: Classifiers | ToldBeliefs,
+    classifiers: Classifiers | ModelProbabilities,
     *,
     columns: int,
     input_bound: float,
@@ -218,8 +223,8 @@ def state_embedding(
     if isinstance(classifiers, Classifiers):
         return torch.cat([classifiers.probabilities(row), row, observation[..., columns:]], dim=2)
     bits = columns + classifiers.models
-    belief = classifiers.probabilities(observation[..., columns:bits])
-    return torch.cat([belief, row, observation[..., bits:]], dim=2)
+    probability = classifiers.probabilities(observation[..., columns:bits])
+    return torch.cat([probability, row, observation[..., bits:]], dim=2)
 
 
 class DiagnosisPolicies(CompletesRows):
@@ -235,7 +240,8 @@ class DiagnosisPolicies(CompletesRows):
             never ordered. (a, d)
         terminals: ways to end, 1 or k.
         columns: of a completed row, d.
-        threshold: belief from which on a unit is called ill; None: the actor says the class. (K,)
+        threshold: predicted probability from which a unit is classified as ill; None: the actor
+            predicts the class. (K,)
         input_bound: in standard deviations.
     """
 
@@ -254,11 +260,11 @@ class DiagnosisPolicies(CompletesRows):
             weights: by name, leading axis K, as `fit_sm_ddpo` returns them.
             settings: the block that they were trained with.
             adds: columns that each panel adds to the free ones.
-            imputer: completes rows; None where completed rows are kept beside the policies.
+            imputer: completes rows; None where completed rows are kept next to the policies.
             greedy: True takes the likeliest action; False draws among them.
 
         Raises:
-            DataError: the weights are no such policies; the sentence says where.
+            DataError: the weights are no such policies; the message names the place.
         """
         by_belief = settings["verdict"] == "belief"
         self.models = _stored_models(weights)
@@ -271,12 +277,14 @@ class DiagnosisPolicies(CompletesRows):
         self.threshold = weights[THRESHOLD] if by_belief else None
         selector = {k: v for k, v in weights.items() if k.startswith(SELECTOR)}
         self.learners = ActorCritic.of(selector, settings["ppo"]["activation"])
-        self.classifiers: Classifiers | ToldBeliefs
+        self.classifiers: Classifiers | ModelProbabilities
         if self.models:
-            self.classifiers = ToldBeliefs(weights[MODEL], len(self.models))
+            self.classifiers = ModelProbabilities(weights[MODEL], len(self.models))
         else:
-            own = under(weights, CLASSIFIER)
-            self.classifiers = Classifiers.of(own, settings["classifier"]["activation"])
+            classifier_weights = under(weights, CLASSIFIER)
+            self.classifiers = Classifiers.of(
+                classifier_weights, settings["classifier"]["activation"]
+            )
         self.adds, self.imputer, self.greedy = adds, imputer, greedy
         self.input_bound = float(settings["input_bound"])
 
@@ -301,19 +309,19 @@ class DiagnosisPolicies(CompletesRows):
         Raises:
             DataError: they are others.
         """
-        own = (self.members, self.columns, self.panels, self.classes, self.terminals)
-        wanted = (count, columns, task.panels, task.classes, task.terminals)
-        if own != wanted:
+        shape = (self.members, self.columns, self.panels, self.classes, self.terminals)
+        expected = (count, columns, task.panels, task.classes, task.terminals)
+        if shape != expected:
             raise DataError(
                 "the stored diagnosis policies, their columns, panels, classes and ends are "
-                f"{', '.join(map(str, own))}; settings and table ask for "
-                f"{', '.join(map(str, wanted))}"
+                f"{', '.join(map(str, shape))}; settings and table ask for "
+                f"{', '.join(map(str, expected))}"
             )
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
-        """Completed rows, standardised, and what each boosted model believes. (m, d + M)"""
+        """Completed rows, standardised, and the prediction of each boosted model. (m, d + M)"""
         row = super().read(values, acquired)
-        beliefs = [told(model, values, acquired)[:, None] for model in self.models]
+        beliefs = [predicted_risk(model, values, acquired)[:, None] for model in self.models]
         return np.concatenate([row, *beliefs], axis=1).astype(np.float32)
 
     def readings(self, completed: StateEncoder, world: World) -> StateEncoder:
@@ -325,16 +333,19 @@ class DiagnosisPolicies(CompletesRows):
         if self.greedy:
             best = self._likeliest(reading, acquired, self._open(acquired, available))
             return panel_or_stop(best, best < self.panels, self.panels)
-        law = self.actor_law(reading, acquired, self._open(acquired, available))
-        ends = law[..., self.panels :].sum(axis=2, keepdims=True)
-        return np.concatenate([law[..., : self.panels], ends], axis=2)
+        action_probability = self.actor_law(reading, acquired, self._open(acquired, available))
+        ends = action_probability[..., self.panels :].sum(axis=2, keepdims=True)
+        return np.concatenate([action_probability[..., : self.panels], ends], axis=2)
 
     def weigh(
         self, reading: Readings, acquired: Panels, available: Panels
     ) -> Float32[np.ndarray, "K m b"]:
         """Probability of each panel, then of the likeliest end. (K, m, a + 1)"""
-        law = self.actor_law(reading, acquired, self._open(acquired, available))
-        return with_stop(law[..., : self.panels], law[..., self.panels :].max(axis=2))
+        action_probability = self.actor_law(reading, acquired, self._open(acquired, available))
+        return with_stop(
+            action_probability[..., : self.panels],
+            action_probability[..., self.panels :].max(axis=2),
+        )
 
     def _open(self, acquired: np.ndarray, available: np.ndarray) -> Panels:
         return available & ~acquired & adds_column(self.adds, acquired)
@@ -353,8 +364,8 @@ class DiagnosisPolicies(CompletesRows):
 
     def _observed(self, reading: np.ndarray, acquired: np.ndarray) -> Tensor:
         torch.set_num_threads(1)
-        seen = np.concatenate([reading, acquired.astype(np.float32)], axis=2)
-        return self._embed(torch.from_numpy(seen))
+        observation = np.concatenate([reading, acquired.astype(np.float32)], axis=2)
+        return self._embed(torch.from_numpy(observation))
 
     def _mask(self, open_panels: np.ndarray) -> Bool[np.ndarray, "K m actions"]:
         ends = np.ones((*open_panels.shape[:2], self.terminals), dtype=bool)
@@ -369,8 +380,10 @@ class DiagnosisPolicies(CompletesRows):
             return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
         if self.terminals == 1:
             return self.beliefs(reading).astype(np.float64)
-        law = self.actor_law(reading, acquired, np.zeros_like(acquired))
-        ends = law[..., self.panels :].astype(np.float64)  # the smaller keeps the larger from 1
+        action_probability = self.actor_law(reading, acquired, np.zeros_like(acquired))
+        ends = action_probability[..., self.panels :].astype(
+            np.float64
+        )  # the smaller keeps the larger from 1
         return ends / ends.sum(axis=2, keepdims=True)
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
@@ -387,15 +400,17 @@ class DiagnosisPolicies(CompletesRows):
             DataError: a stored actor gives values that are not numbers.
         """
         mask = torch.from_numpy(self._mask(open_panels))
-        law = self.learners.probabilities(self._observed(reading, acquired), mask).numpy()
-        _require_numbers(law)
-        return law
+        action_probability = self.learners.probabilities(
+            self._observed(reading, acquired), mask
+        ).numpy()
+        _require_numbers(action_probability)
+        return action_probability
 
     def beliefs(self, imputed: Float32[np.ndarray, "*K m d"]) -> Float32[np.ndarray, "K m k"]:
         """Class probabilities by each learner's classifier, of readings. (K, m, k)"""
         torch.set_num_threads(1)
         full = np.broadcast_to(imputed, (self.members, *imputed.shape[-2:]))
-        if isinstance(self.classifiers, ToldBeliefs):
+        if isinstance(self.classifiers, ModelProbabilities):
             beliefs = torch.from_numpy(full[..., self.columns :].copy())
             return self.classifiers.probabilities(beliefs).numpy()
         rows = torch.from_numpy(np.clip(full, -self.input_bound, self.input_bound))
@@ -407,9 +422,9 @@ class DiagnosisPolicies(CompletesRows):
         )
 
 
-def _require_numbers(told: np.ndarray) -> None:
+def _require_numbers(output: np.ndarray) -> None:
     """Of what an actor tells; raises DataError."""
-    if not np.isfinite(told).all():
+    if not np.isfinite(output).all():
         raise DataError(
             "a stored diagnosis policy gives probabilities that are not numbers: its weights "
             "are too large; train it again"
@@ -469,6 +484,6 @@ def _sizes_of(
     if read != {inputs - 2} or {model.classes for model in models} != {2}:
         raise stored.refusal(
             f"have {inputs} inputs and models that read {', '.join(map(str, sorted(read)))} "
-            "columns; models tell two classes, and read what the inputs hold beside the classes"
+            "columns; models predict two classes, and read what the inputs hold besides the classes"
         )
     return {"classes": 2, "columns": inputs - actions}

@@ -1,4 +1,4 @@
-"""The kind `dime`: a network that learnt what each panel tells, bought by nats per price.
+"""The kind `dime`: a network that learnt the information of each panel, bought by nats per price.
 
 Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
 """
@@ -53,17 +53,17 @@ def learn(
     )
     training.run()
     networks = believers.beside("values", training.predictor, training.chooser)
-    ways, tried = walks(rows, networks, floor=ALL), settings["levels"]
+    walked, tried = walks(rows, networks, floor=ALL), settings["levels"]
     rules = fit_rules(
-        rows, ways, lambda way: levels(way, tried), objective, believers.whole(), budgets
+        rows, walked, lambda walk: levels(walk, tried), objective, believers.whole(), budgets
     )
     steps = settings["updates"] * settings["batch"]
     return learned_networks(networks, np.zeros(1), rules, transitions=steps)
 
 
-def levels(way: ChooserWalk, count: int) -> list[float]:
+def levels(walk: ChooserWalk, count: int) -> list[float]:
     """From the one at which all is bought to one at which nothing is, at even shares of steps."""
-    met = way.margin[np.isfinite(way.margin)]
+    met = walk.margin[np.isfinite(walk.margin)]
     if not met.size:
         return [ALL]
     return np.unique([ALL, *np.quantile(met, np.linspace(0, 1, count - 1))]).tolist()
@@ -95,9 +95,9 @@ DIME = AgentKind(
             "probability of any panel in place of the best, at first and at last",
             [1.0, 0.1],
         ),
-        "levels": ("Three", "worths of money that are tried", 40),
+        "levels": ("Three", "prices of panels that are tried", 40),
     },
-    doc="a network learnt what each panel tells, in nats; bought while it tells enough per price",
+    doc="a network learnt the information of each panel; bought while nats per price suffice",
     two_classes=True,
     graph=graph_of_networks,
     looks={"dime": (120, "DIME", "sky", ">")},

@@ -2,8 +2,8 @@
 
 It takes the action of the largest value among the allowed ones, and stops where that is "stop".
 The policy is weights in, decisions out. Rewards are −(cost of a panel), and at the end
-−(misclassification cost of the classifier's decision), divided by the dearest misclassification, so
-that values are about 1.
+−(misclassification cost of the classifier's decision), divided by the most expensive
+misclassification, so that values are about 1.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,9 @@ class QPolicy(SingleWithoutVerdict):
     @property
     def traits(self) -> Traits:
         """See `Traits`."""
-        return Traits(consistent=True, compares="value (1: the dearest error)", weigh=self.weigh)
+        return Traits(
+            consistent=True, compares="value (1: the most expensive error)", weigh=self.weigh
+        )
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the allowed action of the largest value, the lowest of equals. (1, m, a + 1)"""
@@ -87,8 +89,10 @@ class QPolicy(SingleWithoutVerdict):
         values = top @ head[0] + head[1]
         if "value.weight" not in self.weights:
             return values
-        worth = top @ self.weights["value.weight"].astype(np.float64) + self.weights["value.bias"]
-        return worth + values - values.mean(axis=1, keepdims=True)
+        state_value = (
+            top @ self.weights["value.weight"].astype(np.float64) + self.weights["value.bias"]
+        )
+        return state_value + values - values.mean(axis=1, keepdims=True)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policy is, as named arrays; `from_arrays` is the exact inverse."""
@@ -103,7 +107,7 @@ class QPolicy(SingleWithoutVerdict):
         """The policy that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such policy; the sentence says where.
+            DataError: the arrays are no such policy; the message names the place.
         """
         _require_policy(arrays)
         return QPolicy(
@@ -119,12 +123,12 @@ class QPolicy(SingleWithoutVerdict):
         Raises:
             DataError: it has another number of columns or panels.
         """
-        own = len(self.centre), self._layers[-1][1].shape[1] - 1
-        wanted = len(table.columns), len(table.actions)
-        if own != wanted:
+        shape = len(self.centre), self._layers[-1][1].shape[1] - 1
+        expected = len(table.columns), len(table.actions)
+        if shape != expected:
             raise DataError(
-                f"the stored Q-network policy is for {own[0]} columns and {own[1]} panels; the "
-                f"table has {wanted[0]} and {wanted[1]}"
+                f"the stored Q-network policy is for {shape[0]} columns and {shape[1]} panels; the "
+                f"table has {expected[0]} and {expected[1]}"
             )
         return self
 
@@ -155,10 +159,11 @@ def _require_policy(arrays: Mapping[str, np.ndarray]) -> None:
         expected["value.bias"] = Array("float32", (1, 1))
     size = stored.require(expected)
     panels, d = size[f"layer {layers - 1}"] - 1, size["columns"]
-    wanted = d * (1 + int(arrays["column_bits"][0])) + panels
-    if size["inputs"] != wanted:
+    n_inputs = d * (1 + int(arrays["column_bits"][0])) + panels
+    if size["inputs"] != n_inputs:
         raise stored.refusal(
-            f"reads {size['inputs']} inputs; allowed: {wanted}, for {d} columns and {panels} panels"
+            f"reads {size['inputs']} inputs; allowed: {n_inputs}, for {d} columns and {panels} "
+            "panels"
         )
 
 
@@ -179,10 +184,10 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         rng=ground.streams.generator("units"),
     )
     learner = ground.streams.generator("learner")
-    found = fit_dqn(environment, settings=dqn, moments=settings["moments"], rngs=[learner])
-    weights = {name: array[0] for name, array in found.weights.items()}
+    result = fit_dqn(environment, settings=dqn, moments=settings["moments"], rngs=[learner])
+    weights = {name: array[0] for name, array in result.weights.items()}
     policy = QPolicy(weights, scaling.centre, scaling.scale, encoder.column_bits)
-    return Learned(policy.to_arrays(), _curve(found, dqn, unit))
+    return Learned(policy.to_arrays(), _curve(result, dqn, unit))
 
 
 def scaled_loss(ground: Ground) -> Any:
@@ -202,14 +207,14 @@ def scaled_loss(ground: Ground) -> Any:
     return loss
 
 
-def _curve(found: "DqnFit", settings: "DqnSettings", unit: float) -> pd.DataFrame:
+def _curve(result: "DqnFit", settings: "DqnSettings", unit: float) -> pd.DataFrame:
     """How training went, in the data set's unit of cost."""
     return pd.DataFrame(
         {
-            "transitions": found.transitions,
-            "mean_return": found.mean_return[:, 0] * unit,
-            "td_error": found.td_error[:, 0] * unit,
-            "epsilon": [settings.epsilon(int(t)) for t in found.transitions],
+            "transitions": result.transitions,
+            "mean_return": result.mean_return[:, 0] * unit,
+            "td_error": result.td_error[:, 0] * unit,
+            "epsilon": [settings.epsilon(int(t)) for t in result.transitions],
         }
     )
 
@@ -223,8 +228,10 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> QPolicy
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """The action of the highest value among those that are there."""
     del member
-    seen = state.observed(Scaling(policy.centre, policy.scale), column_bits=policy.column_bits)
-    value = q_values(state, policy.weights, seen.of_kind("d"))
+    observation = state.observed(
+        Scaling(policy.centre, policy.scale), column_bits=policy.column_bits
+    )
+    value = q_values(state, policy.weights, observation.of_kind("d"))
     of_panel = state.open.where(value.columns(0, state.panels), NO_PANEL)
     stop = value.columns(state.panels, state.panels + 1)
     return GraphOutputs(state.panel_or_stop(of_panel, ~(of_panel.max() < stop)), None)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
+from frugal.acquire.kinds import AgentKind, PolicySet, Saved, SelectionWay, TrainingData
 from frugal.acquire.onnx_graph import GraphOutputs, State
 from frugal.acquire.reading import SingleWithoutVerdict, panel_or_stop
 from frugal.core.episodes import Belief, Law, Panels, Traits, Values
@@ -37,11 +37,11 @@ class FixedPolicy(SingleWithoutVerdict):
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the first panel that is wanted and left, else for "stop". (1, m, a + 1)"""
-        wanted = np.pad(
+        next_panels = np.pad(
             self.panels & available & ~acquired, ((0, 0), (0, 0), (0, 1)), constant_values=True
         )
-        result = np.zeros(wanted.shape)
-        np.put_along_axis(result, wanted.argmax(axis=2)[..., None], 1.0, axis=2)
+        result = np.zeros(next_panels.shape)
+        np.put_along_axis(result, next_panels.argmax(axis=2)[..., None], 1.0, axis=2)
         return result
 
 
@@ -77,8 +77,8 @@ def _chosen_panels(panels: Any, actions: Sequence[str]) -> Bool[np.ndarray, " a"
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """A fixed set of panels, in their order."""
     del member
-    wanted = (state.open & policy.panels[None]).of_kind("d")
-    return GraphOutputs(state.panel_or_stop(wanted, wanted.max() > 0), None)
+    next_panels = (state.open & policy.panels[None]).of_kind("d")
+    return GraphOutputs(state.panel_or_stop(next_panels, next_panels.max() > 0), None)
 
 
 FIXED = AgentKind(
@@ -119,22 +119,29 @@ class FixedClassifiers:
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the first panel that is wanted and left, else for "stop". (K, m, a + 1)"""
-        wanted = self.panels[:, None] & available & ~acquired
-        return panel_or_stop(wanted.argmax(axis=2), np.asarray(wanted.any(axis=2)), wanted.shape[2])
+        next_panels = self.panels[:, None] & available & ~acquired
+        return panel_or_stop(
+            next_panels.argmax(axis=2), np.asarray(next_panels.any(axis=2)), next_panels.shape[2]
+        )
 
     def predict(self, values: Values, acquired: Panels) -> Belief:
         """Probabilities of the two classes. (K, m, 2)"""
         del acquired
-        risk = np.stack([one(seen) for one, seen in zip(self.classifiers, values, strict=True)])
+        risk = np.stack(
+            [
+                classifier(visible)
+                for classifier, visible in zip(self.classifiers, values, strict=True)
+            ]
+        )
         return np.stack([1 - risk, risk], axis=2)
 
 
-def _several(material: Material, name: str, *, lengths: list[int]) -> Several:
+def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     """The panels that the front orders most, for everyone (FS)."""
     from frugal.acquire.train.state_classifier import selected  # torch
 
     del name
-    return selected(material, material.use, lengths)
+    return selected(data, data.use, lengths)
 
 
 FIXED_WAY = SelectionWay(

@@ -90,16 +90,16 @@ class ClassSet(Reading):
         self,
         member: int,
         values: RowValues,
-        belief: Float[np.ndarray, "m k"],
+        probability: Float[np.ndarray, "m k"],
         acquired: RowPanels,
         available: RowPanels,
-        law: Float[np.ndarray, "m a+1"],
+        action_probability: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
         """Whether the next panel is bought for everyone, or none is."""
-        del member, values, belief, acquired, available, layout
-        stops = (law[:, -1] == 1).tolist()
-        return ["no further panel" if one else "bought for everyone" for one in stops]
+        del member, values, probability, acquired, available, layout
+        stops = (action_probability[:, -1] == 1).tolist()
+        return ["no further panel" if stop else "bought for everyone" for stop in stops]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policy is; `from_arrays` is the inverse."""
@@ -112,8 +112,8 @@ class ClassSet(Reading):
         Raises:
             DataError: the arrays are no such policy of the classes of the layout.
         """
-        own, k = part_of(arrays, {ERRORS: ERRORS}), len(layout.classes)
-        stored = Stored("fixed set", own)
+        part, k = part_of(arrays, {ERRORS: ERRORS}), len(layout.classes)
+        stored = Stored("fixed set", part)
         stored.require({ERRORS: Array("float64", (k, k), low=0)})
         rest = part_of(arrays, {name: name for name in arrays if name != ERRORS})
         policies = CascadePolicies.from_arrays(rest, layout)
@@ -122,7 +122,7 @@ class ClassSet(Reading):
                 f"has {policies.sets.shape[0]} members of {policies.sets.shape[1]} sets; allowed "
                 f"is one set for each of {k} classes"
             )
-        return ClassSet(policies, own[ERRORS])
+        return ClassSet(policies, part[ERRORS])
 
 
 def scaled_to_one(probability: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
@@ -137,25 +137,27 @@ def fit_class_set(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     every, errors = np.ones(len(world), dtype=bool), table.misclassification_cost
     k = len(table.classes)
     apart = [replace(world, label=(table.label == c).astype(np.int64), classes=2) for c in range(k)]
-    of_class = [TreeRows(one, every, boosting, rng) for one in apart]
+    of_class = [TreeRows(of_one, every, boosting, rng) for of_one in apart]
     if settings["panels"] == "constant":
-        beliefs: list[SetBeliefs] = [ConstantBeliefs(one, 1) for one in of_class]
+        beliefs: list[SetBeliefs] = [ConstantBeliefs(of_one, 1) for of_one in of_class]
     else:
-        beliefs = [one.beliefs(boosting.repeats, linear=settings["linear"]) for one in of_class]
+        beliefs = [
+            of_one.beliefs(boosting.repeats, linear=settings["linear"]) for of_one in of_class
+        ]
     sets, rows = _Sets(beliefs, table.label, errors), of_class[0]
     chosen = rows.reduced(range(world.panels)) | rows.base
     if settings["panels"] == "best":
         chosen = sets.cheapest(chosen, settings["sets"])
     elif settings["panels"] != "all":
         chosen = rows.base
-    parts = [part for one in beliefs if (part := one.part(chosen)) is not None]
+    parts = [part for of_one in beliefs if (part := of_one.part(chosen)) is not None]
     policies = CascadePolicies(
         np.tile(rows.bits(chosen), (k, 1, 1)),
         np.arange(k)[:, None],
         np.ones((k, 1)),
         np.ones((k, 1)),
         np.full(k, 0.5),
-        tuple(one.of(chosen).ensemble for one in beliefs),
+        tuple(of_one.of(chosen).ensemble for of_one in beliefs),
         world.action_cost,
         linear=tuple(parts),
     )
@@ -192,24 +194,26 @@ class _Sets:
 
     def cost(self, panels: PanelSet) -> float:
         """Mean price and cost of errors, of units that can have all of it unless they are few."""
-        belief = scaled_to_one(np.column_stack([one.belief(panels) for one in self.beliefs]))
-        error = self.errors[self.label, (belief @ self.errors).argmin(axis=1)]
+        probability = scaled_to_one(
+            np.column_stack([model.belief(panels) for model in self.beliefs])
+        )
+        error = self.errors[self.label, (probability @ self.errors).argmin(axis=1)]
         able, cost = self.able(panels), error + self.rows.price(panels)
         return float((cost[able] if able.sum() >= LEAST_ROWS else cost).mean())
 
-    def cheapest(self, whole: PanelSet, most: int) -> PanelSet:
+    def cheapest(self, all_panels: PanelSet, most: int) -> PanelSet:
         """The cheapest of no panel, all, and a forward search; at most so many are tried."""
         rows, chosen = self.rows, self.rows.base
-        tried = {one: self.cost(one) for one in (chosen, whole)}
+        tried = {panels: self.cost(panels) for panels in (chosen, all_panels)}
 
-        def rank(one: PanelSet) -> tuple[float, list[int]]:
-            return tried[one], sorted(one)
+        def rank(panels: PanelSet) -> tuple[float, list[int]]:
+            return tried[panels], sorted(panels)
 
         while len(tried) < most:
             grown = [chosen | {p} for p in range(rows.world.panels) if rows.grows(chosen, p)]
             grown = [g for g in grown if g not in tried and self.able(g).sum() >= LEAST_ROWS]
             grown = grown[: most - len(tried)]
-            tried |= {one: self.cost(one) for one in grown}
+            tried |= {panels: self.cost(panels) for panels in grown}
             best = min([chosen, *grown], key=rank)
             if best == chosen:
                 break
@@ -245,7 +249,9 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     of_class = policy.of_class
     each = [logistic(log_odds_node(state, of_class, k)) for k in range(len(policy.errors))]
     together = each[0].beside(*each[1:])
-    return GraphOutputs(graph_of_windows(state, of_class, member).law, together / together.sum())
+    return GraphOutputs(
+        graph_of_windows(state, of_class, member).action_probability, together / together.sum()
+    )
 
 
 FIXED_SET = AgentKind(

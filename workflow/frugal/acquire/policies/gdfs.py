@@ -56,8 +56,8 @@ def learn(
     )
     training.run()
     networks = believers.beside("logits", training.predictor, training.chooser)
-    ways = walks(rows, networks, floor=min(LEASTS))
-    rules = fit_rules(rows, ways, lambda way: LEASTS, objective, believers.whole(), budgets)
+    walked = walks(rows, networks, floor=min(LEASTS))
+    rules = fit_rules(rows, walked, lambda walk: LEASTS, objective, believers.whole(), budgets)
     steps = settings["updates"] * settings["batch"]
     return learned_networks(networks, penalty, rules, transitions=steps)
 

@@ -2,8 +2,8 @@
 
 A dynamic baseline of [diagnosis, sec. 6.2]: it looks one panel ahead among reference units, knows
 no rewards and learns no policy. As an agent on blocked records it differs from there: reference
-units are complete records, since only they show what each panel tells; the verdict is the cheaper
-one by the costs of errors of the table.
+units are complete records, since only they show the information of each panel; the verdict is the
+cheaper one by the costs of errors of the table.
 """
 
 from collections import OrderedDict
@@ -21,10 +21,10 @@ from frugal.acquire.kinds import (
     AgentKind,
     Ground,
     Learned,
-    Material,
+    PolicySet,
     Saved,
     SelectionWay,
-    Several,
+    TrainingData,
     trained,
 )
 from frugal.acquire.reading import (
@@ -48,18 +48,18 @@ DISTANCES_AT_ONCE = 1 << 24  # bounds memory
 ENTRIES_KEPT = 1 << 26  # of completed rows at the sets asked for last: bounds memory
 
 
-def entropy(belief: Float[np.ndarray, "*m k"]) -> Float[np.ndarray, "*m"]:
+def entropy(probability: Float[np.ndarray, "*m k"]) -> Float[np.ndarray, "*m"]:
     """H(Y) of class probabilities, in nats."""
-    return -(belief * np.log(np.maximum(belief, SMALLEST_PROBABILITY))).sum(axis=-1)
+    return -(probability * np.log(np.maximum(probability, SMALLEST_PROBABILITY))).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceUnits:
-    """Units on which it is looked up what a panel tells. Shapes: r units, a panels.
+    """Units from which the information of a panel is looked up. Shapes: r units, a panels.
 
     Attributes:
         completed: completed rows at each set of panels, clipped. (r, 2^a, d)
-        uncertainty: entropy of the classifier's belief there, in nats. (r, 2^a)
+        uncertainty: entropy of the classifier's predicted probability there, in nats. (r, 2^a)
     """
 
     completed: Float32[np.ndarray, "r sets d"]
@@ -77,8 +77,8 @@ class ReferenceUnits:
         """Some training units, drawn without replacement; all of them if there are fewer."""
         if isinstance(completed, CallableEncoder):
             chosen = np.sort(rng.permutation(len(completed.world))[:units])
-            asked = replace(completed, world=completed.world.take(chosen))
-            return WideReferenceUnits(asked, len(chosen), classifier)
+            subset = replace(completed, world=completed.world.take(chosen))
+            return WideReferenceUnits(subset, len(chosen), classifier)
         chosen = np.sort(rng.permutation(len(completed.table))[:units])
         return cls.of(TabulatedEncoder(completed.table[chosen]), classifier)
 
@@ -87,18 +87,18 @@ class ReferenceUnits:
         """All units of a table of completed rows."""
         bound = classifier.input_bound
         table = np.clip(completed.table, -bound, bound)
-        belief = classifier.belief(table.reshape(-1, table.shape[2]))
-        return cls(table, entropy(belief).reshape(table.shape[:2]))
+        probability = classifier.belief(table.reshape(-1, table.shape[2]))
+        return cls(table, entropy(probability).reshape(table.shape[:2]))
 
     def __len__(self) -> int:
         return len(self.completed)
 
     def at(
-        self, known: Bool[np.ndarray, " a"]
+        self, acquired: Bool[np.ndarray, " a"]
     ) -> tuple[Float32[np.ndarray, "r d"], Float[np.ndarray, "r a"]]:
         """Completed rows at one set of panels, and the fall of uncertainty by each further one."""
-        code = set_codes(known[None])[0]
-        further = code | np.int64(1) << np.arange(len(known))
+        code = set_codes(acquired[None])[0]
+        further = code | np.int64(1) << np.arange(len(acquired))
         return self.completed[:, code], self.uncertainty[:, [code]] - self.uncertainty[:, further]
 
 
@@ -121,15 +121,15 @@ class WideReferenceUnits:
         return self.units
 
     def at(
-        self, known: Bool[np.ndarray, " a"]
+        self, acquired: Bool[np.ndarray, " a"]
     ) -> tuple[Float32[np.ndarray, "r d"], Float[np.ndarray, "r a"]]:
         """As `ReferenceUnits.at`; answers given last are kept."""
-        name = known.tobytes()
+        name = acquired.tobytes()
         if name not in self._kept:
-            shown, now = self._uncertainty(known)
-            fall = np.zeros((self.units, len(known)))
-            for j in np.flatnonzero(~known):
-                fall[:, j] = now - self._uncertainty(known | (np.arange(len(known)) == j))[1]
+            shown, now = self._uncertainty(acquired)
+            fall = np.zeros((self.units, len(acquired)))
+            for j in np.flatnonzero(~acquired):
+                fall[:, j] = now - self._uncertainty(acquired | (np.arange(len(acquired)) == j))[1]
             self._kept[name] = shown, fall
             while len(self._kept) > max(1, ENTRIES_KEPT // (shown.size + fall.size)):
                 self._kept.popitem(last=False)
@@ -137,10 +137,10 @@ class WideReferenceUnits:
         return self._kept[name]
 
     def _uncertainty(
-        self, known: np.ndarray
+        self, acquired: np.ndarray
     ) -> tuple[Float32[np.ndarray, "r d"], Float[np.ndarray, " r"]]:
         row, bound = np.arange(self.units), self.classifier.input_bound
-        everywhere = np.broadcast_to(known, (self.units, len(known)))
+        everywhere = np.broadcast_to(acquired, (self.units, len(acquired)))
         shown = np.clip(self.states.encode(row, everywhere), -bound, bound)
         return shown, entropy(self.classifier.belief(shown))
 
@@ -157,7 +157,7 @@ def information_gains(
         gain_j(s) = 1/|N(s)| Σ_{u ∈ N(s)} [H(Y | u at S) − H(Y | u at S ∪ {j})]
 
     N(s): the training units nearest to the state (Euclidean, completed rows) when they show the
-    same panels S. They stand for draws of panel j given what is known; H is by the classifier.
+    same panels S. They represent draws of panel j given what is known; H is by the classifier.
 
     Args:
         reference: the units.
@@ -168,9 +168,9 @@ def information_gains(
     gain = np.zeros(acquired.shape)
     packed = packed_sets(acquired)
     at_once = max(1, DISTANCES_AT_ONCE // len(reference))
-    for one in np.unique(packed, axis=0):
-        shown, fall = reference.at(unpacked_sets(one, acquired.shape[1]))
-        rows = np.flatnonzero((packed == one).all(axis=1))
+    for code in np.unique(packed, axis=0):
+        shown, fall = reference.at(unpacked_sets(code, acquired.shape[1]))
+        rows = np.flatnonzero((packed == code).all(axis=1))
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
             near = _nearest(shown, completed[part], neighbours)
@@ -193,10 +193,10 @@ class GreedyPolicies(CompletesRows):
 
     Attributes:
         reference: where gains are looked up.
-        classifier: gives beliefs and diagnoses.
+        classifier: predicts probabilities and diagnoses.
         imputer: completes rows.
         action_cost: of each panel, in the data set's unit. (a,)
-        neighbours: units that stand for a state.
+        neighbours: units that represent a state.
         least_gain: per unit of cost, in nats; what each policy stops below. (K,)
         threshold: of the probability of illness, of each policy. (K,)
     """
@@ -246,8 +246,8 @@ class GreedyPolicies(CompletesRows):
 
     def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        belief = self.classifier.belief(self._clipped(reading)).reshape(*acquired.shape[:2], 2)
-        return tilted_belief(belief, self.threshold[:, None])
+        probability = self.classifier.belief(self._clipped(reading)).reshape(*acquired.shape[:2], 2)
+        return tilted_belief(probability, self.threshold[:, None])
 
     def _clipped(self, reading: np.ndarray) -> np.ndarray:
         bound = self.classifier.input_bound
@@ -274,8 +274,8 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     complete = np.flatnonzero(ground.recorded.all(axis=1))
     if not complete.size:
         raise DataError(
-            "an agent of kind 'greedy' looks up what panels tell among complete records, and none "
-            f"of the {len(ground.table)} rows of the part 'agent' is complete"
+            "an agent of kind 'greedy' looks up the information of panels among complete records, "
+            f"and none of the {len(ground.table)} rows of the part 'agent' is complete"
         )
     imputer = fit_encoder(
         ground.values,
@@ -308,8 +308,8 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> GreedyP
     """The policy, with the reference units completed at every set of panels."""
     stored = trained(stored, "greedy")
     imputer = imputer_of(under(stored, ENCODER), columns=len(layout.columns))
-    own = {name: stored[name] for name in ("reference", "threshold") if name in stored}
-    Stored("greedy policy", own).require(
+    arrays = {name: stored[name] for name in ("reference", "threshold") if name in stored}
+    Stored("greedy policy", arrays).require(
         {
             "reference": Array("float64", ("units", len(layout.columns))),
             "threshold": Array("float64", (1,), above=0, high=1),
@@ -317,7 +317,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> GreedyP
     )
     networks = Classifiers.of(under(stored, CLASSIFIER), settings["classifier"]["activation"])
     classifier = StateClassifier(networks, float(settings["input_bound"]))
-    world = _reference_world(own["reference"], layout)
+    world = _reference_world(arrays["reference"], layout)
     units = _reference_units(completed_states(imputer, world), world, classifier)
     return GreedyPolicies(
         units,
@@ -326,7 +326,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> GreedyP
         layout.action_cost,
         settings["neighbours"],
         np.array([settings["least_gain"] / layout.action_cost.mean()]),
-        own["threshold"],
+        arrays["threshold"],
     )
 
 
@@ -371,10 +371,10 @@ GREEDY = AgentKind(
             5.0,
         ),
         "units": ("Count", "complete records to look up in", 400),
-        "neighbours": ("Count", "that stand for a state", 40),
+        "neighbours": ("Count", "that represent a state", 40),
         "least_gain": ("NonNegative", "nats per mean panel cost, below which it stops", 0.02),
     },
-    doc="orders the panel of the most information per cost, while it is worth it",
+    doc="orders the panel of the most information per cost, above a least gain",
     two_classes=True,
     steps=(("updates",),),
     looks={"greedy": (140, "greedy information", "green", "^")},
@@ -382,27 +382,24 @@ GREEDY = AgentKind(
 
 
 def _several(
-    material: Material, name: str, *, units: int, neighbours: int, least_gains: list[float]
-) -> Several:
-    """The panel of most information per cost, while it is worth it."""
+    data: TrainingData, name: str, *, units: int, neighbours: int, least_gains: list[float]
+) -> PolicySet:
+    """The panel of most information per cost, above a least gain."""
     reference = ReferenceUnits.drawn(
-        material.states["agent"],
-        material.classifier,
-        units=units,
-        rng=material.streams.generator(name),
+        data.states["agent"], data.classifier, units=units, rng=data.streams.generator(name)
     )
-    scale = float(material.table.action_cost.mean())
+    scale = float(data.table.action_cost.mean())
     policies = GreedyPolicies(
         reference,
-        material.classifier,
-        material.imputer,
-        material.table.action_cost,
+        data.classifier,
+        data.imputer,
+        data.table.action_cost,
         neighbours,
         np.array(least_gains) / scale,
         np.full(len(least_gains), UNTUNED),
     )
     words = [f"at least {gain:g} nat per mean panel" for gain in least_gains]
-    return Several([(np.nan, np.nan, w) for w in words], policies, material.states)
+    return PolicySet([(np.nan, np.nan, w) for w in words], policies, data.states)
 
 
 GREEDY_WAY = SelectionWay(
@@ -410,7 +407,7 @@ GREEDY_WAY = SelectionWay(
     make=_several,
     settings={
         "units": ("Count", "training units on which gains are looked up", 400),
-        "neighbours": ("Count", "of them that stand for a state", 40),
+        "neighbours": ("Count", "of them that represent a state", 40),
         "least_gains": (
             "Positives",
             "nats per mean panel cost, below which each solution stops",

@@ -1,9 +1,9 @@
 """The kind `lattice`: one boosted model for all sets of panels, and trees that tell what pays next.
 
-From the largest set down trees tell of each panel what buying it gains over saying a class now, in
-the worth of what the rule itself goes on to do. A worth of money decides which gains pay. All sets,
-or the best that single steps reach. Learns on blocked records for the table's own costs, and in
-`diagnosis` for a score within budgets.
+From the largest set down trees tell of each panel what buying it gains over predicting a class now,
+in the value of what the rule itself goes on to do. A value of money decides which gains pay. All
+sets, or the best that single steps reach. Learns on blocked records for the table's own costs, and
+in `diagnosis` for a score within budgets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from frugal.acquire.train.tree_sets import (
     fit_masked,
     hull,
     log_loss,
-    told,
+    predicted_risk,
 )
 from frugal.core.episodes import Belief, Law, Panels, Readings, RowValues, Traits
 from frugal.core.layout import Layout
@@ -47,7 +47,7 @@ MOST_COUNTED = 2**12  # sets; those of twelve panels
 SAMPLE = 2000  # units on which sets are compared
 NO_GAIN = -np.inf
 SMALLEST = 1e-9
-BELIEF, GAINS = "belief.", "gains."  # prefixes among the bundle's arrays
+BELIEVER, GAINS = "belief.", "gains."  # prefixes among the bundle's arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,12 @@ class Lattice:
 
     sets: Sequence[PanelSet]
     rows: TreeRows
-    belief: Float[np.ndarray, "M n"]
+    probability: Float[np.ndarray, "M n"]
 
     @cached_property
     def larger(self) -> Int[np.ndarray, "M a"]:
         """Number of the set with one more panel, −1 where there is none."""
-        number = {one: k for k, one in enumerate(self.sets)}
+        number = {subset: k for k, subset in enumerate(self.sets)}
         panels = range(self.rows.world.panels)
         return np.array(
             [[number.get(s | {p}, -1) if p not in s else -1 for p in panels] for s in self.sets]
@@ -72,33 +72,38 @@ class Lattice:
         """Units that can have all of a set, panels without a price aside."""
         available = self.rows.world.available
         return np.stack(
-            [(available | ~self.rows.bits(one - self.rows.base)).all(axis=1) for one in self.sets]
+            [
+                (available | ~self.rows.bits(panels - self.rows.base)).all(axis=1)
+                for panels in self.sets
+            ]
         )
 
     def features(self, k: int) -> Float[np.ndarray, "n w"]:
-        """What trees read of units at a set: values, and the belief. (n, d + 1)"""
-        return with_belief(self.rows.visible(self.sets[k]), self.belief[k])
+        """What trees read of units at a set: values, and the predicted probability. (n, d + 1)"""
+        return with_belief(self.rows.visible(self.sets[k]), self.probability[k])
 
 
-def with_belief(values: RowValues, belief: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m w"]:
-    """Values, then the log-odds of a belief. (m, d + 1)"""
-    p = np.clip(belief, SMALLEST, 1 - SMALLEST)
+def with_belief(
+    values: RowValues, probability: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, "m w"]:
+    """Values, then the log-odds of a predicted probability. (m, d + 1)"""
+    p = np.clip(probability, SMALLEST, 1 - SMALLEST)
     return np.column_stack([values, np.log(p) - np.log1p(-p)])
 
 
 @dataclass(frozen=True, eq=False)
 class LatticeGains:
-    """What each further panel gains at each set, learnt for one worth of money.
+    """What each further panel gains at each set, learnt for one value of money.
 
     Attributes:
-        weight: that worth.
+        weight: that value.
         fitted: trees of each set. (M)
-        told: of each unit, by trees that did not see it. (M, n, a)
+        gain: of each unit, by trees that did not see it. (M, n, a)
     """
 
     weight: float
     fitted: Sequence[FittedMeans]
-    told: Float[np.ndarray, "M n a"]
+    gain: Float[np.ndarray, "M n a"]
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,8 @@ class LatticeRule:
 
     Attributes:
         gains: number of the gains that it acts by.
-        weight: worth of money that it acts for.
-        threshold: belief from which on a unit is called ill.
+        weight: value of money that it acts for.
+        threshold: predicted probability from which a unit is classified as ill.
         score: of the objective, out of fold.
         price: mean, on the same units.
     """
@@ -131,31 +136,32 @@ def fit_lattice(
     """The best rule within each budget, or the cheapest of all, and what they act by.
 
     Args:
-        rows: units that trees learn from, and units that judge with them.
+        rows: training units, and units for evaluation.
         objective: what is sought, on all of them.
         settings: `copies`, `sets`, `price_weights`, `gains`; see `acquire.policies.lattice`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
-        network: that tells of every set beside trees of each set; None: one model of all sets.
+        network: that tells of every set in addition to trees of each set; None: one model of all
+            sets.
     """
     masked = fit_masked(rows, copies=settings["copies"])
     sets = lattice_sets(masked, most=settings["sets"])
     beliefs = network.beside(rows.settings.repeats) if network else masked
-    lattice = Lattice(sets, rows, np.stack([beliefs.belief(one) for one in sets]))
-    informed = objective.knowing(lattice.belief[-1])
+    lattice = Lattice(sets, rows, np.stack([beliefs.belief(panels) for panels in sets]))
+    informed = objective.knowing(lattice.probability[-1])
     full = float(rows.price(sets[-1]).mean())
     shares = np.geomspace(*SHARES, settings["price_weights"])
     half = rows.rng.permutation(len(rows.world)) % 2
-    score = informed.judged(lattice.belief[-1], rows.price(sets[-1]))[0]
-    every, made = [], []
+    score = informed.judged(lattice.probability[-1], rows.price(sets[-1]))[0]
+    every, rules = [], []
     for weight in informed.price_weights(full, shares):
         payoff = informed.payoff(score)
         gains = learnt_gains(lattice, informed.ill, payoff, float(weight), half, settings["gains"])
         nearby = weight * NEARBY if informed.budgeted else [weight]
-        here = [judged(lattice, gains, informed, float(w), len(every)) for w in nearby]
-        score = max(rule.score for rule in here)
+        nearby_rules = [judged(lattice, gains, informed, float(w), len(every)) for w in nearby]
+        score = max(rule.score for rule in nearby_rules)
         every.append(gains)
-        made += here
-    chosen = within_budgets(made, informed, budgets)
+        rules += nearby_rules
+    chosen = within_budgets(rules, informed, budgets)
     return chosen, lattice, beliefs, every
 
 
@@ -167,63 +173,63 @@ def learnt_gains(
     half: Int[np.ndarray, " n"],
     settings: Mapping[str, Any],
 ) -> LatticeGains:
-    """From the largest set down: regress what each panel gains over saying a class now."""
+    """From the largest set down: regress what each panel gains over predicting a class now."""
     world, units = lattice.rows.world, np.arange(len(lattice.rows.world))
-    stop = payoff.of_verdicts(ill, lattice.belief)
-    worth, fitted = stop.copy(), []
-    told = np.full((*stop.shape, world.panels), NO_GAIN, dtype=np.float32)
+    stop = payoff.of_verdicts(ill, lattice.probability)
+    value, fitted = stop.copy(), []
+    gains = np.full((*stop.shape, world.panels), NO_GAIN, dtype=np.float32)
     for k in reversed(range(len(lattice.sets))):
         larger = lattice.larger[k]
         counts = (larger >= 0) & world.available & lattice.reachable[k][:, None]
-        targets = np.where(counts, (worth[larger] - stop[k]).T, 0.0)
+        targets = np.where(counts, (value[larger] - stop[k]).T, 0.0)
         means = fit_means(
             lattice.features(k), targets, counts, half, seed=lattice.rows.seed, **settings
         )
         fitted.append(means)
-        told[k] = np.where(counts, means.out_of_fold, NO_GAIN)
-        net = told[k] - weight * world.action_cost
+        gains[k] = np.where(counts, means.out_of_fold, NO_GAIN)
+        net = gains[k] - weight * world.action_cost
         best = net.argmax(axis=1)
         goes = net[units, best] > 0
-        after = worth[larger[best], units] - weight * world.action_cost[best]
-        worth[k] = np.where(goes, after, stop[k])
-    return LatticeGains(weight, fitted[::-1], told)
+        after = value[larger[best], units] - weight * world.action_cost[best]
+        value[k] = np.where(goes, after, stop[k])
+    return LatticeGains(weight, fitted[::-1], gains)
 
 
 def ends(
     lattice: Lattice, gains: LatticeGains, weight: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Belief and price at which each unit's episode ends."""
+    """Predicted probability and price at which each unit's episode ends."""
     world = lattice.rows.world
     at, units = np.zeros(len(world), dtype=np.int64), np.arange(len(world))
     for _ in range(world.panels):
-        net = gains.told[at, units] - weight * world.action_cost
+        net = gains.gain[at, units] - weight * world.action_cost
         best = net.argmax(axis=1)
         goes = net[units, best] > 0
         if not goes.any():
             break
         at = np.where(goes, lattice.larger[at, best], at)
-    price = np.stack([lattice.rows.price(one) for one in lattice.sets])
-    return lattice.belief[at, units], price[at, units]
+    price = np.stack([lattice.rows.price(panels) for panels in lattice.sets])
+    return lattice.probability[at, units], price[at, units]
 
 
 def judged(
     lattice: Lattice, gains: LatticeGains, objective: Objective, weight: float, number: int
 ) -> LatticeRule:
-    """The rule that acts for a worth of money by some gains."""
-    belief, price = ends(lattice, gains, weight)
-    score, threshold = objective.judged(belief, price)
+    """The rule that acts for a value of money by some gains."""
+    probability, price = ends(lattice, gains, weight)
+    score, threshold = objective.judged(probability, price)
     return LatticeRule(number, weight, threshold, score, float(price.mean()))
 
 
 def within_budgets(
-    made: Sequence[LatticeRule], objective: Objective, budgets: Float[np.ndarray, " b"]
+    rules: Sequence[LatticeRule], objective: Objective, budgets: Float[np.ndarray, " b"]
 ) -> list[LatticeRule]:
     """The best within each budget, none twice, from the cheapest on."""
-    order = sorted(made, key=lambda one: (-one.score, one.price))
+    order = sorted(rules, key=lambda rule: (-rule.score, rule.price))
     chosen = {}
     for budget in budgets if objective.budgeted else [np.inf]:
-        chosen |= dict.fromkeys([one for one in order if one.price <= budget][:1])
-    return sorted(chosen or order[:1], key=lambda one: (one.price, one.score))
+        chosen |= dict.fromkeys([rule for rule in order if rule.price <= budget][:1])
+    return sorted(chosen or order[:1], key=lambda rule: (rule.price, rule.score))
 
 
 def lattice_sets(beliefs: MaskedBeliefs, *, most: int) -> list[PanelSet]:
@@ -232,25 +238,25 @@ def lattice_sets(beliefs: MaskedBeliefs, *, most: int) -> list[PanelSet]:
     Sets of one size are compared on their hull of price and loss, then by loss.
     """
     rows = beliefs.rows
-    level, kept, total = [rows.base], [rows.base], None
-    sizes, whole = _all_sizes(rows), rows.reduced(range(rows.world.panels)) | rows.base
+    level, retained, total = [rows.base], [rows.base], None
+    sizes, all_panels = _all_sizes(rows), rows.reduced(range(rows.world.panels)) | rows.base
     if sum(sizes) > most:
         total = max(1, (most - 2) // max(len(sizes) - 2, 1))
     while level:
         level = _one_larger(rows, level)
         if total is not None and len(level) > total:
-            level = _best_of(level, beliefs, whole, total)
-        kept += level
-    return [one for one in kept if one != whole] + [whole]
+            level = _best_of(level, beliefs, all_panels, total)
+        retained += level
+    return [panels for panels in retained if panels != all_panels] + [all_panels]
 
 
 def _one_larger(rows: TreeRows, level: Sequence[PanelSet]) -> list[PanelSet]:
     """Sets with one panel more, no panel of which adds nothing to the others."""
-    found: set[PanelSet] = set()
-    for one in level:
-        larger = [one | {p} for p in range(rows.world.panels) if rows.grows(one, p)]
-        found |= {each for each in larger if rows.reduced(each) == each}
-    return sorted(found, key=sorted)
+    extended: set[PanelSet] = set()
+    for panels in level:
+        larger = [panels | {p} for p in range(rows.world.panels) if rows.grows(panels, p)]
+        extended |= {each for each in larger if rows.reduced(each) == each}
+    return sorted(extended, key=sorted)
 
 
 def _all_sizes(rows: TreeRows) -> list[int]:
@@ -263,17 +269,19 @@ def _all_sizes(rows: TreeRows) -> list[int]:
 
 
 def _best_of(
-    level: Sequence[PanelSet], beliefs: MaskedBeliefs, whole: PanelSet, most: int
+    level: Sequence[PanelSet], beliefs: MaskedBeliefs, all_panels: PanelSet, most: int
 ) -> list[PanelSet]:
     """So many sets of one size: those on the hull of price and loss, then those of least loss."""
     rows = beliefs.rows
     loss = {}
-    for one in level:
-        p = np.clip(beliefs.belief(one, first=SAMPLE), SMALLEST, 1 - SMALLEST)
-        loss[one] = log_loss(np.log(p) - np.log1p(-p), rows.world.label[: len(p)])
-    price = {one: float(rows.price(one).mean()) for one in level}
+    for panels in level:
+        p = np.clip(beliefs.belief(panels, first=SAMPLE), SMALLEST, 1 - SMALLEST)
+        loss[panels] = log_loss(np.log(p) - np.log1p(-p), rows.world.label[: len(p)])
+    price = {panels: float(rows.price(panels).mean()) for panels in level}
     by_loss = sorted(level, key=lambda s: (loss[s], sorted(s)))
-    leads = next(one for one in by_loss if one <= whole)  # single steps lead from it to all panels
+    leads = next(
+        panels for panels in by_loss if panels <= all_panels
+    )  # single steps lead from it to all panels
     return sorted(list(dict.fromkeys([leads, *hull(loss, price), *by_loss]))[:most], key=sorted)
 
 
@@ -288,11 +296,11 @@ class OneModel:
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count, too. (K, m)"""
         values, sets = (x.reshape(-1, x.shape[2]) for x in (reading, acquired))
-        return told(self.trees, values, sets).reshape(at.shape)
+        return predicted_risk(self.trees, values, sets).reshape(at.shape)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The trees."""
-        return {BELIEF + name: array for name, array in self.trees.to_arrays().items()}
+        return {BELIEVER + name: array for name, array in self.trees.to_arrays().items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,8 +326,8 @@ class ModelPerSet:
         """The trees and the network."""
         trees = {
             f"{TREES}{k}.{name}": array
-            for k, one in enumerate(self.trees)
-            for name, array in one.to_arrays().items()
+            for k, ensemble in enumerate(self.trees)
+            for name, array in ensemble.to_arrays().items()
         }
         return trees | self.stack.to_arrays()
 
@@ -331,14 +339,14 @@ def believer_of(beliefs: MaskedBeliefs | StackedBeliefs, sets: Sequence[PanelSet
     """What training told by, as a policy asks it."""
     if isinstance(beliefs, MaskedBeliefs):
         return OneModel(beliefs.ensemble)
-    return ModelPerSet([beliefs.of(one).ensemble for one in sets], beliefs.stack)
+    return ModelPerSet([beliefs.of(panels).ensemble for panels in sets], beliefs.stack)
 
 
 def _stored_believer(arrays: Mapping[str, np.ndarray], layout: Layout, sets: int) -> Believer:
     a, d = len(layout.actions), len(layout.columns)
     stack = Stack.from_arrays(arrays, columns=d)
     if stack is None:
-        return OneModel(_ensemble(under(arrays, BELIEF), columns=d + a, told=2))
+        return OneModel(_ensemble(under(arrays, BELIEVER), columns=d + a, outputs=2))
     trees = stored_ensembles(arrays, layout)
     if len(trees) != sets:
         raise Stored("lattice", arrays).refusal(
@@ -357,8 +365,8 @@ class LatticePolicies(ThresholdRules):
     Attributes:
         sets: the first is inside all others. (M, a)
         gains: by which each rule acts. (K,)
-        weight: worth of a unit of price. (K,)
-        threshold: belief from which on a unit is called ill. (K,)
+        weight: value of a unit of price. (K,)
+        threshold: predicted probability from which a unit is classified as ill. (K,)
         believer: what tells how likely a state is to be ill.
         trees: all trees of the gains, over values and belief; column i tells of panel i.
         counts: how many of them each set has, set after set, gains after gains. (G, M)
@@ -388,12 +396,12 @@ class LatticePolicies(ThresholdRules):
     @cached_property
     def _offers(self) -> Bool[np.ndarray, "M a"]:
         """Panels that lead from a set of the lattice to another."""
-        known = {one.tobytes() for one in self.sets}
+        codes = {panels.tobytes() for panels in self.sets}
         more = [
-            [(one | extra).tobytes() for extra in np.eye(len(self.cost), dtype=bool)]
-            for one in self.sets
+            [(panels | extra).tobytes() for extra in np.eye(len(self.cost), dtype=bool)]
+            for panels in self.sets
         ]
-        return np.array([[code in known for code in row] for row in more]) & ~self.sets
+        return np.array([[code in codes for code in row] for row in more]) & ~self.sets
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
@@ -404,14 +412,16 @@ class LatticePolicies(ThresholdRules):
     def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """What each open panel gains beyond its price, then 0. (K, m, a + 1)"""
         left, at = available & ~acquired, self._set_of(acquired | self.sets[0])
-        belief = self._belief(reading, acquired, at)
+        probability = self._belief(reading, acquired, at)
         gain = np.full(left.shape, -np.inf)
         for k, number in enumerate(self.gains):
-            for one in np.unique(at[k]):
-                here = at[k] == one
-                trees = self._trees_of[number * len(self.sets) + one]
-                seen = with_belief(reading[k, here], belief[k, here])
-                gain[k, here] = leaf_sums(trees, seen, np.ones_like(seen, dtype=bool))
+            for set_number in np.unique(at[k]):
+                at_set = at[k] == set_number
+                trees = self._trees_of[number * len(self.sets) + set_number]
+                reading_at_set = with_belief(reading[k, at_set], probability[k, at_set])
+                gain[k, at_set] = leaf_sums(
+                    trees, reading_at_set, np.ones_like(reading_at_set, dtype=bool)
+                )
         open_panels = left & self._offers[at]
         net = np.where(open_panels, gain - self.weight[:, None, None] * self.cost, -np.inf)
         first = left & self.sets[0]
@@ -433,12 +443,13 @@ class LatticePolicies(ThresholdRules):
         each = distinct_sets(acquired.reshape(-1, acquired.shape[2]))
         size = self.sets.sum(axis=1)
         number = [
-            int(np.where((self.sets <= one).all(axis=1), size, -1).argmax()) for one in each.sets
+            int(np.where((self.sets <= panels).all(axis=1), size, -1).argmax())
+            for panels in each.sets
         ]
         return np.array(number)[each.which].reshape(acquired.shape[:2])
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
-        """What tells the rules apart, in words."""
+        """How the rules differ, in words."""
         del panels
         return [
             f"a panel that gains {w:.3g} per unit of price; positive from {100 * t:.3g} % on"
@@ -447,22 +458,22 @@ class LatticePolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
-        own = {name: getattr(self, name) for name in ("sets", "gains", "weight", "threshold")}
-        own["counts"] = self.counts
+        arrays = {name: getattr(self, name) for name in ("sets", "gains", "weight", "threshold")}
+        arrays["counts"] = self.counts
         gains = {GAINS + name: array for name, array in self.trees.to_arrays().items()}
-        return own | self.believer.to_arrays() | gains
+        return arrays | self.believer.to_arrays() | gains
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "LatticePolicies":
         """The rules that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such rules; the sentence says where.
+            DataError: the arrays are no such rules; the message names the place.
         """
-        names = [name for name in arrays if not name.startswith((BELIEF, GAINS, TREES, NETWORK))]
-        own = part_of(arrays, {name: name for name in names})
+        names = [name for name in arrays if not name.startswith((BELIEVER, GAINS, TREES, NETWORK))]
+        part = part_of(arrays, {name: name for name in names})
         a, d = len(layout.actions), len(layout.columns)
-        stored = Stored("lattice", own)
+        stored = Stored("lattice", part)
         stored.require(
             {
                 "sets": Array("bool", ("M", a)),
@@ -472,33 +483,33 @@ class LatticePolicies(ThresholdRules):
                 "counts": Array("int64", ("G", "M"), low=1),
             }
         )
-        believer = _stored_believer(arrays, layout, len(own["sets"]))
-        trees = _ensemble(under(arrays, GAINS), columns=d + 1, told=a)
-        stored.require_between("gains", 0, len(own["counts"]) - 1)
-        if int(own["counts"].sum()) != len(trees.root):
+        believer = _stored_believer(arrays, layout, len(part["sets"]))
+        trees = _ensemble(under(arrays, GAINS), columns=d + 1, outputs=a)
+        stored.require_between("gains", 0, len(part["counts"]) - 1)
+        if int(part["counts"].sum()) != len(trees.root):
             raise stored.refusal(
-                f"counts {own['counts'].sum()} trees of gains; there are {len(trees.root)}"
+                f"counts {part['counts'].sum()} trees of gains; there are {len(trees.root)}"
             )
-        if (own["sets"][:1] > own["sets"]).any():
+        if (part["sets"][:1] > part["sets"]).any():
             raise stored.refusal("has a set that does not contain the first one")
         return LatticePolicies(
-            own["sets"],
-            own["gains"],
-            own["weight"],
-            own["threshold"],
+            part["sets"],
+            part["gains"],
+            part["weight"],
+            part["threshold"],
             believer,
             trees,
-            own["counts"],
+            part["counts"],
             layout.action_cost,
         )
 
 
-def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, told: int) -> TreeEnsemble:
+def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, outputs: int) -> TreeEnsemble:
     ensemble = TreeEnsemble.from_arrays(arrays)
-    if (ensemble.columns, ensemble.classes) != (columns, told):
+    if (ensemble.columns, ensemble.classes) != (columns, outputs):
         raise Stored("trees", arrays).refusal(
             f"read {ensemble.columns} columns and tell {ensemble.classes} numbers; allowed: "
-            f"{columns} and {told}"
+            f"{columns} and {outputs}"
         )
     return ensemble
 
@@ -510,7 +521,7 @@ def learn(
     budgets: np.ndarray,
     network: FoldedNetwork | None = None,
 ) -> Learned:
-    """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
+    """Rules as a bundle holds them; `mean_return` is the score of each, out of fold."""
     fitted = fit_lattice(rows, objective, settings=settings, budgets=budgets, network=network)
     return _learned(rows, *fitted)
 
@@ -522,17 +533,17 @@ def _learned(
     beliefs: MaskedBeliefs | StackedBeliefs,
     every: Sequence[LatticeGains],
 ) -> Learned:
-    """What rules leave: the trees of the gains that they act by, and what believes."""
+    """What rules leave: the trees of the gains that they act by, and the predictor."""
     used = sorted({rule.gains for rule in rules})
-    trees = [one.ensemble for k in used for one in every[k].fitted]
+    trees = [part.ensemble for k in used for part in every[k].fitted]
     policies = LatticePolicies(
-        np.stack([rows.bits(one) for one in lattice.sets]),
+        np.stack([rows.bits(part) for part in lattice.sets]),
         np.array([used.index(rule.gains) for rule in rules]),
         np.array([rule.weight for rule in rules]),
         np.array([rule.threshold for rule in rules]),
         believer_of(beliefs, lattice.sets),
         joined(trees),
-        np.array([len(one.root) for one in trees]).reshape(len(used), len(lattice.sets)),
+        np.array([len(part.root) for part in trees]).reshape(len(used), len(lattice.sets)),
         rows.world.action_cost,
     )
     curve = pd.DataFrame(
@@ -559,7 +570,7 @@ LATTICE = AgentKind(
     settings={
         "boosting": (
             "BoostingSettings",
-            "the trees that believe, on all sets of panels",
+            "the trees that predict, on all sets of panels",
             {"leaves": 24, "repeats": 1},
         ),
         "copies": ("Count", "of each row, in each of which other panels are hidden", 4),
@@ -568,8 +579,12 @@ LATTICE = AgentKind(
             "of panels in which something is decided, at most; the best are taken",
             40,
         ),
-        "price_weights": ("Count", "worths of money that gains are learnt for; not for a cost", 5),
-        "gains": ("Gains", "trees that tell what a panel gains, on either half of the rows", {}),
+        "price_weights": ("Count", "prices of panels that gains are learnt for; not for a cost", 5),
+        "gains": (
+            "Gains",
+            "trees that predict the gain of a panel, on either half of the rows",
+            {},
+        ),
     },
     doc="one boosted model for all sets of panels; a panel is bought where what it gains pays",
     two_classes=True,

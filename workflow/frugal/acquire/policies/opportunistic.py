@@ -25,7 +25,13 @@ from frugal.acquire.policies.dqn import QPolicy
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, best_within, fit_for_cost
-from frugal.acquire.train.tree_sets import DIGITS, MaskedBeliefs, TreeRows, fit_masked, told
+from frugal.acquire.train.tree_sets import (
+    DIGITS,
+    MaskedBeliefs,
+    TreeRows,
+    fit_masked,
+    predicted_risk,
+)
 from frugal.config.learners import DqnSettings
 from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, Traits
 from frugal.core.layout import Layout
@@ -95,9 +101,9 @@ class ChangingBeliefs(BatchedAcquisition):
         buys = np.flatnonzero(allowed & (chosen < self.task.panels))
         row, before = self._row[buys].copy(), self._acquired[buys].copy()
         reward, done = super()._advance(action, allowed)
-        worth = self._changed(row, before, chosen[buys])
+        change = self._changed(row, before, chosen[buys])
         flat = reward.reshape(-1)
-        flat[buys] += worth.astype(np.float32)
+        flat[buys] += change.astype(np.float32)
         return flat.reshape(reward.shape), done
 
     def _changed(self, row: np.ndarray, before: np.ndarray, panel: np.ndarray) -> np.ndarray:
@@ -146,9 +152,9 @@ def fit_values(
     environment = ChangingBeliefs(
         task, encoder, beliefs, units, episodes=settings.episodes, rng=rng.spawn(1)[0]
     )
-    found = fit_dqn(environment, settings=settings, moments=1, rngs=[rng.spawn(1)[0]])
-    weights = {name: array[0] for name, array in found.weights.items()}
-    return LearntValues(weights, scaling, encoder.column_bits, float(found.mean_return[-1, 0]))
+    result = fit_dqn(environment, settings=settings, moments=1, rngs=[rng.spawn(1)[0]])
+    weights = {name: array[0] for name, array in result.weights.items()}
+    return LearntValues(weights, scaling, encoder.column_bits, float(result.mean_return[-1, 0]))
 
 
 def least_values(first: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, " K"]:
@@ -156,13 +162,13 @@ def least_values(first: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray
 
     Each lies midway between two units' values, for at a value itself rounding would decide.
     """
-    told = np.sort(np.maximum(first, ALL))
-    gaps = np.flatnonzero(np.diff(told) > _ROUNDING * told[-1])
-    if not len(gaps):
+    first_values = np.sort(np.maximum(first, ALL))
+    jumps = np.flatnonzero(np.diff(first_values) > _ROUNDING * first_values[-1])
+    if not len(jumps):
         return np.array([ALL, NOTHING])
-    shares = np.linspace(0, len(told) - 1, max(count - 2, 1))
-    parted = gaps[np.searchsorted(gaps, shares).clip(max=len(gaps) - 1)]
-    return np.unique([ALL, *(told[parted] + told[parted + 1]) / 2, NOTHING])
+    shares = np.linspace(0, len(first_values) - 1, max(count - 2, 1))
+    parted = jumps[np.searchsorted(jumps, shares).clip(max=len(jumps) - 1)]
+    return np.unique([ALL, *(first_values[parted] + first_values[parted + 1]) / 2, NOTHING])
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +181,7 @@ class OpportunisticPolicies(ThresholdRules):
         adds: columns that each panel adds to the free ones. (a, d)
         base: panels without a price, bought at once. (a,)
         least: value below which nothing is bought. (K,)
-        threshold: belief from which on a unit is called ill. (K,)
+        threshold: predicted probability from which a unit is classified as ill. (K,)
     """
 
     network: QPolicy
@@ -223,12 +229,14 @@ class OpportunisticPolicies(ThresholdRules):
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities as the trees have them. (K, m, 2)"""
         a = acquired.shape[2]
-        ill = told(self.believer, reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a))
+        ill = predicted_risk(
+            self.believer, reading.reshape(-1, reading.shape[2]), acquired.reshape(-1, a)
+        )
         ill = ill.round(DIGITS).reshape(acquired.shape[:2])
         return np.stack([1 - ill, ill], axis=-1)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
-        """What tells the rules apart, in words."""
+        """How the rules differ, in words."""
         del panels
         return [
             f"a panel that changes probabilities by {v:.3g} per mean price; positive from "
@@ -238,21 +246,21 @@ class OpportunisticPolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
-        own = {"least": self.least, "threshold": self.threshold, "base": self.base}
-        own |= {NETWORK + name: array for name, array in self.network.to_arrays().items()}
-        return own | {TREES + name: array for name, array in self.believer.to_arrays().items()}
+        arrays = {"least": self.least, "threshold": self.threshold, "base": self.base}
+        arrays |= {NETWORK + name: array for name, array in self.network.to_arrays().items()}
+        return arrays | {TREES + name: array for name, array in self.believer.to_arrays().items()}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "OpportunisticPolicies":
         """The rules that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such rules; the sentence says where.
+            DataError: the arrays are no such rules; the message names the place.
         """
         names = [name for name in arrays if not name.startswith((TREES, NETWORK))]
-        own = part_of(arrays, {name: name for name in names})
+        part = part_of(arrays, {name: name for name in names})
         a, d = len(layout.actions), len(layout.columns)
-        Stored("opportunistic policies", own).require(
+        Stored("opportunistic policies", part).require(
             {
                 "least": Array("float64", ("K",), low=0.0),
                 "threshold": Array("float64", ("K",), above=0, high=1),
@@ -271,9 +279,9 @@ class OpportunisticPolicies(ThresholdRules):
             network,
             believer,
             layout.provides & ~layout.free_columns,
-            own["base"],
-            own["least"],
-            own["threshold"],
+            part["base"],
+            part["least"],
+            part["threshold"],
         )
 
 
@@ -282,23 +290,23 @@ def learn(
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
     beliefs = fit_masked(rows, copies=settings["copies"])
-    found = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
+    learnt = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
     start = rows.world.available & rows.bits(rows.base)
-    seen = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
-    one = _believing(beliefs, found)
-    least = least_values(one.values(seen, start).max(axis=1), settings["levels"])
-    tried = replace(one, least=least, threshold=np.full(len(least), 0.5))
+    visible = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
+    policy = _believing(beliefs, learnt)
+    least = least_values(policy.values(visible, start).max(axis=1), settings["levels"])
+    tried = replace(policy, least=least, threshold=np.full(len(least), 0.5))
     units = np.arange(len(rows.world))
     run = roll_out(tried, rows.world, uniforms=np.zeros((len(units), rows.world.panels + 1)))
     informed = objective.knowing(beliefs.at(units, rows.world.available))
-    told = [
+    judged = [
         informed.judged(beliefs.at(units, sets), price)
         for sets, price in zip(run.acquired, run.cost, strict=True)
     ]
-    score, price = np.array([one[0] for one in told]), run.cost.mean(axis=1)
+    score, price = np.array([policy[0] for policy in judged]), run.cost.mean(axis=1)
     chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
     policies = replace(
-        tried, least=tried.least[chosen], threshold=np.array([told[k][1] for k in chosen])
+        tried, least=tried.least[chosen], threshold=np.array([judged[k][1] for k in chosen])
     )
     curve = pd.DataFrame(
         {
@@ -310,10 +318,10 @@ def learn(
     return Learned(policies.to_arrays(), curve)
 
 
-def _believing(beliefs: MaskedBeliefs, found: "LearntValues") -> OpportunisticPolicies:
+def _believing(beliefs: MaskedBeliefs, learnt: "LearntValues") -> OpportunisticPolicies:
     """The network and the trees; what is bought, and who is ill, is still to be found."""
-    rows, scaling = beliefs.rows, found.scaling
-    network = QPolicy(found.weights, scaling.centre, scaling.scale, found.column_bits)
+    rows, scaling = beliefs.rows, learnt.scaling
+    network = QPolicy(learnt.weights, scaling.centre, scaling.scale, learnt.column_bits)
     return OpportunisticPolicies(
         network,
         beliefs.ensemble,
@@ -333,8 +341,8 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Opportu
 def _trees_with_bits(state: State, believer: TreeEnsemble) -> GraphNode:
     """As `told`: values, then 1 for each panel acquired and NaN for each other; rounded. (m, 1)"""
     ones = state.acquired.of_kind("d")
-    seen = state.values.of_kind("f").of_kind("d").beside(state.acquired.where(ones, np.nan))
-    return state.graph.trees(believer, seen).columns(1, 2)
+    reading = state.values.of_kind("f").of_kind("d").beside(state.acquired.where(ones, np.nan))
+    return state.graph.trees(believer, reading).columns(1, 2)
 
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
@@ -342,13 +350,13 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     network = policy.network
     scaling = Scaling(network.centre, network.scale)
     rounded = replace(state, values=state.values.of_kind("f").of_kind("d"))
-    seen = rounded.observed(scaling, column_bits=network.column_bits).of_kind("d")
-    value = q_values(state, network.weights, seen).columns(0, state.panels)
+    observation = rounded.observed(scaling, column_bits=network.column_bits).of_kind("d")
+    value = q_values(state, network.weights, observation).columns(0, state.panels)
     value = state.adding().where(value, NO_PANEL)
     first = state.open & policy.base[None]
     value = state.at_once(first, value)
-    law = state.panel_or_stop(value, value.max() >= float(policy.least[member]))
-    return GraphOutputs(law, two(_trees_with_bits(state, policy.believer)))
+    action_probability = state.panel_or_stop(value, value.max() >= float(policy.least[member]))
+    return GraphOutputs(action_probability, two(_trees_with_bits(state, policy.believer)))
 
 
 OPPORTUNISTIC = AgentKind(
@@ -359,7 +367,7 @@ OPPORTUNISTIC = AgentKind(
     settings={
         "boosting": (
             "BoostingSettings",
-            "the trees that believe, on all sets of panels",
+            "the trees that predict, on all sets of panels",
             {"leaves": 24, "repeats": 1},
         ),
         "copies": ("Count", "of each row, in each of which other panels are hidden", 4),

@@ -1,12 +1,12 @@
-"""Networks that believe and networks that choose panels, and rules on what they say.
+"""Networks that believe and networks that choose panels, and rules on their outputs.
 
 Of each of C choosers there are F networks, one for each fold that did not learn; what they say is
-averaged. What a chooser says of a panel is its **margin**: the panel of the largest one is bought
-while that is above a least one. Two kinds of choosers: logits (`gdfs`) and values (`dime`).
+averaged. The output of a chooser for a panel is its **margin**: the panel of the largest one is
+bought while that is above a least one. Two kinds of choosers: logits (`gdfs`) and values (`dime`).
 
 Rules (how large a margin buys, and from which belief on a unit is ill) are chosen within budgets on
-units that the networks did not learn from: out of fold, and those that only judge, pooled. A
-chooser goes one way through a unit, and a rule says where on it to stop, so that all rules of a
+units that the networks did not learn from: out of fold, and those for evaluation only, pooled. A
+chooser goes one way through a unit, and a rule decides where on it to stop, so that all rules of a
 chooser cost one walk. Knows no training of choosers.
 """
 
@@ -54,16 +54,16 @@ from frugal.learn.weighted_logistic import Logistic, fit_logistic
 if TYPE_CHECKING:
     from frugal.learn.lockstep import FlatParameters
 
-Says = Literal["logits", "values"]
+OutputKind = Literal["logits", "values"]
 BOUGHT_AT_ONCE = np.inf  # margin of a panel without a price
 RIDGE = 1e-6
 BELIEVER, CHOOSER = "believer.", "chooser."  # prefixes among the bundle's arrays
-OWN = ("penalty", "chooser", "least", "calibration", "threshold")
+RULE_ARRAYS = ("penalty", "chooser", "least", "calibration", "threshold")
 _COMPARED = {"logits": "logit above stopping", "values": "nats per unit of price"}
-WORDS: dict[Says, str] = {
+WORDS: dict[OutputKind, str] = {
     "logits": "a panel whose logit is {least:.3g} above that of stopping, at a penalty of "
     "{penalty:.3g} nats per unit of price",
-    "values": "a panel that tells more than {least:.3g} nats per unit of price",
+    "values": "a panel with more than {least:.3g} nats per unit of price",
 }
 
 
@@ -72,9 +72,9 @@ class PanelNetworks:
     """C · F networks, those of a chooser together. Shapes: d columns, a panels.
 
     Attributes:
-        says: logits: the margin is a panel's logit less that of "stop"; values: nats of log-loss
-            that a panel saves, as a share of the entropy of the belief, and the margin is nats per
-            unit of price.
+        output_kind: logits: the margin is the logit of a panel less that of "stop"; values:
+            nats of log-loss that a panel saves, as a share of the entropy of the belief, and the
+            margin is nats per unit of price.
         folds: F.
         believer: log-odds of class 1. (C · F)
         weights: of the choosers' layers. (C · F, in, out)
@@ -83,7 +83,7 @@ class PanelNetworks:
         cost: of the panels. (a,)
     """
 
-    says: Says
+    output_kind: OutputKind
     folds: int
     believer: MaskedNetworks
     weights: tuple[Float32[np.ndarray, "N _ _"], ...]
@@ -126,7 +126,7 @@ class PanelNetworks:
         return available & ~acquired & adds_column(self.adds, acquired)
 
     def log_odds(self, chooser: int, read: RowReadings) -> Float[np.ndarray, " m"]:
-        """Of class 1, by the believers beside a chooser, averaged. (m,)"""
+        """Of class 1, by the predictors of a chooser, averaged. (m,)"""
         return self._each_log_odds(chooser, read.astype(np.float64)).mean(axis=0)
 
     def margins(
@@ -134,13 +134,13 @@ class PanelNetworks:
     ) -> Float[np.ndarray, "m a"]:
         """Of each panel; −∞ where it cannot be had or shows nothing new. (m, a)"""
         exact = read.astype(np.float64)
-        said = outputs(*self._layers(self.weights, self.biases, chooser), exact)
-        if self.says == "logits":
-            margin = (said[..., :-1] - said[..., -1:]).mean(axis=0)
+        output = outputs(*self._layers(self.weights, self.biases, chooser), exact)
+        if self.output_kind == "logits":
+            margin = (output[..., :-1] - output[..., -1:]).mean(axis=0)
         else:
             odds = self._each_log_odds(chooser, exact)
-            worth = entropy(odds)[..., None] / (1 + np.exp(-said))
-            margin = worth.mean(axis=0) / np.where(self.cost > 0, self.cost, 1.0)
+            gain = entropy(odds)[..., None] / (1 + np.exp(-output))
+            margin = gain.mean(axis=0) / np.where(self.cost > 0, self.cost, 1.0)
         margin = np.where(self.cost > 0, margin, BOUGHT_AT_ONCE)
         return np.where(self.open_panels(acquired, available), margin, -np.inf)
 
@@ -159,7 +159,7 @@ class PanelNetworks:
 
 
 def entropy(log_odds: Float[np.ndarray, "*m"]) -> Float[np.ndarray, "*m"]:
-    """Of a belief, in nats. (…)"""
+    """Of a predicted probability, in nats. (…)"""
     p = 1 / (1 + np.exp(-log_odds))
     return p * np.logaddexp(0, -log_odds) + (1 - p) * np.logaddexp(0, log_odds)
 
@@ -206,11 +206,11 @@ class ChooserWalk:
         adds = networks.adds.astype(np.float32)
         for step in range(a + 1):
             mine = acquired[going]
-            known = free | (mine.astype(np.float32) @ adds > 0)
-            seen = read[going] * np.tile(known, 2)
-            odds[step:, going] = networks.log_odds(chooser, seen)
+            observed = free | (mine.astype(np.float32) @ adds > 0)
+            visible = read[going] * np.tile(observed, 2)
+            odds[step:, going] = networks.log_odds(chooser, visible)
             price[step:, going] = mine @ networks.cost
-            best = networks.margins(chooser, seen, mine, available[going])
+            best = networks.margins(chooser, visible, mine, available[going])
             panel = best.argmax(axis=1)
             margin[step, going] = best[np.arange(len(going)), panel]
             on = margin[step, going] > floor
@@ -232,7 +232,7 @@ class ChooserWalk:
         place = np.argsort(np.concatenate(units))
         return ChooserWalk(
             *(
-                np.concatenate([getattr(one, name) for one in parts], axis=1)[:, place]
+                np.concatenate([getattr(part, name) for part in parts], axis=1)[:, place]
                 for name in ("margin", "log_odds", "price")
             )
         )
@@ -246,7 +246,7 @@ class NetworkRule:
         chooser: whose way it goes.
         least: it goes on while the margin is above.
         calibration: intercept and slope of the believers' log-odds where it stops.
-        threshold: belief from which on a unit is called ill.
+        threshold: predicted probability from which a unit is classified as ill.
         score: of the objective, on units that were not learnt from.
         price: mean, on the same units.
     """
@@ -287,23 +287,23 @@ class Believers:
         for layer, (weight, bias) in enumerate(pairs):
             arrays |= {f"{layer}.weight": weight, f"{layer}.bias": bias}
         return FlatParameters.of(
-            {name: torch.from_numpy(one).repeat(copies, 1, 1) for name, one in arrays.items()}
+            {name: torch.from_numpy(array).repeat(copies, 1, 1) for name, array in arrays.items()}
         )
 
     def whole(self) -> Float[np.ndarray, " n"]:
         """Probability of illness once all is known, by networks that did not see the unit."""
         world = self.rows.world
-        seen = world.visible(np.arange(len(world)), world.available)
-        odds, _ = self.networks.out_of_fold(seen, self.rows.fold)
+        visible = world.visible(np.arange(len(world)), world.available)
+        odds, _ = self.networks.out_of_fold(visible, self.rows.fold)
         return np.round(1 / (1 + np.exp(-odds)), DIGITS)
 
     def beside(
-        self, says: Says, predictor: "FlatParameters", chooser: "FlatParameters"
+        self, output_kind: OutputKind, predictor: "FlatParameters", chooser: "FlatParameters"
     ) -> PanelNetworks:
         """What was trained further, with the choosers."""
         believer = MaskedNetworks(self.networks.reads, *_exported(predictor))
         return PanelNetworks(
-            says,
+            output_kind,
             self.rows.settings.folds,
             believer,
             *_exported(chooser),
@@ -334,14 +334,14 @@ def walks(rows: FoldedRows, networks: PanelNetworks, *, floor: float) -> list[Ch
         ChooserWalk.joined(
             [
                 ChooserWalk.along(
-                    own,
+                    of_fold,
                     chooser,
                     read[units],
                     world.available[units],
                     free=world.free_columns,
                     floor=floor,
                 )
-                for own, units in zip(folded, groups, strict=True)
+                for of_fold, units in zip(folded, groups, strict=True)
             ],
             groups,
         )
@@ -351,43 +351,43 @@ def walks(rows: FoldedRows, networks: PanelNetworks, *, floor: float) -> list[Ch
 
 def fit_rules(
     rows: FoldedRows,
-    ways: Sequence[ChooserWalk],
+    walked: Sequence[ChooserWalk],
     leasts: Callable[[ChooserWalk], Sequence[float]],
     objective: Objective,
-    whole: Float[np.ndarray, " n"],
+    full_probability: Float[np.ndarray, " n"],
     budgets: Float[np.ndarray, " b"],
 ) -> list[NetworkRule]:
     """The best rule within each budget, or of all, from the cheapest on.
 
     Args:
-        rows: units that judge.
-        ways: of each chooser.
+        rows: units for evaluation.
+        walked: of each chooser.
         leasts: margins that are tried on a way.
         objective: what is sought.
-        whole: what is believed of units once all is known.
+        full_probability: predicted probability of units once all is known.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
-    informed = objective.knowing(whole)
-    made = [
-        _rule(rows, way, chooser, float(least), informed)
-        for chooser, way in enumerate(ways)
-        for least in leasts(way)
+    informed = objective.knowing(full_probability)
+    rules = [
+        _rule(rows, walk, chooser, float(least), informed)
+        for chooser, walk in enumerate(walked)
+        for least in leasts(walk)
     ]
-    score, price = (np.array([getattr(one, key) for one in made]) for key in ("score", "price"))
+    score, price = (np.array([getattr(rule, key) for rule in rules]) for key in ("score", "price"))
     chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
-    return [made[k] for k in chosen]
+    return [rules[k] for k in chosen]
 
 
 def _rule(
-    rows: FoldedRows, way: ChooserWalk, chooser: int, least: float, objective: Objective
+    rows: FoldedRows, walk: ChooserWalk, chooser: int, least: float, objective: Objective
 ) -> NetworkRule:
     """Stops at a margin; its belief is fitted to the labels of those that stop there."""
-    odds, price = way.ends(least)
+    odds, price = walk.ends(least)
     line = Logistic(0.0, np.ones(1))
     if np.ptp(odds) > 0:
         line = fit_logistic(odds[:, None], rows.world.label, np.ones(len(odds)), ridge=RIDGE)
-    belief = np.round(line.probability(odds[:, None]), DIGITS)
-    score, threshold = objective.judged(belief, price)
+    probability = np.round(line.probability(odds[:, None]), DIGITS)
+    score, threshold = objective.judged(probability, price)
     fitted = (line.intercept, float(line.slope[0]))
     return NetworkRule(chooser, least, fitted, threshold, score, float(price.mean()))
 
@@ -397,12 +397,12 @@ class NetworkPolicies(ThresholdRules):
     """K rules. Shapes: a panels, C choosers.
 
     Attributes:
-        networks: C choosers, and what believes beside each.
+        networks: C choosers, and the predictor of each.
         penalty: nats per unit of price that each chooser was trained for. (C,)
         chooser: of each rule. (K,)
         least: margin above which a panel is bought. (K,)
         calibration: intercept and slope of the believers' log-odds. (K, 2)
-        threshold: belief from which on a unit is called ill. (K,)
+        threshold: predicted probability from which a unit is classified as ill. (K,)
     """
 
     networks: PanelNetworks
@@ -417,7 +417,7 @@ class NetworkPolicies(ThresholdRules):
         """See `Traits`."""
         return Traits(
             consistent=True,
-            compares=_COMPARED[self.networks.says],
+            compares=_COMPARED[self.networks.output_kind],
             weigh=self.weigh,
             threshold=self.threshold,
         )
@@ -436,22 +436,22 @@ class NetworkPolicies(ThresholdRules):
     def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Margin of each panel, then the least one that is bought. (K, m, a + 1)"""
         states = zip(self.chooser.tolist(), reading, acquired, available, strict=True)
-        margin = np.stack([self.networks.margins(*one) for one in states])
+        margin = np.stack([self.networks.margins(*state) for state in states])
         return with_stop(margin, self.least[:, None])
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities by the believers, calibrated. (K, m, 2)"""
         del acquired
         pairs = zip(self.chooser.tolist(), reading, strict=True)
-        odds = np.stack([self.networks.log_odds(*one) for one in pairs])
+        odds = np.stack([self.networks.log_odds(*pair) for pair in pairs])
         odds = self.calibration[:, :1] + self.calibration[:, 1:] * odds
         ill = np.round(1 / (1 + np.exp(-odds)), DIGITS)
         return np.stack([1 - ill, ill], axis=-1)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
-        """What tells the rules apart, in words."""
+        """How the rules differ, in words."""
         del panels
-        words, penalty = WORDS[self.networks.says], self.penalty[self.chooser]
+        words, penalty = WORDS[self.networks.output_kind], self.penalty[self.chooser]
         return [
             f"{words.format(least=v, penalty=w)}; positive from {100 * t:.3g} % on"
             for v, w, t in zip(self.least, penalty, self.threshold, strict=True)
@@ -459,7 +459,7 @@ class NetworkPolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
-        arrays = {name: getattr(self, name) for name in OWN}
+        arrays = {name: getattr(self, name) for name in RULE_ARRAYS}
         believer = self.networks.believer.to_arrays()
         arrays |= {BELIEVER + name: array for name, array in believer.items()}
         pairs = zip(self.networks.weights, self.networks.biases, strict=True)
@@ -469,16 +469,16 @@ class NetworkPolicies(ThresholdRules):
 
     @staticmethod
     def from_arrays(
-        arrays: Mapping[str, np.ndarray], layout: Layout, says: Says
+        arrays: Mapping[str, np.ndarray], layout: Layout, output_kind: OutputKind
     ) -> "NetworkPolicies":
         """The rules that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such rules; the sentence says where.
+            DataError: the arrays are no such rules; the message names the place.
         """
         names = [name for name in arrays if not name.startswith((BELIEVER, CHOOSER))]
-        own = part_of(arrays, {name: name for name in names})
-        stored = Stored("rules of networks", own)
+        part = part_of(arrays, {name: name for name in names})
+        stored = Stored("rules of networks", part)
         size = stored.require(
             {
                 "penalty": Array("float64", ("C",), low=0.0),
@@ -495,32 +495,32 @@ class NetworkPolicies(ThresholdRules):
                 f"are for {size['C']} choosers; there are {believer.count} networks, and as many "
                 "belong to each chooser"
             )
-        chooser = _layers(under(arrays, CHOOSER), layout, says, believer.count)
+        chooser = _layers(under(arrays, CHOOSER), layout, output_kind, believer.count)
         networks = PanelNetworks(
-            says,
+            output_kind,
             believer.count // size["C"],
             believer,
             *chooser,
             layout.provides & ~layout.free_columns,
             layout.action_cost,
         )
-        return NetworkPolicies(networks, *(own[name] for name in OWN))
+        return NetworkPolicies(networks, *(part[name] for name in RULE_ARRAYS))
 
 
 def _layers(
-    arrays: Mapping[str, np.ndarray], layout: Layout, says: Says, count: int
+    arrays: Mapping[str, np.ndarray], layout: Layout, output_kind: OutputKind, count: int
 ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
     """Weights and biases of the choosers, checked."""
     layers = sum(name.endswith(".weight") for name in arrays)
-    told = len(layout.actions) + (says == "logits")
-    widths = [2 * len(layout.columns), *(f"units {k}" for k in range(layers - 1)), told]
-    wanted = {}
+    n_outputs = len(layout.actions) + (output_kind == "logits")
+    widths = [2 * len(layout.columns), *(f"units {k}" for k in range(layers - 1)), n_outputs]
+    expected = {}
     for k in range(max(layers, 1)):
         shapes = {"weight": (count, widths[k], widths[k + 1]), "bias": (count, 1, widths[k + 1])}
-        wanted |= {
+        expected |= {
             f"{k}.{part}": Array("float32", shape, low=-LARGEST) for part, shape in shapes.items()
         }
-    Stored("choosers", arrays).require(wanted)
+    Stored("choosers", arrays).require(expected)
     weights, biases = (
         tuple(arrays[f"{k}.{part}"] for k in range(layers)) for part in ("weight", "bias")
     )
@@ -556,24 +556,24 @@ def learned_networks(
 
 def _normal_scores(state: State, reads: Any) -> GraphNode:
     """As `NormalScores.read`: straight lines between knots, a column at a time. (m, 2 d)"""
-    known = state.values.known()
-    x = known.where(state.values, 0).with_last_axis()
+    observed = state.values.known()
+    x = observed.where(state.values, 0).with_last_axis()
     width, rise = np.diff(reads.knots, axis=1), np.diff(reads.scores, axis=1)
     slope = np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)
     along = (x - reads.knots[:, :-1]).rectified().smallest(width) * slope
     axes = state.graph.constant(np.array([2]))
     total = state.graph.op("ReduceSum", [along, axes], "d", keepdims=0) + reads.scores[:, 0]
-    return known.where(total, 0).beside(known.of_kind("d")).of_kind("f").of_kind("d")
+    return observed.where(total, 0).beside(observed.of_kind("d")).of_kind("f").of_kind("d")
 
 
 def graph_of_networks(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The panel of most worth for its price, above the least; a mean over networks."""
+    """The panel of the highest value for its price, above the least; a mean over networks."""
     networks, chooser = policy.networks, int(policy.chooser[member])
-    seen = _normal_scores(state, networks.believer.reads)
+    scores = _normal_scores(state, networks.believer.reads)
     some = range(chooser * networks.folds, (chooser + 1) * networks.folds)
 
     def outputs(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], k: int) -> GraphNode:
-        return perceptron(seen, [w[k] for w in weights], [b[k] for b in biases], "relu")
+        return perceptron(scores, [w[k] for w in weights], [b[k] for b in biases], "relu")
 
     odds = [
         outputs(networks.believer.weights, networks.believer.biases, k).clipped(
@@ -583,7 +583,7 @@ def graph_of_networks(state: State, policy: Any, member: int) -> GraphOutputs:
     ]
     raw = [outputs(networks.weights, networks.biases, k) for k in some]
     a = state.panels
-    if networks.says == "logits":
+    if networks.output_kind == "logits":
         margins = [s.columns(0, a) - s.columns(a, a + 1) for s in raw]
         price = np.ones(a)
     else:

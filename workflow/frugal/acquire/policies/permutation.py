@@ -34,7 +34,7 @@ def fit_permutation(
     """The best stopping rule within each budget, or the cheapest, along one order of panels.
 
     Args:
-        rows: units that trees learn from, and units that judge with them.
+        rows: training units, and units for evaluation.
         objective: what is sought, on all of them.
         settings: `windows`, `linear`; see `acquire.policies.permutation`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
@@ -47,15 +47,17 @@ def fit_permutation(
     informed = objective.knowing(beliefs.belief(path[-1]))
     sets = Sets.of(path, beliefs)
     at = np.arange(settings["windows"]) / settings["windows"]
-    cuts = np.unique(np.quantile(sets.belief[0], at[1:]).round(6))
-    made = []
+    cuts = np.unique(np.quantile(sets.probability[0], at[1:]).round(6))
+    rules_tried = []
     for length in range(1, len(path) + 1):
         walk = Walk.along(sets, range(length))
         for low in (0.0, *cuts):
             for high in (np.inf, *cuts[cuts > low]):
                 if length > 1 or (low == 0 and high == np.inf):
-                    made.append(_stopping(walk, path[:length], float(low), float(high), informed))
-    return within_budgets(made, informed, budgets, most=1), beliefs
+                    rules_tried.append(
+                        _stopping(walk, path[:length], float(low), float(high), informed)
+                    )
+    return within_budgets(rules_tried, informed, budgets, most=1), beliefs
 
 
 def _stopping(
@@ -63,8 +65,8 @@ def _stopping(
 ) -> Cascade:
     """The cascade that goes on along a path while the belief lies in one window."""
     gates = len(path) - 1
-    belief, price = walk.ends([low] * gates, [high] * gates)
-    score, threshold = objective.judged(belief, price)
+    probability, price = walk.ends([low] * gates, [high] * gates)
+    score, threshold = objective.judged(probability, price)
     return Cascade(
         tuple(path), (low,) * gates, (high,) * gates, threshold, score, float(price.mean())
     )
@@ -78,8 +80,8 @@ def panel_order(rows: TreeRows) -> list[int]:
     importance = permutation_importance(rows)
     price = np.maximum(rows.world.action_cost, SMALLEST_PRICE)
     order = np.argsort(-importance / price, kind="stable").tolist()
-    whole = rows.reduced(range(rows.world.panels))
-    return [panel for panel in order if panel in whole - rows.base]
+    all_panels = rows.reduced(range(rows.world.panels))
+    return [panel for panel in order if panel in all_panels - rows.base]
 
 
 def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
@@ -87,13 +89,13 @@ def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
     world, label = rows.world, rows.world.label
     values = rows.visible(range(world.panels))
     trees = fit_folded(values, label, rows.fold[:1], settings=rows.settings, seed=rows.seed)
-    plain, rise = log_loss(trees.log_odds(values), label), np.zeros(world.panels)
+    undisturbed, rise = log_loss(trees.log_odds(values), label), np.zeros(world.panels)
     for panel in range(world.panels):
         has = np.flatnonzero(world.available[:, panel])
         dealt = values.copy()
         columns = np.flatnonzero(rows.adds[panel])
         dealt[np.ix_(has, columns)] = values[np.ix_(rows.rng.permutation(has), columns)]
-        rise[panel] = log_loss(trees.log_odds(dealt), label) - plain
+        rise[panel] = log_loss(trees.log_odds(dealt), label) - undisturbed
     return rise
 
 
@@ -121,7 +123,7 @@ PERMUTATION = AgentKind(
         "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
         "windows": ("Count", "even shares of the units between which a window begins and ends", 12),
     },
-    doc="one order of panels by permutation importance for the price; it stops by belief",
+    doc="one order of panels by permutation importance per price; it stops by probability",
     two_classes=True,
     graph=graph_of_windows,
     looks={"permutation": (80, "permutation importance", "purple", "<")},

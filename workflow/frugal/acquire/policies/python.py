@@ -36,7 +36,7 @@ RESULTS = "results"  # folder of what steps made, where no code of one's own may
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a function stands, for sentences.
+    """Where a function is defined, for sentences.
 
     Attributes:
         path: of the file, as the config names it.
@@ -119,60 +119,62 @@ def _law_of_names(
     if len(array) != m:
         origin.refuse(f"returns {len(array)} names for {m} states")
     number = {name: i for i, name in enumerate(names)}
-    for row, said in enumerate(array):
-        if not isinstance(said, str) or said not in number:
-            said = str(said) if isinstance(said, str) else said  # NumPy shows its own otherwise
-            origin.refuse(f"names {shown(said)} for row {row}; allowed are {', '.join(names)}")
-    return np.eye(len(names))[[number[said] for said in array]]
+    for row, action in enumerate(array):
+        if not isinstance(action, str) or action not in number:
+            action = (
+                str(action) if isinstance(action, str) else action
+            )  # NumPy shows its own otherwise
+            origin.refuse(f"names {shown(action)} for row {row}; allowed are {', '.join(names)}")
+    return np.eye(len(names))[[number[action] for action in array]]
 
 
 def require_law(
     origin: Origin,
-    law: Float[np.ndarray, "m A"],
+    action_probability: Float[np.ndarray, "m A"],
     acquired: RowPanels,
     available: RowPanels,
     panels: Sequence[str],
 ) -> None:
     """Rows are probabilities, of panels that are available and not acquired, and of "stop"."""
     names = (*panels, STOP)
-    for wrong, said in (
-        (~np.isfinite(law), "is no finite number"),
-        (law < 0, "is below zero"),
-        (law > 1 + ROUNDING, "is above 1"),
+    for wrong, problem in (
+        (~np.isfinite(action_probability), "is no finite number"),
+        (action_probability < 0, "is below zero"),
+        (action_probability > 1 + ROUNDING, "is above 1"),
     ):
         if wrong.any():
             row, action = np.argwhere(wrong)[0]
             origin.refuse(
-                f"gives {names[action]!r} the probability {law[row, action]:.6g} in row {row}, "
-                f"which {said}"
+                f"gives {names[action]!r} the probability {action_probability[row, action]:.6g} in "
+                f"row {row}, which {problem}"
             )
-    total = law.sum(axis=1)
+    total = action_probability.sum(axis=1)
     off = np.abs(total - 1) > ROUNDING
     if off.any():
         row = int(off.argmax())
         origin.refuse(f"gives row {row} probabilities that sum to {total[row]:.6g}; allowed is 1")
-    closed = (law[:, :-1] > 0) & (acquired | ~available)
+    closed = (action_probability[:, :-1] > 0) & (acquired | ~available)
     if closed.any():
         row, action = np.argwhere(closed)[0]
         why = "is acquired already" if acquired[row, action] else "is not available"
         origin.refuse(
-            f"gives the panel {names[action]!r} the probability {law[row, action]:.6g} in row "
-            f"{row}, where it {why}"
+            f"gives the panel {names[action]!r} the probability "
+            f"{action_probability[row, action]:.6g} in row {row}, where it {why}"
         )
 
 
-def shown(thing: Any) -> str:
+def shown(value: Any) -> str:
     """A thing of foreign code in few words, whatever its own words are."""
     try:
-        return short(repr(thing))
+        return short(repr(value))
     except Exception:
-        return f"a {type(thing).__name__}"
+        return f"a {type(value).__name__}"
 
 
-def short(said: Any) -> str:
+def short(message: Any) -> str:
     """First line of a text, cut."""
     try:
-        lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+        lines = [line.strip() for line in str(message).splitlines() if line.strip()]
     except Exception:
         lines = []
     text = printable(lines[0]) if lines else "no reason given"
@@ -193,11 +195,11 @@ class PythonPolicy(SingleWithoutVerdict):
     Attributes:
         function: one's own.
         twin: the same of the copy.
-        origin: where it stands.
+        origin: where it is defined.
         columns: names of the columns of `values`.
         panels: names of the columns of `acquired` and `available`.
         source: SHA-256 of the file that was loaded.
-        kept: digest of a state → what the function answered; at most `MOST_KEPT`.
+        answers: digest of a state → what the function answered; at most `MOST_KEPT`.
     """
 
     function: Callable[..., Any]
@@ -206,7 +208,7 @@ class PythonPolicy(SingleWithoutVerdict):
     columns: tuple[str, ...]
     panels: tuple[str, ...]
     source: str
-    kept: dict[bytes, Float[np.ndarray, " A"]] = field(default_factory=dict)
+    answers: dict[bytes, Float[np.ndarray, " A"]] = field(default_factory=dict)
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """What the function answers, rows divided by their sums. (1, m, a + 1)
@@ -217,38 +219,38 @@ class PythonPolicy(SingleWithoutVerdict):
         state = values[0], acquired[0], available[0]
         digests = _digests(*state)
         new = {
-            digest: k for k, digest in reversed([*enumerate(digests)]) if digest not in self.kept
+            digest: k for k, digest in reversed([*enumerate(digests)]) if digest not in self.answers
         }
-        law = np.empty((len(digests), len(self.panels) + 1))
-        told = dict(self._told_anew(new, state)) if new else {}
+        action_probability = np.empty((len(digests), len(self.panels) + 1))
+        computed = dict(self._told_anew(new, state)) if new else {}
         for k, digest in enumerate(digests):
-            law[k] = told[digest] if digest in told else self.kept[digest]
-        room = max(MOST_KEPT - len(self.kept), 0)
-        self.kept.update(islice(told.items(), room))
-        return law[None]
+            action_probability[k] = computed[digest] if digest in computed else self.answers[digest]
+        room = max(MOST_KEPT - len(self.answers), 0)
+        self.answers.update(islice(computed.items(), room))
+        return action_probability[None]
 
     def _told_anew(
         self, new: Mapping[bytes, int], state: tuple[np.ndarray, ...]
     ) -> Iterable[tuple[bytes, np.ndarray]]:
         """Answers to states that are not kept, rows divided by their sums."""
         at = np.sort(np.fromiter(new.values(), dtype=np.int64, count=len(new)))
-        law = self._sure(tuple(part[at] for part in state))
+        action_probability = self._sure(tuple(part[at] for part in state))
         place = {int(k): j for j, k in enumerate(at)}
-        return ((digest, law[place[k]]) for digest, k in new.items())
+        return ((digest, action_probability[place[k]]) for digest, k in new.items())
 
     def _sure(self, state: tuple[np.ndarray, ...]) -> Float[np.ndarray, "m A"]:
         """The function's answer, which its copy must give, too. (m, a + 1)"""
         m = len(state[0])
-        law = self._ask(self.function, *state)
-        again = np.empty_like(law)
+        action_probability = self._ask(self.function, *state)
+        again = np.empty_like(action_probability)
         order = np.argsort(-np.nansum(state[0], axis=1), kind="stable")
         for part in np.split(order, [1, max(m // 2, 1)]):
             if part.size:
-                again[part] = self._ask(self.twin, *(one[part] for one in state))
-        differs = np.abs(law - again).max(axis=1) > ROUNDING
+                again[part] = self._ask(self.twin, *(array[part] for array in state))
+        differs = np.abs(action_probability - again).max(axis=1) > ROUNDING
         if differs.any():
-            self._refuse_another(law, state, int(differs.argmax()))
-        return law / law.sum(axis=1)[:, None]
+            self._refuse_another(action_probability, state, int(differs.argmax()))
+        return action_probability / action_probability.sum(axis=1)[:, None]
 
     def _ask(
         self,
@@ -264,14 +266,16 @@ class PythonPolicy(SingleWithoutVerdict):
             pd.DataFrame(available.copy(), columns=list(self.panels)),
         )
         answer = _called(self.origin, function, *frames)
-        law = read_answer(self.origin, answer, len(values), self.panels)
-        require_law(self.origin, law, acquired, available, self.panels)
-        return law
+        action_probability = read_answer(self.origin, answer, len(values), self.panels)
+        require_law(self.origin, action_probability, acquired, available, self.panels)
+        return action_probability
 
-    def _refuse_another(self, law: np.ndarray, state: tuple[np.ndarray, ...], at: int) -> NoReturn:
+    def _refuse_another(
+        self, action_probability: np.ndarray, state: tuple[np.ndarray, ...], at: int
+    ) -> NoReturn:
         """Tell randomness from an answer that depends on the other states."""
         anew = (self._ask(function, *state) for function in (self.function, self.twin))
-        if any(np.abs(law - answer).max() > ROUNDING for answer in anew):
+        if any(np.abs(action_probability - answer).max() > ROUNDING for answer in anew):
             self.origin.refuse(
                 "gives another answer when it is asked the same again; a policy must not draw at "
                 "random, or remember: return probabilities, and actions are drawn by them"
@@ -332,8 +336,8 @@ def _function(origin: Origin, content: bytes) -> Callable[..., Any]:
     """The function of a file that is run for it."""
     names = _run(origin, content)
     if origin.name not in names:
-        own = [name for name, value in names.items() if inspect.isfunction(value)]
-        origin.refuse(f"is not there; the file has the functions {', '.join(own) or 'none'}")
+        functions = [name for name, value in names.items() if inspect.isfunction(value)]
+        origin.refuse(f"is not there; the file has the functions {', '.join(functions) or 'none'}")
     _require_callable(origin, names[origin.name])
     return names[origin.name]
 

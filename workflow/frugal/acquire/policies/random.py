@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, Material, Saved, SelectionWay, Several
+from frugal.acquire.kinds import AgentKind, PolicySet, Saved, SelectionWay, TrainingData
 from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.core.episodes import Law, Panels, Traits, Values
 from frugal.core.errors import ConfigError
@@ -27,8 +27,8 @@ class RandomPolicy(SingleWithoutVerdict):
 
     and otherwise each of the m − k remaining panels is next with equal probability. Proof: draw a
     set by m coins and reveal it in uniformly random order. Any one ordered history of k panels has
-    probability (m − k)!/m! given B = b, the same for every b ≥ k: it tells nothing but B ≥ k, and
-    by symmetry the next panel is uniform among the rest. So R̂ ~ independent coins exactly.
+    probability (m − k)!/m! given B = b, the same for every b ≥ k: it carries no information but B ≥
+    k, and by symmetry the next panel is uniform among the rest. So R̂ ~ independent coins exactly.
 
     Attributes:
         probability: p, in [0, 1].
@@ -68,8 +68,8 @@ class RandomPolicy(SingleWithoutVerdict):
     ) -> Float[np.ndarray, " n"]:
         """Probability of ending with exactly the target: p^k (1 − p)^(m − k), 0 outside R. (n,)"""
         m, k = available.sum(axis=1), target.sum(axis=1)
-        law = self.probability**k * (1 - self.probability) ** (m - np.minimum(k, m))
-        return np.where((target & ~available).any(axis=1), 0.0, law)
+        probability = self.probability**k * (1 - self.probability) ** (m - np.minimum(k, m))
+        return np.where((target & ~available).any(axis=1), 0.0, probability)
 
     def mean_terminal_probability(
         self,
@@ -88,8 +88,8 @@ class RandomPolicy(SingleWithoutVerdict):
             needed: panels that are there. (n, a)
             present: q_j; not read where a panel is needed. (n, a)
         """
-        k, held = target.sum(axis=1), needed.sum(axis=1)
-        largest = self.probability**k * (1 - self.probability) ** (held - k)
+        k, n_needed = target.sum(axis=1), needed.sum(axis=1)
+        largest = self.probability**k * (1 - self.probability) ** (n_needed - k)
         others = np.where(needed, 1.0, 1 - self.probability * present).prod(axis=1)
         return largest * others, largest
 
@@ -139,12 +139,12 @@ RANDOM = AgentKind(
 )
 
 
-def _several(material: Material, name: str, *, lengths: list[int]) -> Several:
+def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     """Panels drawn for each unit (RS)."""
     from frugal.acquire.train.state_classifier import selected  # torch
 
     del name
-    return selected(material, None, lengths)
+    return selected(data, None, lengths)
 
 
 RANDOM_WAY = SelectionWay(

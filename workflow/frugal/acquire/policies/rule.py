@@ -130,22 +130,24 @@ class RulePolicy(SingleWithoutVerdict):
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """1 for the panel of the first step that applies and is still to do, else for "stop"."""
-        (seen,), (taken,), (possible,) = values, acquired, available
-        panel = np.array([*(step.panel for step in self.steps), taken.shape[1]])
-        return np.eye(taken.shape[1] + 1)[None, panel[self._steps(seen, taken, possible)]]
+        (visible,), (acquired_panels,), (possible,) = values, acquired, available
+        panel = np.array([*(step.panel for step in self.steps), acquired_panels.shape[1]])
+        return np.eye(acquired_panels.shape[1] + 1)[
+            None, panel[self._steps(visible, acquired_panels, possible)]
+        ]
 
     def why(
         self,
         member: int,
         values: RowValues,
-        belief: Float[np.ndarray, "m k"] | None,
+        probability: Float[np.ndarray, "m k"] | None,
         acquired: RowPanels,
         available: RowPanels,
-        law: Float[np.ndarray, "m a+1"],
+        action_probability: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
         """The step that each state came to, and its conditions."""
-        del member, belief, law
+        del member, probability, action_probability
         numbers = self._steps(values, acquired, available)
         return [
             "no further step applies"
@@ -153,29 +155,32 @@ class RulePolicy(SingleWithoutVerdict):
             else ": ".join(
                 [
                     f"step {number + 1}",
-                    *(one.words(row, layout.columns) for one in self.steps[number].conditions),
+                    *(
+                        condition.words(row, layout.columns)
+                        for condition in self.steps[number].conditions
+                    ),
                 ]
             )
             for number, row in zip(numbers.tolist(), values, strict=True)
         ]
 
     def _steps(
-        self, seen: RowValues, taken: RowPanels, possible: RowPanels
+        self, visible: RowValues, acquired_panels: RowPanels, possible: RowPanels
     ) -> Int[np.ndarray, " m"]:
         """Number of the first step that applies and is still to do, −1 for "stop". (m,)"""
-        n, a = taken.shape
+        n, a = acquired_panels.shape
         result = np.full(n, -1)
         undecided = np.ones(n, dtype=bool)
         passed = np.zeros((n, a), dtype=bool)  # what the steps so far have acquired
         for number, step in enumerate(self.steps):
             applies = undecided & possible[:, step.panel] & ~passed[:, step.panel]
             for condition in step.conditions:
-                known = self.free_columns[condition.column] | (
+                observed = self.free_columns[condition.column] | (
                     passed[:, self.provides[:, condition.column]].any(axis=1)
                 )
-                applies &= known & condition.holds(seen)
+                applies &= observed & condition.holds(visible)
             passed[applies, step.panel] = True
-            chosen = applies & ~taken[:, step.panel]
+            chosen = applies & ~acquired_panels[:, step.panel]
             result[chosen] = number
             undecided &= ~chosen
         return result
@@ -202,7 +207,10 @@ def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy
         when = step.get("when", ())
         conditions = [when] if isinstance(when, Mapping) else when
         built.append(
-            Step(names.index(step["panel"]), tuple(_condition(one, table) for one in conditions))
+            Step(
+                names.index(step["panel"]),
+                tuple(_condition(condition, table) for condition in conditions),
+            )
         )
     return RulePolicy(tuple(built), table.free_columns, table.provides)
 

@@ -92,8 +92,10 @@ class Sb3Policy:
         score = self._open_scores(values[0], acquired[0], available[0] & ~acquired[0])
         if self.greedy:
             return np.eye(a + 1)[np.minimum(score.argmax(axis=1), a)][None]
-        law = _softmax(score)
-        return np.hstack([law[:, :a], law[:, a:].sum(axis=1, keepdims=True)])[None]
+        action_probability = _softmax(score)
+        return np.hstack(
+            [action_probability[:, :a], action_probability[:, a:].sum(axis=1, keepdims=True)]
+        )[None]
 
     def weigh(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """Score of each open panel, then of the better way to end. (1, m, a + 1)"""
@@ -101,7 +103,7 @@ class Sb3Policy:
         return with_stop(score[:, : self.panels], score[:, self.panels :].max(axis=1))[None]
 
     def predict(self, values: Values, acquired: Panels) -> Belief | None:
-        """Law of its verdicts if no panel were open; None if it only stops. (1, m, k)"""
+        """Distribution of its verdicts if no panel were open; None if it only stops. (1, m, k)"""
         if self.terminals == 1:
             return None
         score = self._open_scores(values[0], acquired[0], np.zeros_like(acquired[0]))
@@ -111,7 +113,7 @@ class Sb3Policy:
         return np.eye(self.terminals)[ends.argmax(axis=1)][None]
 
     def scores(self, observation: Float32[np.ndarray, "n w"]) -> Float[np.ndarray, "n A"]:
-        """What the network says of every action. (n, a + terminals)"""
+        """Output of the network for every action. (n, a + terminals)"""
         *hidden, head = self._layers
         top = observation.astype(np.float64)
         for weight, bias in hidden:
@@ -140,7 +142,7 @@ class Sb3Policy:
             header: with `greedy`.
 
         Raises:
-            DataError: the arrays are no such policy; the sentence says where.
+            DataError: the arrays are no such policy; the message names the place.
             ConfigError: `greedy` is no truth value, or is not allowed for it.
         """
         greedy = header.get("greedy")
@@ -220,13 +222,13 @@ def _require_policy(arrays: Mapping[str, np.ndarray]) -> list[str]:
             "activation": Array("uint8", (1,), low=0, high=len(ACTIVATIONS) - 1),
         }
     )
-    known = size["columns"] * (1 + int(arrays["column_bits"][0]))
-    panels = size["inputs"] - known
+    value_inputs = size["columns"] * (1 + int(arrays["column_bits"][0]))
+    panels = size["inputs"] - value_inputs
     if panels < 1 or size["actions"] <= panels:
         raise stored.refusal(
             f"reads {size['inputs']} inputs and has {size['actions']} actions; allowed are "
-            f"{known} inputs for {size['columns']} columns and one for each panel, and an action "
-            "for each panel and each way to end"
+            f"{value_inputs} inputs for {size['columns']} columns and one for each panel, and an "
+            "action for each panel and each way to end"
         )
     return list(names)
 
@@ -252,17 +254,17 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         start="free",
         rng=ground.streams.generator("units"),
     )
-    found = fit_sb3(environment, **how, rng=ground.streams.generator("learner"))
+    result = fit_sb3(environment, **how, rng=ground.streams.generator("learner"))
     policy = Sb3Policy(
-        found.layers,
-        found.activation,
-        found.stochastic,
+        result.layers,
+        result.activation,
+        result.stochastic,
         settings["greedy"],
         scaling.centre,
         scaling.scale,
         encoder.column_bits,
     )
-    curve = found.curve.assign(mean_return=found.curve["mean_return"] * unit)
+    curve = result.curve.assign(mean_return=result.curve["mean_return"] * unit)
     return Learned(policy.to_arrays(), curve)
 
 
@@ -270,23 +272,25 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Sb3Poli
     """The trained network."""
     stored = trained(stored, "sb3")
     policy = Sb3Policy.from_arrays(stored, settings)
-    own = (len(policy.centre), policy.panels, policy.terminals)
-    wanted = (len(layout.columns), len(layout.actions), 1)
-    if own != wanted:
+    shape = (len(policy.centre), policy.panels, policy.terminals)
+    expected = (len(layout.columns), len(layout.actions), 1)
+    if shape != expected:
         raise DataError(
-            f"the stored sb3 policy has {own[0]} columns, {own[1]} panels and {own[2]} ways to "
-            f"end; its header says {', '.join(map(str, wanted))}"
+            f"the stored sb3 policy has {shape[0]} columns, {shape[1]} panels and {shape[2]} ways "
+            f"to end; its header has {', '.join(map(str, expected))}"
         )
     return policy
 
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The best action of a network, or the law that it draws from."""
+    """The best action of a network, or the distribution that it draws from."""
     del member
     if policy.terminals > 1:
         raise DataError("an sb3 agent that gives verdicts cannot be written as an ONNX graph")
-    seen = state.observed(Scaling(policy.centre, policy.scale), column_bits=policy.column_bits)
-    score = perceptron(seen.of_kind("d"), *numbered(policy.weights), policy.activation)
+    observation = state.observed(
+        Scaling(policy.centre, policy.scale), column_bits=policy.column_bits
+    )
+    score = perceptron(observation.of_kind("d"), *numbered(policy.weights), policy.activation)
     of_panel = state.open.where(score.columns(0, state.panels), NO_PANEL)
     stop = score.columns(state.panels, state.panels + 1)
     if policy.greedy:

@@ -29,7 +29,7 @@ from frugal.acquire.policies.diagnosis import (
     BoostedBelief,
     DiagnosisPolicies,
     ImputedStates,
-    ToldBeliefs,
+    ModelProbabilities,
     state_embedding,
 )
 from frugal.acquire.reading import completed_states
@@ -90,8 +90,8 @@ class WatchedUnits:
     @classmethod
     def drawn(cls, task: World, states: ImputedStates, rng: np.random.Generator) -> "WatchedUnits":
         """One random state of each unit: each available panel is known with probability ½."""
-        known = (rng.random(task.available.shape) < 0.5) & task.available
-        return cls(task, states, np.arange(len(task)), known)
+        acquired = (rng.random(task.available.shape) < 0.5) & task.available
+        return cls(task, states, np.arange(len(task)), acquired)
 
 
 def final_beliefs(policies: DiagnosisPolicies, units: WatchedUnits) -> Float[np.ndarray, "K n"]:
@@ -100,8 +100,8 @@ def final_beliefs(policies: DiagnosisPolicies, units: WatchedUnits) -> Float[np.
     uniforms = np.zeros((len(world), world.panels + 1))
     acquired = roll_out(policies, world, uniforms=uniforms, states=completed).acquired
     rows = np.arange(len(world))
-    seen = np.stack([completed.encode(rows, one) for one in acquired])
-    return policies.beliefs(seen)[..., 1].astype(np.float64)
+    completed_rows = np.stack([completed.encode(rows, panels) for panels in acquired])
+    return policies.beliefs(completed_rows)[..., 1].astype(np.float64)
 
 
 def score_policies(
@@ -128,14 +128,14 @@ def score_policies(
         beliefs=True,
     )
     assert episodes.verdict is not None, "bug: these policies have a verdict"
-    label, said = world.label, episodes.verdict.argmax(axis=2)
-    f1, am = f1_and_am(label, said)
+    label, predicted = world.label, episodes.verdict.argmax(axis=2)
+    f1, am = f1_and_am(label, predicted)
     at = np.arange(policies.members)[:, None]
-    worth = reward.matrix[at, label, said].mean(axis=1)
+    reward_mean = reward.matrix[at, label, predicted].mean(axis=1)
     cost = episodes.cost.mean(axis=1)
-    auroc = [area_under_curve(label, belief) for belief in episodes.verdict[:, :, 1]]
+    auroc = [area_under_curve(label, probability) for probability in episodes.verdict[:, :, 1]]
     result = {"f1": f1, "am": am, "auroc": np.array(auroc), "cost": cost}
-    result["value"] = worth - reward.cost_weight * cost
+    result["value"] = reward_mean - reward.cost_weight * cost
     states = completed.encode(units.row, units.acquired)
     on_random = policies.beliefs(states)[:, :, 1]
     judged = {"random": [(label[units.row], p) for p in on_random]}
@@ -176,7 +176,7 @@ def _beliefs_on_visited(
     episodes: Episodes, label: np.ndarray, members: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """(label, probability of illness) of all states visited by each member."""
-    assert episodes.belief is not None, "bug: beliefs were not logged"
+    assert episodes.belief is not None, "bug: predicted probabilities were not logged"
     cuts = np.bincount(episodes.member, minlength=members).cumsum()[:-1]
     parts = np.split(label[episodes.row], cuts), np.split(episodes.belief[:, 1], cuts)
     return list(zip(*parts, strict=True))
@@ -213,9 +213,9 @@ def fit_sm_ddpo(
 ) -> SmDdpoResult:
     """Train K policies and classifiers on one set of units  [diagnosis, alg. 1].
 
-    Each outer loop: L1 times run the policies with the classifier as it stands and update them by
-    PPO; then L2 minibatches of the classifier from the states visited. All K share the order of
-    units and of minibatches, so that a learner's result depends on its group.
+    Each outer loop: L1 times run the policies with the classifier in its present state and update
+    them by PPO; then L2 minibatches of the classifier from the states visited. All K share the
+    order of units and of minibatches, so that a learner's result depends on its group.
 
     Args:
         train: units of the decision process; two classes, a diagnosis for each.
@@ -268,20 +268,20 @@ def fit_sm_ddpo(
 def _thresholds(
     weights: Weights, units: WatchedUnits, reward: DiagnosisReward, settings: Mapping[str, Any]
 ) -> Weights:
-    """The threshold on the belief that serves each learner best on some units.
+    """The threshold on the predicted probability that serves each learner best on some units.
 
     For F1 and AM it is tried; what a learner's reward asks for follows from its worths of verdicts.
     """
     matrix = reward.matrix
     if settings["criterion"] == "value":
         healthy, ill = matrix[:, 0, 0] - matrix[:, 0, 1], matrix[:, 1, 1] - matrix[:, 1, 0]
-        found = np.clip(healthy / (healthy + ill), LEAST_THRESHOLD, 1.0)
-        return {THRESHOLD: found.astype(np.float32)}
+        thresholds = np.clip(healthy / (healthy + ill), LEAST_THRESHOLD, 1.0)
+        return {THRESHOLD: thresholds.astype(np.float32)}
     start = {THRESHOLD: np.full(len(matrix), 0.5, dtype=np.float32)}
     policies = DiagnosisPolicies(weights | start, settings, adds=units.task.adds)
-    belief = final_beliefs(policies, units)
-    found = [tuned_threshold(units.task.label, p, settings["criterion"]) for p in belief]
-    return {THRESHOLD: np.clip(found, LEAST_THRESHOLD, 1.0).astype(np.float32)}
+    probability = final_beliefs(policies, units)
+    thresholds = [tuned_threshold(units.task.label, p, settings["criterion"]) for p in probability]
+    return {THRESHOLD: np.clip(thresholds, LEAST_THRESHOLD, 1.0).astype(np.float32)}
 
 
 def _watched_sets(
@@ -305,15 +305,15 @@ def _watched_sets(
 class _Subset:
     """An encoder for some of the units."""
 
-    whole: StateEncoder
+    encoder: StateEncoder
     rows: np.ndarray
 
     @property
     def width(self) -> int:
-        return self.whole.width
+        return self.encoder.width
 
     def encode(self, row: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        return self.whole.encode(self.rows[row], acquired)
+        return self.encoder.encode(self.rows[row], acquired)
 
 
 class _Keeper:
@@ -371,9 +371,9 @@ class _Run:
             only_new=True,
         )
         self._trainer_of_classifiers: ClassifierTrainer | None = None
-        self._classifiers: Classifiers | ToldBeliefs
+        self._classifiers: Classifiers | ModelProbabilities
         if isinstance(how.classifier, BoostedSettings):
-            self._classifiers = ToldBeliefs(np.zeros(learners, dtype=np.int64), 1)
+            self._classifiers = ModelProbabilities(np.zeros(learners, dtype=np.int64), 1)
         else:
             self._classifiers = self._first_classifiers(learners, how.classifier, first)
             self._trainer_of_classifiers = ClassifierTrainer(self._classifiers, how.classifier)
@@ -386,7 +386,7 @@ class _Run:
             rng=first,
         )
         self._trainer = PpoTrainer(self._selectors, how.ppo)
-        self._visited = _Visited(learners, how.visited_states, task.panels)
+        self._visited = _VisitedStates(learners, how.visited_states, task.panels)
         self._generator = torch.Generator().manual_seed(int(draws.integers(2**63 - 1)))
 
     def export(self) -> Weights:
@@ -394,8 +394,8 @@ class _Run:
         selectors = self._selectors.export()
         if self._boosted is not None:
             now = len(self._boosted.models) - 1
-            own = {MODEL: np.zeros(self._selectors.count, dtype=np.int64)}
-            return selectors | own | self._boosted.arrays([now])
+            selector_model = {MODEL: np.zeros(self._selectors.count, dtype=np.int64)}
+            return selectors | selector_model | self._boosted.arrays([now])
         assert isinstance(self._classifiers, Classifiers), "bug: there is no model"
         classifier = self._classifiers.export()
         return selectors | {CLASSIFIER + k: v for k, v in classifier.items()}
@@ -435,20 +435,20 @@ class _Run:
         trainer = self._trainer_of_classifiers
         if trainer is not None:
             for _ in range(self._how.classifier_updates):
-                row, known = self._visited.sample(trainer.settings.batch, self._draws)
+                row, acquired = self._visited.sample(trainer.settings.batch, self._draws)
                 learn_states(
                     trainer,
                     self._task,
                     self._imputed,
                     row,
-                    known,
+                    acquired,
                     input_bound=self._how.input_bound,
                 )
         boosted = self._boosted
         if boosted is not None and done in boosted.settings.refitted_after(self._how.outer_loops):
             each = -(-boosted.enough // self._selectors.count)
-            row, known = self._visited.sample(each, self._draws)
-            boosted.refit(row.reshape(-1), known.reshape(-1, self._task.panels))
+            row, acquired = self._visited.sample(each, self._draws)
+            boosted.refit(row.reshape(-1), acquired.reshape(-1, self._task.panels))
 
     def _observe(self, environment: BatchedAcquisition) -> Tensor:
         """State embeddings; the states go into Q."""
@@ -480,7 +480,7 @@ class _Run:
         return fitted.networks.repeated(learners)
 
 
-class _Visited:
+class _VisitedStates:
     """The latest states of each learner: Q of Algorithm 1, as units and sets."""
 
     def __init__(self, learners: int, capacity: int, panels: int) -> None:
@@ -489,19 +489,19 @@ class _Visited:
         self._known = np.zeros((learners, capacity, -(-panels // 8)), dtype=np.uint8)
         self._at = self._filled = 0
 
-    def add(self, row: Int[np.ndarray, "K E"], known: Bool[np.ndarray, "K E a"]) -> None:
+    def add(self, row: Int[np.ndarray, "K E"], acquired: Bool[np.ndarray, "K E a"]) -> None:
         """Keep the states of one step, in place of the oldest."""
         capacity = self._row.shape[1]
         place = (self._at + np.arange(row.shape[1])) % capacity
-        self._row[:, place], self._known[:, place] = row, packed_sets(known)
+        self._row[:, place], self._known[:, place] = row, packed_sets(acquired)
         self._at = (self._at + row.shape[1]) % capacity
         self._filled = min(self._filled + row.shape[1], capacity)
 
     def sample(self, batch: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Units and sets of some states of each learner, with replacement. (K, b), (K, b, a)"""
         pick = rng.integers(self._filled, size=(len(self._row), batch))
-        known = self._known[np.arange(len(pick))[:, None], pick]
-        return np.take_along_axis(self._row, pick, 1), unpacked_sets(known, self._panels)
+        codes = self._known[np.arange(len(pick))[:, None], pick]
+        return np.take_along_axis(self._row, pick, 1), unpacked_sets(codes, self._panels)
 
 
 def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
@@ -512,8 +512,8 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     """
     ground.require_two_classes("sm_ddpo")
     order = ground.streams.generator("validation").permutation(len(ground.table))
-    held = round(settings["validation_share"] * len(order))
-    validation, train = np.sort(order[:held]), np.sort(order[held:])
+    n_validation = round(settings["validation_share"] * len(order))
+    validation, train = np.sort(order[:n_validation]), np.sort(order[n_validation:])
     for name, rows in (("learn from", train), ("validate on", validation)):
         if len(np.unique(ground.table.label[rows])) < 2:
             raise DataError(
@@ -545,8 +545,8 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 
 def _training(settings: Mapping[str, Any]) -> dict[str, Any]:
-    own = {name: settings[name] for name in VARIANT}
-    return {**settings["training"], **own, "criterion": CRITERION}
+    variant = {name: settings[name] for name in VARIANT}
+    return {**settings["training"], **variant, "criterion": CRITERION}
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> DiagnosisPolicies:
@@ -560,12 +560,12 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Diagnos
         imputer=imputer,
         greedy=settings["greedy"],
     )
-    own = (policy.columns, policy.panels, policy.classes)
-    wanted = (len(layout.columns), len(layout.actions), len(layout.classes))
-    if own != wanted:
+    shape = (policy.columns, policy.panels, policy.classes)
+    expected = (len(layout.columns), len(layout.actions), len(layout.classes))
+    if shape != expected:
         raise DataError(
-            f"the stored SM-DDPO policies have {own[0]} columns, {own[1]} panels and {own[2]} "
-            f"classes; its header says {', '.join(map(str, wanted))}"
+            f"the stored SM-DDPO policies have {shape[0]} columns, {shape[1]} panels and "
+            f"{shape[2]} classes; its header has {', '.join(map(str, expected))}"
         )
     return policy
 
@@ -584,7 +584,7 @@ def front_settings(training: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The actor's law, or its likeliest action; of a classifier that is a network."""
+    """The actor's distribution, or its likeliest action; of a classifier that is a network."""
     from frugal.learn.imputers.mean import MeanImputer
 
     if not isinstance(policy.imputer, MeanImputer) or policy.models:
@@ -593,21 +593,28 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
             "its classifier a network; this one is not"
         )
     row = state.completed(policy.imputer.scaling).clipped(-policy.input_bound, policy.input_bound)
-    own = {name: array[member] for name, array in policy.classifiers.export().items()}
+    weights = {name: array[member] for name, array in policy.classifiers.export().items()}
     activation = policy.classifiers.activation
-    belief = perceptron(row, *numbered(own), activation).apply("Softmax", axis=-1)
+    probability = perceptron(row, *numbered(weights), activation).apply("Softmax", axis=-1)
     actor = {name: array[member] for name, array in policy.learners.export().items()}
-    seen = belief.beside(row, state.acquired.of_kind("f"))
-    logits = perceptron(seen, *numbered(actor, "policy."), policy.learners.activation)
+    observation = probability.beside(row, state.acquired.of_kind("f"))
+    logits = perceptron(observation, *numbered(actor, "policy."), policy.learners.activation)
     a, ends = state.panels, policy.terminals
     masked = state.adding().where(logits.columns(0, a), -1e8)
-    law = masked.beside(logits.columns(a, a + ends)).apply("Softmax", axis=-1).of_kind("d")
+    action_probability = (
+        masked.beside(logits.columns(a, a + ends)).apply("Softmax", axis=-1).of_kind("d")
+    )
     if policy.greedy:
-        of_panel, end = law.columns(0, a), law.columns(a, a + ends).max()
+        of_panel, end = (
+            action_probability.columns(0, a),
+            action_probability.columns(a, a + ends).max(),
+        )
         chosen = state.panel_or_stop(of_panel, ~(of_panel.max() < end))
-        return GraphOutputs(chosen, belief.of_kind("d"))
-    law = law.columns(0, a).beside(law.columns(a, a + ends).sum())
-    return GraphOutputs(law, belief.of_kind("d"))
+        return GraphOutputs(chosen, probability.of_kind("d"))
+    action_probability = action_probability.columns(0, a).beside(
+        action_probability.columns(a, a + ends).sum()
+    )
+    return GraphOutputs(action_probability, probability.of_kind("d"))
 
 
 SM_DDPO = AgentKind(

@@ -1,7 +1,8 @@
 """The kind `stacked`: trees of each set of panels and a network of all, acting in either way.
 
-As a cascade it buys sets within windows of belief; as a lattice, the panel whose gain pays. Learns
-on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
+As a cascade it buys sets within windows of predicted probability; as a lattice, the panel whose
+gain pays. Learns on blocked records for the table's own costs, and in `diagnosis` for a score
+within budgets.
 """
 
 from collections.abc import Mapping
@@ -20,10 +21,10 @@ from frugal.core.layout import Layout
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
-    """Rules as a bundle holds them; `mean_return` is the score of each, told out of fold."""
+    """Rules as a bundle holds them; `mean_return` is the score of each, out of fold."""
     network, acting = fit_network(rows, settings["network"]), settings["acting"]
     front = KINDS[acting["kind"]].front
-    assert front is not None, "bug: a kind that acts on beliefs has a front"
+    assert front is not None, "bug: a kind that acts on probabilities has a front"
     return front(rows, objective, acting, budgets, network=network)
 
 
@@ -40,7 +41,7 @@ STACKED = AgentKind(
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
-        "network": ("MaskedNetworkSettings", "of all sets, beside the trees", {}),
+        "network": ("MaskedNetworkSettings", "of all sets, in addition to the trees", {}),
         "acting": (
             "Acting",
             "as a cascade or as a lattice",

@@ -33,33 +33,33 @@ class StateTable(SingleWithoutVerdict):
 
     Attributes:
         states: row and code of the acquired set, of each state.
-        law: probabilities of all panels and of stopping. (t, a + 1)
+        action_probability: probabilities of all panels and of stopping. (t, a + 1)
         panels: their names.
-        file: where it stands, for sentences.
+        file: where it is defined, for sentences.
     """
 
     states: pd.MultiIndex
-    law: Float[np.ndarray, "t A"]
+    action_probability: Float[np.ndarray, "t A"]
     panels: Sequence[str]
     file: str
 
     def law_of_rows(
         self, row_id: Int[np.ndarray, " m"], acquired: RowPanels, available: RowPanels
     ) -> Float[np.ndarray, "m A"]:
-        """What the table says of m states, given what can be had. (m, a + 1)
+        """Action probabilities of m states, given what can be had. (m, a + 1)
 
         Raises:
             MissingStateError: it lacks one; the sentence names the first.
         """
-        asked = pd.MultiIndex.from_arrays([row_id, set_keys(acquired)])
-        place = self.states.get_indexer(asked)
+        keys = pd.MultiIndex.from_arrays([row_id, set_keys(acquired)])
+        place = self.states.get_indexer(keys)
         if (place < 0).any():
             self._refuse(row_id[place < 0], acquired[place < 0])
-        law = self.law[place]
-        law[:, :-1] *= available
-        total = law.sum(axis=1, keepdims=True)
-        law[total[:, 0] == 0, -1] = 1.0
-        return law / np.where(total == 0, 1.0, total)
+        action_probability = self.action_probability[place]
+        action_probability[:, :-1] *= available
+        total = action_probability.sum(axis=1, keepdims=True)
+        action_probability[total[:, 0] == 0, -1] = 1.0
+        return action_probability / np.where(total == 0, 1.0, total)
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
         """It has no answer to values: it is asked by rows (`law_of_rows`)."""
@@ -88,7 +88,7 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
         file: its name, for sentences.
 
     Raises:
-        DataError: it is no such table; the sentence says which row of it, and what is allowed.
+        DataError: it is no such table; the message names the row and what is allowed.
     """
     at = printable(file)
     absent = [name for name in COLUMNS if name not in frame.columns]
@@ -109,15 +109,15 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
     action = pd.Index([*names, STOP]).get_indexer(pd.Index(frame["action"]))
     if (action < 0).any():
         line = int((action < 0).argmax())
-        said = frame["action"].iloc[line]
+        action_name = frame["action"].iloc[line]
         raise DataError(
-            f"{at}, row {line}: the action is {said!r}; allowed are {listed([*names, STOP])}"
-            f"{did_you_mean(str(said), [*names, STOP])}"
+            f"{at}, row {line}: the action is {action_name!r}; allowed are {listed([*names, STOP])}"
+            f"{did_you_mean(str(action_name), [*names, STOP])}"
         )
     again = np.append(sets, np.zeros((len(sets), 1), dtype=bool), axis=1)
-    taken = again[np.arange(len(action)), action] & (probability > 0)
-    if taken.any():
-        line = int(taken.argmax())
+    acquired_again = again[np.arange(len(action)), action] & (probability > 0)
+    if acquired_again.any():
+        line = int(acquired_again.argmax())
         raise DataError(
             f"{at}, row {line}: the panel {names[action[line]]!r} has the probability "
             f"{probability[line]:g}, though it is acquired already"
@@ -130,9 +130,9 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
             f"{at}, row {line}: row {row[line]} with this set has the action "
             f"{frame['action'].iloc[line]!r} twice; each is listed once"
         )
-    law = np.zeros((len(states), len(names) + 1))
-    law[which, action] = probability
-    total = law.sum(axis=1)
+    action_probability = np.zeros((len(states), len(names) + 1))
+    action_probability[which, action] = probability
+    total = action_probability.sum(axis=1)
     off = np.abs(total - 1) > ROUNDING
     if off.any():
         line = int((off[which]).argmax())
@@ -140,7 +140,7 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
             f"{at}, row {line}: the probabilities of row {row[line]} with this set sum to "
             f"{total[which[line]]:.6g}; allowed is 1"
         )
-    return StateTable(states, law, tuple(names), file)
+    return StateTable(states, action_probability, tuple(names), file)
 
 
 def _distinct(row: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, pd.MultiIndex]:
@@ -178,7 +178,7 @@ def _numbers(frame: pd.DataFrame, at: str) -> tuple[np.ndarray, np.ndarray]:
 def _sets(column: pd.Series, names: Sequence[str], at: str) -> Bool[np.ndarray, "n a"]:
     """Lists of panels as sets. (n, a)"""
     numbered = column.reset_index(drop=True)
-    lists = numbered.map(lambda one: isinstance(one, list | tuple | np.ndarray)).to_numpy(bool)
+    lists = numbered.map(lambda cell: isinstance(cell, list | tuple | np.ndarray)).to_numpy(bool)
     if not lists.all():
         line = int((~lists).argmax())
         raise DataError(
@@ -190,10 +190,10 @@ def _sets(column: pd.Series, names: Sequence[str], at: str) -> Bool[np.ndarray, 
     place = pd.Index(names).get_indexer(pd.Index(listed_))
     if (place < 0).any():
         bad = int((place < 0).argmax())
-        said = listed_.iloc[bad]
+        panel_name = listed_.iloc[bad]
         raise DataError(
-            f"{at}, row {listed_.index[bad]}: 'acquired' names the panel {said!r}; the data set "
-            f"has to acquire {listed(names)}{did_you_mean(str(said), names)}"
+            f"{at}, row {listed_.index[bad]}: 'acquired' names the panel {panel_name!r}; the data "
+            f"set has to acquire {listed(names)}{did_you_mean(str(panel_name), names)}"
         )
     sets = np.zeros((len(numbered), len(names)), dtype=bool)
     sets[listed_.index.to_numpy(), place] = True
@@ -216,7 +216,7 @@ TABLE = AgentKind(
             "ParquetFile",
             "a Parquet file with the columns row, acquired, action and probability",
         ),
-        "dataset": ("str", "the data set whose rows it tells of"),
+        "dataset": ("str", "the data set whose rows it has"),
     },
     doc="what a program of one's own would do, state by state, in a Parquet file",
     file=True,

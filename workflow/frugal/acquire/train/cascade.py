@@ -1,9 +1,9 @@
 """Cascades: a few sets of panels, one after the other, each bought if the belief lies in a window.
 
 One boosted model per set, cross-fitted. Sets are found by forward search on out-of-fold loss and
-price; which set follows which, and the windows of belief in which it is bought, by backward
-induction on realised payoffs, at a range of prices; what is kept is the best of all that within
-each budget, or the cheapest. Knows no files and no policy interface.
+price; which set follows which, and the windows of predicted probability in which it is bought, by
+backward induction on realised payoffs, at a range of prices; what is kept is the best of all that
+within each budget, or the cheapest. Knows no files and no policy interface.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,9 +41,9 @@ class Cascade:
 
     Attributes:
         path: the sets, the first one bought by everyone.
-        low: of belief, from which on the next set is bought. (len(path) − 1,)
+        low: predicted probability from which the next set is bought. (len(path) − 1,)
         high: below which it is.
-        threshold: of belief, from which on a unit is called ill.
+        threshold: predicted probability from which a unit is classified as ill.
         score: of the objective, out of fold.
         price: mean, on the same units.
     """
@@ -62,16 +62,16 @@ class Sets:
 
     panels: Sequence[PanelSet]
     rows: TreeRows
-    belief: Float[np.ndarray, "M n"]
+    probability: Float[np.ndarray, "M n"]
     price: Float[np.ndarray, "M n"]
     edges: Sequence[np.ndarray]
 
     @classmethod
     def of(cls, panels: Sequence[PanelSet], beliefs: SetBeliefs) -> "Sets":
         """With what trees say of them."""
-        belief = np.stack([beliefs.belief(one) for one in panels])
-        price = np.stack([beliefs.rows.price(one) for one in panels])
-        return cls(panels, beliefs.rows, belief, price, [belief_edges(b) for b in belief])
+        probability = np.stack([beliefs.belief(panels_of_set) for panels_of_set in panels])
+        price = np.stack([beliefs.rows.price(panels_of_set) for panels_of_set in panels])
+        return cls(panels, beliefs.rows, probability, price, [belief_edges(b) for b in probability])
 
     def supersets(self, k: int) -> list[int]:
         """Sets that contain set k and add something that it does not show."""
@@ -88,54 +88,60 @@ class Walk:
     """A path of sets as units go along it. Shapes: s sets, n units.
 
     Attributes:
-        belief: at each set; where a set offers a unit nothing new, that before. (s, n)
+        probability: at each set; where a set offers a unit nothing new, that before. (s, n)
         price: paid so far. (s, n)
         edges: cuts of the belief at each set.
     """
 
-    belief: Float[np.ndarray, "s n"]
+    probability: Float[np.ndarray, "s n"]
     price: Float[np.ndarray, "s n"]
     edges: Sequence[np.ndarray]
 
     @classmethod
     def along(cls, sets: Sets, path: Sequence[int]) -> "Walk":
         """That of some sets, each inside the next."""
-        belief, available = [sets.belief[path[0]]], sets.rows.world.available
+        probability, available = [sets.probability[path[0]]], sets.rows.world.available
         for before, after in pairwise(path):
             new = sets.rows.bits(sets.panels[after] - sets.panels[before])
-            belief.append(np.where((available & new).any(axis=1), sets.belief[after], belief[-1]))
-        return cls(np.stack(belief), sets.price[list(path)], [sets.edges[k] for k in path])
+            probability.append(
+                np.where((available & new).any(axis=1), sets.probability[after], probability[-1])
+            )
+        return cls(np.stack(probability), sets.price[list(path)], [sets.edges[k] for k in path])
 
     def windows(
         self, payoff: Payoff, weight: float, ill: np.ndarray
     ) -> tuple[list[float], list[float]]:
-        """Windows of most worth, by backward induction on the units that come to each."""
-        steps = len(self.belief) - 1
+        """Windows of the highest value, by backward induction on the units that come to each."""
+        steps = len(self.probability) - 1
         low, high = [0.0] * steps, [np.inf] * steps
-        worth = payoff.of_verdicts(ill, self.belief) - weight * self.price
+        value = payoff.of_verdicts(ill, self.probability) - weight * self.price
         for sweep in range(SWEEPS):
-            reached = self._reached(low, high) if sweep else np.ones_like(self.belief, dtype=bool)
-            later = worth[-1]
+            reached = (
+                self._reached(low, high) if sweep else np.ones_like(self.probability, dtype=bool)
+            )
+            later = value[-1]
             for j in reversed(range(steps)):
-                gain = later - worth[j]
-                low[j], high[j], _ = best_window(gain, self.belief[j], self.edges[j], reached[j])
-                later = np.where(self._open(j, low[j], high[j]), later, worth[j])
+                gain = later - value[j]
+                low[j], high[j], _ = best_window(
+                    gain, self.probability[j], self.edges[j], reached[j]
+                )
+                later = np.where(self._open(j, low[j], high[j]), later, value[j])
         return low, high
 
     def ends(
         self, low: Sequence[float], high: Sequence[float]
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Belief and price at which each unit's episode ends."""
+        """Predicted probability and price at which each unit's episode ends."""
         at = self._reached(low, high).sum(axis=0) - 1
-        units = np.arange(self.belief.shape[1])
-        return self.belief[at, units], self.price[at, units]
+        units = np.arange(self.probability.shape[1])
+        return self.probability[at, units], self.price[at, units]
 
     def _open(self, j: int, low: float, high: float) -> Bool[np.ndarray, " n"]:
-        return (self.belief[j] >= low) & (self.belief[j] < high)
+        return (self.probability[j] >= low) & (self.probability[j] < high)
 
     def _reached(self, low: Sequence[float], high: Sequence[float]) -> Bool[np.ndarray, "s n"]:
-        reached = [np.ones(self.belief.shape[1], dtype=bool)]
-        for j in range(len(self.belief) - 1):
+        reached = [np.ones(self.probability.shape[1], dtype=bool)]
+        for j in range(len(self.probability) - 1):
             reached.append(reached[-1] & self._open(j, low[j], high[j]))
         return np.stack(reached)
 
@@ -151,25 +157,27 @@ def fit_cascades(
     """The best cascade within each budget, or the cheapest of all, and the trees of their sets.
 
     Args:
-        rows: units that trees learn from, and units that judge with them.
+        rows: training units, and units for evaluation.
         objective: what is sought, on all of them.
         settings: `gates`, `sets`, `price_weights`, `linear`; see `acquire.policies.cascade`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
-        network: that tells of every set beside the trees; None: trees alone.
+        network: that tells of every set in addition to the trees; None: trees alone.
 
     Returns:
         Cascades from the cheapest on, none twice; and the trees, of which their sets are part.
     """
-    told = network.beside if network else partial(rows.beliefs, linear=settings["linear"])
-    first = told(1)
-    found = searched_sets(first, most=settings["sets"])
-    whole = rows.reduced(range(rows.world.panels)) | rows.base
-    informed = objective.knowing(first.belief(whole))
-    draft = planned(Sets.of(found, first), informed, settings)
+    models_of = network.beside if network else partial(rows.beliefs, linear=settings["linear"])
+    first = models_of(1)
+    searched = searched_sets(first, most=settings["sets"])
+    all_panels = rows.reduced(range(rows.world.panels)) | rows.base
+    informed = objective.knowing(first.belief(all_panels))
+    draft = planned(Sets.of(searched, first), informed, settings)
     short = within_budgets(draft, objective, budgets, most=SHORTLIST)
-    used = sorted({rows.base, *(one for cascade in short for one in cascade.path)}, key=_in_order)
-    beliefs = told(rows.settings.repeats) if rows.settings.repeats > 1 else first
-    informed = objective.knowing(beliefs.belief(whole))
+    used = sorted(
+        {rows.base, *(panels for cascade in short for panels in cascade.path)}, key=_in_order
+    )
+    beliefs = models_of(rows.settings.repeats) if rows.settings.repeats > 1 else first
+    informed = objective.knowing(beliefs.belief(all_panels))
     final = planned(Sets.of(used, beliefs), informed, settings)
     return within_budgets(final, objective, budgets, most=1), beliefs
 
@@ -183,30 +191,32 @@ def fit_fixed_sets(
 ) -> tuple[list[Cascade], SetBeliefs]:
     """One set for every unit, as a cascade of it: the best within each budget, or the cheapest.
 
-    A set is judged on the units that can have all of it.
+    A set is evaluated on the units that can have all of it.
 
     Args:
-        rows: units that trees learn from, and units that judge with them.
+        rows: training units, and units for evaluation.
         objective: what is sought, on all of them.
         settings: `panels`, `sets`, `linear`; see `acquire.policies.fixed_set`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
     beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
-    whole = rows.reduced(range(rows.world.panels)) | rows.base
+    all_panels = rows.reduced(range(rows.world.panels)) | rows.base
     if settings["panels"] == "constant":
         beliefs, sets = ConstantBeliefs(rows, 1), [rows.base]
     elif settings["panels"] == "best":
         sets = searched_sets(beliefs, most=settings["sets"])
     else:
-        sets = [whole if settings["panels"] == "all" else rows.base]
-    made = [_judged_alone(one, beliefs, objective, only=len(sets) == 1) for one in sets]
-    return within_budgets([one for one in made if one], objective, budgets, most=1), beliefs
+        sets = [all_panels if settings["panels"] == "all" else rows.base]
+    judged = [_judged_alone(option, beliefs, objective, only=len(sets) == 1) for option in sets]
+    return within_budgets(
+        [option for option in judged if option], objective, budgets, most=1
+    ), beliefs
 
 
 def _judged_alone(
     panels: PanelSet, beliefs: SetBeliefs, objective: Objective, *, only: bool
 ) -> Cascade | None:
-    """A set as a cascade, judged where all of it can be had.
+    """A set as a cascade, evaluated where all of it can be had.
 
     None where that is in too few rows, or in rows of one class.
     """
@@ -229,43 +239,48 @@ def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
     most gain for its price.
     """
     rows, base = beliefs.rows, beliefs.rows.base
-    whole = rows.reduced(range(rows.world.panels)) | base
-    fitted = {one: _loss(beliefs, one) for one in (base, whole)}
-    used = np.bincount(beliefs.of(whole).ensemble.feature + 1, minlength=rows.adds.shape[1] + 1)
+    all_panels = rows.reduced(range(rows.world.panels)) | base
+    fitted = {panels: _loss(beliefs, panels) for panels in (base, all_panels)}
+    used = np.bincount(
+        beliefs.of(all_panels).ensemble.feature + 1, minlength=rows.adds.shape[1] + 1
+    )
     weight = rows.adds @ used[1:]
     singles = [p for p in range(rows.world.panels) if p not in base and rows.grows(base, p)]
     singles = sorted(singles, key=lambda p: (-weight[p], p))[: most // 2]
     fitted |= {base | {p}: _loss(beliefs, base | {p}) for p in singles}
     while len(fitted) < most:
         guessed = _guessed(beliefs, fitted, singles)
-        prices = {one: float(rows.price(one).mean()) for one in [*fitted, *guessed]}
-        wanted = [one for one in hull(fitted | guessed, prices) if one in guessed]
-        wanted = wanted or _grown(fitted, guessed, prices, whole)
-        if not wanted:
+        prices = {panels: float(rows.price(panels).mean()) for panels in [*fitted, *guessed]}
+        promising = [panels for panels in hull(fitted | guessed, prices) if panels in guessed]
+        promising = promising or _grown(fitted, guessed, prices, all_panels)
+        if not promising:
             break
-        for one in wanted[: most - len(fitted)]:
-            fitted[one] = _loss(beliefs, one)
+        for panels in promising[: most - len(fitted)]:
+            fitted[panels] = _loss(beliefs, panels)
     return sorted(fitted, key=_in_order)
 
 
-def _loss(beliefs: SetBeliefs, one: PanelSet) -> float:
-    return log_loss(beliefs.of(one).log_odds, beliefs.rows.world.label)
+def _loss(beliefs: SetBeliefs, panels: PanelSet) -> float:
+    return log_loss(beliefs.of(panels).log_odds, beliefs.rows.world.label)
 
 
 def _guessed(
     beliefs: SetBeliefs, fitted: Mapping[PanelSet, float], singles: Sequence[int]
 ) -> dict[PanelSet, float]:
-    """Losses of sets of one more panel, what a panel tells on its own being added in part."""
+    """Losses of sets of one more panel, the information of a panel alone being added in part."""
     rows, label = beliefs.rows, beliefs.rows.world.label
     start = beliefs.of(rows.base).log_odds
-    prices = {one: float(rows.price(one).mean()) for one in fitted}
+    prices = {panels: float(rows.price(panels).mean()) for panels in fitted}
     guessed: dict[PanelSet, float] = {}
-    for one in _extended(fitted, prices):
+    for panels in _extended(fitted, prices):
         for p in singles:
-            larger = one | {p}
-            if larger not in fitted and rows.grows(one, p) and rows.reduced(larger) == larger:
-                own, more = beliefs.of(one).log_odds, beliefs.of(rows.base | {p}).log_odds - start
-                guess = min(log_loss(own + share * more, label) for share in ADDED)
+            larger = panels | {p}
+            if larger not in fitted and rows.grows(panels, p) and rows.reduced(larger) == larger:
+                log_odds, more = (
+                    beliefs.of(panels).log_odds,
+                    beliefs.of(rows.base | {p}).log_odds - start,
+                )
+                guess = min(log_loss(log_odds + share * more, label) for share in ADDED)
                 guessed[larger] = min(guess, guessed.get(larger, np.inf))
     return guessed
 
@@ -274,17 +289,17 @@ def _grown(
     fitted: Mapping[PanelSet, float],
     guessed: Mapping[PanelSet, float],
     prices: Mapping[PanelSet, float],
-    whole: PanelSet,
+    all_panels: PanelSet,
 ) -> list[PanelSet]:
     """The best set short of all, and the panel of the most gain for its price; none if none is."""
-    short = [one for one in fitted if one != whole]  # none where every panel is free
+    short = [panels for panels in fitted if panels != all_panels]  # none where every panel is free
     if not short:
         return []
-    best = min(short, key=lambda one: (fitted[one], prices[one]))
-    larger = [one for one in guessed if best < one]
+    best = min(short, key=lambda panels: (fitted[panels], prices[panels]))
+    larger = [panels for panels in guessed if best < panels]
 
-    def gain(one: PanelSet) -> float:
-        return (fitted[best] - guessed[one]) / max(prices[one] - prices[best], 1e-12)
+    def gain(panels: PanelSet) -> float:
+        return (fitted[best] - guessed[panels]) / max(prices[panels] - prices[best], 1e-12)
 
     return [max(larger, key=gain)] if larger else []
 
@@ -292,72 +307,78 @@ def _grown(
 def _extended(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
     """Sets on the hull, and the best few of each size."""
     chosen = set(hull(loss, price))
-    for size in {len(one) for one in loss}:
+    for size in {len(panels) for panels in loss}:
         chosen |= set(sorted((o for o in loss if len(o) == size), key=loss.__getitem__)[:BEAM])
     return sorted(chosen, key=_in_order)
 
 
-def _in_order(one: PanelSet) -> tuple[int, list[int]]:
-    return len(one), sorted(one)
+def _in_order(panels: PanelSet) -> tuple[int, list[int]]:
+    return len(panels), sorted(panels)
 
 
 def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> list[Cascade]:
-    """Cascades for a range of worths of money, judged on all units."""
-    whole = float(sets.price.mean(axis=1).max())
-    made: list[Cascade] = []
-    score = max(objective.judged(sets.belief[k], sets.price[k])[0] for k in range(len(sets.panels)))
+    """Cascades for a range of values of money, evaluated on all units."""
+    highest_price = float(sets.price.mean(axis=1).max())
+    cascades: list[Cascade] = []
+    score = max(
+        objective.judged(sets.probability[k], sets.price[k])[0] for k in range(len(sets.panels))
+    )
     shares = np.append(0.0, np.geomspace(*SHARES, settings["price_weights"] - 1))
-    for weight in objective.price_weights(whole, shares):
+    for weight in objective.price_weights(highest_price, shares):
         payoff = objective.payoff(score)
-        here = []
+        of_weight = []
         for path in _paths(sets, objective.ill, payoff, float(weight), settings["gates"]):
             walk = Walk.along(sets, path)
             low, high = walk.windows(payoff, float(weight), objective.ill)
-            belief, price = walk.ends(low, high)
-            reached, threshold = objective.judged(belief, price)
+            probability, price = walk.ends(low, high)
+            reached, threshold = objective.judged(probability, price)
             chain = tuple(sets.panels[k] for k in path)
-            here.append(
+            of_weight.append(
                 Cascade(chain, tuple(low), tuple(high), threshold, reached, float(price.mean()))
             )
-        made += here
-        score = max(one.score for one in here) if objective.budgeted else score
-    return made
+        cascades += of_weight
+        score = max(cascade.score for cascade in of_weight) if objective.budgeted else score
+    return cascades
 
 
 def _paths(
     sets: Sets, ill: np.ndarray, payoff: Payoff, weight: float, gates: int
 ) -> list[list[int]]:
     """From the first set on: for each next set the best continuation, of at most so many gates."""
-    worth = payoff.of_verdicts(ill, sets.belief) - weight * sets.price
+    value = payoff.of_verdicts(ill, sets.probability) - weight * sets.price
     above = [sets.supersets(k) for k in range(len(sets.panels))]
-    ahead, after = worth, [[k] for k in range(len(sets.panels))]
+    ahead, after = value, [[k] for k in range(len(sets.panels))]
     for _ in range(gates - 1):
-        best, paths = worth.copy(), [[k] for k in range(len(sets.panels))]
+        best, paths = value.copy(), [[k] for k in range(len(sets.panels))]
         for k, larger in enumerate(above):
-            gains = [_gain(sets, k, ahead[j] - worth[k]) for j in larger]
+            gains = [_gain(sets, k, ahead[j] - value[k]) for j in larger]
             if gains and max(gain for gain, _ in gains) > 0:
                 at = int(np.argmax([gain for gain, _ in gains]))
-                best[k] = np.where(gains[at][1], ahead[larger[at]], worth[k])
+                best[k] = np.where(gains[at][1], ahead[larger[at]], value[k])
                 paths[k] = [k, *after[larger[at]]]
         ahead, after = best, paths
-    start = next(k for k, one in enumerate(sets.panels) if one == sets.rows.base)
+    start = next(k for k, panels in enumerate(sets.panels) if panels == sets.rows.base)
     return [[start], *([start, *after[j]] for j in above[start])]
 
 
 def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray, " n"]]:
     """What the best window at a set gains in all, and who is in it."""
-    low, high, total = best_window(gain, sets.belief[k], sets.edges[k])
-    return total, (sets.belief[k] >= low) & (sets.belief[k] < high)
+    low, high, total = best_window(gain, sets.probability[k], sets.edges[k])
+    return total, (sets.probability[k] >= low) & (sets.probability[k] < high)
 
 
 def within_budgets(
-    made: Sequence[Cascade], objective: Objective, budgets: Float[np.ndarray, " b"], *, most: int
+    cascades: Sequence[Cascade],
+    objective: Objective,
+    budgets: Float[np.ndarray, " b"],
+    *,
+    most: int,
 ) -> list[Cascade]:
     """The best few within each budget, none twice, from the cheapest on; at least the cheapest."""
-    order = sorted(made, key=lambda one: (-one.score, one.price, len(one.path)))
+    order = sorted(cascades, key=lambda cascade: (-cascade.score, cascade.price, len(cascade.path)))
     chosen: dict[int, Cascade] = {}
     for budget in budgets if objective.budgeted else [np.inf]:
-        fitting = [one for one in order if one.price <= budget]
-        chosen |= {id(one): one for one in fitting[:most]}
-    cheapest = min(made, key=lambda one: one.price)
-    return sorted(chosen.values() or [cheapest], key=lambda one: (one.price, one.score))
+        fitting = [cascade for cascade in order if cascade.price <= budget]
+        chosen |= {id(cascade): cascade for cascade in fitting[:most]}
+    cheapest = min(cascades, key=lambda cascade: cascade.price)
+    return sorted(chosen.values() or [cheapest], key=lambda cascade: (cascade.price, cascade.score))

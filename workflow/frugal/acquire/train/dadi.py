@@ -1,7 +1,7 @@
 """DADI: an agent per γ that acquires what predicts the label and not the sensitive attribute.
 
 From a table to trained networks [dadi, sec. 3, app. C], with checkpoints that a killed run takes up
-to the byte. Must not know files, splits or how results are judged.
+to the byte. Must not know files, splits or how results are evaluated.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ from frugal.learn.set_encoder import EncoderSteps, compiled_steps
 from frugal.learn.token_memory import FREE, UnitTable, lay_out_tokens
 
 COLUMNS = ("objective", "label_loss", "adversary_loss", "panels", "cost", "squared_error")
-_WHAT = "checkpoint of a DADI training"
+_CHECKPOINT = "checkpoint of a DADI training"
 State = dict[str, np.ndarray]
 
 
@@ -70,7 +70,7 @@ class Curves:
         self._rows: list[np.ndarray] = []  # (K, 6) each, in the order of COLUMNS
 
     def add(self, training: JointTraining) -> None:
-        """Evaluate the learners as they stand."""
+        """Evaluate the learners in their present state."""
         means = self._evaluated(training.stack.views)
         self._rows.append(torch.stack([*means, training.take_squared_error()], dim=1).numpy())
         self._iterations.append(training.iteration)
@@ -83,9 +83,11 @@ class Curves:
         learners = DadiPolicies(named_weights(named), settings, self._panel, scaling=None)
         uniforms = np.zeros((len(row[0]), self._world.panels + 1))
         bought = torch.from_numpy(roll_out(learners, self._world, uniforms=uniforms).acquired)
-        known = torch.nn.functional.pad(bought.float(), (0, 1), value=1.0)
+        with_free_columns = torch.nn.functional.pad(bought.float(), (0, 1), value=1.0)
         label = validation.label[row] if settings.adversary_reads_label else None
-        logits = logits_at_sets(named, validation.units, row, known, label, processing_steps=steps)
+        logits = logits_at_sets(
+            named, validation.units, row, with_free_columns, label, processing_steps=steps
+        )
         of_label, of_adversary = class_losses(torch.cat(logits), validation.targets(row)).chunk(2)
         acquired = bought.double()
         cost = acquired @ validation.cost[:-1].double()
@@ -97,8 +99,8 @@ class Curves:
     def frame(self) -> pd.DataFrame:
         """One row per evaluation and γ."""
         count = len(self._rows)
-        found = np.concatenate(self._rows) if count else np.empty((0, len(COLUMNS)))
-        frame = pd.DataFrame(found, columns=list(COLUMNS))
+        rows = np.concatenate(self._rows) if count else np.empty((0, len(COLUMNS)))
+        frame = pd.DataFrame(rows, columns=list(COLUMNS))
         frame.insert(0, "iteration", np.repeat(self._iterations, len(self._gammas)).astype(int))
         frame.insert(1, "gamma", np.tile(self._gammas, count))
         return frame
@@ -122,8 +124,8 @@ def iterations_done(state: Mapping[str, np.ndarray] | None) -> int:
 
     What is wrong with a checkpoint says `require_state`.
     """
-    told = np.empty(0) if state is None else state.get("iteration", np.empty(0))
-    return int(told) if told.shape == () and told.dtype.kind in "iu" else 0
+    iteration = np.empty(0) if state is None else state.get("iteration", np.empty(0))
+    return int(iteration) if iteration.shape == () and iteration.dtype.kind in "iu" else 0
 
 
 def require_state(
@@ -144,16 +146,16 @@ def require_state(
         units: number of training units.
 
     Raises:
-        DataError: it belongs to another run, or is damaged; the sentence says where.
+        DataError: it belongs to another run, or is damaged; the message names the place.
     """
-    told = state.get("identity", identity)
-    if told.shape == identity.shape and not np.array_equal(told, identity):
+    stored_identity = state.get("identity", identity)
+    if stored_identity.shape == identity.shape and not np.array_equal(stored_identity, identity):
         raise DataError(
             "the checkpoint belongs to a run with other settings or another table; remove it, or "
             "go back to what it was made with"
         )
     try:
-        _require_arrays(Stored(_WHAT, state), identity, sizes, learners, units)
+        _require_arrays(Stored(_CHECKPOINT, state), identity, sizes, learners, units)
     except DataError as error:
         raise DataError(f"{error}; remove it, and the training starts anew") from None
 
@@ -275,12 +277,12 @@ def fit_dadi(
     if available is None:
         available = np.ones((len(values), len(panel_cost)), dtype=bool)
     table = _Table(values, panel_of_column, label, sensitive, panel_cost, available)
-    plain, train, validation = table.populations(train_rows, watched, settings)
+    pretraining, train, validation = table.populations(train_rows, watched, settings)
     identity = _identity(table, train_rows, watched, gammas, settings)
     steps = compiled_steps() if settings.compiled else EncoderSteps()
     single = first_parameters(sizes, generator)
     if state is None:
-        pretrain(single, plain, settings=settings, steps=steps, generator=generator)
+        pretrain(single, pretraining, settings=settings, steps=steps, generator=generator)
     else:
         require_state(state, identity, sizes, learners=len(gammas), units=len(train_rows))
         with torch.no_grad():
@@ -356,7 +358,7 @@ class _Table:
 
         Weights come from the training units in all three.
         """
-        plain, weighted = (
+        unweighted, weighted = (
             group_weights(
                 self.label[train_rows],
                 self.sensitive[train_rows],
@@ -366,7 +368,7 @@ class _Table:
             for normalised in (False, settings.group_normalised)
         )
         return (
-            self.population(train_rows, plain),
+            self.population(train_rows, unweighted),
             self.population(train_rows, weighted),
             self.population(watched, weighted),
         )

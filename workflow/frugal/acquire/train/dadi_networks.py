@@ -118,8 +118,8 @@ def class_logits(
         Log-odds of class 1.
     """
     if label is not None:
-        told = torch.cat((torch.zeros_like(label), label)).unsqueeze(2)
-        encoding = torch.cat((encoding, told), dim=2)
+        label_input = torch.cat((torch.zeros_like(label), label)).unsqueeze(2)
+        encoding = torch.cat((encoding, label_input), dim=2)
     return perceptron(named, CLASS_HEAD, encoding).squeeze(2)
 
 
@@ -143,23 +143,23 @@ def named_weights(named: Named) -> Weights:
     return weights
 
 
-def require_weights(weights: Mapping[str, np.ndarray], sizes: NetworkSizes, what: str) -> int:
+def require_weights(weights: Mapping[str, np.ndarray], sizes: NetworkSizes, source: str) -> int:
     """Number of learners, K, whose networks the arrays are, all of these sizes.
 
     Args:
         weights: as `named_weights` returns them, maybe from a file.
         sizes: that the settings and the table ask for.
-        what: the arrays are, for the sentence.
+        source: the arrays are, for the sentence.
 
     Raises:
-        DataError: an array is not what it must be; the sentence says where.
+        DataError: an array is not what it must be; the message names the place.
     """
     expected = {}
     for name, (_, *shape) in sizes.stacked(1).items():
         network, _, part = name.rpartition(".")
         for prefix in _PAIRS.get(network + ".", (network + ".",)):
             expected[prefix + part] = Array("float32", ("K", *shape))
-    return Stored(what, weights).require(expected)["K"]
+    return Stored(source, weights).require(expected)["K"]
 
 
 def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
@@ -198,7 +198,7 @@ def values_at_sets(
     named: Named,
     units: UnitTable,
     row: Int[Tensor, "k n"],
-    known: Float[Tensor, "k n a1"],
+    acquired: Float[Tensor, "k n a1"],
     *,
     processing_steps: int,
 ) -> Float[Tensor, "k n a1"]:
@@ -206,7 +206,7 @@ def values_at_sets(
     policy = policy_parameters(named)
     with torch.no_grad():
         memory = remember(policy, ENCODER, units.tokens(row))
-    member = units.members(units.holdings(row), known)
+    member = units.members(units.holdings(row), acquired)
     return policy_values(policy, memory, member, processing_steps=processing_steps)
 
 
@@ -214,7 +214,7 @@ def logits_at_sets(
     named: Named,
     units: UnitTable,
     row: Int[Tensor, "k n"],
-    known: Float[Tensor, "k n a1"],
+    acquired: Float[Tensor, "k n a1"],
     label: Float[Tensor, "k n"] | None,
     *,
     processing_steps: int,
@@ -222,7 +222,7 @@ def logits_at_sets(
     """Log-odds of label and sensitive attribute at the given sets, by classifier and adversary."""
     with torch.no_grad():
         memory = remember(named, ENCODER, units.tokens(row))
-        member = units.members(units.holdings(row), known)
+        member = units.members(units.holdings(row), acquired)
         reading = read_sets(
             named, ENCODER, memory, member, processing_steps=processing_steps, steps=EncoderSteps()
         )
@@ -243,7 +243,7 @@ class DadiPolicies:
             likelier class. (K,)
 
     Raises:
-        DataError: the weights are not those of such learners; the sentence says where.
+        DataError: the weights are not those of such learners; the message names the place.
     """
 
     def __init__(
@@ -302,16 +302,16 @@ class DadiPolicies:
 
     def predict(self, values: Values, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        belief = self.believe(values, acquired)
+        probability = self.believe(values, acquired)
         if self._threshold is None:
-            return belief
-        return tilted_belief(belief, self._threshold[:, None])
+            return probability
+        return tilted_belief(probability, self._threshold[:, None])
 
     def believe(self, values: Values, acquired: Panels) -> Belief:
         """Class probabilities by the classifier of each learner. (K, m, 2)"""
         untold = np.zeros(values.shape[:2], dtype=np.int64)  # only the adversary would read it
-        told, _ = self._predictions(values, acquired, untold)
-        return np.stack([1.0 - told, told], axis=2).astype(np.float64)
+        ill, _ = self._predictions(values, acquired, untold)
+        return np.stack([1.0 - ill, ill], axis=2).astype(np.float64)
 
     def state_values(self, values: Values, acquired: Panels) -> Float32[np.ndarray, "K m b"]:
         """Q of every decision of each learner in its states; "stop" last. (K, m, a + 1)"""
@@ -347,11 +347,11 @@ class DadiPolicies:
         """
         if self._settings.adversary_reads_label and label is None:
             raise DataError("the adversary of equalised odds reads the label; it is not given")
-        told = np.zeros(len(values), dtype=np.int64) if label is None else label
+        label_read = np.zeros(len(values), dtype=np.int64) if label is None else label
         every = (self.members, *values.shape)
         sets = np.broadcast_to(acquired, (self.members, *acquired.shape[-2:]))
         return self._predictions(
-            np.broadcast_to(values, every), sets, np.broadcast_to(told, every[:2])
+            np.broadcast_to(values, every), sets, np.broadcast_to(label_read, every[:2])
         )
 
     def _predictions(
@@ -359,16 +359,16 @@ class DadiPolicies:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of label and sensitive attribute. (K, m) each"""
         units, row, sets = self._states(values, acquired)
-        told = torch.from_numpy(label.astype(np.float32))
+        labels = torch.from_numpy(label.astype(np.float32))
         parts = []
         for at in self._parts(values.shape[1]):
-            own = told[:, at] if self._settings.adversary_reads_label else None
+            label_input = labels[:, at] if self._settings.adversary_reads_label else None
             logits = logits_at_sets(
                 self.named,
                 units,
                 row[:, at],
                 sets[:, at],
-                own,
+                label_input,
                 processing_steps=self.processing_steps,
             )
             if bool(logits[0].isnan().any() | logits[1].isnan().any()):
@@ -379,8 +379,8 @@ class DadiPolicies:
 
     def _states(self, values: np.ndarray, acquired: np.ndarray) -> tuple[UnitTable, Tensor, Tensor]:
         """Tokens of all states, which of them are each learner's (K, m), and its sets."""
-        seen = values if self.scaling is None else self.scaling.standardise(values)
-        flat = seen.reshape(-1, values.shape[2]).astype(np.float32)
+        scaled = values if self.scaling is None else self.scaling.standardise(values)
+        flat = scaled.reshape(-1, values.shape[2]).astype(np.float32)
         units = UnitTable(lay_out_tokens(flat, self._panel), self.panels)
         row = torch.arange(len(flat)).view(values.shape[:2])
         sets = torch.from_numpy(acquired.astype(np.float32))

@@ -173,13 +173,13 @@ def n_step_returns(
     return torch.stack(returns[::-1])
 
 
-def allowed_decisions(known: Float[Tensor, "k n a1"]) -> Bool[Tensor, "k n a1"]:
-    """Panels not acquired yet, and "stop", which is always allowed and stands last.
+def allowed_decisions(acquired: Float[Tensor, "k n a1"]) -> Bool[Tensor, "k n a1"]:
+    """Panels not acquired yet, and "stop", which is always allowed and comes last.
 
     Args:
-        known: 1 where a panel is acquired; the last column stands for free columns.
+        acquired: 1 where a panel is acquired; the last column is for free columns.
     """
-    allowed = known == 0
+    allowed = acquired == 0
     allowed[..., -1] = True
     return allowed
 
@@ -196,7 +196,7 @@ class Population:
         adversary_weight: in the adversary's loss. (n,)
         cost: price of each panel, in the data set's unit; 0 for "stop", the last. (a + 1,)
         start: 1 where a panel is out of reach of a unit, so that it may not be acquired, and in the
-            last column, which stands for what is free. (n, a + 1)
+            last column, which is for what is free. (n, a + 1)
     """
 
     units: UnitTable
@@ -245,10 +245,10 @@ def pretrain(
     for _ in range(settings.pretraining_iterations):
         row = torch.randint(len(population.units), (1, settings.agents), generator=generator)
         drop = torch.rand(half, 1, generator=generator)
-        known = torch.ones(1, settings.agents, panels + 1)
-        known[0, :half, :panels] = (torch.rand(half, panels, generator=generator) >= drop).float()
+        sets = torch.ones(1, settings.agents, panels + 1)
+        sets[0, :half, :panels] = (torch.rand(half, panels, generator=generator) >= drop).float()
         memory = remember(stack.views, ENCODER, population.units.tokens(row))
-        member = population.units.members(population.units.holdings(row), known)
+        member = population.units.members(population.units.holdings(row), sets)
         reading = read_sets(
             stack.views,
             ENCODER,
@@ -273,7 +273,7 @@ class _Window:
         target: return of each decision. (t, k, n)
         live: 1 if the agent had not stopped before. (t, k, n)
         goes_on: 1 if the agent has not stopped in the end. (k, n)
-        known: panels in the end. (k, n, a + 1)
+        acquired: panels in the end. (k, n, a + 1)
     """
 
     readings: list[SetReading]
@@ -281,20 +281,20 @@ class _Window:
     target: Tensor
     live: Tensor
     goes_on: Tensor
-    known: Tensor
+    acquired: Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class _Rolled:
+class _Decisions:
     """What a window collects while it is rolled out: one entry per decision.
 
-    What belongs to a state (known, best, loss) has one more, of the state in the end.
+    What belongs to a state (acquired, best, loss) has one more, of the state in the end.
     """
 
     readings: list[SetReading] = field(default_factory=list)
     action: list[Tensor] = field(default_factory=list)
     live: list[Tensor] = field(default_factory=list)
-    known: list[Tensor] = field(default_factory=list)
+    acquired: list[Tensor] = field(default_factory=list)
     best: list[Tensor] = field(default_factory=list)
     loss: list[Tensor] = field(default_factory=list)
 
@@ -349,21 +349,23 @@ class JointTraining:
         stopped = window.goes_on == 0
         self._row = torch.where(stopped, self._draw_units(), self._row)
         self._known = torch.where(
-            stopped[..., None], self._population.start[self._row], window.known
+            stopped[..., None], self._population.start[self._row], window.acquired
         )
 
     @torch.no_grad()
     def _decide(self, memory: Memory) -> _Window:
         """Let every agent take its window of decisions, ε-greedily, and see what they are worth."""
-        rolled = _Rolled()
-        known, live = self._known, torch.ones(self._row.shape)
+        rolled = _Decisions()
+        acquired, live = self._known, torch.ones(self._row.shape)
         holdings = self._population.units.holdings(self._row)
         random, scores = self._draw_exploration()
         for t in range(self._settings.window + 1):
-            reading, loss, q = self._look(memory, self._population.units.members(holdings, known))
-            allowed = allowed_decisions(known)
+            reading, loss, q = self._look(
+                memory, self._population.units.members(holdings, acquired)
+            )
+            allowed = allowed_decisions(acquired)
             best = q.masked_fill(~allowed, -torch.inf).argmax(dim=2)
-            rolled.known.append(known)
+            rolled.acquired.append(acquired)
             rolled.best.append(best)
             rolled.loss.append(loss)
             if t == self._settings.window:
@@ -374,7 +376,7 @@ class JointTraining:
             rolled.action.append(action)
             rolled.live.append(live)
             live = live * (action < self._panels)
-            known = known.scatter(2, action.unsqueeze(2), 1.0)
+            acquired = acquired.scatter(2, action.unsqueeze(2), 1.0)
         return self._valued(rolled, random)
 
     def _look(
@@ -397,29 +399,31 @@ class JointTraining:
         loss = combined_loss(losses[:k], losses[k:], self._gamma)
         return reading, loss, decision_values(named, encoding[:k])
 
-    def _valued(self, rolled: _Rolled, random: Tensor) -> _Window:
+    def _valued(self, rolled: _Decisions, random: Tensor) -> _Window:
         """The window with the return of each decision."""
-        action, loss, known = (torch.stack(x) for x in (rolled.action, rolled.loss, rolled.known))
+        action, loss, acquired = (
+            torch.stack(x) for x in (rolled.action, rolled.loss, rolled.acquired)
+        )
         best = torch.stack(rolled.best)
         stop = action == self._panels
         reward = decision_rewards(
             loss[:-1],
             loss[1:],
-            first=(known[:-1] == self._population.start[self._row]).all(dim=3),
+            first=(acquired[:-1] == self._population.start[self._row]).all(dim=3),
             stop=stop,
             cost=self._settings.cost_weight * self._population.cost[action],
             reward=self._settings.reward,
         )
         goes_on = (~stop).float()
-        after = self._target_values(known[1:], best[1:], random)
+        after = self._target_values(acquired[1:], best[1:], random)
         cut = torch.zeros_like(stop)
         if self._settings.returns == "watkins":
             cut[:-1] = action[1:] != best[1:-1]
         target = n_step_returns(reward, goes_on, after, cut=cut)
         live = torch.stack(rolled.live)
-        return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], known[-1])
+        return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], acquired[-1])
 
-    def _target_values(self, known: Tensor, best: Tensor, random: Tensor) -> Tensor:
+    def _target_values(self, acquired: Tensor, best: Tensor, random: Tensor) -> Tensor:
         """Double Q-learning: the target's value of what the network prefers after each decision.
 
         Only of states whose value a return may need, 0 elsewhere: those at the window's end, and,
@@ -427,7 +431,7 @@ class JointTraining:
         of the same agents in all learners. One pass of the encoder takes them all.
 
         Args:
-            known: panels after each decision. (t, k, n, a + 1)
+            acquired: panels after each decision. (t, k, n, a + 1)
             best: what the network prefers then. (t, k, n)
             random: whether a decision was drawn at random. (t, n)
         """
@@ -440,7 +444,7 @@ class JointTraining:
             self._target.views,
             self._population.units,
             self._row[:, agent],
-            known[at, :, agent].transpose(0, 1),
+            acquired[at, :, agent].transpose(0, 1),
             processing_steps=self._settings.processing_steps,
         )
         chosen = best[at, :, agent].T.unsqueeze(2)
@@ -485,9 +489,9 @@ class JointTraining:
 
     def take_squared_error(self) -> Float[Tensor, " k"]:
         """Mean squared error of Q over the iterations since this was last asked."""
-        found = self._squared_error / max(1, self._since)
-        self._squared_error, self._since = torch.zeros_like(found), 0
-        return found
+        mean_error = self._squared_error / max(1, self._since)
+        self._squared_error, self._since = torch.zeros_like(mean_error), 0
+        return mean_error
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next iteration depends on."""

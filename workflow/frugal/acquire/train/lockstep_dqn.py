@@ -107,11 +107,11 @@ class ReplayMemory:
         )
         action = action.astype(np.int64)
         learner = np.arange(len(index))[:, None]
-        known = unpacked_sets(self._known[learner, index], self._panels)
-        after, done = known.copy(), action >= self._panels
+        before = unpacked_sets(self._known[learner, index], self._panels)
+        after, done = before.copy(), action >= self._panels
         who, which = np.nonzero(~done)
         after[who, which, action[who, which]] = True
-        return Transitions(row.astype(np.int64), known, action, reward, after, done)
+        return Transitions(row.astype(np.int64), before, action, reward, after, done)
 
 
 def _first_layer(fan_in: int, fan_out: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -135,7 +135,7 @@ def fresh_weights(
 
     Returns:
         "i.weight" (K, in, out) and "i.bias" (K, 1, out) of layer i; the head is the last of them,
-        or, of dueling networks, "advantage" is the last and "value" (one output) stands beside it.
+        or, of dueling networks, "advantage" is the last and "value" (one output) stands next to it.
     """
     sizes = [width, *hidden, actions]
     layers = {str(i): pair for i, pair in enumerate(pairwise(sizes))}
@@ -190,8 +190,10 @@ class QNetworks:
         values = layer_sums(entering[-1], self._weights[-1], self._biases[-1], by=RELU)
         if self.dueling:
             views = self.parameters.views
-            worth = layer_sums(entering[-1], views["value.weight"], views["value.bias"], by=RELU)
-            values = worth + values - values.mean(dim=2, keepdim=True)
+            state_value = layer_sums(
+                entering[-1], views["value.weight"], views["value.bias"], by=RELU
+            )
+            values = state_value + values - values.mean(dim=2, keepdim=True)
         return _Pass(entering, before, values)
 
     def write_gradient(self, passed: _Pass, slope: Float[Tensor, "K m A"]) -> None:
@@ -333,7 +335,7 @@ def fit_dqn(
     """Train one network per learner of an environment on what it shows  [afape, sec. A.11].
 
     What a learner draws comes from its own generator, so that it learns the same, up to rounding,
-    whatever is trained beside it.
+    whatever is trained with it.
 
     Args:
         environment: its learners' rewards are what is maximised; has `settings.episodes` episodes.
@@ -391,13 +393,13 @@ def _act(
 
 
 def _encode(drawn: Transitions, environment: BatchedAcquisition, target: QNetworks) -> Batch:
-    """Transitions as an update reads them; the target network stands still until they are used."""
+    """Transitions as an update reads them; the target network is fixed until then."""
     task, shape = environment.task, drawn.row.shape
 
     def observed(acquired: np.ndarray) -> Tensor:
         flat = acquired.reshape(-1, task.panels)
-        seen = environment.encoder.encode(drawn.row.ravel(), flat)
-        return torch.from_numpy(seen.reshape(*shape, -1))
+        observation = environment.encoder.encode(drawn.row.ravel(), flat)
+        return torch.from_numpy(observation.reshape(*shape, -1))
 
     after = observed(drawn.next_acquired)
     return Batch(

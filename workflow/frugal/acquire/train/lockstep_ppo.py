@@ -39,7 +39,7 @@ Observe = Callable[[BatchedAcquisition], Tensor]
 def masked_log_prob(
     logits: Float[Tensor, "*m A"], mask: Bool[Tensor, "*m A"]
 ) -> Float[Tensor, "*m A"]:
-    """Log-probabilities of a categorical law over the allowed actions; others about −1e8. (…, A)"""
+    """Log-probabilities of a distribution over the allowed actions; others −1e8. (…, A)"""
     return torch.log_softmax(logits.masked_fill(~mask, FORBIDDEN), dim=-1)
 
 
@@ -86,18 +86,18 @@ class ActorCritic:
     ) -> "ActorCritic":
         """Learners from exported weights; inverse of `export`."""
         layers = sum(name.startswith("policy.") for name in weights) // 2 - 1
-        both = {
+        arrays = {
             f"hidden.{i}.{kind}": np.concatenate([weights[f"{part}.{i}.{kind}"] for part in PARTS])
             for i in range(layers)
             for kind in ("weight", "bias")
         }
-        both = {k: v if k.endswith("weight") else v[:, None] for k, v in both.items()}
-        both["policy.weight"] = weights[f"policy.{layers}.weight"]
-        both["policy.bias"] = weights[f"policy.{layers}.bias"][:, None]
-        both["value.weight"] = weights[f"value.{layers}.weight"].transpose(0, 2, 1)
-        both["value.bias"] = weights[f"value.{layers}.bias"]
+        arrays = {k: v if k.endswith("weight") else v[:, None] for k, v in arrays.items()}
+        arrays["policy.weight"] = weights[f"policy.{layers}.weight"]
+        arrays["policy.bias"] = weights[f"policy.{layers}.bias"][:, None]
+        arrays["value.weight"] = weights[f"value.{layers}.weight"].transpose(0, 2, 1)
+        arrays["value.bias"] = weights[f"value.{layers}.bias"]
         return cls(
-            {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in both.items()}, activation
+            {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in arrays.items()}, activation
         )
 
     def export(self) -> dict[str, Float32[np.ndarray, "..."]]:
@@ -109,10 +109,10 @@ class ActorCritic:
         views, k, layers = self.parameters.views, self.count, len(weights)
         result = {}
         for at, part in enumerate(PARTS):
-            own = slice(at * k, (at + 1) * k)
+            half = slice(at * k, (at + 1) * k)
             for i in range(layers):
-                result[f"{part}.{i}.weight"] = weights[i][own]
-                result[f"{part}.{i}.bias"] = biases[i][own, 0]
+                result[f"{part}.{i}.weight"] = weights[i][half]
+                result[f"{part}.{i}.bias"] = biases[i][half, 0]
         result[f"policy.{layers}.weight"] = views["policy.weight"]
         result[f"policy.{layers}.bias"] = views["policy.bias"][:, 0]
         result[f"value.{layers}.weight"] = views["value.weight"].transpose(1, 2)
@@ -125,8 +125,8 @@ class ActorCritic:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Draw an action in each state: action, its log-probability, the state's value. (K, m)"""
         weights, biases = layers_of(self.parameters.views, HIDDEN)
-        both = torch.cat([observation, observation])
-        top = hidden_forward(weights, biases, both, self.activation)[0][-1]
+        observations = torch.cat([observation, observation])
+        top = hidden_forward(weights, biases, observations, self.activation)[0][-1]
         log_law = masked_log_prob(self._logits(top[: self.count]), mask)
         race = torch.empty_like(log_law).exponential_(generator=generator).log_()
         action = (log_law - race).argmax(dim=2)  # the shortest of exponential waiting times
@@ -150,9 +150,9 @@ class ActorCritic:
         """Logits of the actions, which do not depend on what is masked. (K, m, A)"""
         return self._logits(self._top(observation, slice(0, self.count)))
 
-    def _top(self, observation: Tensor, own: slice) -> Tensor:
+    def _top(self, observation: Tensor, half: slice) -> Tensor:
         weights, biases = layers_of(self.parameters.views, HIDDEN)
-        layers = [w[own] for w in weights], [b[own] for b in biases]
+        layers = [w[half] for w in weights], [b[half] for b in biases]
         return hidden_forward(*layers, observation, self.activation)[0][-1]
 
     def _logits(self, top: Tensor) -> Tensor:
@@ -245,20 +245,20 @@ def collect_rollout(
         generator: draws the actions.
     """
     k, e = environment.row.shape
-    seen, allowed, taken, log_prob = [], [], [], []
+    observations, allowed, actions, log_prob = [], [], [], []
     reward, value = np.empty((2, steps, k, e), dtype=np.float32)
     done = np.empty((steps, k, e), dtype=bool)
     for t in range(steps):
-        seen.append(observe(environment))
+        observations.append(observe(environment))
         allowed.append(torch.from_numpy(environment.action_mask))
-        action, chosen, values = learners.act(seen[-1], allowed[-1], generator)
-        taken.append(action)
+        action, chosen, values = learners.act(observations[-1], allowed[-1], generator)
+        actions.append(action)
         log_prob.append(chosen)
         value[t] = values.numpy()
         reward[t], done[t] = environment.step(action.numpy())
     last = learners.values(observe(environment)).numpy()
     advantage = generalised_advantages(reward, value, done, last, gae_lambda=gae_lambda)
-    parts = (seen, allowed, taken, log_prob)
+    parts = (observations, allowed, actions, log_prob)
     joined = [torch.stack(part, dim=1).flatten(1, 2) for part in parts]
     numbers = [
         torch.from_numpy(part).transpose(0, 1).flatten(1, 2)
@@ -283,8 +283,8 @@ def ppo_gradient(
     """
     k, b = batch.action.shape
     weights, biases = layers_of(parameters, HIDDEN)
-    both = torch.cat([batch.observation, batch.observation])
-    entering, before = hidden_forward(weights, biases, both, settings.activation)
+    observations = torch.cat([batch.observation, batch.observation])
+    entering, before = hidden_forward(weights, biases, observations, settings.activation)
     top_policy, top_value = entering[-1][:k], entering[-1][k:]
     logits = product(top_policy, parameters["policy.weight"]) + parameters["policy.bias"]
     value = (top_value * parameters["value.weight"]).sum(2) + parameters["value.bias"]
@@ -312,15 +312,17 @@ def _policy_slope(logits: Tensor, batch: Rollout, settings: PpoSettings) -> Tens
     advantage = batch.advantage - batch.advantage.mean(1, keepdim=True)
     advantage = advantage / (batch.advantage.std(1, keepdim=True) + ADVANTAGE_EPSILON)
     log_law = masked_log_prob(logits, batch.mask)
-    law, action = log_law.exp(), batch.action.unsqueeze(2)
+    probability, action = log_law.exp(), batch.action.unsqueeze(2)
     ratio = (log_law.gather(2, action).squeeze(2) - batch.log_prob).exp()
     free = advantage * ratio
     bounded = advantage * ratio.clamp(1 - settings.clip, 1 + settings.clip)
     by_log_prob = torch.where(free <= bounded, free, torch.zeros_like(free)).mul(-1 / b)
-    slope = (-law * by_log_prob.unsqueeze(2)).scatter_add(2, action, by_log_prob.unsqueeze(2))
+    slope = (-probability * by_log_prob.unsqueeze(2)).scatter_add(
+        2, action, by_log_prob.unsqueeze(2)
+    )
     if settings.entropy_weight:
-        surprise = torch.where(batch.mask, law * log_law, torch.zeros_like(law))
-        by_entropy = surprise - law * surprise.sum(2, keepdim=True)
+        surprise = torch.where(batch.mask, probability * log_law, torch.zeros_like(probability))
+        by_entropy = surprise - probability * surprise.sum(2, keepdim=True)
         slope = slope + (settings.entropy_weight / b) * by_entropy
     return slope
 

@@ -1,6 +1,6 @@
 """Networks that learn to choose panels in lock-step: `dime` and `gdfs`.
 
-A predictor f reads what is known of a unit; a chooser learns beside it along many episodes at once.
+A predictor f reads what is known of a unit; a chooser learns with it along many episodes at once.
 What a network meets follows from draws of its own fold alone, so that networks trained together
 equal networks trained apart. Knows no policy interface.
 
@@ -11,7 +11,7 @@ panel that is taken next, the loss that it saves,
 
 whose conditional mean is the mutual information of panel and label given what is known. Both learn
 together along episodes that take the panel of the largest v_i / price_i, or, with a probability
-that falls, any. One training serves all worths of money: who acts stops where no v_i / price_i is
+that falls, any. One training serves all values of money: who acts stops where no v_i / price_i is
 above one. Differs from the paper: f learns from the states before a panel, which are those after
 the last one; a quarter of the episodes start from random panels; values are a share of the entropy
 by a sigmoid.
@@ -98,7 +98,7 @@ class Units:
             floats(rows.adds),
             floats(~world.free_columns),
             floats(world.action_cost),
-            [torch.from_numpy(one) for one in learns],
+            [torch.from_numpy(rows_of_fold) for rows_of_fold in learns],
         )
 
 
@@ -169,9 +169,9 @@ class LockstepEpisodes:
         place = (drawn[..., 0] * count).long().clamp(max=count - 1)
         row = torch.stack([group[at] for group, at in zip(groups, place, strict=True)])
         some = drawn[..., 1:2] < RANDOM_STARTS
-        known = (some & (drawn[..., 3:] < drawn[..., 2:3])) | self._at_once
+        starting = (some & (drawn[..., 3:] < drawn[..., 2:3])) | self._at_once
         self.row = torch.where(ended, row, self.row)
-        acquired = known * self.units.available[row]
+        acquired = starting * self.units.available[row]
         self.acquired = torch.where(ended[..., None], acquired, self.acquired)
 
     def look(self) -> ShownStates:
@@ -190,14 +190,14 @@ class LockstepEpisodes:
 def first_chooser(networks: int, sizes: Sequence[int], rng: np.random.Generator) -> FlatParameters:
     """Choosers before training, all alike: orthogonal weights, the last nearly zero."""
     shapes = layer_shapes(sizes)
-    whole = FlatParameters({name: (networks, *shape) for name, shape in shapes.items()})
+    parameters = FlatParameters({name: (networks, *shape) for name, shape in shapes.items()})
     last = f"{len(sizes) - 2}.weight"
     for name, (fan_in, fan_out) in shapes.items():
         if name.endswith("weight"):
             gain = 0.01 if name == last else 2**0.5
-            one = orthogonal_weights(1, fan_in, fan_out, gain=gain, rng=rng)
-            whole.views[name].copy_(one)
-    return whole
+            weights = orthogonal_weights(1, fan_in, fan_out, gain=gain, rng=rng)
+            parameters.views[name].copy_(weights)
+    return parameters
 
 
 def layer_list(parameters: FlatParameters) -> tuple[list[Tensor], list[Tensor]]:
@@ -283,8 +283,8 @@ class ChooserTraining:
         self.chooser = first_chooser(len(folds), sizes, rngs[-1])
         self.episodes = LockstepEpisodes(units, folds, settings.batch, rngs)
         self._adam = [
-            Adam(one, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
-            for one in (predictor, self.chooser)
+            Adam(parameters, learning_rate=settings.learning_rate, epsilon=ADAM_EPSILON)
+            for parameters in (predictor, self.chooser)
         ]
 
     @in_one_thread()
@@ -339,8 +339,8 @@ class DimeTraining(ChooserTraining):
         """Fill both gradients, and take a panel in each episode or begin it anew."""
         episodes = self.episodes
         label = episodes.units.label[episodes.row][..., None]
-        seen = episodes.look()
-        shown, believes = seen.shown(), layer_list(self.predictor)
+        states = episodes.look()
+        shown, believes = states.shown(), layer_list(self.predictor)
         entering, before, odds = forward(*believes, shown, "relu")
         slope = (torch.sigmoid(odds) - label) / label.shape[1]
         backward(believes[0], entering, before, slope, "relu", slope_list(self.predictor))
@@ -348,8 +348,8 @@ class DimeTraining(ChooserTraining):
         bound = entropy_of(odds)
         value = bound * torch.sigmoid(share)
         liked = torch.where(explores[..., None], order, value / self._price)
-        panel = torch.where(seen.open, liked, -1.0).argmax(dim=2)
-        goes = seen.open.any(dim=2)
+        panel = torch.where(states.open, liked, -1.0).argmax(dim=2)
+        goes = states.open.any(dim=2)
         episodes.buy(panel, goes)
         after = forward(*believes, episodes.look().shown(), "relu")[2]
         saved = _loss(odds, label) - _loss(after, label)
@@ -368,14 +368,14 @@ class DimeTraining(ChooserTraining):
     ) -> Float[Tensor, "K E a"]:
         """Of the mean squared error of what the taken panel saved, in entropies of the label."""
         mine = panel[..., None]
-        said = value.gather(2, mine)
-        inner = said * (1 - said / bound.clamp(min=SMALLEST_ENTROPY))
-        slope = 2 * (said - saved) * inner / (self._scale**2 * panel.shape[1])
+        predicted = value.gather(2, mine)
+        inner = predicted * (1 - predicted / bound.clamp(min=SMALLEST_ENTROPY))
+        slope = 2 * (predicted - saved) * inner / (self._scale**2 * panel.shape[1])
         return torch.zeros_like(value).scatter_(2, mine, slope)
 
 
 def entropy_of(odds: Tensor) -> Tensor:
-    """Of a belief, in nats."""
+    """Of a predicted probability, in nats."""
     p = torch.sigmoid(odds)
     return p * softplus(-odds) + (1 - p) * softplus(odds)
 
@@ -424,16 +424,16 @@ class GdfsTraining(ChooserTraining):
         self.episodes.restart(choice == stop)
 
     def write_gradient(
-        self, seen: ShownStates, gumbel: Float[Tensor, "K E c"], temperature: float
+        self, states: ShownStates, gumbel: Float[Tensor, "K E c"], temperature: float
     ) -> Float[Tensor, "K E c"]:
         """Fill both gradients of the mean loss one step ahead; returns logits with noise."""
         units = self.episodes.units
         label = units.label[self.episodes.row]
-        shown, fresh = seen.shown(), seen.fresh()
+        shown, fresh = states.shown(), states.fresh()
         chooses, believes = layer_list(self.chooser), layer_list(self.predictor)
         *chose, logits = forward(*chooses, shown, "relu")
-        stop = torch.ones_like(seen.open[..., :1])
-        noisy = torch.where(torch.cat([seen.open, stop], dim=2), logits + gumbel, NEVER)
+        stop = torch.ones_like(states.open[..., :1])
+        noisy = torch.where(torch.cat([states.open, stop], dim=2), logits + gumbel, NEVER)
         soft = torch.softmax(noisy / temperature, dim=2)
         part = (soft[..., :-1] @ units.adds).repeat(1, 1, 2)  # of a column that becomes known
         entering, before, odds = forward(*believes, torch.addcmul(shown, fresh, part), "relu")

@@ -2,7 +2,7 @@
 
 For a given score each of the three is linear in units: a unit that is called ill is worth `hit` if
 it is ill and −`alarm` if not, and a panel costs its price. That is how rules are planned; they are
-then judged by the score itself. In place of labels stands what is believed of a unit once all is
+then evaluated by the score itself. Labels are replaced by what is believed of a unit once all is
 known of it, where that is told: it has the same mean and far less chance in it, so that the best
 of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
 """
@@ -38,14 +38,14 @@ class Payoff:
 
     @property
     def threshold(self) -> float:
-        """Belief from which on "ill" is the better thing to say."""
+        """Belief from which on "ill" is the better class to predict."""
         return self.alarm / (self.hit + self.alarm)
 
     def of_verdicts(
-        self, ill: Float[np.ndarray, " n"], belief: Float[np.ndarray, "*n"]
+        self, ill: Float[np.ndarray, " n"], probability: Float[np.ndarray, "*n"]
     ) -> Float[np.ndarray, "*n"]:
-        """What the better thing to say is worth for units so likely to be ill. (…, n)"""
-        return np.where(belief >= self.threshold, ill * self.hit - (1 - ill) * self.alarm, 0.0)
+        """What the better class to predict is worth for units so likely to be ill. (…, n)"""
+        return np.where(probability >= self.threshold, ill * self.hit - (1 - ill) * self.alarm, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +69,14 @@ class Objective:
         """On units whose labels are all that is known."""
         return cls(name, label.astype(np.float64), errors)
 
-    def knowing(self, belief: Float[np.ndarray, " n"]) -> "Objective":
+    def knowing(self, probability: Float[np.ndarray, " n"]) -> "Objective":
         """The same with what is believed of units when all is known, out of fold.
 
         It is fitted to the labels first, in log-odds by a slope and an intercept, so that its mean
         is theirs.
         """
-        odds = np.log(np.clip(belief, SMALLEST, 1 - SMALLEST))
-        odds = (odds - np.log1p(-np.clip(belief, SMALLEST, 1 - SMALLEST)))[:, None]
+        odds = np.log(np.clip(probability, SMALLEST, 1 - SMALLEST))
+        odds = (odds - np.log1p(-np.clip(probability, SMALLEST, 1 - SMALLEST)))[:, None]
         if np.ptp(odds) == 0:
             return self
         label = self.ill.astype(np.int64)
@@ -104,7 +104,7 @@ class Objective:
         )
 
     def judged(
-        self, belief: Float[np.ndarray, " n"], price: Float[np.ndarray, " n"]
+        self, probability: Float[np.ndarray, " n"], price: Float[np.ndarray, " n"]
     ) -> tuple[float, float]:
         """Score of beliefs at which episodes end, and the threshold that they are read by.
 
@@ -112,17 +112,17 @@ class Objective:
         costs of errors, and the score is minus the mean cost.
         """
         if self.budgeted:
-            threshold, score = best_threshold(self.ill, belief, criterion=self.name)
+            threshold, score = best_threshold(self.ill, probability, criterion=self.name)
             return score, float(np.clip(threshold, SMALLEST, 1 - SMALLEST))
         threshold = self.payoff(0.0).threshold
-        said = (belief >= threshold).astype(np.int64)
-        error = self.ill * self.errors[1, said] + (1 - self.ill) * self.errors[0, said]
+        predicted = (probability >= threshold).astype(np.int64)
+        error = self.ill * self.errors[1, predicted] + (1 - self.ill) * self.errors[0, predicted]
         return -float((error + price).mean()), threshold
 
     def price_weights(
         self, full: float, shares: Float[np.ndarray, " s"]
     ) -> Float[np.ndarray, " b"]:
-        """Worth of a unit of price for which rules are planned: 1 for a cost, else a range.
+        """Value of a unit of price for which rules are planned: 1 for a cost, else a range.
 
         Args:
             full: mean price of all panels.
@@ -135,7 +135,7 @@ class Objective:
 
 def best_window(
     gain: Float[np.ndarray, " n"],
-    belief: Float[np.ndarray, " n"],
+    probability: Float[np.ndarray, " n"],
     edges: Float[np.ndarray, " e"],
     among: Bool[np.ndarray, " n"] | None = None,
 ) -> tuple[float, float, float]:
@@ -143,11 +143,11 @@ def best_window(
 
     Args:
         gain: of going on, for each unit.
-        belief: by which it is decided.
+        probability: by which it is decided.
         edges: between the allowed ends, ascending; below the first and above the last: no end.
         among: units that count; None: all.
     """
-    place = np.searchsorted(edges, belief, side="right")
+    place = np.searchsorted(edges, probability, side="right")
     if among is not None:
         place, gain = place[among], gain[among]
     total = np.concatenate([[0.0], np.cumsum(np.bincount(place, gain, minlength=len(edges) + 1))])

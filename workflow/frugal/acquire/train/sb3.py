@@ -1,7 +1,7 @@
 """Algorithms of stable-baselines3 and sb3-contrib on the batched decision process, by name.
 
 Whatever the class, it learns from the same records as the other agents, and leaves a plain network.
-Action masks are asked for by `env_method("action_masks")`, or stand at the end of the observation
+Action masks are asked for by `env_method("action_masks")`, or are at the end of the observation
 for trainers whose memory keeps observations only (the reference DQN). What stable-baselines3 does
 beside training is kept away from all others: global seeds, folders of logs. The only module that
 knows it.
@@ -84,13 +84,13 @@ TELLING = 160  # characters of a foreign error that a sentence repeats
 @contextmanager
 def generators_put_back() -> Iterator[None]:
     """Put the global generators of Python, NumPy and torch back, which every trainer seeds."""
-    kept = np.random.get_state(legacy=False), torch.random.get_rng_state()  # noqa: NPY002
+    states = np.random.get_state(legacy=False), torch.random.get_rng_state()  # noqa: NPY002
     kept_python = random.getstate()
     try:
         yield
     finally:
-        np.random.set_state(kept[0])  # noqa: NPY002
-        torch.random.set_rng_state(kept[1])
+        np.random.set_state(states[0])  # noqa: NPY002
+        torch.random.set_rng_state(states[1])
         random.setstate(kept_python)
 
 
@@ -175,10 +175,10 @@ class AcquisitionVecEnv(VecEnv):
         return list(self._get_indices(indices))
 
     def _observe(self) -> Float32[np.ndarray, "E w"]:
-        seen = self._environment.observation[0]
+        observation = self._environment.observation[0]
         if not self._append:
-            return seen
-        return np.hstack([seen, self._environment.action_mask[0].astype(np.float32)])
+            return observation
+        return np.hstack([observation, self._environment.action_mask[0].astype(np.float32)])
 
 
 class OpenVecEnv(AcquisitionVecEnv):
@@ -250,8 +250,8 @@ class Sb3Weights:
 @cache
 def algorithms() -> Mapping[str, type[BaseAlgorithm]]:
     """The algorithms that can train an agent, by name, in alphabetical order."""
-    found = {name: kind for name, kind in _offered().items() if _family(kind) is not None}
-    return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
+    trainable = {name: kind for name, kind in _offered().items() if _family(kind) is not None}
+    return dict(sorted(trainable.items(), key=lambda pair: pair[0].lower()))
 
 
 def require_sb3(*, algorithm: str, policy: str, steps: int, arguments: Mapping[str, Any]) -> bool:
@@ -295,18 +295,18 @@ def fit_sb3(
 
     Raises:
         ConfigError: the algorithm, its policy or an argument is not allowed; or the training
-            failed with them. One sentence says which.
+            failed with them. The message states which.
     """
     kind = _algorithm(algorithm)
     chosen = _policy(algorithm, kind, policy)
-    given = _arguments(algorithm, kind, policy, arguments)
+    keywords = _arguments(algorithm, kind, policy, arguments)
     seed = int(rng.integers(2**31 - 1))
     torch.set_num_threads(1)
     vectorised = OpenVecEnv(environment)
     with generators_put_back():
         try:
             build: Any = kind
-            learner = build(chosen, vectorised, seed=seed, device="cpu", **given)
+            learner = build(chosen, vectorised, seed=seed, device="cpu", **keywords)
             silence(learner)
             learner.learn(steps)
         except FrugalError:
@@ -346,14 +346,14 @@ def _family(kind: type[BaseAlgorithm]) -> type | None:
 
 
 def _algorithm(name: str) -> type[BaseAlgorithm]:
-    found = algorithms().get(name)
-    if found is None:
+    kind = algorithms().get(name)
+    if kind is None:
         why = ", which acts on continuous actions or has a memory" if name in _offered() else ""
         raise ConfigError(
             f"an agent of kind 'sb3' has the algorithm {name!r}{why}; allowed are "
             f"{', '.join(algorithms())}"
         )
-    return found
+    return kind
 
 
 def _policy(algorithm: str, kind: type[BaseAlgorithm], name: str) -> type:
@@ -372,44 +372,46 @@ def _policy(algorithm: str, kind: type[BaseAlgorithm], name: str) -> type:
 
 
 def _arguments(
-    algorithm: str, kind: type[BaseAlgorithm], policy: str, given: Mapping[str, Any]
+    algorithm: str, kind: type[BaseAlgorithm], policy: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Arguments of the class, names of activations replaced and pairs as it wants them."""
     allowed = [name for name in inspect.signature(kind.__init__).parameters if name not in OURS]
-    _require_names(f"{algorithm} has the argument", given, allowed)
-    result = dict(given)
+    _require_names(f"{algorithm} has the argument", arguments, allowed)
+    result = dict(arguments)
     if isinstance(result.get("train_freq"), list):
         result["train_freq"] = tuple(result["train_freq"])
-    own = result.pop("policy_kwargs", None) or {}
-    if not isinstance(own, Mapping):
-        raise ConfigError(f"{algorithm} has policy_kwargs {own!r}; allowed are names with values")
+    policy_kwargs = result.pop("policy_kwargs", None) or {}
+    if not isinstance(policy_kwargs, Mapping):
+        raise ConfigError(
+            f"{algorithm} has policy_kwargs {policy_kwargs!r}; allowed are names with values"
+        )
     parameters = inspect.signature(kind.policy_aliases[policy].__init__).parameters
     _require_names(
         f"the {policy} of {algorithm} has the argument",
-        own,
+        policy_kwargs,
         [name for name in POLICY_ARGUMENTS if name in parameters],
     )
-    own = dict(own)
-    if "activation_fn" in own:
-        activation = own["activation_fn"]
+    policy_kwargs = dict(policy_kwargs)
+    if "activation_fn" in policy_kwargs:
+        activation = policy_kwargs["activation_fn"]
         if activation not in ACTIVATION_TYPES:
             raise ConfigError(
                 f"the {policy} of {algorithm} has activation_fn {activation!r}; allowed are "
                 f"{', '.join(ACTIVATION_TYPES)}"
             )
-        own["activation_fn"] = ACTIVATION_TYPES[activation]
-    if "net_arch" in own:
-        _require_sizes(f"the {policy} of {algorithm}", own["net_arch"], kind)
-    return result | ({"policy_kwargs": own} if own else {})
+        policy_kwargs["activation_fn"] = ACTIVATION_TYPES[activation]
+    if "net_arch" in policy_kwargs:
+        _require_sizes(f"the {policy} of {algorithm}", policy_kwargs["net_arch"], kind)
+    return result | ({"policy_kwargs": policy_kwargs} if policy_kwargs else {})
 
 
-def _require_names(what: str, given: Mapping[str, Any], allowed: list[str]) -> None:
-    for name in given:
+def _require_names(subject: str, names: Mapping[str, Any], allowed: list[str]) -> None:
+    for name in names:
         if name not in allowed:
-            raise ConfigError(f"{what} {name!r}; allowed are {', '.join(allowed) or 'none'}")
+            raise ConfigError(f"{subject} {name!r}; allowed are {', '.join(allowed) or 'none'}")
 
 
-def _require_sizes(what: str, sizes: Any, kind: type[BaseAlgorithm]) -> None:
+def _require_sizes(subject: str, sizes: Any, kind: type[BaseAlgorithm]) -> None:
     """A list of layer sizes; of an actor and critic also one list for each."""
     parts = [sizes]
     if isinstance(sizes, Mapping) and _family(kind) in ACTORS and set(sizes) == {"pi", "vf"}:
@@ -419,7 +421,7 @@ def _require_sizes(what: str, sizes: Any, kind: type[BaseAlgorithm]) -> None:
             allowed = "a list of whole numbers above 0"
             if _family(kind) in ACTORS:
                 allowed += ", or one each as pi and vf"
-            raise ConfigError(f"{what} has net_arch {sizes!r}; allowed is {allowed}")
+            raise ConfigError(f"{subject} has net_arch {sizes!r}; allowed is {allowed}")
 
 
 def _weights(algorithm: str, policy: Any, curve: pd.DataFrame) -> Sb3Weights:
@@ -450,7 +452,7 @@ def _weights(algorithm: str, policy: Any, curve: pd.DataFrame) -> Sb3Weights:
         )
     between = [module for module in modules if not isinstance(module, nn.Linear)]
     kind = type(between[0]) if between else nn.Tanh  # without hidden layers any will do
-    activation = next(name for name, known in ACTIVATION_TYPES.items() if known is kind)
+    activation = next(name for name, layer_type in ACTIVATION_TYPES.items() if layer_type is kind)
     return Sb3Weights(result, activation, family in ACTORS, curve)
 
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
-from frugal.acquire.kinds import UNTUNED, Material, Several
+from frugal.acquire.kinds import UNTUNED, PolicySet, TrainingData
 from frugal.acquire.reading import SMALLEST_BELIEF, CompletesRows, panel_or_stop, tilted_belief
 from frugal.config.learners import ClassifierSettings
 from frugal.core.episodes import Belief, Law, Panels, Readings, Traits
@@ -102,10 +102,10 @@ class Classifiers:
         ℓ_c = −(1/b) Σ_j w_{y_j} log softmax(f_φ(x_j))_{y_j}              [diagnosis, app. D]
         """
         entering, before, scores = self._forward(inputs)
-        law = torch.softmax(scores, dim=2)
-        one_hot = torch.nn.functional.one_hot(label, law.shape[2])
+        probability = torch.softmax(scores, dim=2)
+        one_hot = torch.nn.functional.one_hot(label, probability.shape[2])
         along = torch.tensor(class_weights, dtype=torch.float32)[label] / label.shape[1]
-        slope = (law - one_hot) * along.unsqueeze(2)
+        slope = (probability - one_hot) * along.unsqueeze(2)
         weights, _ = layers_of(self.parameters.views)
         out = list(zip(*layers_of(self.parameters.gradient_views), strict=True))
         backward(weights, entering, before, slope, self.activation, out)
@@ -140,14 +140,14 @@ def learn_states(
     task: World,
     completed: StateEncoder,
     row: Int[np.ndarray, "K b"],
-    known: Bool[np.ndarray, "K b a"],
+    acquired: Bool[np.ndarray, "K b a"],
     *,
     input_bound: float,
 ) -> None:
     """One minibatch of each of K classifiers, from units and their known panels."""
-    states = row.reshape(-1), known.reshape(-1, task.panels)
-    seen = completed.encode(*states).reshape(*row.shape, -1)
-    bounded = torch.from_numpy(seen).clamp(-input_bound, input_bound)
+    states = row.reshape(-1), acquired.reshape(-1, task.panels)
+    observation = completed.encode(*states).reshape(*row.shape, -1)
+    bounded = torch.from_numpy(observation).clamp(-input_bound, input_bound)
     trainer.learn(bounded, torch.from_numpy(task.label[row].astype(np.int64)))
 
 
@@ -199,8 +199,8 @@ def fit_state_classifier(
     trainer = ClassifierTrainer(networks, settings)
     for _ in range(updates):
         row = rng.integers(len(task), size=(1, settings.batch))
-        known = (rng.random((*row.shape, task.panels)) < KNOWN_SHARE) & task.available[row]
-        learn_states(trainer, task, completed, row, known, input_bound=input_bound)
+        acquired = (rng.random((*row.shape, task.panels)) < KNOWN_SHARE) & task.available[row]
+        learn_states(trainer, task, completed, row, acquired, input_bound=input_bound)
     return StateClassifier(networks, input_bound)
 
 
@@ -337,21 +337,21 @@ class SelectionPolicies(CompletesRows):
             return panel_or_stop(place.argmin(axis=2), goes_on, a)
         left &= ~(acquired.astype(np.float32) @ nested.astype(np.float32) > 0)
         left &= (acquired.sum(axis=2) < self.length[:, None])[..., None]
-        law = np.concatenate([left, ~left.any(axis=2, keepdims=True)], axis=2)
-        return law / law.sum(axis=2, keepdims=True)
+        action_probability = np.concatenate([left, ~left.any(axis=2, keepdims=True)], axis=2)
+        return action_probability / action_probability.sum(axis=2, keepdims=True)
 
 
 def selected(
-    material: Material, order: Int[np.ndarray, " a"] | None, lengths: list[int]
-) -> Several:
+    data: TrainingData, order: Int[np.ndarray, " a"] | None, lengths: list[int]
+) -> PolicySet:
     """Policies that take so many panels of an order, or at random; none of them inside another."""
     policies = SelectionPolicies(
-        material.classifier,
-        material.imputer,
-        material.table.provides & ~material.table.free_columns,
+        data.classifier,
+        data.imputer,
+        data.table.provides & ~data.table.free_columns,
         order,
         np.array(lengths, dtype=np.int64),
         np.full(len(lengths), UNTUNED),
     )
     words = ["1 panel" if n == 1 else f"{n} panels" for n in lengths]
-    return Several([(np.nan, np.nan, w) for w in words], policies, material.states)
+    return PolicySet([(np.nan, np.nan, w) for w in words], policies, data.states)

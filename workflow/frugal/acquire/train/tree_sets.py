@@ -4,9 +4,9 @@ One model serves all sets that show the same columns (`SetBeliefs`). Where a uni
 panel of a set, the trees see what is left. Or one model serves all sets (`MaskedBeliefs`): its
 trees learn from rows with panels hidden, and beside the values stand bits of the panels, so that a
 value that the table lacks and one that was not bought are told apart. A masked network may stand
-beside the trees of sets, their log-odds weighed by what was told out of fold: trees see thresholds
-and networks sums, and on every real table that was tried the two together lose less than either.
-Knows worlds; no rule that orders panels.
+in addition to the trees of sets, their log-odds weighed by out-of-fold predictions: trees see
+thresholds and networks sums, and on every real table that was tried the two together lose less than
+either. Knows worlds; no rule that orders panels.
 """
 
 from collections.abc import Iterable, Mapping
@@ -60,7 +60,7 @@ class Folds:
 
 @dataclass(frozen=True, eq=False)
 class FoldedRows:
-    """Units that something learns from, and units that only judge. Shapes: n units, a panels.
+    """Units that something learns from, and units for evaluation only. Shapes: n units, a panels.
 
     Attributes:
         world: all of them.
@@ -76,7 +76,7 @@ class FoldedRows:
 
     @cached_property
     def fold(self) -> Int[np.ndarray, "repeats n"]:
-        """Fold of each unit in each repeat, −1 for those that only judge."""
+        """Fold of each unit in each repeat, −1 for those for evaluation only."""
         return folds_of(
             self.world.label,
             self.learns,
@@ -101,12 +101,12 @@ class FoldedRows:
         return self.reduced(np.flatnonzero(self.world.action_cost == 0).tolist())
 
     def reduced(self, panels: Iterable[int]) -> PanelSet:
-        """The panels without those that add no column to the others, the dearest dropped first."""
-        kept = set(panels)
-        for panel in sorted(kept, key=lambda p: (-self.world.action_cost[p], -p)):
-            if not (self.adds[panel] & ~self.columns(kept - {panel})).any():
-                kept.remove(panel)
-        return frozenset(kept)
+        """The panels without those that add no column to the others, expensive ones first."""
+        retained = set(panels)
+        for panel in sorted(retained, key=lambda p: (-self.world.action_cost[p], -p)):
+            if not (self.adds[panel] & ~self.columns(retained - {panel})).any():
+                retained.remove(panel)
+        return frozenset(retained)
 
     def columns(self, panels: Iterable[int]) -> Bool[np.ndarray, " d"]:
         """Columns that a set adds to the free ones."""
@@ -143,8 +143,8 @@ class TreeRows(FoldedRows):
 
     def beliefs(self, repeats: int, *, linear: bool) -> "SetBeliefs":
         """Trees of so many repeats; the same ones for all that ask."""
-        asked = (repeats, linear)
-        return self._beliefs.setdefault(asked, SetBeliefs(self, repeats, linear))
+        key = (repeats, linear)
+        return self._beliefs.setdefault(key, SetBeliefs(self, repeats, linear))
 
 
 @dataclass(eq=False)
@@ -213,18 +213,21 @@ def log_loss(log_odds: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) ->
     return float(np.logaddexp(0.0, np.where(label == 1, -log_odds, log_odds)).mean())
 
 
-def belief_edges(belief: Float[np.ndarray, " n"]) -> Float[np.ndarray, " e"]:
+def belief_edges(probability: Float[np.ndarray, " n"]) -> Float[np.ndarray, " e"]:
     """Beliefs between which rules may be cut: at even shares of the units, and of what is open.
 
     What is open of a unit is the variance of its label. The second grading is finer where few
     units lie and much is at stake.
     """
     at = np.arange(1, EDGES) / EDGES
-    order = np.sort(belief)
+    order = np.sort(probability)
     open_share = np.cumsum(order * (1 - order))
     weighted = order[np.searchsorted(open_share, at * open_share[-1]).clip(max=len(order) - 1)]
-    values, wanted = np.unique(belief), np.concatenate([np.quantile(belief, at), weighted])
-    above = np.unique(np.searchsorted(values, wanted).clip(1, len(values) - 1))
+    values, cut_points = (
+        np.unique(probability),
+        np.concatenate([np.quantile(probability, at), weighted]),
+    )
+    above = np.unique(np.searchsorted(values, cut_points).clip(1, len(values) - 1))
     return (values[above - 1] + values[above]) / 2 if len(values) > 1 else np.zeros(0)
 
 
@@ -234,7 +237,7 @@ def folded_rows(
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> FoldedRows:
-    """Rows as the block of an agent says: for trees, or in so many `folds`."""
+    """Rows as in the block of an agent: for trees, or in so many `folds`."""
     if "boosting" in settings:
         return TreeRows(world, learns, boosting_of(settings), rng)
     return FoldedRows(world, learns, Folds(settings["folds"]), rng)
@@ -248,12 +251,12 @@ def boosting_of(settings: Mapping[str, Any]) -> BoostingSettings:
 def hull(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
     """Sets that no mixture of two others beats in price and loss, from the cheapest on."""
     hull: list[PanelSet] = []
-    for one in sorted(loss, key=lambda s: (price[s], loss[s], sorted(s))):
-        if hull and loss[one] >= loss[hull[-1]]:
+    for panels in sorted(loss, key=lambda s: (price[s], loss[s], sorted(s))):
+        if hull and loss[panels] >= loss[hull[-1]]:
             continue
-        while len(hull) > 1 and _above(hull[-2], hull[-1], one, loss, price):
+        while len(hull) > 1 and _above(hull[-2], hull[-1], panels, loss, price):
             hull.pop()
-        hull.append(one)
+        hull.append(panels)
     return hull
 
 
@@ -278,7 +281,7 @@ def with_bits(values: RowValues, acquired: RowPanels) -> Float[np.ndarray, "m w"
 
 @dataclass(frozen=True, eq=False)
 class MaskedBeliefs:
-    """What one model says of every set.
+    """Predictions of one model for every set.
 
     Attributes:
         rows: what it learnt from.
@@ -305,9 +308,9 @@ class MaskedBeliefs:
 
     def at(self, unit: Int[np.ndarray, " m"], acquired: RowPanels) -> Float[np.ndarray, " m"]:
         """Probability of illness at some states, by trees that did not see the unit. (m,)"""
-        seen = with_bits(self.rows.world.visible(unit, acquired), acquired)
+        reading = with_bits(self.rows.world.visible(unit, acquired), acquired)
         trees = replace(self.trees, fold=self.trees.fold[:, unit])
-        return np.round(1 / (1 + np.exp(-trees.log_odds(seen))), DIGITS)
+        return np.round(1 / (1 + np.exp(-trees.log_odds(reading))), DIGITS)
 
 
 def masked_copies(rows: FoldedRows, copies: int) -> tuple[Int[np.ndarray, " m"], RowPanels]:
@@ -330,7 +333,7 @@ def fit_masked(
     """Fit the model to several copies of each row, in each of which other panels are hidden.
 
     Args:
-        rows: units that trees learn from, and units that judge with them.
+        rows: training units, and units for evaluation.
         copies: of each row.
         visited: units and panels of further states that trees learn from.
     """
@@ -348,10 +351,12 @@ def fit_masked(
     return MaskedBeliefs(rows, replace(trees, fold=rows.fold))
 
 
-def told(ensemble: TreeEnsemble, values: RowValues, acquired: RowPanels) -> Float[np.ndarray, " m"]:
+def predicted_risk(
+    ensemble: TreeEnsemble, values: RowValues, acquired: RowPanels
+) -> Float[np.ndarray, " m"]:
     """Probability of illness of new states, by all trees. (m,)"""
-    seen = with_bits(values, acquired)
-    return predict_proba(ensemble, seen, np.ones_like(seen, dtype=bool))[:, 1]
+    reading = with_bits(values, acquired)
+    return predict_proba(ensemble, reading, np.ones_like(reading, dtype=bool))[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,8 +387,8 @@ class Stack:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything it is; `from_arrays` is the inverse."""
-        own = {"weights": self.weights} | self.network.to_arrays()
-        return {NETWORK + name: array for name, array in own.items()}
+        arrays = {"weights": self.weights} | self.network.to_arrays()
+        return {NETWORK + name: array for name, array in arrays.items()}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], *, columns: int) -> "Stack | None":
@@ -392,15 +397,17 @@ class Stack:
         Raises:
             DataError: it is no stack of so many columns.
         """
-        own = under(arrays, NETWORK)
-        if not own:
+        network_arrays = under(arrays, NETWORK)
+        if not network_arrays:
             return None
-        kept = part_of(own, {"weights": "weights"} if "weights" in own else {})
-        Stored("weights of the stack", kept).require(
+        part = part_of(
+            network_arrays, {"weights": "weights"} if "weights" in network_arrays else {}
+        )
+        Stored("weights of the stack", part).require(
             {"weights": Array("float64", (3,), low=-LARGEST)}
         )
-        rest = part_of(own, {name: name for name in own if name != "weights"})
-        return Stack(MaskedNetworks.from_arrays(rest, columns=columns), kept["weights"])
+        rest = part_of(network_arrays, {name: name for name in network_arrays if name != "weights"})
+        return Stack(MaskedNetworks.from_arrays(rest, columns=columns), part["weights"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,33 +422,39 @@ class FoldedNetwork:
     rows: TreeRows
     network: MaskedNetworks
 
-    def told(self, panels: PanelSet) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    def log_odds_of(
+        self, panels: PanelSet
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Log-odds given the set, by networks that did not see the unit; see `out_of_fold`."""
         return self.network.out_of_fold(self.rows.visible(panels), self.rows.fold)
 
     def beside(self, repeats: int) -> "StackedBeliefs":
         """Trees of so many repeats with the network beside them."""
         rng, rows = np.random.default_rng(self.rows.seed), self.rows
-        whole = rows.reduced(range(rows.world.panels)) | rows.base
+        all_panels = rows.reduced(range(rows.world.panels)) | rows.base
         sizes = rng.integers(1, rows.world.panels + 1, DRAWN)
         drawn = [rows.reduced(rng.permutation(rows.world.panels)[:k].tolist()) for k in sizes]
-        sets = list(dict.fromkeys([rows.base, whole, *(rows.base | one for one in drawn)]))
+        sets = list(
+            dict.fromkeys([rows.base, all_panels, *(rows.base | panels for panels in drawn)])
+        )
         trees = SetBeliefs(rows, repeats)
-        by_set = [(trees.of(one), self.told(one)) for one in sets]
-        told = np.concatenate([np.stack([t.log_odds, n[0]], axis=1) for t, n in by_set])
-        alike = np.concatenate([np.stack([t.by_one_fold, n[1]], axis=1) for t, n in by_set])
+        by_set = [(trees.of(panels), self.log_odds_of(panels)) for panels in sets]
+        mean_log_odds = np.concatenate([np.stack([t.log_odds, n[0]], axis=1) for t, n in by_set])
+        by_one_fold = np.concatenate([np.stack([t.by_one_fold, n[1]], axis=1) for t, n in by_set])
         label = np.tile(rows.world.label, len(sets))
-        fitted = fit_logistic(alike, label, np.ones(len(label)), ridge=RIDGE)
-        held = np.tile(~rows.learns, len(sets))
+        fitted = fit_logistic(by_one_fold, label, np.ones(len(label)), ridge=RIDGE)
+        held_out = np.tile(~rows.learns, len(sets))
         weights = np.array([fitted.intercept, *fitted.slope])
-        stack = Stack(self.network, _widened(weights, told[held], alike[held]))
+        stack = Stack(
+            self.network, _widened(weights, mean_log_odds[held_out], by_one_fold[held_out])
+        )
         return StackedBeliefs(self, trees, stack, weights)
 
 
 def _widened(
     weights: Float[np.ndarray, " 3"],
-    told: Float[np.ndarray, "m 2"],
-    alike: Float[np.ndarray, "m 2"],
+    mean_log_odds: Float[np.ndarray, "m 2"],
+    by_one_fold: Float[np.ndarray, "m 2"],
 ) -> Float[np.ndarray, " 3"]:
     """Weights for the mean of all models, which varies less than a mean of few does.
 
@@ -449,9 +462,9 @@ def _widened(
     that none saw both means are known: the slope of a mean on the truth behind it goes as one over
     its variance. Without such rows the weights stay.
     """
-    if not len(told):
+    if not len(mean_log_odds):
         return weights
-    few, all_of_them = (weights[0] + part @ weights[1:] for part in (alike, told))
+    few, all_of_them = (weights[0] + part @ weights[1:] for part in (by_one_fold, mean_log_odds))
     ratio = few.var() / all_of_them.var() if all_of_them.var() > 0 else 1.0
     centre = all_of_them.mean()
     return np.array([centre + ratio * (weights[0] - centre), *(ratio * weights[1:])])
@@ -476,21 +489,24 @@ class StackedBeliefs(SetBeliefs):
         super().__init__(trees.rows, trees.repeats)
         self.stack, self._trees, self._network = stack, trees, network
         self._out_of_fold = Stack(stack.network, weights)
-        self._told: dict[PanelSet, CrossFitted] = {}
+        self._log_odds: dict[PanelSet, CrossFitted] = {}
 
     def of(self, panels: PanelSet) -> CrossFitted:
         """Log-odds of both together; the ensemble is that of the trees alone."""
-        if panels not in self._told:
-            trees, (told, alike) = self._trees.of(panels), self._network.told(panels)
-            by_few = self._out_of_fold.log_odds(trees.by_one_fold, alike)
-            by_all = self.stack.log_odds(trees.log_odds, told)
+        if panels not in self._log_odds:
+            trees, (mean_log_odds, by_one_fold) = (
+                self._trees.of(panels),
+                self._network.log_odds_of(panels),
+            )
+            by_few = self._out_of_fold.log_odds(trees.by_one_fold, by_one_fold)
+            by_all = self.stack.log_odds(trees.log_odds, mean_log_odds)
             odds = np.where(self.rows.learns, by_few, by_all)
-            self._told[panels] = CrossFitted(odds, trees.ensemble, by_few)
-        return self._told[panels]
+            self._log_odds[panels] = CrossFitted(odds, trees.ensemble, by_few)
+        return self._log_odds[panels]
 
 
 def fit_network(rows: TreeRows, settings: Mapping[str, Any]) -> FoldedNetwork:
-    """The network of all sets beside trees of the same rows; see `networks_of_sets`."""
+    """The network of all sets in addition to trees of the same rows; see `networks_of_sets`."""
     return FoldedNetwork(rows, networks_of_sets(rows, settings))
 
 
@@ -501,9 +517,9 @@ def networks_of_sets(rows: FoldedRows, settings: Mapping[str, Any]) -> MaskedNet
         rows: units that are learnt from, and units that are told of alone.
         settings: as `MaskedNetworkSettings`.
     """
-    own = MaskedNetworkSettings.of(settings)
+    network_settings = MaskedNetworkSettings.of(settings)
     world = rows.world
-    unit, acquired = masked_copies(rows, own.copies)
+    unit, acquired = masked_copies(rows, network_settings.copies)
     reads = NormalScores.of(world.values[rows.learns])
     rngs = rows.rng.spawn(len(rows.fold) * rows.settings.folds)
     return fit_masked_networks(
@@ -512,6 +528,6 @@ def networks_of_sets(rows: FoldedRows, settings: Mapping[str, Any]) -> MaskedNet
         world.label[unit],
         rows.fold[:, unit],
         folds=rows.settings.folds,
-        settings=own,
+        settings=network_settings,
         rngs=rngs,
     )

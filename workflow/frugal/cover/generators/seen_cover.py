@@ -45,8 +45,10 @@ def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
         best, sure = cheapest_seen_cover(
             features, group, arrays["covered"], arrays["cost"], open_to
         )
-        known = np.asarray(open_to[group].any(axis=1))
-        return of_explanations(arrays["explanations"], best, sure.astype(np.float64), known)
+        has_explanation = np.asarray(open_to[group].any(axis=1))
+        return of_explanations(
+            arrays["explanations"], best, sure.astype(np.float64), has_explanation
+        )
 
     return answer
 

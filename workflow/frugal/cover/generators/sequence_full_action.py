@@ -103,9 +103,11 @@ class SequenceGenerator:
     def answer(self, inputs: Float[np.ndarray, "n i"]) -> Answers:
         """The actions output one after the other, the likeliest at each step."""
         torch.set_num_threads(1)
-        said = scored(lambda part: _say(self.network, part, self.longest), torch.from_numpy(inputs))
-        words = said[:, :-1].long().numpy()
-        return Answers(sorted_sets(self.names[words]), said[:, -1].numpy())
+        decoded = scored(
+            lambda part: _say(self.network, part, self.longest), torch.from_numpy(inputs)
+        )
+        words = decoded[:, :-1].long().numpy()
+        return Answers(sorted_sets(self.names[words]), decoded[:, -1].numpy())
 
 
 def fit_sequence(
@@ -128,24 +130,26 @@ def fit_sequence(
         rng: first weights, held-out rows, order of rows.
     """
     torch.set_num_threads(1)
-    seen = np.unique(action_set[action_set >= 0])
-    names = np.append(seen, EMPTY)
+    actions = np.unique(action_set[action_set >= 0])
+    names = np.append(actions, EMPTY)
     generator = torch_generator(rng)
-    network = EncoderDecoder(inputs.shape[1], effects[seen], hidden=hidden)
+    network = EncoderDecoder(inputs.shape[1], effects[actions], hidden=hidden)
     fill_weights(network, generator)
     ordered = slot_order(action_set, effects)
-    words = np.where(ordered < 0, len(seen), np.searchsorted(seen, ordered))
-    given, target = torch.from_numpy(inputs), torch.from_numpy(words)
+    words = np.where(ordered < 0, len(actions), np.searchsorted(actions, ordered))
+    encoded, target = torch.from_numpy(inputs), torch.from_numpy(words)
     rows, held_out = held_out_split(len(inputs), share=settings.held_out_share, rng=rng)
     longest = words.shape[1]
 
     def held_out_accuracy() -> float:
-        said = scored(lambda part: _say(network, part, longest), given[held_out])[:, :-1].long()
-        return float((said == target[held_out]).all(dim=1).float().mean())
+        decoded = scored(lambda part: _say(network, part, longest), encoded[held_out])[
+            :, :-1
+        ].long()
+        return float((decoded == target[held_out]).all(dim=1).float().mean())
 
     history = train_network(
         network,
-        lambda chosen: _taught_loss(network, given[chosen], target[chosen]),
+        lambda chosen: _taught_loss(network, encoded[chosen], target[chosen]),
         held_out_accuracy,
         rows=rows,
         settings=settings,
@@ -198,8 +202,8 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
         settings=TrainingSettings.of(settings),
         rng=rng,
     )
-    own = {"names": fitted.names, "longest": np.array([fitted.longest])}
-    return network_arrays(fitted.network) | own, fitted.history
+    output_arrays = {"names": fitted.names, "longest": np.array([fitted.longest])}
+    return network_arrays(fitted.network) | output_arrays, fitted.history
 
 
 def check(stored: StoredGenerator) -> None:
@@ -223,10 +227,10 @@ def check(stored: StoredGenerator) -> None:
             f"has {size['moved']} inputs of '{NETWORK}move.weight'; allowed: {size[h] + i + d}"
         )
     stored.require_names()
-    said = np.pad(stored.effects[stored.stored.arrays["names"][:-1]], ((0, 1), (0, 0)))
-    stop = np.eye(len(said), dtype=bool)[:, -1:]
-    stored.require_derived("effects", said, "what the catalogue's actions provide")
-    stored.require_derived("words", np.hstack([said, stop]), "made of its actions' effects")
+    effects = np.pad(stored.effects[stored.stored.arrays["names"][:-1]], ((0, 1), (0, 0)))
+    stop = np.eye(len(effects), dtype=bool)[:, -1:]
+    stored.require_derived("effects", effects, "what the catalogue's actions provide")
+    stored.require_derived("words", np.hstack([effects, stop]), "made of its actions' effects")
 
 
 def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
@@ -249,5 +253,5 @@ SEQUENCE_FULL_ACTION = GeneratorKind(
     answerer=answerer,
     settings={"hidden": ("Count", "units of a hidden layer", 128)},
     shares=("TrainingSettings",),
-    doc="an encoder and a decoder that says one action after the other, from their effects",
+    doc="an encoder and a decoder that outputs one action after the other, from their effects",
 )

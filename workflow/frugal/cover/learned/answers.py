@@ -35,7 +35,7 @@ def of_explanations(
     explanations: Int[np.ndarray, "k m"],
     row: Int[np.ndarray, " n"],
     confidence: Float[np.ndarray, " n"],
-    known: Bool[np.ndarray, " n"],
+    has_explanation: Bool[np.ndarray, " n"],
 ) -> Answers:
     """Named explanations as answers; the empty set, without confidence, where none is known.
 
@@ -43,10 +43,11 @@ def of_explanations(
         explanations: padded with −1. (k, m)
         row: of the explanation of each unit. (n,)
         confidence: in it. (n,)
-        known: False where a unit's group was seen with no explanation. (n,)
+        has_explanation: False where a unit's group was seen with no explanation. (n,)
     """
     return Answers(
-        np.where(known[:, None], explanations[row], EMPTY), np.where(known, confidence, 0.0)
+        np.where(has_explanation[:, None], explanations[row], EMPTY),
+        np.where(has_explanation, confidence, 0.0),
     )
 
 

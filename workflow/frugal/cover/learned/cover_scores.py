@@ -123,13 +123,15 @@ class CoverGenerator:
     def answer(self, features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"]) -> Answers:
         """The likeliest explanation of each unit; the empty set where its group was seen with none.
 
-        The empty set is no cover, so that it is judged and repaired as any wrong answer.
+        The empty set is no cover, so that it is evaluated and repaired as any wrong answer.
         """
         torch.set_num_threads(1)
         inputs = _inputs(features, group)
         best, top = _best(self.network, inputs, torch.from_numpy(self.open_to))
-        known = np.asarray(self.open_to[group].any(axis=1))
-        return of_explanations(self.explanations, best.numpy(), top.double().numpy(), known)
+        has_explanation = np.asarray(self.open_to[group].any(axis=1))
+        return of_explanations(
+            self.explanations, best.numpy(), top.double().numpy(), has_explanation
+        )
 
 
 def fit_cover_generator(
@@ -266,7 +268,7 @@ def action_scores_answerer(
     return scores_answerer(network, arrays)
 
 
-def check_action_scores(stored: StoredGenerator, **own: Array) -> None:
+def check_action_scores(stored: StoredGenerator, **arrays: Array) -> None:
     """The arrays are stored `ActionScores`, with its own parts, or `DataError`."""
     a, d = stored.actions, stored.features
     stored.require_scores(
@@ -275,7 +277,7 @@ def check_action_scores(stored: StoredGenerator, **own: Array) -> None:
         cost=Array("float32", (a + 1,)),
         log_price=Array("float32", ()),
         log_sharpness=Array("float32", (d,)),
-        **own,
+        **arrays,
     )
     sets = stored.stored.arrays["explanations"]
     stored.require_derived("members", np.where(sets < 0, a, sets), "made of its explanations")
@@ -338,10 +340,10 @@ def _best(
     """Best explanation of each row and its probability, in parts that fit in cache."""
     joined = torch.cat([inputs[0], inputs[1][:, None].float()], dim=1)
 
-    def both(part: Tensor) -> Tensor:
+    def best_and_probability(part: Tensor) -> Tensor:
         scores = _open_scores(network, part[:, :-1], part[:, -1].long(), allowed)
         top, best = scores.softmax(dim=1).max(dim=1)
         return torch.stack([best.double(), top.double()], dim=1)
 
-    found = scored(both, joined)
-    return found[:, 0].long(), found[:, 1]
+    best = scored(best_and_probability, joined)
+    return best[:, 0].long(), best[:, 1]

@@ -80,8 +80,8 @@ def dense_answerer(
 
 def _in_order(arrays: Arrays) -> list[tuple[str, np.ndarray]]:
     """Weights of a network of numbered layers, in the order of the layers."""
-    own = [(name, array) for name, array in arrays.items() if name.startswith(NETWORK)]
-    return sorted(own, key=lambda pair: int(pair[0].removeprefix(NETWORK).split(".")[0]))
+    weights = [(name, array) for name, array in arrays.items() if name.startswith(NETWORK)]
+    return sorted(weights, key=lambda pair: int(pair[0].removeprefix(NETWORK).split(".")[0]))
 
 
 def read_explanations(scores: Tensor, explanations: Int[np.ndarray, "k m"]) -> Answers:
@@ -226,7 +226,7 @@ def _fit_bits(inputs, bits: np.ndarray, *, names, settings: DenseSettings, rng) 
 
 
 def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) -> DenseGenerator:
-    """Train a dense network on (inputs, target); `right` judges the held-out rows."""
+    """Train a dense network on (inputs, target); `right` evaluates the held-out rows."""
     torch.set_num_threads(1)
     generator = torch_generator(rng)
     network = dense_network(
@@ -237,15 +237,15 @@ def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) 
         dropout=settings.dropout,
         generator=generator,
     )
-    given = torch.from_numpy(inputs)
+    encoded = torch.from_numpy(inputs)
     rows, held_out = held_out_split(len(inputs), share=settings.held_out_share, rng=rng)
 
     def held_out_accuracy() -> float:
-        return float(right(scored(network, given[held_out]), target[held_out]).float().mean())
+        return float(right(scored(network, encoded[held_out]), target[held_out]).float().mean())
 
     history = train_network(
         network,
-        lambda chosen: loss(network(given[chosen]), target[chosen]),
+        lambda chosen: loss(network(encoded[chosen]), target[chosen]),
         held_out_accuracy,
         rows=rows,
         settings=settings,
@@ -265,8 +265,8 @@ class SeededDropout(nn.Module):
         """Values with a share of them zero and the others enlarged, in training only."""
         if not self.training or self.share == 0:
             return values
-        kept = torch.rand(values.shape, generator=self.generator) >= self.share
-        return values * kept / (1 - self.share)
+        retained = torch.rand(values.shape, generator=self.generator) >= self.share
+        return values * retained / (1 - self.share)
 
 
 def dense_network(

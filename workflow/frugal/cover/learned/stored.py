@@ -57,8 +57,8 @@ class StoredGenerator:
 
     def require_scores(self, **parts: Array) -> None:
         """A scorer of explanations with these parts, and the explanations that it knows."""
-        known = {"explanations": self.explanations, "open_to": self.open_to}
-        self.require(of_network(**parts) | known)
+        arrays = {"explanations": self.explanations, "open_to": self.open_to}
+        self.require(of_network(**parts) | arrays)
 
     def require_names(self) -> None:
         """Rising actions, then −1 for none."""
@@ -68,9 +68,9 @@ class StoredGenerator:
                 "has an array 'names' that is not rising numbers of actions and then -1"
             )
 
-    def require_derived(self, name: str, wanted: np.ndarray, because: str) -> None:
+    def require_derived(self, name: str, expected: np.ndarray, because: str) -> None:
         """A part of the network that follows from the catalogue is what it must be."""
-        self.stored.require_equal(NETWORK + name, wanted, because)
+        self.stored.require_equal(NETWORK + name, expected, because)
 
 
 def of_network(**parts: Array) -> dict[str, Array]:
@@ -85,11 +85,11 @@ def network_arrays(network: nn.Module) -> dict[str, np.ndarray]:
 
 def put_back(network: nn.Module, arrays: Arrays) -> None:
     """Stored weights into a network, which then only answers."""
-    own = network.state_dict()
+    state = network.state_dict()
     network.load_state_dict(
         {
             name: torch.from_numpy(np.array(arrays[NETWORK + name])).reshape(value.shape)
-            for name, value in own.items()
+            for name, value in state.items()
         }
     )
     network.eval()

@@ -84,7 +84,7 @@ def train_network(
         optimiser, settings.learning_rate, total_steps=max(2, settings.epochs * steps)
     )
     numbers, history = torch.from_numpy(rows), []
-    best, since, kept = -1.0, 0, {}
+    best, since, best_weights = -1.0, 0, {}
     for _ in range(settings.epochs):
         network.train()
         order = numbers[torch.randperm(len(rows), generator=generator)]
@@ -100,10 +100,10 @@ def train_network(
         if history[-1] >= best:  # of equal epochs the later one: its learning rate is smaller
             since = since if history[-1] == best else 0
             best = history[-1]
-            kept = {name: value.clone() for name, value in network.state_dict().items()}
+            best_weights = {name: value.clone() for name, value in network.state_dict().items()}
         if since >= settings.patience:
             break
-    network.load_state_dict(kept)
+    network.load_state_dict(best_weights)
     network.eval()
     return history
 

@@ -180,21 +180,21 @@ def cheapest_covers(
     _check_units(features, group, instance)
     n = len(features)
     deficit = instance.deficit(features)
-    found = np.full(n, -1, dtype=np.int64)
-    unsearched, nodes, optima = found.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    costs = np.full(n, -1, dtype=np.int64)
+    unsearched, nodes, optima = costs.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
     sets = np.full((n, 1), -1, dtype=np.int64)
     for g in np.unique(group):
         for rows, single in _kinds_of_rows(deficit, np.flatnonzero(group == g), instance, g):
             for start in range(0, len(rows), _CHUNK_UNITS):
                 part = rows[start : start + _CHUNK_UNITS]
                 answer = _solve(deficit[part], instance, g, single=single, max_nodes=max_nodes)
-                found[part], some, optima[part], unsearched[part], nodes[part] = answer
+                costs[part], some, optima[part], unsearched[part], nodes[part] = answer
                 if some.shape[1] > sets.shape[1]:
                     sets = np.pad(
                         sets, ((0, 0), (0, some.shape[1] - sets.shape[1])), constant_values=-1
                     )
                 sets[part, : some.shape[1]] = some
-    return _as_covers(found, sets, optima, unsearched, nodes, group, instance)
+    return _as_covers(costs, sets, optima, unsearched, nodes, group, instance)
 
 
 def unreachable_features(
@@ -247,26 +247,26 @@ def _solve(
         left = np.flatnonzero(answer[3] < NOTHING_LEFT)
         if len(left):
             answer = _replaced(answer, left, _solve_bounded(deficit[left], cost, gain, max_nodes))
-    found, sets, optima, unsearched, nodes = answer
+    costs, sets, optima, unsearched, nodes = answer
     width = max(1, int((sets >= 0).any(axis=0).sum()))  # sets fill their first places
     named = np.append(order, len(instance.cost))[sets[:, :width]]  # −1 reads the end: sorts last
     named.sort(axis=1)
-    return found, np.where(named < len(instance.cost), named, -1), optima, unsearched, nodes
+    return costs, np.where(named < len(instance.cost), named, -1), optima, unsearched, nodes
 
 
 def _replaced(
     answer: tuple[np.ndarray, ...], rows: Int[np.ndarray, " m"], other: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, ...]:
     """The answer with these rows of another, written in place; branches of both are counted."""
-    found, sets, optima, unsearched, nodes = answer
+    costs, sets, optima, unsearched, nodes = answer
     width = int((other[1] >= 0).sum(axis=1).max())
     if width > sets.shape[1]:
         sets = np.pad(sets, ((0, 0), (0, width - sets.shape[1])), constant_values=-1)
     sets[rows] = -1
     sets[rows[:, None], np.arange(width)] = other[1][:, :width]
-    found[rows], optima[rows], unsearched[rows] = other[0], other[2], other[3]
+    costs[rows], optima[rows], unsearched[rows] = other[0], other[2], other[3]
     nodes[rows] += other[4]
-    return found, sets, optima, unsearched, nodes
+    return costs, sets, optima, unsearched, nodes
 
 
 def _solve_bounded(
@@ -282,17 +282,17 @@ def _solve_bounded(
     """
     n, paid = len(deficit), cost > 0
     left = np.maximum(deficit - gain[~paid].sum(axis=0), 0)
-    known = action_links(cost[paid], np.ascontiguousarray(gain[paid]))
+    links = action_links(cost[paid], np.ascontiguousarray(gain[paid]))
     none = np.zeros((n, int(paid.sum())), dtype=bool)
-    own = (none, none, np.full(n, none.shape[1]), np.full(n, NOTHING_LEFT))
-    found, sets, optima, unsearched, nodes = solve_proven(left, known, own, 1, max_nodes)
-    found = np.where(found[:, 0] >= 0, found[:, 0] * known.step, -1)
-    unsearched[unsearched < NOTHING_LEFT] *= known.step
+    limits = (none, none, np.full(n, none.shape[1]), np.full(n, NOTHING_LEFT))
+    costs, sets, optima, unsearched, nodes = solve_proven(left, links, limits, 1, max_nodes)
+    costs = np.where(costs[:, 0] >= 0, costs[:, 0] * links.step, -1)
+    unsearched[unsearched < NOTHING_LEFT] *= links.step
     sets = sets[:, 0].astype(np.int64)
     if not paid.all():
-        sets = _with_free(deficit, gain, sets, np.flatnonzero(paid), found >= 0)
-        unsearched = np.where(found >= 0, np.minimum(unsearched, found), unsearched)
-    return found, sets, optima, unsearched, nodes
+        sets = _with_free(deficit, gain, sets, np.flatnonzero(paid), costs >= 0)
+        unsearched = np.where(costs >= 0, np.minimum(unsearched, costs), unsearched)
+    return costs, sets, optima, unsearched, nodes
 
 
 def _with_free(
@@ -347,28 +347,28 @@ def _solve_bits(
         pack_bits(np.tri(len(cost) + 1, len(cost), k=-1, dtype=bool)),
         max_nodes,
     )
-    found, optima, nodes = total[rank], ties, np.zeros(len(need), dtype=np.int64)
+    costs, optima, nodes = total[rank], ties, np.zeros(len(need), dtype=np.int64)
     unsearched = np.full(len(need), NOTHING_LEFT)
     sets = np.full((len(need), max(listed.shape[1], searched[1].shape[1])), -1, dtype=np.int64)
     sets[:, : listed.shape[1]] = listed[rank]
-    found[rest], optima[rest], unsearched[rest], nodes[rest] = searched[0], *searched[2:]
+    costs[rest], optima[rest], unsearched[rest], nodes[rest] = searched[0], *searched[2:]
     sets[rest] = -1
     sets[rest[:, None], np.arange(searched[1].shape[1])] = searched[1]
-    return found, sets, optima, unsearched, nodes
+    return costs, sets, optima, unsearched, nodes
 
 
-def _as_covers(found, sets, optima, unsearched, nodes, group, instance: CoverInstance) -> Covers:
+def _as_covers(costs, sets, optima, unsearched, nodes, group, instance: CoverInstance) -> Covers:
     """The answer in the catalogue's unit of cost, and whether it is the only one."""
-    coverable = found >= 0
-    finished = unsearched > found
+    coverable = costs >= 0
+    finished = unsearched > costs
     free = instance.access & (instance.cost_units == 0)
-    taken = np.append(instance.cost_units == 0, False)[sets].sum(axis=1)  # −1 reads False
-    addable = free.sum(axis=1)[group] > taken
+    free_members = np.append(instance.cost_units == 0, False)[sets].sum(axis=1)  # −1 reads False
+    addable = free.sum(axis=1)[group] > free_members
     scale = 10**COST_DECIMALS
     return Covers(
         action_set=sets,
-        cost=np.where(coverable, found / scale, np.inf),
-        lower_bound=np.where(coverable, np.minimum(found, unsearched) / scale, np.inf),
+        cost=np.where(coverable, costs / scale, np.inf),
+        lower_bound=np.where(coverable, np.minimum(costs, unsearched) / scale, np.inf),
         optima=np.where(coverable, np.maximum(optima, 1), 0),
         unique=coverable & finished & (optima == 1) & ~addable,
         finished=finished,

@@ -5,17 +5,17 @@ from frugal.search.planning.constrained import plan_constrained
 from frugal.search.records import SearchPolicy
 
 
-def plan(given: Planning, delta: float) -> SearchPolicy:
+def plan(planning: Planning, delta: float) -> SearchPolicy:
     """Constrained dynamic programming at a confidence parameter."""
-    assert given.table is not None, "bug: it reads a model"
-    assert given.statistic is not None, "bug: it reads a bound"
+    assert planning.table is not None, "bug: it reads a model"
+    assert planning.statistic is not None, "bug: it reads a bound"
     return plan_constrained(
-        given.table,
-        given.statistic,
+        planning.table,
+        planning.statistic,
         delta=delta,
-        alpha=given.options.alpha,
-        stop_rule=given.stop_rule,
-        ties=given.options.ties,
+        alpha=planning.options.alpha,
+        stop_rule=planning.stop_rule,
+        ties=planning.options.ties,
     )
 
 

@@ -5,11 +5,13 @@ from frugal.search.planning.observed import plan_emulated
 from frugal.search.records import SearchPolicy
 
 
-def plan(given: Planning, threshold: float) -> SearchPolicy:
+def plan(planning: Planning, threshold: float) -> SearchPolicy:
     """The policy of the records."""
     del threshold
-    own = given.options
-    return plan_emulated(given.counts, outcome_value=own.outcome_value, memory_gib=own.memory_gib)
+    options = planning.options
+    return plan_emulated(
+        planning.counts, outcome_value=options.outcome_value, memory_gib=options.memory_gib
+    )
 
 
 DOCTOR = SearchPlanner(

@@ -57,11 +57,13 @@ def _stop_rewards(outcome_value: np.ndarray, n_actions: int) -> np.ndarray:
     return np.concatenate([[EMPTY_REWARD], outcome_value[:-1]])[digit]
 
 
-def plan(given: Planning, price: float) -> SearchPolicy:
+def plan(planning: Planning, price: float) -> SearchPolicy:
     """Naive dynamic programming at a price of a trial."""
-    assert given.table is not None, "bug: it reads a model"
-    own = given.options
-    return plan_naive(given.table, trial_price=price, offset=own.price_offset, ties=own.ties)
+    assert planning.table is not None, "bug: it reads a model"
+    options = planning.options
+    return plan_naive(
+        planning.table, trial_price=price, offset=options.price_offset, ties=options.ties
+    )
 
 
 NDP = SearchPlanner(

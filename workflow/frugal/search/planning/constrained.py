@@ -306,7 +306,7 @@ def expected_trials(table: OutcomeTable, policy: SearchPolicy) -> Float64[np.nda
 
     Args:
         table: model of the outcomes; it may be another than the one the policy was planned with.
-        policy: to be judged; same contexts, actions and outcomes.
+        policy: to be evaluated; same contexts, actions and outcomes.
 
     Returns:
         Expected number of trials by context. (x,)
@@ -336,9 +336,9 @@ def stopping_statistic(
         upper   Σₐ p(Y(a) > μ(h) + ε | h)                            [treatment, eqs. 10, S2]
         lower   maxₐ p(Y(a) > μ(h) + ε | h)                          [treatment, eq. S2]
 
-    Where the model is coherent, the conditional law of one joint law of all outcomes, lower ≤ exact
-    ≤ upper. A table estimated cell by cell is not: there the names state how the numbers are made,
-    and neither bounds anything.
+    Where the model is coherent, the conditional distribution of one joint distribution of all
+    outcomes, lower ≤ exact ≤ upper. A table estimated cell by cell is not: there the names state
+    how the numbers are made, and neither bounds anything.
 
     a runs over untried actions, μ(h) is the best outcome so far, μ(∅) = −∞. The upper bound is not
     cut off at 1. The exact statistic is the mean of eq. 4 over all orders of the remaining actions:

@@ -51,11 +51,12 @@ def policy_frame(
     Raises:
         ConfigError: the names are not one for each context, action and outcome.
     """
-    found = (len(contexts), len(actions), len(outcomes))
-    wanted = (len(policy.action), policy.n_actions, policy.n_outcomes)
-    if found != wanted:
+    named_shape = (len(contexts), len(actions), len(outcomes))
+    shape = (len(policy.action), policy.n_actions, policy.n_outcomes)
+    if named_shape != shape:
         raise ConfigError(
-            f"there are names for {found} contexts, actions and outcomes; the policy has {wanted}"
+            f"there are names for {named_shape} contexts, actions and outcomes; the policy has "
+            f"{shape}"
         )
     cells = policy_cells(policy, reachable_only=reachable_only)
     return name_cells(cells, contexts=contexts, actions=actions, outcomes=outcomes)

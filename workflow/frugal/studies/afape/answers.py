@@ -211,27 +211,27 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
         margin = percent(choice["margin"])
         sentence += f" With about {number(rows)} such rows the bound would fall below {margin}."
     if choice["left_out"]:
-        sentence += f" Not judged, as too few records follow it: {listed(choice['left_out'])}."
+        sentence += f" Not evaluated, as too few records follow it: {listed(choice['left_out'])}."
     return sentence
 
 
 def _rests(choice: Mapping[str, Any]) -> str:
     graph, rows = choice["graph"], choice["rows"]
     read = (
-        f"{rows:,} rows, each judged by policies that learned on others; "
+        f"{rows:,} rows, each evaluated by policies that learned on others; "
         f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
         "Today's practice is what was ordered, with decisions by the same models."
     )
     if untested := graph["untested"]:
-        read += f" Too few rows to test what causes the gaps of {listed(untested[:SHOWN])}."
+        read += f" Too few rows to test what causes the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
-        return f"{read} The records do not contradict what is assumed of the gaps."
+        return f"{read} The records do not contradict the assumed causes of missingness."
     added = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["added"][:SHOWN])
     if graph["state"] == "widened":
         before = graph["before"]
         return (
-            f"{read} The records show further causes of gaps ({added}), which are taken into "
-            f"account; without them: {plain(before['policy'])}, "
+            f"{read} The records show further causes of missingness ({added}), which are taken "
+            f"into account; without them: {plain(before['policy'])}, "
             + (
                 f"F1 {1 - before['cost']:.2f}."
                 if choice["objective"] == "f1"
@@ -239,11 +239,13 @@ def _rests(choice: Mapping[str, Any]) -> str:
             )
         )
     refused = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["refused"][:SHOWN])
-    return f"{read} The records contradict what is assumed of the gaps ({refused}): take care."
+    return (
+        f"{read} The records contradict the assumed causes of missingness ({refused}): take care."
+    )
 
 
 def _handed_out(choice: Mapping[str, Any]) -> str:
-    """Where the policy that learned on all rows does something else than those that were judged."""
+    """Where the policy that learned on all rows differs from those that were evaluated."""
     judged = {name: one["policy"] for name, one in choice["panels"].items()}
     apart = sorted(
         (name for name, share in choice["handed_out"].items() if abs(share - judged[name]) > APART),
@@ -387,9 +389,9 @@ def _hidden(choice: Mapping[str, Any]) -> Iterator[str]:
     if gamma is None:
         return
     shift = (
-        "Weak hidden causes of gaps"
+        "Weak hidden causes of missingness"
         if gamma < WEAK
-        else (f"Hidden causes of gaps that change odds by a factor of {number(gamma)}")
+        else (f"Hidden causes of missingness that change odds by a factor of {number(gamma)}")
     )
     yield f"{shift} could raise its cost to that of a policy whose cost is known exactly."
 

@@ -62,8 +62,8 @@ def learn(
         price = learned.curve["acquisition_cost"].to_numpy()
         for number, budget in enumerate(ground.budgets):
             fitting = int((price <= budget * (1 + ROUNDING)).sum())
-            one = policy.member(max(fitting - 1, 0))
-            yield within(name, number), one, one.to_arrays()
+            member = policy.member(max(fitting - 1, 0))
+            yield within(name, number), member, member.to_arrays()
 
 
 def within(name: str, number: int) -> str:
@@ -101,19 +101,23 @@ def follow(
     n, a = recorded.shape
     episodes = roll_out(policy, world, uniforms=uniforms, beliefs=True, recorded=recorded)
     order = np.full((n, a), STOP, dtype=np.int64)
-    asked = episodes.action < a
-    order[episodes.row[asked], episodes.step[asked]] = episodes.action[asked]
-    held = episodes.acquired[0].sum(axis=1)
-    belief = np.full((n, a + 1, world.classes), np.nan)
+    requests = episodes.action < a
+    order[episodes.row[requests], episodes.step[requests]] = episodes.action[requests]
+    n_acquired = episodes.acquired[0].sum(axis=1)
+    probability = np.full((n, a + 1, world.classes), np.nan)
     if episodes.verdict is None or episodes.belief is None:
-        seen = world.visible(episodes.row, visited_sets(episodes))
-        belief[episodes.row, episodes.step] = predict_proba(classifier, seen, np.isfinite(seen))
-        verdict = (belief[np.arange(n), held] @ table.misclassification_cost).argmin(axis=1)
+        visible = world.visible(episodes.row, visited_sets(episodes))
+        probability[episodes.row, episodes.step] = predict_proba(
+            classifier, visible, np.isfinite(visible)
+        )
+        verdict = (probability[np.arange(n), n_acquired] @ table.misclassification_cost).argmin(
+            axis=1
+        )
     else:
-        belief[episodes.row, episodes.step] = episodes.belief
+        probability[episodes.row, episodes.step] = episodes.belief
         verdict = episodes.verdict[0].argmax(axis=1)
-    complete = (order >= 0).sum(axis=1) == held
-    return Paths(order, held, complete, episodes.acquired[0], belief, verdict)
+    complete = (order >= 0).sum(axis=1) == n_acquired
+    return Paths(order, n_acquired, complete, episodes.acquired[0], probability, verdict)
 
 
 def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
@@ -128,8 +132,8 @@ def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
     if name not in header["policies"]:
         return None
     prefix = f"{name}{IN}"
-    own = {key.removeprefix(prefix): a for key, a in policies.items() if key.startswith(prefix)}
-    return StoredArrays(own, policies.source, header["policies"][name])
+    arrays = {key.removeprefix(prefix): a for key, a in policies.items() if key.startswith(prefix)}
+    return StoredArrays(arrays, policies.source, header["policies"][name])
 
 
 def as_practised(
@@ -142,30 +146,30 @@ def as_practised(
     world = World.of_table(table)
     n, a = recorded.shape
     state = states_of(policy, world, row=np.arange(n), acquired=recorded)
-    belief = np.full((n, a + 1, world.classes), np.nan)
+    probability = np.full((n, a + 1, world.classes), np.nan)
     if state.verdict is None:
-        seen = world.visible(np.arange(n), recorded)
-        belief[:, 0] = predict_proba(classifier, seen, np.isfinite(seen))
-        verdict = (belief[:, 0] @ table.misclassification_cost).argmin(axis=1)
+        visible = world.visible(np.arange(n), recorded)
+        probability[:, 0] = predict_proba(classifier, visible, np.isfinite(visible))
+        verdict = (probability[:, 0] @ table.misclassification_cost).argmin(axis=1)
     else:
         verdict = state.verdict.argmax(axis=1)
-        if state.belief is not None:
-            belief[:, 0] = state.belief
+        if state.probability is not None:
+            probability[:, 0] = state.probability
     return Paths(
         np.full((n, a), STOP),
         np.zeros(n, dtype=np.int64),
         np.ones(n, dtype=bool),
         recorded,
-        belief,
+        probability,
         verdict,
     )
 
 
 def to_frame(paths: Paths, name: str, table: Table) -> pd.DataFrame:
-    """A row for each state of each record: what the policy believed and asked for there."""
+    """A row for each state of each record: the predicted probabilities and the requested panel."""
     a = paths.order.shape[1]
     row, step = np.nonzero(np.arange(a + 1) <= paths.held[:, None])
-    asked = np.pad(paths.order, ((0, 0), (0, 1)), constant_values=STOP)[row, step]
+    requested = np.pad(paths.order, ((0, 0), (0, 1)), constant_values=STOP)[row, step]
     panels = np.array([*(panel.name for panel in table.actions), ""], dtype=object)
     ends = (step == paths.held[row]) & paths.complete[row]
     return pd.DataFrame(
@@ -173,7 +177,7 @@ def to_frame(paths: Paths, name: str, table: Table) -> pd.DataFrame:
             "agent": name,
             "row_id": table.row_id[row],
             "step": step,
-            "panel": panels[asked],
+            "panel": panels[requested],
             "recorded": ends | (step < paths.held[row]),
             "verdict": np.where(ends, paths.verdict[row], GOES_ON),
         }
@@ -190,25 +194,27 @@ def from_frame(frame: pd.DataFrame, table: Table) -> dict[str, Paths]:
     panels = {panel.name: j for j, panel in enumerate(table.actions)} | {"": STOP}
     n, a = len(table), len(table.actions)
     place = pd.Series(np.arange(n), index=table.row_id)
-    found = {}
+    paths_by_policy = {}
     for name, part in frame.groupby("agent", sort=False):
         row = place.reindex(part["row_id"]).to_numpy()
         if np.isnan(row).any() or len(np.unique(row)) != n:
             raise DataError(f"policy {name!r} has not acted on every row of the table")
         row, step = row.astype(np.int64), part["step"].to_numpy()
-        asked = part["panel"].map(panels).to_numpy()
+        requested = part["panel"].map(panels).to_numpy()
         order = np.full((n, a + 1), STOP, dtype=np.int64)
-        order[row, step] = asked
-        held = np.zeros(n, dtype=np.int64)
-        np.maximum.at(held, row, step)
-        belief = np.full((n, a + 1, len(table.classes)), np.nan)
-        belief[row, step] = part[[f"belief:{c}" for c in table.classes]].to_numpy()
-        ends = asked == STOP
+        order[row, step] = requested
+        n_acquired = np.zeros(n, dtype=np.int64)
+        np.maximum.at(n_acquired, row, step)
+        probability = np.full((n, a + 1, len(table.classes)), np.nan)
+        probability[row, step] = part[[f"belief:{c}" for c in table.classes]].to_numpy()
+        ends = requested == STOP
         complete, verdict = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
         complete[row[ends]] = True
         verdict[row[ends]] = part["verdict"].to_numpy()[ends]
         acquired = np.zeros((n, a), dtype=bool)
         bought = part["recorded"].to_numpy() & ~ends
-        acquired[row[bought], asked[bought]] = True
-        found[str(name)] = Paths(order[:, :a], held, complete, acquired, belief, verdict)
-    return found
+        acquired[row[bought], requested[bought]] = True
+        paths_by_policy[str(name)] = Paths(
+            order[:, :a], n_acquired, complete, acquired, probability, verdict
+        )
+    return paths_by_policy

@@ -5,7 +5,7 @@ from frugal.core.columns import COST
 COLUMNS: dict[str, tuple[str, str]] = {
     # grid
     "missing_share": ("", "of the rows, in every panel that can be missing"),
-    "graph": ("", "under which a world is judged: true, or mcar (nothing causes gaps)"),
+    "graph": ("", "under which a world is evaluated: true, or mcar (nothing causes missingness)"),
     "named": ("", "policy that the verdict names; empty if it names none"),
     "best": ("", "policy of the lowest true cost"),
     "best_cost": (COST, "its true cost"),
@@ -17,9 +17,12 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "told": ("draws", "in which the verdict names a policy"),
     "sure_draws": ("draws", "in which it is sure"),
     "refuted_draws": ("draws", "in which the records contradict the graph"),
-    "draws": ("draws", "of rows and gaps"),
+    "draws": ("draws", "of rows and of the missingness"),
     "sure_and_wrong": ("draws", "in which it is sure and another policy is cheaper"),
-    "clear": ("draws", "in which the gap exceeds four standard errors of the best one's estimate"),
+    "clear": (
+        "draws",
+        "in which the difference exceeds four standard errors of the best one's estimate",
+    ),
     "clear_and_sure": ("draws", "of these, in which the verdict is sure"),
     "costlier": (
         "policies",
@@ -66,7 +69,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "needed_propensity": (
         "",
         "fitted chance, given X_adj, that a record lets the policy end as it did, as a share of "
-        "the largest: for one that draws no lots, that it holds the acquired panels and s",
+        "the largest: for one that is deterministic, that it holds the acquired panels and s",
     ),
     "reads_values": ("", "True where the policy's decisions depend on values"),
     "afa_propensity_suffices": (
@@ -100,10 +103,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "kind": (
         "",
         "in contrasts what the other side is: panels, column or label; of a range under hidden "
-        "causes: plain, or sharp, which uses what every row tells",
+        "causes: plain, or sharp, which uses what every row has",
     ),
     "score": ("standard errors", "of a product that has mean zero if the graph holds"),
-    "rows": ("rows", "on which it stands"),
+    "rows": ("rows", "on which it rests"),
     "share": ("", "share of these rows in which both panels are recorded; empty of a column"),
     "expected": ("", "the same by the graph"),
     "tested": ("", "number of contrasts"),
@@ -143,13 +146,13 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "difference_low": (COST, "lower end of its interval, all pairs at once"),
     "difference_high": (COST, "upper end of its interval, all pairs at once"),
     "sure": ("", "True where the state is best"),
-    "left_out": ("", "policies that stand on too few rows to be read"),
+    "left_out": ("", "policies that rest on too few rows to be read"),
     "sentence": ("", "the verdict in words"),
     # by group
     "quantity": (
         "",
         "what the numbers of the row are of: a cost, panels per unit or a share, each in its own "
-        "unit; or the largest gap between two groups",
+        "unit; or the largest difference between two groups",
     ),
     "by_group": ("", "what the policy does to each group, in words; empty without groups"),
     # estimates

@@ -40,20 +40,20 @@ class Shifted:
     """
 
     def __init__(
-        self, kept: ScratchFile, at: tuple[int, str], cluster: Int[np.ndarray, " n"] | None
+        self, scratch: ScratchFile, at: tuple[int, str], cluster: Int[np.ndarray, " n"] | None
     ) -> None:
-        self._kept, self._at, self._cluster = kept, at, cluster
+        self._kept, self._at, self._cluster = scratch, at, cluster
 
     def add(self, name: str, case: Case, terms: Terms) -> None:
         """The next block of an estimate, if verdicts may read it."""
         if name not in READ:
             return
         needed = ESTIMATORS[name].needed
-        assert needed is not None, "bug: an estimator that is read says which sets it needs"
+        assert needed is not None, "bug: an estimator that is read declares the sets it needs"
         sets, chance = needed(case)
-        one = Weighted.of(case.blocked[:, 0], terms.weight, chance)
+        weighted = Weighted.of(case.blocked[:, 0], terms.weight, chance)
         for part in _PARTS:
-            self._kept.put((part, *self._at, name), getattr(one, part))
+            self._kept.put((part, *self._at, name), getattr(weighted, part))
         for k, code in enumerate(_codes(sets)):
             self._kept.put((f"set {k}", *self._at, name), code)
 
@@ -67,7 +67,7 @@ class Shifted:
     def ranges(
         self,
         data: Table,
-        known: KnownRows,
+        observed: KnownRows,
         terms: TermBlocks,
         settings: Mapping[str, Any],
         rng: np.random.Generator,
@@ -76,7 +76,7 @@ class Shifted:
 
         Args:
             data: its costs and panels count.
-            known: fully observed variables.
+            observed: fully observed variables.
             terms: of every estimator.
             settings: `gammas`, `folds`, `leaves`, `leaf_rows`, `rows`.
             rng: of the folds.
@@ -87,15 +87,15 @@ class Shifted:
             if ("cost", *self._at, name) not in self._kept:
                 continue
             cost, sure, doubtful = (self._kept.column((p, *self._at, name)) for p in _PARTS)
-            one = Weighted(cost, sure, doubtful, self._cluster)
-            quantiles = fit_quantiles(one, known, gammas, settings, rng)
-            for kind, found in (
-                ("plain", plain_range(one, gammas)),
-                ("sharp", sharp_range(one, gammas, quantiles)),
+            weighted = Weighted(cost, sure, doubtful, self._cluster)
+            quantiles = fit_quantiles(weighted, observed, gammas, settings, rng)
+            for kind, bounds in (
+                ("plain", plain_range(weighted, gammas)),
+                ("sharp", sharp_range(weighted, gammas, quantiles)),
             ):
-                ends = _interval(data, terms, name, one.estimate, (gammas, found))
+                ends = _interval(data, terms, name, weighted.estimate, (gammas, bounds))
                 frame = {"estimator": name, "kind": kind, "gamma": gammas}
-                frame |= {"low": found.low, "high": found.high}
+                frame |= {"low": bounds.low, "high": bounds.high}
                 frames.append(pd.DataFrame(frame | ends))
         return pd.concat(frames[1:] or frames, ignore_index=True)
 
@@ -107,17 +107,17 @@ def no_ranges() -> pd.DataFrame:
 
 
 def _interval(
-    data: Table, terms: TermBlocks, name: str, centre: float, given: tuple[np.ndarray, Range]
+    data: Table, terms: TermBlocks, name: str, centre: float, ranges: tuple[np.ndarray, Range]
 ) -> dict[str, list[float]]:
     """Interval of the range of each Γ, with room for unseen errors, where a cost can be.
 
     It holds those of smaller Γ, for any standard errors.
     """
-    gammas, found = given
+    gammas, ends_of_range = ranges
     within, units = cost_range(data), terms.units(name)
     unseen = unseen_errors(units.error_costs(name), units.tally(name).weight, within)
-    low, _ = normal_interval(found.low, found.low_error, level=LEVEL)
-    _, high = normal_interval(found.high, found.high_error, level=LEVEL)
+    low, _ = normal_interval(ends_of_range.low, ends_of_range.low_error, level=LEVEL)
+    _, high = normal_interval(ends_of_range.high, ends_of_range.high_error, level=LEVEL)
     low = [low[gammas <= gamma].min() for gamma in gammas]
     high = [high[gammas <= gamma].max() for gamma in gammas]
     pairs = [cost_interval(centre, *ends, unseen, within) for ends in zip(low, high, strict=True)]
@@ -132,23 +132,24 @@ def _codes(needed: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def tipping(estimates: pd.DataFrame, kept: ScratchFile, most: float) -> pd.DataFrame:
+def tipping(estimates: pd.DataFrame, scratch: ScratchFile, most: float) -> pd.DataFrame:
     """For each seed and estimator the policy of least estimate, and the Γ at which it may not be.
 
     Args:
         estimates: of all policies.
-        kept: what `Shifted.add` set aside.
+        scratch: what `Shifted.add` set aside.
         most: the largest Γ that is looked at.
     """
     rows = []
-    for (seed, name), found in tipped(estimates).groupby(["seed", "estimator"], sort=False):
-        agents = list(found.sort_values(["estimate", "agent"], kind="stable")["agent"])
+    for (seed, name), rows_of_draw in tipped(estimates).groupby(["seed", "estimator"], sort=False):
+        agents = list(rows_of_draw.sort_values(["estimate", "agent"], kind="stable")["agent"])
         if len(agents) < 2:
             continue
-        named, sets = _stored(kept, (seed, agents[0], name))
-        others = (_stored(kept, (seed, agent, name)) for agent in agents[1:])
+        named, sets = _stored(scratch, (seed, agents[0], name))
+        others = (_stored(scratch, (seed, agent, name)) for agent in agents[1:])
         rivals = (
-            Rival(one, _same(named, one) & (codes == sets).all(axis=0)) for one, codes in others
+            Rival(rival, _same(named, rival) & (codes == sets).all(axis=0))
+            for rival, codes in others
         )
         gamma, which = tipping_gamma(named, rivals, most)
         other = agents[1 + which] if which >= 0 else ""
@@ -166,12 +167,12 @@ def _same(first: Weighted, second: Weighted) -> np.ndarray:
     return (np.abs(first.sure - 1) < ROUNDING) & (np.abs(second.sure - 1) < ROUNDING)
 
 
-def _stored(kept: ScratchFile, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
+def _stored(scratch: ScratchFile, at: tuple[object, ...]) -> tuple[Weighted, np.ndarray]:
     """An estimate as `Shifted.add` set it aside, and its rows' sets. (k, n)"""
-    parts = kept.stack([(part, *at) for part in _PARTS])
-    return Weighted(*parts), kept.stack(_set_keys(kept, at))
+    parts = scratch.stack([(part, *at) for part in _PARTS])
+    return Weighted(*parts), scratch.stack(_set_keys(scratch, at))
 
 
-def _set_keys(kept: ScratchFile, at: tuple[object, ...]) -> list[Hashable]:
+def _set_keys(scratch: ScratchFile, at: tuple[object, ...]) -> list[Hashable]:
     """Where the sets of an estimate's rows are."""
-    return list(takewhile(kept.__contains__, ((f"set {k}", *at) for k in count())))
+    return list(takewhile(scratch.__contains__, ((f"set {k}", *at) for k in count())))

@@ -89,7 +89,7 @@ class JudgedPolicy:
             to the policy, of a table without them.
         terms: of every estimator that could be computed.
         stopped: status and reason of every other.
-        seen: estimator → the sets, as bytes, that the policy ended with in rows with weight.
+        sets: estimator → the sets, as bytes, that the policy ended with in rows with weight.
         completed: costs on completed tables, an outcome each, by method.
         views: what the views read.
         around: of every estimator of which some row carries weight, level → ends of the interval
@@ -103,7 +103,7 @@ class JudgedPolicy:
     read_evidence: Evidence
     terms: TermBlocks
     stopped: dict[str, tuple[str, str]]
-    seen: dict[str, set[bytes]]
+    sets: dict[str, set[bytes]]
     completed: TermBlocks
     views: Seen
     around: dict[str, Callable[[float], tuple[float, float]]] = field(default_factory=dict)
@@ -149,79 +149,79 @@ def judge_blocks(
             read.add(cases.case(agent, seed, k).without_gaps())
     terms = TermBlocks(scratch, cases.sizes, cases.cluster, decisions=DECISIONS)
     completed = TermBlocks(scratch, cases.sizes, cases.cluster)
-    found = JudgedPolicy(agent, seed, evidence, read, terms, {}, {}, completed, views)
+    judged = JudgedPolicy(agent, seed, evidence, read, terms, {}, {}, completed, views)
     for name, estimator in ESTIMATORS.items():
-        if why := obstacle(estimator, found.evidence_of(estimator)):
-            found.stopped[name] = why
+        if why := obstacle(estimator, judged.evidence_of(estimator)):
+            judged.stopped[name] = why
     for k in blocks:
-        _add_terms(found, cases.case(agent, seed, k), shifted)
-    for name in found.stopped:
+        _add_terms(judged, cases.case(agent, seed, k), shifted)
+    for name in judged.stopped:
         terms.drop(name)
         shifted.forget(name)
-    return found
+    return judged
 
 
-def _add_terms(found: JudgedPolicy, case: Case, shifted: Shifted) -> None:
+def _add_terms(judged: JudgedPolicy, case: Case, shifted: Shifted) -> None:
     """Terms of every estimator that can be computed, on one block."""
     for name, estimator in ESTIMATORS.items():
-        if name in found.stopped:
+        if name in judged.stopped:
             continue
         try:
-            own = case.without_gaps() if found.ignores_gaps(estimator) else case
-            terms = estimator.terms(own)
+            without_gaps = case.without_gaps() if judged.ignores_gaps(estimator) else case
+            terms = estimator.terms(without_gaps)
         except DataError as refusal:  # what no obstacle foresees costs one row, not the study
             why = f"It cannot be computed from these records: {refusal}."
-            found.stopped[name] = "no_support", why
+            judged.stopped[name] = "no_support", why
             continue
-        found.terms.put(name, terms)
-        shifted.add(name, own, terms)
+        judged.terms.put(name, terms)
+        shifted.add(name, without_gaps, terms)
         if case.full is not None and estimator.propensity is not None:
             off_policy = estimator.propensity is Need.PATTERN_PROPENSITY
             sets = acquired_sets(case.recorded if off_policy else case.blocked)
             used = np.ascontiguousarray(distinct_sets(sets[terms.weight > 0]).sets)
-            found.seen.setdefault(name, set()).update(row.tobytes() for row in used)
+            judged.sets.setdefault(name, set()).update(row.tobytes() for row in used)
     each = np.ones(len(case.observed))
     for method, draws in case.imputed.items():
-        found.completed.put(method, Terms(draws[:, :, 0].T, each, each))
+        judged.completed.put(method, Terms(draws[:, :, 0].T, each, each))
 
 
-def divides(name: str, found: JudgedPolicy) -> bool:
+def divides(name: str, judged: JudgedPolicy) -> bool:
     """Whether an estimate divides by a probability that was fitted."""
-    return ESTIMATORS[name].fitted and not found.ignores_gaps(ESTIMATORS[name])
+    return ESTIMATORS[name].fitted and not judged.ignores_gaps(ESTIMATORS[name])
 
 
 def summary_rows(
-    found: JudgedPolicy, fit: NuisanceFit, shared: ScratchFile
+    judged: JudgedPolicy, fit: NuisanceFit, shared: ScratchFile
 ) -> dict[str, dict[str, Any]]:
     """One row per estimator, computed or not, without the results of resampling.
 
     Args:
-        found: statistics of blocks.
+        judged: statistics of blocks.
         fit: of the missingness model.
         shared: where influence terms go, for what pairs policies.
     """
-    usable = [name for name in found.names if found.terms.tally(name).weight.usable]
-    spreads = found.terms.influence_terms(
+    usable = [name for name in judged.names if judged.terms.tally(name).weight.usable]
+    spreads = judged.terms.influence_terms(
         usable,
         fit,
-        lambda name: divides(name, found),
+        lambda name: divides(name, judged),
         shared,
-        lambda name: (found.seed, name, found.agent),
+        lambda name: (judged.seed, name, judged.agent),
     )
     rows = {}
     for name, estimator in ESTIMATORS.items():
-        if name in found.stopped:
-            rows[name] = _empty_row(name, *found.stopped[name], found.evidence.rows)
+        if name in judged.stopped:
+            rows[name] = _empty_row(name, *judged.stopped[name], judged.evidence.rows)
             continue
-        findings = _warnings(estimator, found)
-        summary = summary_of(found.terms, name, spreads.get(name), level=LEVEL, findings=findings)
+        findings = _warnings(estimator, judged)
+        summary = summary_of(judged.terms, name, spreads.get(name), level=LEVEL, findings=findings)
         if name in usable:
-            found.around[name] = _around(estimator, found, summary, spreads[name])
-        rows[name] = _row(estimator, summary, found)
+            judged.around[name] = _around(estimator, judged, summary, spreads[name])
+        rows[name] = _row(estimator, summary, judged)
     return rows
 
 
-def _row(estimator: Estimator, summary: Summary, found: JudgedPolicy) -> dict[str, Any]:
+def _row(estimator: Estimator, summary: Summary, judged: JudgedPolicy) -> dict[str, Any]:
     """The summary row of one estimator that could be computed."""
     row = _empty_row(estimator.name, summary.status, summary.reason, summary.n) | {
         "estimate": summary.estimate[0],
@@ -235,27 +235,27 @@ def _row(estimator: Estimator, summary: Summary, found: JudgedPolicy) -> dict[st
         "misclassification_cost": summary.estimate[2],
         "warning": ",".join(finding.name for finding in summary.findings),
     }
-    if (pooled := _pooled(estimator, found)) is not None:
+    if (pooled := _pooled(estimator, judged)) is not None:
         row |= {"std_error": float(np.sqrt(pooled.variance[0]))}
     return row
 
 
-def _pooled(estimator: Estimator, found: JudgedPolicy) -> PooledEstimate | None:
+def _pooled(estimator: Estimator, judged: JudgedPolicy) -> PooledEstimate | None:
     """An estimate on several completed tables; None of other estimates."""
-    if estimator.imputation not in found.completed.names:
+    if estimator.imputation not in judged.completed.names:
         return None
-    tally = found.completed.units(estimator.imputation).tally(estimator.imputation)
+    tally = judged.completed.units(estimator.imputation).tally(estimator.imputation)
     if len(tally.numerator) < 2:
         return None
     return rubin(tally.estimate[:, None], tally.standard_error[:, None] ** 2)
 
 
 def _around(
-    estimator: Estimator, found: JudgedPolicy, summary: Summary, spread: Spread
+    estimator: Estimator, judged: JudgedPolicy, summary: Summary, spread: Spread
 ) -> Callable[[float], tuple[float, float]]:
     """Level → ends of an estimate's interval."""
-    pooled, centre = _pooled(estimator, found), summary.estimate[:1]
-    counted = found.terms.units(estimator.name).tally(estimator.name).weight
+    pooled, centre = _pooled(estimator, judged), summary.estimate[:1]
+    counted = judged.terms.units(estimator.name).tally(estimator.name).weight
 
     def ends(level: float) -> tuple[float, float]:
         low, high = (
@@ -283,30 +283,32 @@ def _empty_row(name: str, status: str, reason: str, n: int) -> dict[str, Any]:
     }
 
 
-def _warnings(estimator: Estimator, found: JudgedPolicy) -> tuple[Finding, ...]:
+def _warnings(estimator: Estimator, judged: JudgedPolicy) -> tuple[Finding, ...]:
     """Properties of the records that weaken a weighted estimate."""
-    propensity, evidence = estimator.propensity, found.evidence_of(estimator)
+    propensity, evidence = estimator.propensity, judged.evidence_of(estimator)
     if propensity is None:
         return ()
-    told = mean_findings(found.terms.tally(estimator.name).weight.mean)
+    findings = mean_findings(judged.terms.tally(estimator.name).weight.mean)
     if Need.AFA_PROPENSITY in estimator.needs:
-        told += policy_findings(suffices=evidence.head.afa_propensity_suffices)
+        findings += policy_findings(suffices=evidence.head.afa_propensity_suffices)
     if propensity is not Need.PATTERN_PROPENSITY:
-        told += evidence.propensities[propensity].findings()
+        findings += evidence.propensities[propensity].findings()
     if evidence.head.full is not None:  # else the sets of the policy are unknown
-        ended = sorted(evidence.full_sets.values(), key=lambda one: tuple(one[0].tolist()))
+        ended = sorted(
+            evidence.full_sets.values(), key=lambda ended_set: tuple(ended_set[0].tolist())
+        )
         mass = np.array([rows for _, rows, _ in ended], dtype=np.int64)
-        told += gap_findings(
+        findings += gap_findings(
             np.array([row for row, _, _ in ended]),
             mass / mass.sum(),
-            found.seen[estimator.name],
+            judged.sets[estimator.name],
             least_mass=LEAST_MASS,
         )
-    return told
+    return findings
 
 
 def resampled(
-    found: JudgedPolicy,
+    judged: JudgedPolicy,
     rows: dict[str, dict[str, Any]],
     data: Table,
     settings: Mapping[str, Any],
@@ -315,14 +317,16 @@ def resampled(
     """Resample all estimators at once; add spread, interval and warnings to their rows."""
     usable = [name for name in ESTIMATORS if rows[name]["status"] == OK]
     share, count = settings["resample_share"], settings["resamples"]
-    units = [found.terms.units(name) for name in usable]
+    units = [judged.terms.units(name) for name in usable]
     drawn = resample(
         _first_terms(units, usable),
         units[0].sizes,
-        np.array([one.tally(name).estimate[0] for one, name in zip(units, usable, strict=True)]),
+        np.array(
+            [block.tally(name).estimate[0] for block, name in zip(units, usable, strict=True)]
+        ),
         resamples=count,
         share=share,
-        rng_of=lambda number: streams.of_block(number, "resamples", found.seed),
+        rng_of=lambda number: streams.of_block(number, "resamples", judged.seed),
     )
     for k, name in enumerate(usable):
         column = drawn[:, k : k + 1]
@@ -333,7 +337,7 @@ def resampled(
         names = [rows[name]["warning"], *(f.name for f in resample_findings(column))]
         rows[name]["warning"] = ",".join(n for n in names if n)
     for name in usable:
-        rows[name] |= _within(rows[name], found, name, data)
+        rows[name] |= _within(rows[name], judged, name, data)
     return pd.DataFrame(
         {
             "estimator": np.repeat(np.array(usable, dtype=str), count),
@@ -343,28 +347,28 @@ def resampled(
     )
 
 
-def _within(row: Mapping[str, Any], found: JudgedPolicy, name: str, data: Table) -> dict[str, Any]:
+def _within(row: Mapping[str, Any], judged: JudgedPolicy, name: str, data: Table) -> dict[str, Any]:
     """The intervals of a row, where a cost can be and with room for unseen errors; warnings."""
-    within, units = cost_range(data), found.terms.units(name)
+    within, units = cost_range(data), judged.terms.units(name)
     unseen = unseen_errors(units.error_costs(name), units.tally(name).weight, within)
-    told = unseen.findings + range_findings(row["estimate"], within)
-    interval = CostInterval(row["estimate"], found.around[name], unseen, within)
+    findings = unseen.findings + range_findings(row["estimate"], within)
+    interval = CostInterval(row["estimate"], judged.around[name], unseen, within)
     ends = (row["estimate"], row["resample_low"], row["resample_high"])
     low, high = cost_interval(*ends, unseen, within)
     changed: dict[str, Any] = {"resample_low": low, "resample_high": high}
     changed["ci_low"], changed["ci_high"] = interval.at(LEVEL)
-    found.intervals[name] = interval
-    names = [row["warning"], *(finding.name for finding in told)]
+    judged.intervals[name] = interval
+    names = [row["warning"], *(finding.name for finding in findings)]
     return changed | {"warning": ",".join(name for name in names if name)}
 
 
-def convergence(found: JudgedPolicy, sizes: list[int], streams: Streams) -> pd.DataFrame:
+def convergence(judged: JudgedPolicy, sizes: list[int], streams: Streams) -> pd.DataFrame:
     """Estimates on growing random subsets of the rows, nuisances kept."""
-    terms, n, names = found.terms, found.terms.rows, found.names
+    terms, n, names = judged.terms, judged.terms.rows, judged.names
     cuts = sorted({size for size in sizes if size < n} | {n})
     blocks = _first_terms([terms] * len(names), names)
     value = prefix_estimates(
-        blocks, terms.sizes, cuts, lambda number: streams.of_block(number, "order", found.seed)
+        blocks, terms.sizes, cuts, lambda number: streams.of_block(number, "order", judged.seed)
     )
     return pd.DataFrame(
         {
@@ -378,14 +382,14 @@ def convergence(found: JudgedPolicy, sizes: list[int], streams: Streams) -> pd.D
 def _first_terms(each: Sequence[TermBlocks], names: Sequence[str]) -> Iterator[list[Terms]]:
     """Terms of the first outcome by every estimator, block by block."""
     for number in range(len(each[0].sizes)):
-        yield [one.first(name, number) for one, name in zip(each, names, strict=True)]
+        yield [block.first(name, number) for block, name in zip(each, names, strict=True)]
 
 
-def frequencies(found: JudgedPolicy, data: Table) -> pd.DataFrame:
+def frequencies(judged: JudgedPolicy, data: Table) -> pd.DataFrame:
     """Counterfactual frequency with which each panel is acquired (Fig. A.6), by every estimator."""
     frames = []
-    for name in found.names:
-        tally = found.terms.tally(name)
+    for name in judged.names:
+        tally = judged.terms.tally(name)
         if len(tally.numerator) == len(COSTS) or not tally.weight.usable:
             continue
         frames.append(
@@ -394,7 +398,7 @@ def frequencies(found: JudgedPolicy, data: Table) -> pd.DataFrame:
                     "estimator": name,
                     "panel": [panel.name for panel in data.actions],
                     "frequency": tally.estimate[len(COSTS) :],
-                    "std_error": found.terms.units(name).tally(name).standard_error[len(COSTS) :],
+                    "std_error": judged.terms.units(name).tally(name).standard_error[len(COSTS) :],
                 }
             )
         )
@@ -418,7 +422,7 @@ Intervals = Mapping[tuple[int, str, str], CostInterval]  # of each estimate, by 
 
 
 def pairs(
-    estimates: pd.DataFrame, intervals: Intervals, kept: ScratchFile, streams: Streams
+    estimates: pd.DataFrame, intervals: Intervals, influence: ScratchFile, streams: Streams
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every ordered pair of policies, for each seed and estimator; and the estimates.
 
@@ -428,7 +432,7 @@ def pairs(
     Args:
         estimates: of all policies: agent, estimator, seed, estimate, status, std_error, truth.
         intervals: of each that is `ok`.
-        kept: influence terms of each that is `ok`, by seed, estimator and agent; under "draws" the
+        influence: terms of each that is `ok`, by seed, estimator and agent; under "draws" the
             estimates on completed tables.
         streams: source of the draws for simultaneous intervals.
     """
@@ -436,9 +440,9 @@ def pairs(
     for (seed, name), rows in compared(estimates).groupby(["seed", "estimator"], sort=False):
         if len(rows) > 1:
             at = int(seed), str(name)  # pyright: ignore[reportArgumentType]
-            told = _compared(*at, rows, kept, streams)
-            level[at] = told.level
-            frames.append(_pairs_of(*at, rows, told, intervals))
+            comparison = _compared(*at, rows, influence, streams)
+            level[at] = comparison.level
+            frames.append(_pairs_of(*at, rows, comparison, intervals))
     ends = [
         intervals[at].at(level.get(at[:2], LEVEL)) if at in intervals else (np.nan, np.nan)
         for at in estimates[["seed", "estimator", "agent"]].itertuples(index=False, name=None)
@@ -456,22 +460,22 @@ def compared(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compared(
-    seed: int, name: str, rows: pd.DataFrame, kept: ScratchFile, streams: Streams
+    seed: int, name: str, rows: pd.DataFrame, influence: ScratchFile, streams: Streams
 ) -> Comparison:
     """All policies by one estimator in one seed."""
     agents = list(rows["agent"])
     drawn = None
-    if ("draws", seed, name, agents[0]) in kept:
-        drawn = kept.stack([("draws", seed, name, agent) for agent in agents])
+    if ("draws", seed, name, agents[0]) in influence:
+        drawn = influence.stack([("draws", seed, name, agent) for agent in agents])
         drawn = drawn if drawn.shape[1] > 1 else None
-    told = stacked(kept, [(seed, name, agent) for agent in agents])
-    covariance = covariance_of(told, drawn)
+    terms = stacked(influence, [(seed, name, agent) for agent in agents])
+    covariance = covariance_of(terms, drawn)
     value = rows["estimate"].to_numpy()
     return compare(value, covariance, streams.generator("pairs", seed, name))
 
 
 def _pairs_of(
-    seed: int, name: str, rows: pd.DataFrame, found: Comparison, intervals: Intervals
+    seed: int, name: str, rows: pd.DataFrame, comparison: Comparison, intervals: Intervals
 ) -> pd.DataFrame:
     """The rows of one estimator and seed.
 
@@ -482,8 +486,11 @@ def _pairs_of(
     first, second = zip(*_ordered(len(agents)), strict=True)
     at = (np.array(first), np.array(second))
     unseen = [intervals[seed, name, agent].unseen for agent in agents]
-    below, above = (np.array([getattr(one, end) for one in unseen]) for end in ("below", "above"))
-    apart, half = found.std_error[at] > 0, found.half_width[at]
+    below, above = (
+        np.array([getattr(unseen_error, end) for unseen_error in unseen])
+        for end in ("below", "above")
+    )
+    apart, half = comparison.std_error[at] > 0, comparison.half_width[at]
     unseen_high = apart * (above[at[0]] + below[at[1]])
     return pd.DataFrame(
         {
@@ -491,12 +498,12 @@ def _pairs_of(
             "estimator": name,
             "agent": [agents[k] for k in first],
             "other": [agents[k] for k in second],
-            "difference": found.difference[at],
-            "std_error": found.std_error[at],
-            "ci_low": found.difference[at] - half - apart * (below[at[0]] + above[at[1]]),
-            "ci_high": found.difference[at] + half + unseen_high,
-            "not_worse": found.not_worse[at[0]],
-            "bound": found.most[at] + unseen_high,
+            "difference": comparison.difference[at],
+            "std_error": comparison.std_error[at],
+            "ci_low": comparison.difference[at] - half - apart * (below[at[0]] + above[at[1]]),
+            "ci_high": comparison.difference[at] + half + unseen_high,
+            "not_worse": comparison.not_worse[at[0]],
+            "bound": comparison.most[at] + unseen_high,
             "truth": truth[at[0]] - truth[at[1]],
         }
     )

@@ -21,7 +21,11 @@ from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.learn.calibration import FitSums
 from frugal.learn.nuisance_choice import FittedHead, fit_means, fit_probabilities
 
-OWN = ("means", "law", "patterns")  # streams of their own apart from that of the propensities
+SEPARATE_STREAMS = (
+    "means",
+    "law",
+    "patterns",
+)  # streams of their own apart from that of the propensities
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,25 +34,25 @@ class Nuisances:
 
     Attributes:
         factors: panel → p(R_j = 1 | its causes).
-        law: of patterns, beyond the factors.
+        missingness: model of patterns, beyond the factors.
         afa: agent → p(R = 1 | X_adj, R̂, R_s = 1).
         means: agent → E[parts of the cost | X_adj, R = 1].
     """
 
     factors: Mapping[str, FittedHead]
-    law: FittedLaw
+    missingness: FittedLaw
     afa: Mapping[str, FittedHead]
     means: Mapping[str, FittedHead]
 
     @property
     def fits(self) -> dict[str, FittedHead]:
         """Every regression by its name."""
-        elsewhere = self.law.models or {}
+        elsewhere = self.missingness.models or {}
         return (
-            {_factor_name(panel): one for panel, one in self.factors.items()}
-            | {_elsewhere_name(panel): one for panel, one in elsewhere.items()}
-            | {_afa_name(agent): one for agent, one in self.afa.items()}
-            | {f"mean cost, {agent}": one for agent, one in self.means.items()}
+            {_factor_name(panel): fit for panel, fit in self.factors.items()}
+            | {_elsewhere_name(panel): fit for panel, fit in elsewhere.items()}
+            | {_afa_name(agent): fit for agent, fit in self.afa.items()}
+            | {f"mean cost, {agent}": fit for agent, fit in self.means.items()}
         )
 
 
@@ -70,10 +74,10 @@ def fit_nuisances_of(
     fitted_means = fit_means(
         means, rule=rule, method=settings["outcome_method"], settings=settings, rng=rngs["means"]
     )
-    law = fit_law(records, rule=rule, method=method, settings=settings, rng=rngs["law"])
+    missingness = fit_law(records, rule=rule, method=method, settings=settings, rng=rngs["law"])
     return Nuisances(
         dict(zip([factor["panel"] for factor in factors], fitted, strict=False)),
-        law,
+        missingness,
         dict(zip(agents, fitted[len(factors) :], strict=True)),
         dict(zip(agents, fitted_means, strict=True)),
     )
@@ -81,7 +85,7 @@ def fit_nuisances_of(
 
 @dataclass(frozen=True, eq=False)
 class NuisanceTables:
-    """Results of fitting for some records: their tables, and the curves that judge the fit."""
+    """Results of fitting for some records: their tables, and curves of the quality of fit."""
 
     propensities: pd.DataFrame
     agents: pd.DataFrame
@@ -110,16 +114,16 @@ def tell(
         )
         for factor in records.identification["factors"]
     }
-    law = nuisances.law.of(records, factors, fold)
+    missingness = nuisances.missingness.of(records, factors, fold)
     by_policy, afa, frames = {}, {}, []
     for agent in records.played:
         head, played = (
             records.afa_head(agent),
             panel_matrix(records.played[agent], "acquired", records.data),
         )
-        said = nuisances.afa[agent].predict(head.inputs, fold)
-        afa[agent] = np.where(_surely_complete(records, agent), 1.0, said)
-        by_policy[agent], chance, lacks = _by_policy(law, policies[agent], played, rng)
+        predicted = nuisances.afa[agent].predict(head.inputs, fold)
+        afa[agent] = np.where(_surely_complete(records, agent), 1.0, predicted)
+        by_policy[agent], chance, lacks = _by_policy(missingness, policies[agent], played, rng)
         mean = nuisances.means[agent].predict(records.outcome_head(agent).inputs, fold)
         frames.append(
             pd.DataFrame(
@@ -137,21 +141,21 @@ def tell(
             )
         )
     return NuisanceTables(
-        _propensities(records, factors, law).assign(row_id=records.data.row_id),
+        _propensities(records, factors, missingness).assign(row_id=records.data.row_id),
         pd.concat(frames, ignore_index=True),
-        _curves(records, factors, law, afa, by_policy),
+        _curves(records, factors, missingness, afa, by_policy),
     )
 
 
 def _by_policy(
-    law: PatternLaw, policy: Policy, played: np.ndarray, rng: np.random.Generator
+    missingness: PatternLaw, policy: Policy, played: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
 
     The last is which state the policy's table lacks for it, as a sentence; else empty.
     """
     try:
-        return *law.policy_propensity(policy, played, rng), ""
+        return *missingness.policy_propensity(policy, played, rng), ""
     except MissingStateError as lack:
         unknown = np.full(len(played), np.nan)
         return unknown, unknown, f"The policy's table {lack}"
@@ -176,10 +180,12 @@ def _reading(policy: Policy, records: Records, played: np.ndarray) -> dict[str, 
     enough where decisions depend on no column outside X_adj, and where R_s = 1 leaves nothing that
     could be missing (it is 1 there).
     """
-    known, data = records.identification, records.data
-    outside = [name not in known["adjustment_columns"] for name in data.columns]
+    identified, data = records.identification, records.data
+    outside = [name not in identified["adjustment_columns"] for name in data.columns]
     reads = policy.traits.columns_read(len(data.columns)) & outside
-    is_complete = known["s"] is not None and set(known["missable_panels"]) <= set(known["s"])
+    is_complete = identified["s"] is not None and set(identified["missable_panels"]) <= set(
+        identified["s"]
+    )
     return {
         "reads_values": policy.traits.reads_values,
         "afa_propensity_suffices": is_complete or not reads.any(),
@@ -212,7 +218,7 @@ def _gaps_matter(policy: Policy, records: Records, played: np.ndarray) -> bool:
 
 
 def _propensities(
-    records: Records, by_panel: Mapping[str, np.ndarray], law: PatternLaw
+    records: Records, by_panel: Mapping[str, np.ndarray], missingness: PatternLaw
 ) -> pd.DataFrame:
     """p(R=1|X_adj), p(R_s=1|X_adj), p(R=r|X_adj) and each panel's factor.  [afape, eq. A.6]"""
     complete = np.ones(len(records.observed))
@@ -223,8 +229,8 @@ def _propensities(
     return pd.DataFrame(
         {
             "propensity": complete,
-            "s_propensity": law.s_propensity(),
-            "pattern_propensity": law.recorded(),
+            "s_propensity": missingness.s_propensity(),
+            "pattern_propensity": missingness.recorded(),
         }
         | dict(zip(names, factors, strict=True))
     )
@@ -233,16 +239,16 @@ def _propensities(
 def _curves(
     records: Records,
     by_panel: Mapping[str, np.ndarray],
-    law: PatternLaw,
+    missingness: PatternLaw,
     afa: Mapping[str, np.ndarray],
     by_policy: Mapping[str, np.ndarray],
 ) -> dict[str, Curve]:
     """Name of each fitted probability → its values, its event, and the rows that it serves."""
-    known = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
+    heads = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
     event = (records.complete, records.s_observed)
     return (
-        {_factor_name(j): (p, known[j].target, known[j].usable) for j, p in by_panel.items()}
-        | {_elsewhere_name(j): curve for j, curve in law.fitted.items()}
+        {_factor_name(j): (p, heads[j].target, heads[j].usable) for j, p in by_panel.items()}
+        | {_elsewhere_name(j): curve for j, curve in missingness.fitted.items()}
         | {_afa_name(agent): (p, *event) for agent, p in afa.items()}
         | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
     )
@@ -253,8 +259,8 @@ def _surely_complete(records: Records, agent: str) -> np.ndarray:
     names = [panel.name for panel in records.data.actions]
     missable = np.isin(names, [f["panel"] for f in records.identification["factors"]])
     acquired = panel_matrix(records.played[agent], "acquired", records.data)
-    known = acquired | in_s(records.identification, records.data) | ~missable
-    return known.all(axis=1) & records.s_observed
+    certain = acquired | in_s(records.identification, records.data) | ~missable
+    return certain.all(axis=1) & records.s_observed
 
 
 def nothing_fitted(records: Records, policies: Mapping[str, Policy]) -> NuisanceTables:
@@ -296,8 +302,8 @@ class Quality:
         """The next block; a probability counts on the rows that it serves."""
         for name, (probability, outcome, usable) in curves.items():
             rows = usable & np.isfinite(probability)
-            found = FitSums.of(probability[rows], outcome[rows], bins=self._bins)
-            self._sums[name] = self._sums[name] + found if name in self._sums else found
+            sums = FitSums.of(probability[rows], outcome[rows], bins=self._bins)
+            self._sums[name] = self._sums[name] + sums if name in self._sums else sums
 
     def tables(self, methods: Mapping[str, str]) -> dict[str, pd.DataFrame]:
         """Two tables; a probability that serves no row is left out, and the summary states why.
@@ -306,16 +312,20 @@ class Quality:
             methods: of the regressions; what follows from others has none.
         """
         nothing = FitSums.of(np.empty(0), np.empty(0, dtype=bool), bins=self._bins)
-        sums = {name: one for name, one in self._sums.items() if one.rows}
+        sums = {name: sums_of_fit for name, sums_of_fit in self._sums.items() if sums_of_fit.rows}
         calibration, overlap = [], []
-        for name, one in (sums or {"": nothing}).items():
+        for name, sums_of_fit in (sums or {"": nothing}).items():
             about = {"nuisance": name, "method": methods.get(name, "")}
-            calibration.append(one.calibration().assign(**about))
-            n = max(one.rows, 1)
+            calibration.append(sums_of_fit.calibration().assign(**about))
+            n = max(sums_of_fit.rows, 1)
             overlap.append(
                 about
-                | {"n": one.rows, "log_loss": one.loss / n, "minimum": one.minimum}
-                | {"share_below_1_percent": one.low / n}
+                | {
+                    "n": sums_of_fit.rows,
+                    "log_loss": sums_of_fit.loss / n,
+                    "minimum": sums_of_fit.minimum,
+                }
+                | {"share_below_1_percent": sums_of_fit.low / n}
             )
         return {
             "calibration": pd.concat(calibration, ignore_index=True),

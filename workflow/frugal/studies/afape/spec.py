@@ -66,8 +66,8 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
     Raises:
         ConfigError: the key, what was found, and what there is.
     """
-    for key, what in declared_kinds()[agent["kind"]].literals.get("names", {}).items():
-        _NAMED[what](f"{at}.{key}", agent[key], description)
+    for key, subject in declared_kinds()[agent["kind"]].literals.get("names", {}).items():
+        _NAMED[subject](f"{at}.{key}", agent[key], description)
 
 
 def _require_panels(at: str, panels: str | list[str], description: Description) -> None:
@@ -80,7 +80,7 @@ def _require_dataset(at: str, dataset: str, description: Description) -> None:
     """Refuse another data set."""
     if dataset != description.name:
         raise ConfigError(
-            f"{at} is {dataset!r}, whose rows the table tells of, but a scenario is of "
+            f"{at} is {dataset!r}, whose rows the table has, but a scenario is of "
             f"{description.name!r}; every agent runs in every scenario, so let a config of "
             "its own have the scenarios of that data set"
         )
@@ -88,25 +88,25 @@ def _require_dataset(at: str, dataset: str, description: Description) -> None:
 
 def _require_steps(at: str, steps: list[Mapping[str, Any]], description: Description) -> None:
     """Refuse steps of unknown panels, and conditions that could never hold."""
-    known = {c for panel in description.panels if panel.free for c in panel.columns}
+    readable = {c for panel in description.panels if panel.free for c in panel.columns}
     shown = {panel.name: panel.columns for panel in description.panels}
     for k, step in enumerate(steps):
         _require_panel(f"{at}[{k}].panel", step["panel"], description)
         when = step.get("when", ())
         for condition in [when] if isinstance(when, Mapping) else when:
             _require_condition(f"{at}[{k}].when", condition, description)
-            if condition["column"] not in known:
+            if condition["column"] not in readable:
                 raise ConfigError(
                     f"{at}[{k}].when asks for column {condition['column']!r}, which is not "
                     "free and which no earlier step can acquire, so that it never holds; known by "
-                    f"then can be {listed(sorted(known)) or 'none'}"
+                    f"then can be {listed(sorted(readable)) or 'none'}"
                 )
-        known |= {*shown[step["panel"]]}
+        readable |= {*shown[step["panel"]]}
 
 
 def _require_panel(at: str, panel: str, description: Description) -> None:
     """Refuse a panel that there is not to acquire."""
-    panels = [one.name for one in description.panels if not one.free]
+    panels = [described.name for described in description.panels if not described.free]
     if panel not in panels:
         raise ConfigError(
             f"{at} names panel {panel!r}; data set {description.name!r} has to acquire "
@@ -123,36 +123,36 @@ def _require_condition(at: str, condition: Mapping[str, Any], description: Descr
             f"{at} names column {name!r}; data set {description.name!r} has {listed(columns)}"
             f"{did_you_mean(name, columns)}"
         )
-    asked = [key for key in ("above", "below", "is") if key in condition]
-    if not asked or (len(asked) > 1 and "is" in asked):
+    questions = [key for key in ("above", "below", "is") if key in condition]
+    if not questions or (len(questions) > 1 and "is" in questions):
         raise ConfigError(
-            f"{at} asks of column {name!r} {' and '.join(asked) or 'nothing'}; allowed is above, "
-            "below or both, or is alone"
+            f"{at} asks of column {name!r} {' and '.join(questions) or 'nothing'}; allowed is "
+            "above, below or both, or is alone"
         )
-    if "is" in asked:
+    if "is" in questions:
         _require_levels(at, condition["is"], columns[name])
     elif columns[name].kind != "numeric":
         raise ConfigError(
-            f"{at} asks whether column {name!r} is {asked[0]} a number, but it is categorical; "
+            f"{at} asks whether column {name!r} is {questions[0]} a number, but it is categorical; "
             f"write is: [{listed(columns[name].levels or ('…',))}] with the levels that you mean"
         )
-    elif len(asked) == 2 and not condition["above"] < condition["below"]:
+    elif len(questions) == 2 and not condition["above"] < condition["below"]:
         raise ConfigError(
             f"{at} asks for column {name!r} above {condition['above']} and below "
             f"{condition['below']}, which no number is"
         )
 
 
-def _require_levels(at: str, asked: list[str], column: Column) -> None:
+def _require_levels(at: str, compared: list[str], column: Column) -> None:
     """Refuse a level that is not among those which the description lists, if it lists them."""
     codes = [f"{code:g}" for code, _ in column.special_values]
     if column.kind == "numeric" and not codes:
         raise ConfigError(
-            f"{at} asks whether column {column.name!r} is {listed(asked)}, but it is numeric; "
+            f"{at} asks whether column {column.name!r} is {listed(compared)}, but it is numeric; "
             "allowed are above and below"
         )
     levels = codes if column.kind == "numeric" else column.levels
-    for level in asked:
+    for level in compared:
         if levels is not None and level not in levels:
             raise ConfigError(
                 f"{at} asks whether column {column.name!r} is {level!r}; it can be "
@@ -182,12 +182,12 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
     columns = [column.name for column in description.columns]
     categorical = {c.name: c.levels for c in description.columns if c.kind == "categorical"}
     for key, kind, name in _names(entry):
-        known = columns if kind == "column" else panels
-        found = description.column_of(name) if kind == "column" else name
-        if found not in known:
+        allowed = columns if kind == "column" else panels
+        resolved = description.column_of(name) if kind == "column" else name
+        if resolved not in allowed:
             raise ConfigError(
                 f"{at}.{key} names {kind} {name!r}; data set {description.name!r} has "
-                f"{listed(known)}{did_you_mean(name, known)}"
+                f"{listed(allowed)}{did_you_mean(name, allowed)}"
             )
         if kind == "column" and name in categorical:
             example = (categorical[name] or ("…",))[-1]
@@ -199,11 +199,11 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
 
 def _names(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Key, kind (panel or column) and name, of every name in a scenario."""
-    for panel, law in entry["missingness"]["panels"].items():
+    for panel, mechanism in entry["missingness"]["panels"].items():
         at = "missingness.panels"
         yield at, "panel", panel
         for kind, key in (("column", "values"), ("panel", "indicators")):
-            causes: Iterable[str] = law.get(key) or ()
+            causes: Iterable[str] = mechanism.get(key) or ()
             for cause in causes:
                 yield f"{at}.{panel}.{key}", kind, cause
     for panel in entry["s"] or ():
@@ -224,10 +224,11 @@ def require_error_costs(at: str, description: Description) -> None:
         "'misclassification_cost'"
     )
     if (cost == cost[:, :1]).all():
-        what = "is zero everywhere" if not cost.any() else "is the same for all decisions"
+        problem = "is zero everywhere" if not cost.any() else "is the same for all decisions"
         raise ConfigError(
-            f"{where} {what}, so that no acquisition could pay; write what a wrong decision costs, "
-            f"in {description.cost_unit}: a row for each true class, a column for each decision"
+            f"{where} {problem}, so that no acquisition could pay; write what a wrong decision "
+            f"costs, in {description.cost_unit}: a row for each true class, a column for each "
+            "decision"
         )
     dearer = np.diag(cost)[:, None] > cost
     if dearer.any():

@@ -19,7 +19,7 @@ from frugal.judge.views import ViewRows
 from frugal.missing.graphs import MissingnessGraph, settled, topological_order
 from frugal.studies.shared.frames import EVALUATED
 
-TEST = ("test",)  # the part that policies are judged on
+TEST = ("test",)  # the part that policies are evaluated on
 
 
 class StoredRecords:
@@ -62,21 +62,21 @@ class StoredRecords:
         """
         if self._whole is not None:
             return self._whole
-        found = self._masks.read(self._places[number])
-        require_masks(found, self.table.block(number).table)
+        masks = self._masks.read(self._places[number])
+        require_masks(masks, self.table.block(number).table)
         if self._asked is not None:
-            found = found[found["seed"].isin(self._asked)].reset_index(drop=True)
+            masks = masks[masks["seed"].isin(self._asked)].reset_index(drop=True)
         if len(self._places) == 1:
-            self._whole = found
-        return found
+            self._whole = masks
+        return masks
 
     @cached_property
     def seeds(self) -> list[int]:
         """Seeds of the study that are asked about, in order."""
-        found = list(map(int, self.masks(0)["seed"].unique()))
-        if self._asked is not None and found != list(self._asked):
-            raise DataError(f"masks were drawn for seeds {found} of {list(self._asked)} alone")
-        return found
+        seeds = list(map(int, self.masks(0)["seed"].unique()))
+        if self._asked is not None and seeds != list(self._asked):
+            raise DataError(f"masks were drawn for seeds {seeds} of {list(self._asked)} alone")
+        return seeds
 
     def by_seed(self, number: int, parts: Collection[str]) -> Iterator[tuple[int, pd.DataFrame]]:
         """Each seed's masks of the rows of some parts of a block."""
@@ -91,21 +91,21 @@ class StoredRecords:
 
     def at(self, places: Int[np.ndarray, " m"], seed: int) -> tuple[Table, Bool[np.ndarray, "m a"]]:
         """Rows at given positions, which ascend, and what is recorded of them in one seed."""
-        found = []
+        observed = []
         for number, rows in enumerate(self.table.blocks):
             first, last = np.searchsorted(places, (rows.start, rows.stop))
             if last > first or not number:
                 masks = self.masks(number)
                 masks = masks[masks["seed"] == seed].iloc[places[first:last] - rows.start]
-                found.append(panel_matrix(masks, "observed", self.table.layout))
-        return self.table.at(places), np.concatenate(found)
+                observed.append(panel_matrix(masks, "observed", self.table.layout))
+        return self.table.at(places), np.concatenate(observed)
 
     @cached_property
     def graph(self) -> dict[str, Any]:
-        """The law of the masks, with the scaling of the whole table, for single blocks."""
-        assert self._graph is not None, "bug: no law was given"
-        law = settled(MissingnessGraph.from_dict(self._graph), self.table.column)
-        return law.to_dict() | {"source": self._graph["source"]}
+        """The missingness model, with the scaling of the whole table, for single blocks."""
+        assert self._graph is not None, "bug: no missingness model was given"
+        missingness = settled(MissingnessGraph.from_dict(self._graph), self.table.column)
+        return missingness.to_dict() | {"source": self._graph["source"]}
 
 
 class JudgedRows:
@@ -125,8 +125,8 @@ class JudgedRows:
     @cached_property
     def cluster(self) -> np.ndarray | None:
         """Cluster of each row, numbered from 0 on; None: each row is its own cluster. (n,)"""
-        found = self.records.table.clusters(TEST)
-        return None if found is None else np.unique(found, return_inverse=True)[1]
+        clusters = self.records.table.clusters(TEST)
+        return None if clusters is None else np.unique(clusters, return_inverse=True)[1]
 
     @cached_property
     def clusters(self) -> int:
@@ -211,12 +211,12 @@ class StoredEpisodes:
         """
         if self._kept[0] != number:
             self._kept = (number, {})
-        kept = self._kept[1]
-        if agent not in kept:
-            kept[agent] = self.read(agent, number, columns)
+        in_memory = self._kept[1]
+        if agent not in in_memory:
+            in_memory[agent] = self.read(agent, number, columns)
         block = self._table.block(number)
         inside = np.isin(block.part[block.of(EVALUATED)], list(parts))
-        return kept[agent][np.resize(inside, len(kept[agent]))]
+        return in_memory[agent][np.resize(inside, len(in_memory[agent]))]
 
     def read(self, agent: str, number: int, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Episodes of all evaluated rows of a block, some columns or all.
@@ -240,8 +240,13 @@ class StoredEpisodes:
         return frame
 
 
-_LAW = {"intercept": float, "values": Each(float), "indicators": Each(float), "standardise": bool}
-_GRAPH = {"name": str, "indicators": Each(_LAW), "source": str}
+_INDICATOR = {
+    "intercept": float,
+    "values": Each(float),
+    "indicators": Each(float),
+    "standardise": bool,
+}
+_GRAPH = {"name": str, "indicators": Each(_INDICATOR), "source": str}
 _FACTOR = {"panel": str, "columns": [str], "condition_panels": [str]}
 _IDENTIFICATION = {
     "mechanism_class": str,
@@ -263,7 +268,7 @@ def require_law(
     """Check that the output of `draw_missingness` is complete and of this table.
 
     Args:
-        graph: law of the masks.
+        graph: missingness model of the masks.
         identification: what it identifies.
         masks: one row per seed and row of the table.
         data: the whole table.
@@ -298,18 +303,18 @@ def _require_names(
     graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table
 ) -> None:
     panels, columns = {panel.name for panel in data.actions}, set(data.columns)
-    laws, factors = graph["indicators"], identification["factors"]
+    indicators, factors = graph["indicators"], identification["factors"]
     missable = identification["missable_panels"]
     named = [
-        ("panel that can be missing", [*laws, *missable], panels),
+        ("panel that can be missing", [*indicators, *missable], panels),
         (
             "panel that causes missingness",
-            [p for law in laws.values() for p in law["indicators"]],
-            set(laws),
+            [p for indicator in indicators.values() for p in indicator["indicators"]],
+            set(indicators),
         ),
         (
             "column that causes missingness",
-            [c for law in laws.values() for c in law["values"]],
+            [c for indicator in indicators.values() for c in indicator["values"]],
             columns,
         ),
         ("column to adjust for", identification["adjustment_columns"], columns),
@@ -318,17 +323,17 @@ def _require_names(
         ("column of a factor", [c for f in factors for c in f["columns"]], columns),
         ("panel of a condition", [p for f in factors for p in f["condition_panels"]], panels),
     ]
-    for what, names, allowed in named:
+    for kind, names, allowed in named:
         for name in names:
             if name not in allowed:
                 raise DataError(
-                    f"the stored missingness graph and identification name the {what} "
+                    f"the stored missingness graph and identification name the {kind} "
                     f"{name[:60]!r}; allowed are {', '.join(sorted(allowed)) or 'none'}"
                 )
-    if set(missable) != set(laws):
+    if set(missable) != set(indicators):
         raise DataError(
-            f"the stored missingness graph has laws of {', '.join(laws) or 'no panel'}, and the "
-            f"identification says that {', '.join(missable) or 'none'} can be missing"
+            f"the stored missingness graph has laws of {', '.join(indicators) or 'no panel'}, and "
+            f"the identification says that {', '.join(missable) or 'none'} can be missing"
         )
     factored = [f["panel"] for f in factors]
     if identification["propensity_identified"] and sorted(factored) != sorted(missable):
@@ -344,11 +349,11 @@ def require_masks(masks: pd.DataFrame, data: Table) -> None:
     Raises:
         DataError: they do not, or a probability is none.
     """
-    wanted = ["seed", "row_id", *panel_columns("observed", data)]
-    absent = [name for name in wanted if name not in masks.columns]
+    required = ["seed", "row_id", *panel_columns("observed", data)]
+    absent = [name for name in required if name not in masks.columns]
     if absent:
         raise DataError(f"the stored masks lack the column {absent[0]!r}")
-    for name in wanted[2:]:
+    for name in required[2:]:
         if masks[name].dtype != bool:
             raise DataError(
                 f"column {name!r} of the stored masks is of type {masks[name].dtype}; allowed: bool"
@@ -419,8 +424,8 @@ class StoredCases(JudgedRows):
         return {name: frame[frame["seed"] == seed] for name, frame in stored.items()}
 
     def _episodes(self, agent: str, at: int) -> pd.DataFrame:
-        found = self._blocked.read(agent, self.numbers[at])
-        return found[found["row_id"].isin(self.data(at).row_id)]
+        episodes = self._blocked.read(agent, self.numbers[at])
+        return episodes[episodes["row_id"].isin(self.data(at).row_id)]
 
     def _elsewhere(self, agent: str, at: int) -> pd.DataFrame:
         rows = self._worlds.rows("agent", agent)
@@ -432,15 +437,15 @@ class StoredCases(JudgedRows):
         place = self._fits_at[self.numbers[at]]
         order = self.seeds().index(seed) * len(self.agents) + self.agents.index(agent)
         start = place.start + order * self.sizes[at]
-        found = self._fits.read(slice(start, start + self.sizes[at]))
-        assert (found["agent"] == agent).all(), "bug: order of agents"
-        return found
+        fits = self._fits.read(slice(start, start + self.sizes[at]))
+        assert (fits["agent"] == agent).all(), "bug: order of agents"
+        return fits
 
     def propensities(self, seed: int, at: int) -> pd.DataFrame:
         """Fitted results of the records of one seed."""
         place = self._fitted_at[self.numbers[at]]
-        found = self.once("fitted", (at,), lambda: self._propensities.read(place))
-        return found[found["seed"] == seed]
+        propensities = self.once("fitted", (at,), lambda: self._propensities.read(place))
+        return propensities[propensities["seed"] == seed]
 
     def view_rows(self) -> Iterator[ViewRows]:
         """Test rows with the fitted factors of every seed, block by block."""
@@ -457,7 +462,7 @@ class StoredCases(JudgedRows):
         names = self.once("names", (seed,), lambda: self.always_known(seed))
 
         def read(at: int) -> np.ndarray:
-            told = [values for columns in self.known(names, at) for values in columns.values()]
-            return np.column_stack([np.empty((self.sizes[at], 0)), *told])
+            observed = [values for columns in self.known(names, at) for values in columns.values()]
+            return np.column_stack([np.empty((self.sizes[at], 0)), *observed])
 
         return KnownRows([self.rows(at) for at in range(len(self.numbers))], read)

@@ -4,7 +4,10 @@ from frugal.core.columns import OF_ITS_COLUMN
 
 COLUMNS: dict[str, tuple[str, str]] = {
     # identity
-    "fold": ("", "cross-fitting or cross-validation fold; models never saw the rows they judge"),
+    "fold": (
+        "",
+        "cross-fitting or cross-validation fold; models are evaluated on rows left out of fits",
+    ),
     # dadi
     "gamma": ("", "γ: weight of the label's loss against the adversary's; empty for baselines"),
     "squared_error": ("nats²", "mean squared error of Q since the last evaluation"),
@@ -16,19 +19,22 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "auc": ("", "area under the receiver operating characteristic curve"),
     "auc_low": ("", "lower end of its 95 % interval: over rows in one fold, else over folds"),
     "auc_high": ("", "upper end of its 95 % interval: over rows in one fold, else over folds"),
-    "disparity": ("", "gap between the groups' shares of positive decisions"),
+    "disparity": ("", "difference between the groups' shares of positive decisions"),
     "disparity_low": ("", "lower end of its 95 % interval: bootstrap in one fold, else over folds"),
     "disparity_high": (
         "",
         "upper end of its 95 % interval: bootstrap in one fold, else over folds",
     ),
-    "equal_opportunity_gap": ("", "gap between the groups' shares of decisions 1 among labels 1"),
-    "equalised_odds_gap": ("", "the larger of the gaps among labels 0 and labels 1"),
+    "equal_opportunity_gap": (
+        "",
+        "difference between the groups' shares of decisions 1 among labels 1",
+    ),
+    "equalised_odds_gap": ("", "the larger of the differences among labels 0 and labels 1"),
     "positive_share": ("", "share of positive decisions"),
     "degenerate": (
         "",
         "True where the rarer decision is made for less than a tenth of the share of the rarer "
-        "label: nearly all are decided alike, and disparity says nothing",
+        "label: nearly all get the same decision, and disparity is uninformative",
     ),
     "decision_threshold": (
         "",
@@ -37,7 +43,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "features_acquired": ("panels", "number of panels acquired"),
     "adversary_auc": ("", "AUC of the agent's own adversary for the group (rows of its objective)"),
     "audit_auc": ("", "AUC for the group of the best outsider trained afterwards on the same sets"),
-    "target": ("", "what an outsider is to tell: label or sensitive"),
+    "target": ("", "what an outsider predicts: label or sensitive"),
     "learner": ("", "outsider: logistic, boosting or set_network"),
     "folds": ("", "folds behind the row"),
     "reference_auc": ("", "AUC of the classifier that is compared with"),
@@ -45,14 +51,14 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "disparity_cut": ("", "reference_disparity less disparity, a mean over folds"),
     "coin_method": (
         "",
-        "of two solutions between which a coin has the least AUC allowed: the more accurate one; "
+        "of two solutions whose random mixture has the least AUC allowed: the more accurate one; "
         "empty, with all coin_…, where no solution lies on one side of that AUC",
     ),
     "coin_gamma": ("", "γ of coin_method; empty for baselines"),
-    "coin_other_method": ("", "the less accurate solution of the coin"),
+    "coin_other_method": ("", "the less accurate solution of the mixture"),
     "coin_other_gamma": ("", "γ of coin_other_method; empty for baselines"),
-    "coin_share": ("", "share of units that the coin gives to coin_method"),
-    "coin_disparity": ("", "disparity of the coin, at most: its sides' weighted mean"),
+    "coin_share": ("", "share of units that the mixture gives to coin_method"),
+    "coin_disparity": ("", "disparity of the mixture, at most: the weighted mean of both"),
     "coin_cut": ("", "reference_disparity less coin_disparity, a mean over folds"),
 }
 

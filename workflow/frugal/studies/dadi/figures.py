@@ -26,7 +26,7 @@ from frugal.draw.style import Look
 AGENT = {
     "dadi": Look("DADI (filled: on the front)", style.BLUE, "o"),
     "behind": Look("DADI", style.BLUE, "o", hollow=True),
-    "degenerate": Look("decides nearly all alike", style.VERMILLION, "x"),
+    "degenerate": Look("gives nearly all the same decision", style.VERMILLION, "x"),
 }
 METHODS = style.looks_of(load_literals("frugal.learn.fair_baselines", "FairBaseline").values())
 METHODS |= {
@@ -129,28 +129,28 @@ def tradeoff_figure(means: pd.DataFrame, title: str, caution: str | None) -> Fig
     style.require(means, f"{columns} folds", single="dataset")
     agents = means[means["method"] == "dadi"].sort_values("gamma")
     others = means[means["method"] != "dadi"]
-    whole = others[others["method"] == "full_features"]
+    full = others[others["method"] == "full_features"]
     figure, (left, middle, right) = panels(3, 3, line_in=2.7, more_in=0.0)
     for axes, measure, words in (
         (left, "auc", "AUC of the label"),
         (middle, "disparity", "demographic disparity"),
     ):
         _draw_lines(axes, agents, measure, AGENT, by="method")
-        _limit(axes, np.concatenate([rows[measure].to_numpy(float) for rows in (agents, whole)]))
-        for value in whole[measure]:
+        _limit(axes, np.concatenate([rows[measure].to_numpy(float) for rows in (agents, full)]))
+        for value in full[measure]:
             axes.axhline(value, color=style.BLACK, linestyle=":")
         axes.set_title(words)
-    alike = agents[agents["degenerate"]].assign(kind="degenerate")
+    degenerate = agents[agents["degenerate"]].assign(kind="degenerate")
     places: dict[str, Any] = {"by": "kind", "x": "gamma", "y": "disparity"}
-    draw_series(middle, alike, AGENT, line=None, size=7.0, zorder=5, **places)
+    draw_series(middle, degenerate, AGENT, line=None, size=7.0, zorder=5, **places)
     _draw_front(right, agents, others)
     handles: list[Artist] = [AGENT["dadi"].handle()]
     for kind, label in method_labels(others["method"]).items():
-        stroke = ":" if kind in set(whole["method"]) else "none"
+        stroke = ":" if kind in set(full["method"]) else "none"
         handles.append(METHODS[kind].handle(line=stroke, label=label))
     if means["degenerate"].any():
         handles.append(AGENT["degenerate"].handle())
-    words = title, tradeoff_finding(agents, whole), caution
+    words = title, tradeoff_finding(agents, full), caution
     return _finish(figure, words, int(means["folds"].max()), handles)
 
 
@@ -173,8 +173,8 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
     """
     every = pd.concat((agents, others))
     kinds = agents.assign(kind=np.where(agents["on_front"], "dadi", "behind"))
-    alike = every[every["degenerate"]].assign(kind="degenerate")
-    kinds = pd.concat((kinds[~kinds["degenerate"]], alike))
+    degenerate = every[every["degenerate"]].assign(kind="degenerate")
+    kinds = pd.concat((kinds[~kinds["degenerate"]], degenerate))
     baselines = others.assign(kind=[method_kind(name) for name in others["method"]])
     baselines = baselines[~baselines["degenerate"]]
     places: dict[str, Any] = {"by": "kind", "x": "disparity", "y": "auc"}
@@ -222,7 +222,9 @@ def _free_place(
         line: points on it. (l, 2)
     """
     axes.autoscale_view()
-    at, passed, place = (axes.transLimits.transform(one) * SIDE for one in (marks, line, mark))
+    at, passed, place = (
+        axes.transLimits.transform(points) * SIDE for points in (marks, line, mark)
+    )
     others = at[(np.abs(at - place) > 1).any(axis=1)]
     scores = {}
     for side in (1, -1):
@@ -237,32 +239,32 @@ def _free_place(
     return max(scores, key=lambda offset: scores[offset])
 
 
-def tradeoff_finding(agents: pd.DataFrame, whole: pd.DataFrame) -> str:
+def tradeoff_finding(agents: pd.DataFrame, full: pd.DataFrame) -> str:
     """The least disparity at nearly the AUC of all panels, or what the most accurate agent has.
 
     No method that decides nearly all the same is called fair.
 
     Args:
         agents: gamma, auc, disparity, degenerate, positive_share.
-        whole: the same of the classifier that reads every panel; none or one row.
+        full: the same of the classifier that reads every panel; none or one row.
     """
     every, agents = agents, agents[~agents["degenerate"]]
     if not len(agents):
         shares = 100 * every["positive_share"]
         return (
-            f"no disparity to compare: every agent decides nearly all alike ({shares.min():.0f} to "
-            f"{shares.max():.0f} % positive)"
+            "no disparity to compare: every agent gives nearly all the same decision "
+            f"({shares.min():.0f} to {shares.max():.0f} % positive)"
         )
     best = style.highest(agents, "auc")
-    if not len(whole):
+    if not len(full):
         return f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.2f}"
-    if whole["degenerate"].iloc[0]:
+    if full["degenerate"].iloc[0]:
         return (
             f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.3f}; "
-            "the classifier on all panels decides nearly all alike "
-            f"({100 * whole['positive_share'].iloc[0]:.0f} % positive)"
+            "the classifier on all panels gives nearly all the same decision "
+            f"({100 * full['positive_share'].iloc[0]:.0f} % positive)"
         )
-    auc, disparity = float(whole["auc"].iloc[0]), float(whole["disparity"].iloc[0])
+    auc, disparity = float(full["auc"].iloc[0]), float(full["disparity"].iloc[0])
     near = agents[agents["auc"] >= auc - _GIVEN_UP]
     best = style.lowest(near, "disparity") if len(near) else best
     return (
@@ -358,7 +360,7 @@ def panels_finding(singles: pd.DataFrame, selection: pd.DataFrame) -> str:
     low, high = f"{shares.min():.0f}", f"{shares.max():.0f}"
     collected = f"{low} %" if low == high else f"{low} to {high} %"
     return (
-        f"{style.words(str(worst['panel']))} tells most of the group (AUC {worst['auc']:.2f}) and "
+        f"{style.words(str(worst['panel']))} shows most of the group (AUC {worst['auc']:.2f}) and "
         f"is collected for {collected} of units"
     )
 
@@ -387,21 +389,21 @@ def audit_figure(
     style.require(audit, columns, single="dataset")
     figure, grid = panels(2, 2, line_in=2.7, more_in=0.0)
     agents = means[means["method"] == "dadi"]
-    wanted = {
+    targets = {
         "sensitive": "outsiders' AUC for the group, from collected panels",
         "label": "outsiders' AUC for the label, from the same",
     }
-    for axes, (target, words) in zip(grid, wanted.items(), strict=True):
+    for axes, (target, words) in zip(grid, targets.items(), strict=True):
         rows = audit[audit["target"] == target]
         _draw_lines(axes, rows[rows["method"] == "dadi"], "auc", _LEARNERS, by="learner")
         drawn = rows["auc"]
         if target == "sensitive":
             _draw_lines(axes, agents, "adversary_auc", _ADVERSARY, by="method")
             drawn = pd.concat((drawn, agents["adversary_auc"]))
-        whole = float(rows["auc"].where(rows["method"] == "all_panels").max())
-        axes.axhline(whole, color=style.BLACK, linestyle=":")
+        full = float(rows["auc"].where(rows["method"] == "all_panels").max())
+        axes.axhline(full, color=style.BLACK, linestyle=":")
         axes.axhline(0.5, color=style.GREY, linewidth=0.7)
-        top, bottom = max(whole, float(drawn.max())), min(0.5, float(drawn.min()))
+        top, bottom = max(full, float(drawn.max())), min(0.5, float(drawn.min()))
         room = 0.08 * (top - bottom) + 0.005
         axes.set_ylim(bottom - room, top + room)
         axes.set_title(words)
@@ -419,12 +421,12 @@ def audit_finding(audit: pd.DataFrame) -> str:
     """
     rows = audit[audit["target"] == "sensitive"]
     learnt = rows[rows["method"] == "dadi"].groupby("gamma")["auc"].max().dropna()
-    whole = float(rows.loc[rows["method"] == "all_panels", "auc"].max())
+    full = float(rows.loc[rows["method"] == "all_panels", "auc"].max())
     if not len(learnt):
-        return f"outsiders tell the group from all panels with AUC {whole:.2f}"
+        return f"outsiders predict the group from all panels with AUC {full:.2f}"
     return (
-        f"outsiders tell the group with AUC {learnt.min():.2f} from what γ = {learnt.idxmin():g} "
-        f"collects, {whole:.2f} from all panels"
+        f"outsiders predict the group with AUC {learnt.min():.2f} from what γ = "
+        f"{learnt.idxmin():g} collects, {full:.2f} from all panels"
     )
 
 
@@ -486,7 +488,7 @@ AUDIT = PrintedFigure(
     place=30,
     stages=("draw_dadi_figures",),
     draw=audit_figure,
-    doc="what independent learners tell of the group",
+    doc="how well independent learners predict the group",
 )
 CURVES = PrintedFigure(
     name="dadi_curves",

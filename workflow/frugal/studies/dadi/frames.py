@@ -42,19 +42,19 @@ class Fold:
     """One fold of a data set. Shapes: n rows in use, d columns that can be acquired, a panels.
 
     Attributes:
-        whole: the rows in use with every panel.
+        full: the rows in use with every panel.
         shown: the same without withheld panels.
         scaling: of the columns of `shown`, numeric ones by training rows.
-        whole_scaling: the same of `whole`.
+        full_scaling: the same of `full`.
         panel_of_column: action that reveals each column of `shown`. (d,)
         sensitive: group of each row. (n,)
         part: train, validation or test. (n,)
     """
 
-    whole: Table
+    full: Table
     shown: Table
     scaling: Scaling
-    whole_scaling: Scaling
+    full_scaling: Scaling
     panel_of_column: np.ndarray
     sensitive: np.ndarray
     part: np.ndarray
@@ -65,9 +65,9 @@ class Fold:
         return self.scaling.standardise(self.shown.values).astype(np.float32)
 
     @property
-    def whole_values(self) -> np.ndarray:
-        """The same of `whole`. (n, w)"""
-        return self.whole_scaling.standardise(self.whole.values).astype(np.float32)
+    def full_values(self) -> np.ndarray:
+        """The same of `full`. (n, w)"""
+        return self.full_scaling.standardise(self.full.values).astype(np.float32)
 
     @property
     def label(self) -> np.ndarray:
@@ -91,8 +91,8 @@ def fold_of(
         streams: of the stage; its wildcards name data set and fold.
 
     Raises:
-        DataError: the table has no groups, more than two classes, or gaps; or the fold's training
-            or test part lacks a class or a group.
+        DataError: the table has no groups, more than two classes, or missing values; or the fold's
+            training or test part lacks a class or a group.
         ConfigError: a withheld panel or the fold is not there.
     """
     data, _ = table_from_frames(table, catalogue)
@@ -102,11 +102,11 @@ def fold_of(
             f"{streams.wildcards['dataset']}: dadi needs a label with two classes; there are "
             f"{len(data.classes)}"
         )
-    gaps = np.isnan(data.values).sum(axis=0)
-    if gaps.any():
+    missing = np.isnan(data.values).sum(axis=0)
+    if missing.any():
         raise DataError(
-            f"{streams.wildcards['dataset']}: dadi needs a table without gaps; "
-            f"{data.columns[int(gaps.argmax())]} has none in {gaps.max()} of {len(data)} rows"
+            f"{streams.wildcards['dataset']}: dadi needs a table without missing values; "
+            f"{data.columns[int(missing.argmax())]} has none in {missing.max()} of {len(data)} rows"
         )
     if (design["rows"] or 0) > len(data):
         raise DataError(
@@ -125,10 +125,10 @@ def fold_of(
     )
     _check_parts(part, data.label, sensitive, streams)
     shown = withhold_panels(data, design["withheld_panels"])
-    whole = fit_scaling(data.values[part == "train"]).leaving(data.onehot)
-    kept = [data.columns.index(column) for column in shown.columns]
-    scaling = Scaling(whole.centre[kept], whole.scale[kept])
-    return Fold(data, shown, scaling, whole, panel_of_columns(shown), sensitive, part)
+    full_scaling = fit_scaling(data.values[part == "train"]).leaving(data.onehot)
+    positions = [data.columns.index(column) for column in shown.columns]
+    scaling = Scaling(full_scaling.centre[positions], full_scaling.scale[positions])
+    return Fold(data, shown, scaling, full_scaling, panel_of_columns(shown), sensitive, part)
 
 
 def _check_parts(
@@ -136,12 +136,12 @@ def _check_parts(
 ) -> None:
     """Training and test rows have both classes and both groups."""
     for name in ("train", "test"):
-        for what, values in (("label", label), ("protected attribute", sensitive)):
+        for quantity, values in (("label", label), ("protected attribute", sensitive)):
             if len(np.unique(values[part == name])) < 2:
                 raise DataError(
                     f"{streams.wildcards['dataset']}: the {name} part of fold "
                     f"{streams.wildcards['fold']} has {(part == name).sum()} rows of one "
-                    f"{what} only; it takes more rows or fewer folds (dadi.folds.count)"
+                    f"{quantity} only; it takes more rows or fewer folds (dadi.folds.count)"
                 )
 
 

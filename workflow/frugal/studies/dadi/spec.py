@@ -14,7 +14,7 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Description
 
 _KINDS = declared("frugal.learn.fair_baselines", "FairBaseline")
-FAMILIES = tuple(dict.fromkeys(f for one in _KINDS.values() for f in one.literals["families"]))
+FAMILIES = tuple(dict.fromkeys(f for kind in _KINDS.values() for f in kind.literals["families"]))
 LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
 
 
@@ -52,8 +52,8 @@ class DadiStudy:
 
     def gammas(self, dataset: str) -> list[float]:
         """Every γ of a data set: its own, or those of the study."""
-        own = self.scenario(dataset)["gammas"]
-        return [float(gamma) for gamma in (self.block["gammas"] if own is None else own)]
+        listed = self.scenario(dataset)["gammas"]
+        return [float(gamma) for gamma in (self.block["gammas"] if listed is None else listed)]
 
     def _common(self, dataset: str) -> dict[str, Any]:
         """Inputs of every step of a fold: which rows and panels, and the agents' settings."""
@@ -86,9 +86,9 @@ class DadiStudy:
     def agent_files(self, fold: str) -> dict[str, str]:
         """Inputs of `roll_out_dadi`: agents of other kinds, and their classifiers."""
         return {
-            f"{what}_{k}": f"results/agents/{fold}/agent={name}/{what}.safetensors"
+            f"{kind}_{k}": f"results/agents/{fold}/agent={name}/{kind}.safetensors"
             for k, name in enumerate(self.agents)
-            for what in ("policy", "classifier")
+            for kind in ("policy", "classifier")
         }
 
     def roll_out_settings(self, dataset: str) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _check_baseline(name: str, chosen: Mapping[str, Any]) -> None:
 def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -> None:
     if described.groups is None:
         raise ConfigError(
-            f"{at}: {described.path} tells no groups of a protected attribute apart; it needs "
+            f"{at}: {described.path} has no groups of a protected attribute; it needs "
             "'sensitive' with 'column' and two 'groups'"
         )
     names = [panel.name for panel in described.panels]

@@ -61,20 +61,24 @@ def candidates(
     """
     if score not in SCORES:
         raise ConfigError(f"policies are chosen by 'f1' or 'am', not by {score!r}")
-    seen = scores[scores["split"] == "validation"].reset_index(drop=True)
-    policy_for_budget(seen, budget, score=score)  # something fits
-    found = []
-    for family, rows in seen.groupby("family", sort=False, observed=True):
-        told = None if pooled is None else pooled[pooled["family"] == family]
-        own = _of_family(str(family), rows.reset_index(drop=True), told, budget, score)
-        found += [own] if own else []
-    return found
+    validation = scores[scores["split"] == "validation"].reset_index(drop=True)
+    policy_for_budget(validation, budget, score=score)  # something fits
+    best_of_families = []
+    for family, rows in validation.groupby("family", sort=False, observed=True):
+        pooled_rows = None if pooled is None else pooled[pooled["family"] == family]
+        candidate = _of_family(str(family), rows.reset_index(drop=True), pooled_rows, budget, score)
+        best_of_families += [candidate] if candidate else []
+    return best_of_families
 
 
 def _of_family(
-    family: str, rows: pd.DataFrame, told: pd.DataFrame | None, budget: float, score: str
+    family: str, rows: pd.DataFrame, pooled_rows: pd.DataFrame | None, budget: float, score: str
 ) -> Candidate | None:
-    by = rows if told is None or told.empty else told.rename(columns={"pooled_score": score})
+    by = (
+        rows
+        if pooled_rows is None or pooled_rows.empty
+        else pooled_rows.rename(columns={"pooled_score": score})
+    )
     fits = within(by["cost"].to_numpy(dtype=np.float64), budget) & by[score].notna()
     if not fits.any():
         return None
@@ -85,31 +89,31 @@ def _of_family(
     return Candidate(family, row, float(best[score]), int(best["n"]))
 
 
-def leading(found: Sequence[Candidate], outcomes: pd.DataFrame, *, score: str) -> int:
+def leading(of_families: Sequence[Candidate], outcomes: pd.DataFrame, *, score: str) -> int:
     """Position of the candidate to use.
 
     Args:
-        found: one of each family.
+        of_families: one of each family.
         outcomes: of all of them, with the column family.
         score: f1 or am.
     """
-    pooled = np.array([one.pooled for one in found])
-    seen = np.array([float(one.row[score]) for one in found])
+    pooled = np.array([candidate.pooled for candidate in of_families])
+    scores = np.array([float(candidate.row[score]) for candidate in of_families])
     apart = np.isnan(pooled)
     if apart.all():
-        return int(seen.argmax())
+        return int(scores.argmax())
     first = int(np.where(apart, -np.inf, pooled).argmax())
     if not apart.any():
         return first
-    other = int(np.where(apart, seen, -np.inf).argmax())
-    label, said = verdicts(outcomes, [found[first], found[other]], "validation")
-    value, effect = score_effects(label, said, score=score)
+    other = int(np.where(apart, scores, -np.inf).argmax())
+    label, predicted = verdicts(outcomes, [of_families[first], of_families[other]], "validation")
+    value, effect = score_effects(label, predicted, score=score)
     error = float(np.sqrt(covariance_of([(effect[1] - effect[0])[None]])[0, 0]))
     return other if value[1] - value[0] > error else first
 
 
 def compared(
-    found: Sequence[Candidate],
+    of_families: Sequence[Candidate],
     chosen: int,
     outcomes: pd.DataFrame,
     *,
@@ -124,44 +128,46 @@ def compared(
         less than the chosen one, with an interval for all pairs at once; and `not_worse`, whether
         it is not significantly worse than the best of them. 95 % each.
     """
-    label, said = verdicts(outcomes, found, "test")
-    value, effect = score_effects(label, said, score=score)
-    told = compare(-value, covariance_of([effect]), rng)
-    half = told.half_width[:, chosen]
+    label, predicted = verdicts(outcomes, of_families, "test")
+    value, effect = score_effects(label, predicted, score=score)
+    comparison = compare(-value, covariance_of([effect]), rng)
+    half = comparison.half_width[:, chosen]
     return pd.DataFrame(
         {
-            "family": [one.family for one in found],
-            "method": [str(one.row["method"]) for one in found],
-            "pair": [int(one.row["pair"]) for one in found],
-            "pooled": [one.pooled for one in found],
-            "validation": [float(one.row[score]) for one in found],
+            "family": [candidate.family for candidate in of_families],
+            "method": [str(candidate.row["method"]) for candidate in of_families],
+            "pair": [int(candidate.row["pair"]) for candidate in of_families],
+            "pooled": [candidate.pooled for candidate in of_families],
+            "validation": [float(candidate.row[score]) for candidate in of_families],
             "test": value,
-            "low": np.clip(value - told.simultaneous, 0.0, 1.0),
-            "high": np.clip(value + told.simultaneous, 0.0, 1.0),
-            "less": told.difference[:, chosen],
-            "less_low": told.difference[:, chosen] - half,
-            "less_high": told.difference[:, chosen] + half,
-            "not_worse": told.not_worse,
+            "low": np.clip(value - comparison.simultaneous, 0.0, 1.0),
+            "high": np.clip(value + comparison.simultaneous, 0.0, 1.0),
+            "less": comparison.difference[:, chosen],
+            "less_low": comparison.difference[:, chosen] - half,
+            "less_high": comparison.difference[:, chosen] + half,
+            "not_worse": comparison.not_worse,
         }
     )
 
 
 def verdicts(
-    outcomes: pd.DataFrame, found: Sequence[Candidate], split: str
+    outcomes: pd.DataFrame, of_families: Sequence[Candidate], split: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels of the units of a split, and the predictions of each candidate. (n,), (K, n)
 
     Raises:
-        DataError: candidates were judged on different units.
+        DataError: candidates were evaluated on different units.
     """
-    here = outcomes[outcomes["part"] == split]
+    of_split = outcomes[outcomes["part"] == split]
     keys = ["family", "policy", "member"]
-    rows = dict(iter(here.groupby(keys, sort=False, observed=True)))
-    parts = [rows[one.key].sort_values("row_id") for one in found]
+    rows = dict(iter(of_split.groupby(keys, sort=False, observed=True)))
+    parts = [rows[candidate.key].sort_values("row_id") for candidate in of_families]
     units = parts[0]["row_id"].to_numpy()
-    for part, one in zip(parts, found, strict=True):
+    for part, candidate in zip(parts, of_families, strict=True):
         if not np.array_equal(part["row_id"].to_numpy(), units):
-            raise DataError(f"families were judged on different {split} units; see {one.family}")
+            raise DataError(
+                f"families were evaluated on different {split} units; see {candidate.family}"
+            )
     label = parts[0]["label"].to_numpy(np.int64)
     return label, np.stack([part["verdict"].to_numpy(np.int64) for part in parts])
 
@@ -174,8 +180,8 @@ def chosen_solution(scores: pd.DataFrame, *, budget: float, score: str) -> pd.Se
     """
     if score not in ("f1", "am"):
         raise ConfigError(f"policies are chosen by 'f1' or 'am', not by {score!r}")
-    seen = scores[scores["split"] == "validation"].reset_index(drop=True)
-    return seen.iloc[policy_for_budget(seen, budget, score=score)]
+    validation = scores[scores["split"] == "validation"].reset_index(drop=True)
+    return validation.iloc[policy_for_budget(validation, budget, score=score)]
 
 
 def solution_rows(frame: pd.DataFrame, method: str, pair: int, split: str) -> pd.DataFrame:
@@ -184,7 +190,7 @@ def solution_rows(frame: pd.DataFrame, method: str, pair: int, split: str) -> pd
     Raises:
         DataError: there are none.
     """
-    kept = (frame["member"] == pair) & (frame["part"] == split) & (frame["policy"] == method)
-    if not kept.any():
+    selected = (frame["member"] == pair) & (frame["part"] == split) & (frame["policy"] == method)
+    if not selected.any():
         raise DataError(f"no row has method {method!r}, pair {pair} and split {split!r}")
-    return frame[kept].reset_index(drop=True)
+    return frame[selected].reset_index(drop=True)

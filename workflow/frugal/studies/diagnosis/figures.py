@@ -37,8 +37,8 @@ METHODS = style.looks_of(load_literals("frugal.acquire.policies", "AgentKind").v
     "bayes_static": Look("exact rule, fixed panels", style.BLACK, "*")
 }
 CLASSIFIERS: dict[str, str] = {
-    name: says["label"]
-    for name, says in load_literals("frugal.learn.tabular_baselines", "Classifier").items()
+    name: declared["label"]
+    for name, declared in load_literals("frugal.learn.tabular_baselines", "Classifier").items()
 }
 SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM"}
 _SPARE = ("8", "H", ">")
@@ -57,7 +57,7 @@ def method_style(name: str) -> Look:
             return Look(f"{words}, {panels_read}", style.ORANGE, marker, hollow)
     if name in METHODS:
         return METHODS[name]
-    begun = [known for known in METHODS if name.startswith(f"{known}_")]
+    begun = [method for method in METHODS if name.startswith(f"{method}_")]
     if begun:
         kind = max(begun, key=len)
         look, rest = METHODS[kind], style.words(name[len(kind) :].lstrip("_"))
@@ -67,9 +67,9 @@ def method_style(name: str) -> Look:
 
 def method_order(names: Iterable[str]) -> list[str]:
     """Distinct methods: learned ones, other selections, the exact rule, classifiers by panels."""
-    known = [*METHODS, *(f"{c}{end}" for end in SAME_FOR_ALL for c in CLASSIFIERS)]
+    listed = [*METHODS, *(f"{c}{end}" for end in SAME_FOR_ALL for c in CLASSIFIERS)]
     return sorted(
-        set(names), key=lambda name: (known.index(name) if name in known else len(known), name)
+        set(names), key=lambda name: (listed.index(name) if name in listed else len(listed), name)
     )
 
 
@@ -155,14 +155,14 @@ def families_finding(means: pd.DataFrame, reference: str, score: str) -> str:
         score: column.
     """
     word = _score(score)
-    whole = means[means["method"] == reference]
+    full = means[means["method"] == reference]
     rows = means[means["method"].isin(_families(means)) & (means["method"] != reference)]
     if not len(rows):
         return "what classifiers reach"
     best = style.highest(rows, score)
-    if not len(whole):
+    if not len(full):
         return f"{_quoted(best['method'])} reaches {word} {_at(best, score)}"
-    level, error = (float(whole[c].iloc[-1]) for c in (score, f"{score}_se"))
+    level, error = (float(full[c].iloc[-1]) for c in (score, f"{score}_se"))
     good = rows[rows[score] >= level - error]
     first = style.lowest(good, "cost_share") if len(good) else best
     verb = "reaches" if len(good) else "comes nearest:"
@@ -199,7 +199,7 @@ def reliability_figure(reliability: pd.DataFrame, title: str, budget_share: floa
     for place, (axes, method) in enumerate(zip(grid, methods, strict=True)):
         _draw_reliability(axes, reliability[reliability["method"] == method], method)
         axes.xaxis.set_tick_params(labelbottom=place + 3 >= len(methods))
-    figure.supxlabel("believed probability of illness, %")
+    figure.supxlabel("predicted probability of illness, %")
     figure.supylabel("ill among these test units, % (95 % interval)")
     finding = reliability_finding(reliability)
     return finish(figure, title, f"within {100 * budget_share:g} % of the price, {finding}")
@@ -241,7 +241,7 @@ def reliability_finding(groups: pd.DataFrame) -> str:
     losses = groups.groupby("method", observed=True)[["log_loss", "base_log_loss"]].first()
     best = str(losses["log_loss"].idxmin())
     worse = int((losses["log_loss"] > losses["base_log_loss"]).sum())
-    finding = f"best believed is {_quoted(best)} (log loss {losses.loc[best, 'log_loss']:.3f})"
+    finding = f"best calibrated is {_quoted(best)} (log loss {losses.loc[best, 'log_loss']:.3f})"
     alone = f"{worse} of {len(losses)} are worse than the plain share of the ill"
     return f"{finding}; {alone}" if worse else finding
 
@@ -342,10 +342,10 @@ def _front_handles(solutions: pd.DataFrame, method: str, score: str) -> list[Art
             label = f"{other.label}{_best(rows[rows['on_front']] if several else rows, score)}"
             handles.append(other.handle(line="--" if several else "none", label=label))
     for end, words in ((FULL, "all panels"), (FIXED, "fixed panels")):
-        alike = [name for name in names if name.endswith(end)]
-        if alike:
-            label = f"{len(alike)} classifiers, {words}" if len(alike) > 1 else None
-            handles.append(method_style(alike[0]).handle(label=label))
+        classifiers = [name for name in names if name.endswith(end)]
+        if classifiers:
+            label = f"{len(classifiers)} classifiers, {words}" if len(classifiers) > 1 else None
+            handles.append(method_style(classifiers[0]).handle(label=label))
     return handles
 
 
@@ -371,10 +371,10 @@ def front_finding(solutions: pd.DataFrame, method: str, score: str) -> str:
     (low, first), (high, last) = (mine[["cost", score]].iloc[k] for k in (0, -1))
     finding = f"{_quoted(method)} has {_score(score)} {first:.2f} for {low:,.3g} a unit"
     finding += f", {last:.2f} for {high:,.3g}" if len(mine) > 1 else ""
-    whole = solutions[solutions["method"].astype(str).str.endswith(FULL)]
-    if not len(whole):
+    full = solutions[solutions["method"].astype(str).str.endswith(FULL)]
+    if not len(full):
         return finding
-    best = style.highest(whole, score)
+    best = style.highest(full, score)
     return f"{finding}; a classifier on all panels {best[score]:.2f} for {best['cost']:,.3g}"
 
 
@@ -529,7 +529,7 @@ def shares_finding(table: pd.DataFrame) -> str:
     )
 
 
-_BELIEF = {"belief": Look("belief", style.BLUE, "o")}
+_PROBABILITY = {"belief": Look("belief", style.BLUE, "o")}
 _LINE_IN = 0.145  # height of a line of text
 _STEP_GAP_IN = 0.13
 _VALUE_CHARACTERS = 70
@@ -574,9 +574,9 @@ def _step_text(row: pd.Series) -> str:
     parts = [part for part in str(row["values"]).split("; ") if part]
     if len(parts) > MOST_VALUES:
         parts = [*parts[:MOST_VALUES], f"and {len(parts) - MOST_VALUES} more"]
-    kept = "; ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    kept = re.sub(r"(?<!\S)-(?=[\d.])", "\N{MINUS SIGN}", kept)
-    lines = textwrap.wrap(kept, _VALUE_CHARACTERS, break_long_words=False, break_on_hyphens=False)
+    text = "; ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
+    text = re.sub(r"(?<!\S)-(?=[\d.])", "\N{MINUS SIGN}", text)
+    lines = textwrap.wrap(text, _VALUE_CHARACTERS, break_long_words=False, break_on_hyphens=False)
     return "\n".join([str(row["panel"]), *lines])
 
 
@@ -603,21 +603,21 @@ def _draw_beliefs(axes: Axes, rows: pd.DataFrame, height: float) -> None:
     """The predicted probability after each step, at the height of its words."""
     for place in rows["at"]:
         axes.axhline(place, color=style.PALE, linewidth=0.8, zorder=0)
-    draw_series(axes, rows, _BELIEF, by="what", x="belief", y="at", size=5.0, clip_on=False)
+    draw_series(axes, rows, _PROBABILITY, by="what", x="belief", y="at", size=5.0, clip_on=False)
     before = 0.0
-    for place, belief in zip(rows["at"], rows["belief"], strict=True):
-        left_of = belief > 0.8  # near the end of the axis
-        above = not left_of and before <= belief  # clear of the line, which falls to the right
-        words = f"{belief:.2f}" if belief >= 0.01 else f"{belief:.1g}"
+    for place, probability in zip(rows["at"], rows["belief"], strict=True):
+        left_of = probability > 0.8  # near the end of the axis
+        above = not left_of and before <= probability  # clear of the line, which falls to the right
+        words = f"{probability:.2f}" if probability >= 0.01 else f"{probability:.1g}"
         axes.annotate(
             words,
-            (belief, place),
+            (probability, place),
             (-6 if left_of else 6, 1 if above else 0),
             textcoords="offset points",
             ha="right" if left_of else "left",
             va="bottom" if above else "center",
         )
-        before = belief
+        before = probability
     axes.set(xlim=(0, 1), ylim=(height, 0))
     axes.set_yticks([])
     axes.tick_params(labelbottom=True)
@@ -636,7 +636,7 @@ RELIABILITY = PrintedFigure(
     place=6,
     stages=("draw_fronts",),
     draw=reliability_figure,
-    doc="what policies believed when they stopped, and how often it was so",
+    doc="predicted probabilities at the end of the search, and observed shares",
 )
 FRONT = PrintedFigure(
     name="diagnosis_front",

@@ -74,8 +74,8 @@ def divided(
         return data, part
     names, counts = np.unique(part, return_counts=True)
     sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
-    own = Streams(streams.root, "divided", {"dataset": streams.wildcards["dataset"]})
-    return data, assign_parts(data.label, sizes, own.generator(seed))
+    split_streams = Streams(streams.root, "divided", {"dataset": streams.wildcards["dataset"]})
+    return data, assign_parts(data.label, sizes, split_streams.generator(seed))
 
 
 def rows_of(part: np.ndarray, name: str) -> np.ndarray:
@@ -117,18 +117,18 @@ def judged_run(
     streams: Streams,
     progress: Callable[..., Any] = without_bar,
 ) -> dict[str, Any]:
-    """The three outputs of a run: outcomes, decisions and scores on the parts that judge."""
+    """The three outputs of a run: outcomes, decisions and scores on the parts for evaluation."""
     world, panels = task_of(data, terminals=len(data.classes)), [p.name for p in data.actions]
-    outcomes, decisions, whole = [], [], {}
+    outcomes, decisions, full_costs = [], [], {}
     for split in JUDGED:
         rows = rows_of(part, split)
-        here, parts = world.take(rows), np.full(len(rows), split, dtype=object)
-        whole[split] = float(full_cost(data, world)[rows].mean())
-        for one in progress(families, desc=split):
-            members = [Member(solution.method, solution.pair) for solution in one.solutions]
+        units, parts = world.take(rows), np.full(len(rows), split, dtype=object)
+        full_costs[split] = float(full_cost(data, world)[rows].mean())
+        for family in progress(families, desc=split):
+            members = [Member(solution.method, solution.pair) for solution in family.solutions]
             scene = Scene(
                 members,
-                here,
+                units,
                 int(streams.wildcards["seed"]),
                 parts,
                 panels,
@@ -136,21 +136,21 @@ def judged_run(
             )
             frame, log, episodes = acted(
                 scene,
-                one.policies,
-                uniforms=one.uniforms and one.uniforms(split),
-                classifier=one.classifier,
-                cuts=one.cuts,
-                states=one.readings and one.readings[split],
-                beliefs=one.cuts is None,
+                family.policies,
+                uniforms=family.uniforms and family.uniforms(split),
+                classifier=family.classifier,
+                cuts=family.cuts,
+                states=family.readings and family.readings[split],
+                beliefs=family.cuts is None,
             )
-            belief = _last_beliefs(episodes) if one.cuts is None else frame["probability"]
-            outcomes.append(frame.assign(belief=belief))
+            believed = _last_beliefs(episodes) if family.cuts is None else frame["probability"]
+            outcomes.append(frame.assign(belief=believed))
             decisions.append(log)
-    solutions, together = [s for one in families for s in one.solutions], pd.concat(outcomes)
+    solutions, together = [s for family in families for s in family.solutions], pd.concat(outcomes)
     return {
         "outcomes": together.reset_index(drop=True),
         "decisions": pd.concat(decisions, ignore_index=True),
-        "scores": score_frame(solutions, together, whole),
+        "scores": score_frame(solutions, together, full_costs),
     }
 
 
@@ -196,14 +196,14 @@ def score_frame(
     parts = []
     for split, rows in outcomes.groupby("part", sort=False, observed=True):
         names = ("label", "verdict", "probability", "acquisition_cost", "belief")
-        label, verdict, probability, cost, belief = (
+        label, verdict, probability, cost, believed = (
             rows[name].to_numpy().reshape(len(solutions), -1) for name in names
         )
         scores = diagnosis_scores(
             label[0].astype(np.int64), verdict.astype(np.int64), probability, cost
         )
         scores = scores.assign(
-            **belief_scores(label[0].astype(np.int64), belief),
+            **belief_scores(label[0].astype(np.int64), believed),
             split=str(split),
             full_cost=whole_cost[str(split)],
         )
@@ -240,26 +240,26 @@ def states_of(
         imputer = imputer_of(under(stored, ENCODER), columns=len(data.columns))
         world = task_of(data, terminals=len(data.classes))
         return {name: completed_states(imputer, world.take(rows_of(part, name))) for name in PARTS}
-    found = Stored("table of states", under(stored, STATES))
+    encoded = Stored("table of states", under(stored, STATES))
     rows = {name: len(rows_of(part, name)) for name in PARTS}
     wide = (2 ** len(data.actions), len(data.columns))
-    found.require({name: Array("float32", (count, *wide)) for name, count in rows.items()})
-    return {name: TabulatedEncoder(found.arrays[name]) for name in PARTS}
+    encoded.require({name: Array("float32", (count, *wide)) for name, count in rows.items()})
+    return {name: TabulatedEncoder(encoded.arrays[name]) for name in PARTS}
 
 
 def require_encoder(
-    stored: Mapping[str, np.ndarray], encoder: Mapping[str, np.ndarray], what: str
+    stored: Mapping[str, np.ndarray], encoder: Mapping[str, np.ndarray], source: str
 ) -> None:
     """A file of states was made by an encoder.
 
     Raises:
-        DataError: it was made by another than that of `what`.
+        DataError: it was made by another than that of `source`.
     """
-    own = under(stored, ENCODER)
-    if own.keys() != encoder.keys() or not all(
-        np.array_equal(own[name], array) for name, array in encoder.items()
+    stored_encoder = under(stored, ENCODER)
+    if stored_encoder.keys() != encoder.keys() or not all(
+        np.array_equal(stored_encoder[name], array) for name, array in encoder.items()
     ):
-        raise DataError(f"the table of states was made by another encoder than that of {what}")
+        raise DataError(f"the table of states was made by another encoder than that of {source}")
 
 
 def scaled_task(data: Table) -> tuple[World, float]:

@@ -135,8 +135,8 @@ class DiagnosisStudy:
             "positive": self.descriptions[dataset].label.classes[1],
             "resamples": self.block["resamples"],
             "policies": {
-                one: self._places(front_folder(dataset, one, criterion, seed), one)
-                for one in self._families(dataset, family, criterion, seed)
+                name: self._places(front_folder(dataset, name, criterion, seed), name)
+                for name in self._families(dataset, family, criterion, seed)
             },
         }
 
@@ -145,13 +145,15 @@ class DiagnosisStudy:
     ) -> dict[str, list[str]]:
         """Inputs of `choose_policy`: of one family, or of all that diagnose the data set."""
         names = self._families(dataset, family, criterion, seed)
-        folders = {one: run_folder(dataset, one, criterion, seed) for one in names}
-        found = {
+        folders = {name: run_folder(dataset, name, criterion, seed) for name in names}
+        inputs = {
             part: [f"{folder}/{part}.parquet" for folder in folders.values()]
             for part in ("scores", "outcomes")
         }
-        pooled = [f"{folders[one]}/pooled.parquet" for one in names if one in self.block["agents"]]
-        return found | ({"pooled": pooled} if pooled else {})
+        pooled = [
+            f"{folders[name]}/pooled.parquet" for name in names if name in self.block["agents"]
+        ]
+        return inputs | ({"pooled": pooled} if pooled else {})
 
     def bundle_inputs(
         self, dataset: str, family: str, criterion: str, seed: str, budget: str
@@ -160,7 +162,11 @@ class DiagnosisStudy:
         folder = run_folder(dataset, family, criterion, seed)
         choice = f"{folder.replace('results/diagnoses', 'results/choices')}/budget={budget}"
         places = self.choice_settings(dataset, family, criterion, seed, budget)["policies"]
-        files = dict.fromkeys(one["file"] for told in places.values() for one in told.values())
+        files = dict.fromkeys(
+            place["file"]
+            for places_of_family in places.values()
+            for place in places_of_family.values()
+        )
         named = {f"policy_{k}": path for k, path in enumerate(files)}
         return self.described_inputs(dataset) | {"choice": f"{choice}/choice.json"} | named
 
@@ -168,8 +174,8 @@ class DiagnosisStudy:
         """One family, or all of the same data set, criterion and seed."""
         if family != EVERY:
             return [family]
-        wanted = (dataset, criterion, seed)
-        runs = [run for run in self.runs() if (run[0], *run[2:]) == wanted]
+        run_key = (dataset, criterion, seed)
+        runs = [run for run in self.runs() if (run[0], *run[2:]) == run_key]
         return [name for _, name, *_ in runs if name != BAYES]
 
     def _places(self, folder: str, family: str) -> dict[str, dict[str, Any]]:
@@ -323,9 +329,9 @@ class DiagnosisStudy:
 
     def belief_inputs(self, dataset: str) -> dict[str, list[str]]:
         """Outcomes of all families whose predicted probabilities `draw_fronts` draws."""
-        told = self.fronts_settings(dataset)
-        found = self.choice_inputs(dataset, EVERY, told["criterion"], str(told["seed"]))
-        return {"outcomes": found["outcomes"]}
+        settings = self.fronts_settings(dataset)
+        inputs = self.choice_inputs(dataset, EVERY, settings["criterion"], str(settings["seed"]))
+        return {"outcomes": inputs["outcomes"]}
 
     def has_bayes_rule(self, dataset: str) -> bool:
         """True for a simulator whose posterior is known exactly."""
@@ -374,10 +380,10 @@ def load_diagnosis_study(
 
 def _check_description(described: Description, at: str) -> None:
     """The data set has the five parts of the study and two classes."""
-    given = set(described.split.parts)
+    listed_parts = set(described.split.parts)
     for fractions in described.split.groups.values():
-        given |= set(fractions)
-    if lacking := [part for part in PARTS if part not in given]:
+        listed_parts |= set(fractions)
+    if lacking := [part for part in PARTS if part not in listed_parts]:
         raise ConfigError(
             f"{at}: {described.path} has no part {lacking[0]!r} under 'split'; diagnosis needs "
             f"{listed(PARTS)}"

@@ -42,7 +42,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "upper end of the 95 % interval of accuracy: Wilson, few of a kind exact",
     ),
     "mistakes": ("units", "units whose answer is another set"),
-    "feasible_share_of_mistakes": ("", "share of mistakes that work but are dearer"),
+    "feasible_share_of_mistakes": ("", "share of mistakes that work but cost more"),
     "cost_gap": ("", "mean extra cost of feasible mistakes, as a share of the cheapest cost"),
     "infeasible_cost_gap": ("", "the same of mistakes that do not work; below zero if cheaper"),
     "infeasible_share": ("", "share of units whose answer does not work"),

@@ -239,8 +239,8 @@ def _later_beside(rows: pd.DataFrame) -> int:
 
 def _repaired(look: Look, row: pd.Series) -> str:
     """Name of a generator, what its repaired answers cost more, and how many were empty."""
-    gap = float(row["repair_cost_gap"])
-    price = "nothing to repair" if pd.isna(gap) else f"repaired: +{100 * gap:.0f} %"
+    excess = float(row["repair_cost_gap"])
+    price = "nothing to repair" if pd.isna(excess) else f"repaired: +{100 * excess:.0f} %"
     empty = f", {100 * row['empty_share']:.0f} % empty" if row["empty_share"] >= 0.005 else ""
     return f"{look.label} ({price}{empty})"
 
@@ -251,12 +251,12 @@ def repair_finding(rows: pd.DataFrame) -> str:
     Args:
         rows: repaired_infeasible_share, repair_cost_gap; one row per generator.
     """
-    gaps = rows["repair_cost_gap"].dropna().to_numpy(dtype=float)
+    excesses = rows["repair_cost_gap"].dropna().to_numpy(dtype=float)
     failing = float(rows["repaired_infeasible_share"].max())
     works = "every answer works" if failing == 0 else f"all but {_percent(failing)} of answers work"
-    if not len(gaps):
+    if not len(excesses):
         return f"{works}, and none needs repair"
-    low, high = (f"{100 * end:.0f}" for end in (np.min(gaps), np.max(gaps)))
+    low, high = (f"{100 * end:.0f}" for end in (np.min(excesses), np.max(excesses)))
     return f"repaired, {works}; repaired ones cost {low} to {high} % more than the cheapest"
 
 
@@ -357,9 +357,9 @@ def confidence_finding(bins: pd.DataFrame) -> str:
     per = distance_from_confidence(bins)
     near, far = str(per.idxmin()), str(per.idxmax())
     if near == far:
-        return f"{_quoted(near)} is off by {per[near]:.2f} from what it says of itself"
+        return f"{_quoted(near)} is off by {per[near]:.2f} from its stated confidence"
     return (
-        f"{_quoted(near)} is as right as it says (off by {per[near]:.2f}), "
+        f"{_quoted(near)} is calibrated (off by {per[near]:.2f}), "
         f"{_quoted(far)} is not (off by {per[far]:.2f})"
     )
 
@@ -383,8 +383,8 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
     for axes, (name, feasible) in zip(grid, slots, strict=True):
         rows = mistakes[(mistakes["generator"] == name) & (mistakes["feasible"] == feasible)]
         _draw_mistakes(axes, rows, looks[name].colour, top)
-        what = "work, but are dearer" if feasible else "do not work"
-        axes.set_title(f"{looks[name].label}: {len(rows):,} {what}", loc="left")
+        description = "work, but cost more" if feasible else "do not work"
+        axes.set_title(f"{looks[name].label}: {len(rows):,} {description}", loc="left")
         axes.set(xlabel="", ylabel="" if feasible else "cost of the answer")
     for axes in grid[-2:]:
         axes.set_xlabel("cost of the cheapest actions")

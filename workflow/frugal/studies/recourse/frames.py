@@ -58,23 +58,25 @@ def catalogue_of(names: Mapping[str, Any], instance: Mapping[str, np.ndarray]) -
     Raises:
         DataError: the arrays are no catalogue, or a list of names is not one for each.
     """
-    known = instance_of(instance)
+    stored = instance_of(instance)
     sizes = {
-        "actions": known.gain.shape[0],
-        "features": known.gain.shape[1],
-        "groups": len(known.access),
+        "actions": stored.gain.shape[0],
+        "features": stored.gain.shape[1],
+        "groups": len(stored.access),
     }
     for key, size in sizes.items():
-        given = names.get(key) if isinstance(names, Mapping) else None
-        if not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
+        names_of_kind = names.get(key) if isinstance(names, Mapping) else None
+        if not (
+            isinstance(names_of_kind, list) and all(isinstance(name, str) for name in names_of_kind)
+        ):
             raise DataError(f"the stored names have no list of texts under {key!r}")
-        if len(given) != size or len(set(given)) != size:
+        if len(names_of_kind) != size or len(set(names_of_kind)) != size:
             raise DataError(
-                f"the stored names have {len(set(given))} different {key}; the stored catalogue "
-                f"of actions has {size}"
+                f"the stored names have {len(set(names_of_kind))} different {key}; the stored "
+                f"catalogue of actions has {size}"
             )
     actions, features, groups = (tuple(names[key]) for key in sizes)
-    return Catalogue(actions, features, groups, known)
+    return Catalogue(actions, features, groups, stored)
 
 
 def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
@@ -84,17 +86,17 @@ def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
         DataError: an amount, threshold or state is above 1, so that no yes/no state represents it;
             or the labels are of another catalogue.
     """
-    kept = labels[labels["label_status"] == "labelled"]
+    labelled = labels[labels["label_status"] == "labelled"]
     columns = [c for c in labels.columns if str(c).startswith("feature:")]
     largest = {
         "an action adds": instance.gain.max(initial=0),
         "a feature needs": instance.thresholds.max(initial=0),
-        "a unit has": kept[columns].to_numpy(dtype=np.int64).max(initial=0),
+        "a unit has": labelled[columns].to_numpy(dtype=np.int64).max(initial=0),
     }
-    for what, amount in largest.items():
+    for subject, amount in largest.items():
         if amount > 1:
             raise DataError(
-                f"{what} {int(amount)}, but generators learn yes/no features of 0 or 1; leave "
+                f"{subject} {int(amount)}, but generators learn yes/no features of 0 or 1; leave "
                 "the scenario's subsets and generators empty, and it is solved only"
             )
     slots = [c for c in labels.columns if str(c).startswith("chosen:")]
@@ -106,18 +108,18 @@ def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
         )
     groups = len(instance.access)
     for name, low, high in [("group", 0, groups - 1), *((slot, -1, actions - 1) for slot in slots)]:
-        entries = kept[name].to_numpy()
+        entries = labelled[name].to_numpy()
         if entries.dtype.kind not in "iu" or not ((entries >= low) & (entries <= high)).all():
             raise DataError(
                 f"column {name!r} of the stored labels holds what is no whole number from {low} to "
                 f"{high}, as the stored catalogue has them"
             )
     return LabelledUnits(
-        features=kept[columns].to_numpy(dtype=bool),
-        action_set=kept[slots].to_numpy(dtype=np.int64),
-        cost=kept["cheapest_cost"].to_numpy(dtype=np.float64),
-        optima=kept["optima"].to_numpy(dtype=np.int64),
-        group=kept["group"].to_numpy(dtype=np.int64),
+        features=labelled[columns].to_numpy(dtype=bool),
+        action_set=labelled[slots].to_numpy(dtype=np.int64),
+        cost=labelled["cheapest_cost"].to_numpy(dtype=np.float64),
+        optima=labelled["optima"].to_numpy(dtype=np.int64),
+        group=labelled["group"].to_numpy(dtype=np.int64),
         instance=instance,
     )
 

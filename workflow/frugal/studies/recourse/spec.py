@@ -50,18 +50,18 @@ class RecourseStudy:
         path, described = self.descriptions[dataset]
         inputs = {"rules": str(self.find(source["rules"])), "description": str(path)}
         for k, (file, stored) in enumerate(self._stored_files(dataset)):
-            found = locate_file(described, file.name, data_mirror=self.mirror)
+            local = locate_file(described, file.name, data_mirror=self.mirror)
             fetched = f"results/raw/dataset={dataset}/{stored}"
-            inputs[f"raw_{k}"] = fetched if found is None else str(found)
+            inputs[f"raw_{k}"] = fetched if local is None else str(local)
         return inputs
 
     def outside_folders(self) -> str:
         """Words for `audit`: the folders in which files from outside are looked for."""
-        given = {str(path.parent) for path, _ in self.descriptions.values()}
+        folders = {str(path.parent) for path, _ in self.descriptions.values()}
         for entry in self.block["scenarios"]:
             keys = [key for key in ("rules", "catalogue", "units") if key in entry["source"]]
-            given |= {str(self.find(entry["source"][key]).parent) for key in keys}
-        return shlex.join([word for folder in sorted(given) for word in ("--look-in", folder)])
+            folders |= {str(self.find(entry["source"][key]).parent) for key in keys}
+        return shlex.join([word for folder in sorted(folders) for word in ("--look-in", folder)])
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
@@ -76,8 +76,8 @@ class RecourseStudy:
         return None
 
     def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
-        known = dataset in self.descriptions
-        files = self.descriptions[dataset][1].source.files if known else ()
+        described = dataset in self.descriptions
+        files = self.descriptions[dataset][1].source.files if described else ()
         return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
     def label_settings(self, dataset: str, variant: str) -> dict[str, Any]:
@@ -126,10 +126,10 @@ class RecourseStudy:
 
     def find(self, path: str) -> Path:
         """A path of the config, from the project's folder or the working folder."""
-        found = named_file(path, self.base)
-        if found is None:
+        located = named_file(path, self.base)
+        if located is None:
             raise ConfigError(f"config: recourse names {path!r}, and there is no such file")
-        return found
+        return located
 
 
 def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
@@ -151,14 +151,14 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
             path, rules = study.find(source["description"]), study.find(source["rules"])
             described = load_description(path)
             written = RecourseRules.read(read_yaml(rules), where=str(rules)).dataset
-            for key, what, name in (
+            for key, relation, name in (
                 ("description", "describes", described.name),
                 ("rules", "is written for", written),
             ):
                 if name != entry["dataset"]:
                     raise ConfigError(
-                        f"{at}.{key} {what} the data set {name!r}, but the scenario's dataset is "
-                        f"{entry['dataset']!r}; write one name in both"
+                        f"{at}.{key} {relation} the data set {name!r}, but the scenario's dataset "
+                        f"is {entry['dataset']!r}; write one name in both"
                     )
             descriptions[entry["dataset"]] = (path, described)
     return RecourseStudy(block, study.mirror, base, descriptions)

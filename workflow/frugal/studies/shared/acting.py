@@ -31,7 +31,7 @@ def acted(
         classifier: asked for the class where the policy only stops.
         cuts: least probability of class 1 that is decided 1; None: the likeliest class. (K,)
         states: readings of the world's states that were kept.
-        beliefs: whether what the policy believes at each decision is logged.
+        beliefs: whether the predicted probabilities at each decision are logged.
     """
     world = scene.world
     drawn = np.zeros((len(world), world.panels + 1)) if uniforms is None else uniforms

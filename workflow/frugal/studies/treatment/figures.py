@@ -29,8 +29,10 @@ from frugal.studies.treatment.policy_tree import policy_tree_figure
 MOST = {"efficacy": 1.0, "mean_trials": np.inf}  # values of a measure that can be: 0 to this
 _PLANNERS = load_all("frugal.search.planners", "SearchPlanner").values()
 SERIES: dict[str, Look] = {
-    one.name: Look(one.label, style.COLOURS[one.look[0]], one.look[1], line=one.look[2])
-    for one in sorted(_PLANNERS, key=lambda one: (one.place, one.name))
+    planner.name: Look(
+        planner.label, style.COLOURS[planner.look[0]], planner.look[1], line=planner.look[2]
+    )
+    for planner in sorted(_PLANNERS, key=lambda planner: (planner.place, planner.name))
 } | {
     "observed": Look("records, first trial", style.BLACK, "*", line="none"),
     "smoothed": Look("smoothed table (_H)", style.BLUE, "o", line="-"),
@@ -224,7 +226,7 @@ def _name_series(tops: list[Axes], means: pd.DataFrame) -> list[Any]:
 def _x_label(rows: pd.DataFrame, x: str) -> str:
     if x == "n_train":
         return "training units"
-    words = {"δ": "confidence parameter δ", "λ": "price of a trial λ (worth)"}
+    words = {"δ": "confidence parameter δ", "λ": "price of a trial λ (outcome value)"}
     return words[str(rows["parameter"].iloc[0])]
 
 
@@ -278,7 +280,7 @@ def search_curve_figure(curves: pd.DataFrame, title: str, subtitle: str) -> Figu
         )
     axes.set_xticks(np.arange(1, int(curves["trials"].max()) + 1))
     axes.set_xlabel("trials")
-    axes.set_ylabel("best outcome so far\n(mean worth: R 0, I 1, S 2)")
+    axes.set_ylabel("best outcome so far\n(mean value: R 0, I 1, S 2)")
     return finish(figure, title, f"{curves_finding(curves)}; {subtitle}", handles)
 
 

@@ -12,7 +12,7 @@ from frugal.search.description import SearchDescription, load_search_description
 from frugal.search.outcome_forest import ForestOptions
 from frugal.search.records import TrialRecords, require_search_memory
 from frugal.search.repeats import SearchRepeat, table_repeats, world_repeat
-from frugal.search.searches import SearchOptions
+from frugal.search.searches import ComparisonOptions
 from frugal.search.simulated_worlds import WorldOptions
 from frugal.search.susceptibility import SusceptibilityTable
 from frugal.search.tables import records_from_trials, table_from_units
@@ -62,21 +62,21 @@ class Searches:
             assert catalogue is not None, "bug: units without their catalogue"
             table = self._table = table_from_units(units, catalogue)
             self.actions, self.results = table.actions, table.results
-            self.contexts, self._worth = table.contexts.names, table.worth
+            self.contexts, self._worth = table.contexts.names, table.outcome_value
 
-    def options(self, grid: Mapping[str, Any]) -> SearchOptions:
+    def options(self, grid: Mapping[str, Any]) -> ComparisonOptions:
         """Settings of the study and of a grid as options of a comparison."""
-        own = self._settings
-        return SearchOptions(
+        settings = self._settings
+        return ComparisonOptions(
             planners=tuple(grid["planners"]),
             outcome_models=tuple(grid["outcome_models"]),
             bounds=tuple(grid["bounds"]),
             deltas=tuple(float(v) for v in grid["deltas"]),
             trial_prices=tuple(float(v) for v in grid["trial_prices"]),
-            forest=ForestOptions(**own["forest"]),
+            forest=ForestOptions(**settings["forest"]),
             outcome_value=self._worth,
             **{
-                key: own[key]
+                key: settings[key]
                 for key in (
                     "price_offset",
                     "epsilon",
@@ -125,16 +125,16 @@ class Searches:
 
 
 def _world_options(world: SearchDescription, redraw: bool) -> WorldOptions:
-    own = world.options
+    options = world.options
     return WorldOptions(
-        form=own["form"],
+        form=options["form"],
         n_actions=len(world.actions),
         n_outcomes=len(world.results),
-        n_covariates=own["covariates"],
-        n_moderators=own["moderators"],
-        covariate_scale=float(own["covariate_scale"]),
-        p_stop=float(own["p_stop"]),
-        p_stop_best=float(own["p_stop_best"]),
+        n_covariates=options["covariates"],
+        n_moderators=options["moderators"],
+        covariate_scale=float(options["covariate_scale"]),
+        p_stop=float(options["p_stop"]),
+        p_stop_best=float(options["p_stop_best"]),
         redraw_parameters=redraw,
     )
 

@@ -58,9 +58,13 @@ class TreatmentStudy:
 
     def fetch_settings(self, scenario: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its SHA-256 and size; None of what nobody may download."""
-        for one, stored in self._stored_files(scenario):
-            if stored == file and one.downloadable:
-                return {"url": one.url, "sha256": one.sha256[-1], "bytes": one.published_bytes}
+        for published, stored in self._stored_files(scenario):
+            if stored == file and published.downloadable:
+                return {
+                    "url": published.url,
+                    "sha256": published.sha256[-1],
+                    "bytes": published.published_bytes,
+                }
         return None
 
     def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:
@@ -123,17 +127,17 @@ def load_treatment_study(config: Mapping[str, Any], base: Path) -> TreatmentStud
     block, descriptions = config["treatment"], {}
     for name, entry in block["scenarios"].items():
         at = f"config: treatment.scenarios.{name}"
-        wanted = entry["dataset"]
-        if wanted not in config["datasets"]:
+        dataset = entry["dataset"]
+        if dataset not in config["datasets"]:
             raise ConfigError(
-                f"{at} names data set {wanted!r}; under 'datasets' there are "
-                f"{listed(config['datasets'])}{did_you_mean(wanted, config['datasets'])}"
+                f"{at} names data set {dataset!r}; under 'datasets' there are "
+                f"{listed(config['datasets'])}{did_you_mean(dataset, config['datasets'])}"
             )
-        given = Path(config["datasets"][wanted])
-        found = named_file(given, base)
-        if found is None:
-            raise ConfigError(f"config: datasets.{wanted} is {str(given)!r}; there is no such file")
-        descriptions[name] = load_search_description(found)
+        path = Path(config["datasets"][dataset])
+        located = named_file(path, base)
+        if located is None:
+            raise ConfigError(f"config: datasets.{dataset} is {str(path)!r}; there is no such file")
+        descriptions[name] = load_search_description(located)
         simulated = descriptions[name].simulated
         if entry["redraw_world"] and not simulated:
             raise ConfigError(f"{at}.redraw_world is true; a table has no world, so write false")
@@ -164,25 +168,25 @@ def _check_figures(
 ) -> None:
     """The policies that represent their kind in the figures must be in every sweep."""
     tree = figures["tree"]
-    wanted = [(f"tree.{key}", tree[key], f"{key}s") for key in ("planner", "outcome_model")]
-    wanted += [("tree.bound", tree["bound"], "bounds"), ("tree.delta", tree["delta"], "deltas")]
+    used = [(f"tree.{key}", tree[key], f"{key}s") for key in ("planner", "outcome_model")]
+    used += [("tree.bound", tree["bound"], "bounds"), ("tree.delta", tree["delta"], "deltas")]
     if not simulated:  # Fig. 3a
-        wanted.append(("delta", figures["delta"], "deltas"))
+        used.append(("delta", figures["delta"], "deltas"))
         planners = declared("frugal.search.planners", "SearchPlanner")
         if any(
             planners[name].literals["thresholds"] == "trial_prices" for name in sweep["planners"]
         ):
-            wanted.append(("trial_price", figures["trial_price"], "trial_prices"))
-    for key, value, grid in wanted:
-        if not any(_equal(value, found) for found in sweep[grid]):
+            used.append(("trial_price", figures["trial_price"], "trial_prices"))
+    for key, value, grid in used:
+        if not any(_equal(value, in_sweep) for in_sweep in sweep[grid]):
             raise ConfigError(
                 f"config: treatment.figures.{key} is {value!r}, but {at}.grids.sweep.{grid} has "
                 f"{', '.join(map(str, sweep[grid]))}"
             )
 
 
-def _equal(wanted: Any, found: Any) -> bool:
+def _equal(value: Any, other: Any) -> bool:
     """Equal texts, or numbers that agree up to the last digits of their decimal form."""
-    if isinstance(wanted, str):
-        return wanted == found
-    return math.isclose(wanted, found, rel_tol=1e-5, abs_tol=1e-8)
+    if isinstance(value, str):
+        return value == other
+    return math.isclose(value, other, rel_tol=1e-5, abs_tol=1e-8)

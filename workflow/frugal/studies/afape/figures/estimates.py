@@ -58,13 +58,13 @@ def _quoted(name: str) -> str:
     return style.quoted(estimator_label(name))
 
 
-def _with_afais(names: Sequence[str], known: Collection[str]) -> list[str]:
+def _with_afais(names: Sequence[str], available: Collection[str]) -> list[str]:
     """Estimators that a figure shows; AFAIS by the known policy, as in the paper if there is none.
 
     The paper's form is biased for policies that read values, and for one that never acquires its
     two fits need not agree; so it is shown only where the other cannot be computed.
     """
-    form = next((name for name in AFAIS if name in known), AFAIS[-1])
+    form = next((name for name in AFAIS if name in available), AFAIS[-1])
     return [form if name == "AFAIS" else name for name in names]
 
 
@@ -84,12 +84,13 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
     """
     needed = "estimator panel frequency std_error"
     style.require(frequencies, needed, single="dataset mechanism agent seed")
-    there = set(frequencies["estimator"])
-    wanted = _with_afais(FREQUENCY_ESTIMATORS, there)
-    rows = {e: frequencies[frequencies["estimator"] == e] for e in wanted if e in there}
+    estimators = set(frequencies["estimator"])
+    compared = _with_afais(FREQUENCY_ESTIMATORS, estimators)
+    rows = {e: frequencies[frequencies["estimator"] == e] for e in compared if e in estimators}
     if not rows:
         raise DataError(
-            f"the figure compares {', '.join(wanted)}; the table holds {', '.join(sorted(there))}"
+            f"the figure compares {', '.join(compared)}; the table holds "
+            f"{', '.join(sorted(estimators))}"
         )
     names = list(dict.fromkeys(frequencies["panel"]))
     rows = {e: part.set_index("panel").reindex(names) for e, part in rows.items()}
@@ -138,13 +139,14 @@ def frequency_finding(by_estimator: dict[str, pd.Series], agent: str) -> str:
     """
     if not {BLOCKING, "ground_truth"} <= by_estimator.keys():
         return f"acquisitions of {agent_label(agent)}"
-    plain, truth = by_estimator[BLOCKING], by_estimator["ground_truth"]
-    panel = str((plain - truth).abs().idxmax())
-    if round(100 * plain[panel]) == round(100 * truth[panel]):
+    blocked, truth = by_estimator[BLOCKING], by_estimator["ground_truth"]
+    panel = str((blocked - truth).abs().idxmax())
+    if round(100 * blocked[panel]) == round(100 * truth[panel]):
         return f"blocking keeps every share of {agent_label(agent)}"
     return (
         f"{agent_label(agent)} would acquire {style.words(panel)} for "
-        f"{100 * truth[panel]:.0f} % of cases, not the {100 * plain[panel]:.0f} % that gaps leave"
+        f"{100 * truth[panel]:.0f} % of cases, not the {100 * blocked[panel]:.0f} % that missing "
+        "values leave"
     )
 
 
@@ -265,7 +267,7 @@ def calibration_finding(bins: pd.DataFrame) -> str:
         bins: nuisance, mean_probability, rate, n, of bins with enough rows.
     """
     if not len(bins):
-        return "no bin has enough rows to be judged"
+        return "no bin has enough rows to be evaluated"
     off = (bins["rate"] - bins["mean_probability"]).abs().to_numpy()
     worst, mean = bins.iloc[int(off.argmax())], np.average(off, weights=bins["n"])
     return (
@@ -305,7 +307,7 @@ def cost_split_figure(estimates: pd.DataFrame, cost_unit: str) -> Figure:
         _draw_split(axes, part, agents, shown)
         axes.set_title(scenario_title(scenario), loc="left")
     name_facets(grid, agents, columns, f"run-time cost\nper case ({cost_unit})")
-    whole = rows[rows["status"] == "ok"].assign(cost=rows[list(_PARTS)].sum(axis=1))
+    total = rows[rows["status"] == "ok"].assign(cost=rows[list(_PARTS)].sum(axis=1))
     looks = [estimator_style(name) for name in shown]
     pale = style.lightened(style.GREY, share=0.75)
     handles = [
@@ -313,7 +315,7 @@ def cost_split_figure(estimates: pd.DataFrame, cost_unit: str) -> Figure:
         Patch(facecolor=style.GREY, edgecolor=style.GREY, label="acquisition"),
         Patch(facecolor=pale, edgecolor=style.GREY, label="misclassification"),
     ]
-    return finish(figure, "", costs_finding(whole), handles)
+    return finish(figure, "", costs_finding(total), handles)
 
 
 def _draw_split(
@@ -324,23 +326,23 @@ def _draw_split(
     for k, name in enumerate(estimators):
         colour = estimator_style(name).colour
         part = rows[rows["estimator"] == name].set_index("agent").reindex(list(agents))
-        known = (part["status"] == "ok").to_numpy()
+        is_estimated = (part["status"] == "ok").to_numpy()
         x = np.arange(len(agents)) + (k - 1) * wide
         below, above = (part[c].to_numpy(dtype=float) for c in _PARTS)
         pale = style.lightened(colour, share=0.75)
         for base, length, fill in ((0 * below, below, colour), (below, above, pale)):
             draw_bars(
                 axes,
-                x[known],
-                length[known],
-                base=base[known],
+                x[is_estimated],
+                length[is_estimated],
+                base=base[is_estimated],
                 colour=fill,
                 edge=colour,
                 width=0.9 * wide,
             )
         axes.plot(
-            x[~known],
-            np.full((~known).sum(), 0.04),
+            x[~is_estimated],
+            np.full((~is_estimated).sum(), 0.04),
             "x",
             color=style.GREY,
             markersize=4,
@@ -456,8 +458,8 @@ def _moments(rows: pd.DataFrame, estimators: Sequence[str]) -> pd.DataFrame:
     error = rows.assign(error=rows["estimate"] - rows["truth"]).pivot(
         index=["estimator", "n"], columns="seed", values="error"
     )
-    kept = error[error.index.get_level_values("estimator").isin(list(estimators))]
-    mean, spread = kept.mean(axis=1, skipna=False), kept.std(axis=1, ddof=1, skipna=False)
+    selected = error[error.index.get_level_values("estimator").isin(list(estimators))]
+    mean, spread = selected.mean(axis=1, skipna=False), selected.std(axis=1, ddof=1, skipna=False)
     return pd.DataFrame({"mean": mean, "spread": spread}).reset_index()
 
 
@@ -558,8 +560,8 @@ def resample_figure(resamples: pd.DataFrame, behind: pd.DataFrame, cost_unit: st
         _draw_facet(axes, _of(resamples, scenario), _of(behind, scenario), shown, who)
         axes.set_title(scenario_title(scenario), loc="left")
     name_facets(grid, who, columns, f"estimated cost\nper case ({cost_unit})")
-    kept = behind[(behind["status"] == "ok") & behind["estimator"].isin(shown)]
-    errors = kept.assign(error=kept["estimate"] - kept["truth"])
+    selected = behind[(behind["status"] == "ok") & behind["estimator"].isin(shown)]
+    errors = selected.assign(error=selected["estimate"] - selected["truth"])
     return finish(figure, "", errors_finding(errors), _box_handles(figure, _named(shown, errors)))
 
 
@@ -582,16 +584,16 @@ def _draw_facet(
     ok = summary.set_index(["agent", "estimator"])["status"].reindex(slots) == "ok"
     rows = resamples.set_index(["agent", "estimator"])["estimate"].rename("estimate")
     rows = rows[rows.index.isin(slots[ok])]
-    whole = rows.notna().groupby(level=[0, 1]).all().reindex(slots)
-    _draw_boxes(axes, rows.reset_index(), whole, list(agents), list(estimators))
+    complete = rows.notna().groupby(level=[0, 1]).all().reindex(slots)
+    _draw_boxes(axes, rows.reset_index(), complete, list(agents), list(estimators))
     quartiles = rows.groupby(level=[0, 1]).quantile(np.array([0.25, 0.5, 0.75])).unstack()
     boxes = quartiles.reindex(index=slots, columns=[0.25, 0.5, 0.75])
     boxes.columns = ["q1", "med", "q3"]
     boxes = boxes.assign(at=at).reset_index()
-    found = boxes[boxes["med"].notna()]
+    drawn_boxes = boxes[boxes["med"].notna()]
     draw_series(
         axes,
-        found,
+        drawn_boxes,
         ESTIMATORS,
         by="estimator",
         x="at",
@@ -612,7 +614,7 @@ def _draw_facet(
         zorder=4,
         gid="truth",
     )
-    _limit(axes, found, truth)
+    _limit(axes, drawn_boxes, truth)
     for place in at[boxes["med"].isna().to_numpy()]:
         axes.plot(
             place,
@@ -628,13 +630,13 @@ def _draw_facet(
 
 
 def _draw_boxes(
-    axes: Axes, rows: pd.DataFrame, whole: pd.Series, agents: list[str], estimators: list[str]
+    axes: Axes, rows: pd.DataFrame, complete: pd.Series, agents: list[str], estimators: list[str]
 ) -> None:
     """The boxes in their estimators' colours, each in its slot; hollow ones lack resamples."""
     rows = rows.assign(at=[float(agents.index(name)) for name in rows["agent"]]).dropna(
         subset="estimate"
     )
-    full = pd.Series(whole.reindex(pd.MultiIndex.from_frame(rows[["agent", "estimator"]])))
+    full = pd.Series(complete.reindex(pd.MultiIndex.from_frame(rows[["agent", "estimator"]])))
     for (name, is_whole), part in rows.groupby(["estimator", full.to_numpy(dtype=bool)]):
         look = estimator_style(str(name))
         steps = np.diff(np.unique(part["at"]))
@@ -695,7 +697,7 @@ def _box_handles(figure: Figure, named: Sequence[Artist]) -> list[Artist]:
     handles: list[Artist] = [
         *named,
         entry("truth", style.BLACK, linestyle=(0, (3, 1.5))),
-        Patch(facecolor=style.PALE, label="quartiles; whiskers: 1.5 × their gap", **grey),
+        Patch(facecolor=style.PALE, label="quartiles; whiskers: 1.5 × their distance", **grey),
     ]
     if "no estimate" in marks:
         handles.append(entry("no estimate", marker="x", linestyle="none"))

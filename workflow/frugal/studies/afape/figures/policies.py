@@ -49,7 +49,7 @@ LOOKS = {
     "truth": style.Look("true cost", style.BLACK, "|", line="none"),
 }
 ENDS = ("simultaneous_low", "simultaneous_high")
-_ONE = "dataset mechanism seed"
+_SINGLE = "dataset mechanism seed"
 _REASON: dict[str, Any] = {"color": style.GREY, "style": "italic", "va": "center_baseline"}
 
 
@@ -78,7 +78,7 @@ def answer_figure(answered: pd.DataFrame, verdict: pd.Series, cost_unit: str) ->
     """
     if not verdict["estimator"]:
         return style.sentence_figure(f"{_scenario(verdict)}: {verdict['sentence']}")
-    style.require(answered, f"agent estimate {' '.join(ENDS)} truth", single=_ONE)
+    style.require(answered, f"agent estimate {' '.join(ENDS)} truth", single=_SINGLE)
     rows = _placed(answered, verdict)
     figure = style.new_figure(height_in=1.0 + 0.24 * len(rows))
     axes = figure.subplots()
@@ -104,11 +104,11 @@ def answer_figure(answered: pd.DataFrame, verdict: pd.Series, cost_unit: str) ->
 
 def _placed(estimates: pd.DataFrame, verdict: pd.Series) -> pd.DataFrame:
     """Rows from the cheapest; policies that are left out last."""
-    alike, left = (str(verdict[key]).split(",") for key in ("not_worse", "left_out"))
+    not_worse, left = (str(verdict[key]).split(",") for key in ("not_worse", "left_out"))
     rows = estimates.assign(out=estimates["agent"].isin(left))
     rows.loc[rows["out"], ["estimate", "truth"]] = np.nan
     rows = rows.sort_values(["out", "estimate", "agent"], kind="stable").reset_index(drop=True)
-    kind = np.where(rows["agent"].isin(alike), "alike", "worse").astype(object)
+    kind = np.where(rows["agent"].isin(not_worse), "alike", "worse").astype(object)
     kind[(rows["agent"] == verdict["agent"]).to_numpy()] = "named"
     return rows.assign(kind=np.where(rows["out"], "", kind), y=np.arange(len(rows)))
 
@@ -125,7 +125,7 @@ def answer_finding(verdict: pd.Series) -> str:
     if verdict["reason"] == "the records contradict the graph":
         return f"the records contradict the assumed graph; if it held, take {agent}"
     if not other:
-        return f"only {agent} can be judged"
+        return f"only {agent} can be evaluated"
     if verdict["state"] == "best":
         return f"use {agent}; every other policy costs more"
     if verdict["state"] == "good_enough":
@@ -191,7 +191,7 @@ def f1_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figure:
 
 @style.printed
 def rows_figure(outcomes: pd.DataFrame, policy: str) -> Figure:
-    """Bars of the effective sample size by which every policy is judged.
+    """Bars of the effective sample size by which every policy is evaluated.
 
     Args:
         outcomes: agent, effective_rows.
@@ -310,14 +310,14 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     filled, green if it is the truth's and red-orange if not; the other rows are grey. The truth
     comes first (it is the row of the estimator `ground_truth`); its best agent's column is framed.
     Unless the truth of every agent is known the picks are shown alone. Ties go to the first agent.
-    An estimator that cannot judge every agent picks none.
+    An estimator that cannot evaluate every agent picks none.
 
     Args:
         estimates: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed.
         read: the estimator that the verdict reads; empty if none.
         cost_unit: the data set's unit of cost.
     """
-    style.require(estimates, _CELL, single=_ONE)
+    style.require(estimates, _CELL, single=_SINGLE)
     agents = agent_order(estimates["agent"])
     shown = [e for e in estimator_order(estimates["estimator"]) if e != "ground_truth"]
     ok = estimates["estimate"].where(estimates["status"] == "ok")
@@ -325,32 +325,32 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     matrix = cost.reindex(index=shown, columns=agents).to_numpy(dtype=float)
     truth = estimates.groupby("agent")["truth"].first().reindex(agents)
     picks = _picks(matrix, shown, agents)
-    known = bool(truth.notna().all())
+    truth_known = bool(truth.notna().all())
     names = [f"{_READ if e == read else ''}{estimator_label(e)}" for e in shown]
     reasons, marked = [_reason(estimates, e) for e in shown], [e == read for e in shown]
-    if known:
+    if truth_known:
         matrix = np.vstack([truth.to_numpy(dtype=float), matrix])
         names, reasons, marked = ["truth", *names], ["", *reasons], [True, *marked]
     figure = style.new_figure(height_in=0.95 + 0.2 * len(matrix))
     axes = figure.subplots()
     _draw_matrix(axes, matrix, reasons, marked)
     agent_ticks(axes, agents, width_in=4.5)
-    _dress_matrix(axes, names, len(agents), known=known)
-    if known:
+    _dress_matrix(axes, names, len(agents), truth_known=truth_known)
+    if truth_known:
         _judge(axes, matrix, marked)
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     finding = picks_finding(picks, read)
-    if known:
+    if truth_known:
         finding = regret_finding(
             picks, {str(agent): float(cost) for agent, cost in truth.items()}, read
         )
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
-    handles = _decision_handles(known=known, partly=partly, read=read in shown)
+    handles = _decision_handles(truth_known=truth_known, partly=partly, read=read in shown)
     return finish(figure, _scenario(estimates), finding, handles)
 
 
 def _picks(matrix: np.ndarray, estimators: list[str], agents: list[str]) -> dict[str, str]:
-    """Estimator → the agent of its lowest estimate; without those that cannot judge every agent."""
+    """Estimator → the agent of its lowest estimate, where it evaluates every agent."""
     return {
         name: agents[int(row.argmin())]
         for name, row in zip(estimators, matrix, strict=True)
@@ -374,7 +374,7 @@ def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str], marked: lis
         if pick is None:
             axes.text(len(row) / 2 - 0.5, y, reasons[y], ha="center", gid="reason", **_REASON)
             continue
-        chosen = np.isfinite(row).all()  # who cannot judge every policy picks none
+        chosen = np.isfinite(row).all()  # who cannot evaluate every policy picks none
         if chosen and marked[y]:
             axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
         for x, value in enumerate(row):
@@ -417,19 +417,19 @@ def _judge(axes: Axes, matrix: np.ndarray, marked: list[bool]) -> None:
     )
 
 
-def _dress_matrix(axes: Axes, rows: list[str], columns: int, *, known: bool) -> None:
+def _dress_matrix(axes: Axes, rows: list[str], columns: int, *, truth_known: bool) -> None:
     """Names of rows, room for the columns' names above and the verdicts, no frame."""
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     for tick, name in zip(axes.get_yticklabels(), rows, strict=True):
         tick.set_fontweight("bold" if name.startswith(_READ) else "normal")
     axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    axes.set_xlim(-0.5, columns + (0.4 if known else -0.5))
+    axes.set_xlim(-0.5, columns + (0.4 if truth_known else -0.5))
     axes.spines[:].set_visible(False)
     axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, columns - 0.5, color=style.PALE, lw=0.7)
 
 
-def _decision_handles(*, known: bool, partly: bool, read: bool) -> list[Artist]:
+def _decision_handles(*, truth_known: bool, partly: bool, read: bool) -> list[Artist]:
     """Entries for the two kinds of pick, or for the pick alone where no truth is known."""
     others: list[Artist] = []
     if read:
@@ -437,7 +437,7 @@ def _decision_handles(*, known: bool, partly: bool, read: bool) -> list[Artist]:
         others.append(entry("read for the verdict", style.BLACK, **mark))
     if partly:
         others.append(entry("no estimate, so no pick", marker="$–$", linestyle="none"))
-    if not known:
+    if not truth_known:
         return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *others]
     return [
         Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
@@ -458,16 +458,16 @@ def regret_finding(picks: dict[str, str], truth: dict[str, float], read: str) ->
     least = min(truth.values())
     extra = {name: truth[agent] - least for name, agent in picks.items()}
     if not any(extra.values()):
-        return "every estimator that judges all policies picks the best one"
+        return "every estimator that evaluates all policies picks the best one"
     places = style.decimals(np.array(list(truth.values())))
     wrong = BLOCKING if extra.get(BLOCKING) else max(extra, key=lambda name: extra[name])
     more = f"{extra[wrong]:.{places}f} more than the best"
-    said = f"the policy that {_quoted(wrong)} would pick costs {more}"
+    sentence = f"the policy that {_quoted(wrong)} would pick costs {more}"
     if read not in extra or read == wrong:
-        return said
+        return sentence
     if extra[read]:
-        return f"{said}, and that of {_quoted(read)} {extra[read]:.{places}f} more"
-    return f"{said}, which is the pick of {_quoted(read)}"
+        return f"{sentence}, and that of {_quoted(read)} {extra[read]:.{places}f} more"
+    return f"{sentence}, which is the pick of {_quoted(read)}"
 
 
 def picks_finding(picks: dict[str, str], read: str) -> str:
@@ -475,8 +475,8 @@ def picks_finding(picks: dict[str, str], read: str) -> str:
     if read not in picks:
         return "the policy that each estimator would pick"
     others = sum(agent != picks[read] for agent in picks.values())
-    said = f"{agent_label(picks[read])} is the pick of {_quoted(read)}"
-    return f"{said}; {others} of the other {len(picks) - 1} estimators pick another"
+    sentence = f"{agent_label(picks[read])} is the pick of {_quoted(read)}"
+    return f"{sentence}; {others} of the other {len(picks) - 1} estimators pick another"
 
 
 _ROOM = 2.1  # of the right half, in the largest bar: numbers and marks
@@ -500,7 +500,7 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
         read: the estimator that the verdict reads; empty if none.
         cost_unit: the data set's unit of cost.
     """
-    style.require(estimates, f"{_CELL} ci_low ci_high ess warning", single=_ONE)
+    style.require(estimates, f"{_CELL} ci_low ci_high ess warning", single=_SINGLE)
     agents, estimators = agent_order(estimates["agent"]), estimator_order(estimates["estimator"])
     columns = min(2, len(agents))
     figure, grid = panels(
@@ -693,15 +693,15 @@ def trust_finding(estimates: pd.DataFrame, read: str) -> str:
         return "what each policy costs by every estimator, and the rows behind it"
     if estimates["truth"].isna().any():
         low, high = mine["ess"].min(), mine["ess"].max()
-        return f"{_quoted(read)} is read, which stands on {low:,.0f} to {high:,.0f} rows"
-    said = f"the truth lies in {_held(mine)} intervals of {_quoted(read)}"
-    plain = estimates[estimates["estimator"] == BLOCKING]
-    if read == BLOCKING or not len(plain):
-        return said
-    return f"{said}; in {_held(plain)} of {_quoted(BLOCKING)}"
+        return f"{_quoted(read)} is read, which rests on {low:,.0f} to {high:,.0f} rows"
+    sentence = f"the truth lies in {_coverage(mine)} intervals of {_quoted(read)}"
+    blocking = estimates[estimates["estimator"] == BLOCKING]
+    if read == BLOCKING or not len(blocking):
+        return sentence
+    return f"{sentence}; in {_coverage(blocking)} of {_quoted(BLOCKING)}"
 
 
-def _held(rows: pd.DataFrame) -> str:
+def _coverage(rows: pd.DataFrame) -> str:
     inside = (rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])
     return f"{inside.sum()} of {len(rows)}"
 

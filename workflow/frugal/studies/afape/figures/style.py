@@ -21,7 +21,8 @@ STATUS_WORDS = {
 }
 
 ESTIMATORS: dict[str, Look] = {
-    name: Look(one.label, COLOURS[one.look[0]], one.look[1]) for name, one in DECLARED.items()
+    name: Look(estimator.label, COLOURS[estimator.look[0]], estimator.look[1])
+    for name, estimator in DECLARED.items()
 }
 
 _CHARACTER_IN = 0.07  # generous mean width of a letter at 8 pt
@@ -61,8 +62,8 @@ def scenario_order(table: pd.DataFrame) -> list[tuple[str, str]]:
 
     def key(pair: tuple[str, str]) -> tuple[int, int, str]:
         dataset, mechanism = pair
-        known = mechanism in _MECHANISMS
-        rank = _MECHANISMS.index(mechanism) if known else len(_MECHANISMS)
+        listed = mechanism in _MECHANISMS
+        rank = _MECHANISMS.index(mechanism) if listed else len(_MECHANISMS)
         return datasets.index(dataset), rank, mechanism
 
     return sorted(set(zip(table["dataset"], table["mechanism"], strict=True)), key=key)
@@ -149,7 +150,7 @@ def window(
     half = float(np.median(halves[np.isfinite(halves)])) if np.isfinite(halves).any() else 0.0
     reach = max(6 * (third - first), 1.1 * half) if third > first else np.inf
     every = np.concatenate([finite, low[np.isfinite(low)], high[np.isfinite(high)]])
-    kept = np.clip(every, first - reach, third + reach)
-    bottom, top = float(kept.min()), float(kept.max())
+    clipped = np.clip(every, first - reach, third + reach)
+    bottom, top = float(clipped.min()), float(clipped.max())
     margin = 0.06 * (top - bottom) or 0.06 * abs(top) or 1.0
     return bottom - margin, top + margin

@@ -53,21 +53,21 @@ TABLE_VALUES = ("blocked", "full", "retrospective")  # worlds that hold the tabl
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class EndedEpisodes:
     """Sets acquired in one world, and data of each row other than its outcome.
 
     Attributes:
         scene: who acted where.
         rows: positions of the world's units in the table. (n,)
         acquired: in the end. (n, a)
-        said: class probabilities by the policy itself; None: those of the classifier. (n, k)
+        shares: class probabilities by the policy itself; None: those of the classifier. (n, k)
         beside: further columns.
     """
 
     scene: Scene
     rows: np.ndarray
     acquired: np.ndarray
-    said: np.ndarray | None
+    shares: np.ndarray | None
     beside: Mapping[str, np.ndarray]
 
 
@@ -76,7 +76,7 @@ def worlds(
     part: np.ndarray,
     rows: np.ndarray,
     mask: pd.DataFrame,
-    known: bool,
+    complete: bool,
     copies: pd.DataFrame,
     imputed: pd.DataFrame,
 ) -> Iterator[tuple[World, np.ndarray]]:
@@ -84,12 +84,12 @@ def worlds(
 
     Each with the positions of its units in the table.
     """
-    whole = World.of_table(data)
+    population = World.of_table(data)
     recorded = panel_matrix(mask, "observed", data)
-    yield replace(whole.take(rows), name="blocked", available=recorded), rows
+    yield replace(population.take(rows), name="blocked", available=recorded), rows
     test = np.flatnonzero(part == "test")
-    full = whole.take(test)
-    if known:
+    full = population.take(test)
+    if complete:
         yield full, test
     position = pd.Series(np.arange(len(test)), index=data.row_id[test])
     for method, draw in copies.itertuples(index=False):
@@ -101,7 +101,7 @@ def worlds(
 
 
 def outcomes(
-    ended: Sequence[Ended], ensemble: TreeEnsemble, data: Table
+    ended: Sequence[EndedEpisodes], ensemble: TreeEnsemble, data: Table
 ) -> dict[str, pd.DataFrame]:
     """Episodes on the records, which nuisances are fitted to, apart from those in other worlds."""
     everywhere = pd.concat(_frames(ended, ensemble, data), ignore_index=True)
@@ -114,57 +114,74 @@ def outcomes(
     }
 
 
-def _frames(ended: Sequence[Ended], ensemble: TreeEnsemble, data: Table) -> Iterator[pd.DataFrame]:
+def _frames(
+    ended: Sequence[EndedEpisodes], ensemble: TreeEnsemble, data: Table
+) -> Iterator[pd.DataFrame]:
     """A frame for each world, in a fixed order of columns; the classifier is asked once for all
     worlds that hold the table's own values.
     """
-    own = [one for one in ended if one.scene.world.name in TABLE_VALUES]
-    others = [one for one in ended if one.scene.world.name not in TABLE_VALUES]
-    shares = _shares(own, ensemble, data, data.values, lambda one: one.rows)
-    for one, said in [
-        *zip(own, shares, strict=True),
+    on_table = [
+        episodes_end for episodes_end in ended if episodes_end.scene.world.name in TABLE_VALUES
+    ]
+    others = [
+        episodes_end for episodes_end in ended if episodes_end.scene.world.name not in TABLE_VALUES
+    ]
+    shares = _shares(on_table, ensemble, data, data.values, lambda episodes_end: episodes_end.rows)
+    for episodes_end, shares_of_end in [
+        *zip(on_table, shares, strict=True),
         *(
-            (one, _shares([one], ensemble, data, one.scene.world.values, _in_place)[0])
-            for one in others
+            (
+                episodes_end,
+                _shares([episodes_end], ensemble, data, episodes_end.scene.world.values, _in_place)[
+                    0
+                ],
+            )
+            for episodes_end in others
         ),
     ]:
         prediction = (
-            expected_cost_prediction(said, data.misclassification_cost)
-            if one.said is None
-            else said.argmax(axis=1)
+            expected_cost_prediction(shares_of_end, data.misclassification_cost)
+            if episodes_end.shares is None
+            else shares_of_end.argmax(axis=1)
         )
         frame = outcome_frame(
-            one.scene, one.acquired[None], verdict=prediction[None], shares=said[None]
+            episodes_end.scene,
+            episodes_end.acquired[None],
+            verdict=prediction[None],
+            shares=shares_of_end[None],
         )
         for name in (*RECORDED_ONLY, *FULL_ONLY, *BLOCKED_ONLY):
-            frame[name] = one.beside.get(name, np.nan)
+            frame[name] = episodes_end.beside.get(name, np.nan)
         yield frame
 
 
-def _in_place(one: Ended) -> np.ndarray:
-    return np.arange(len(one.rows))
+def _in_place(episodes_end: EndedEpisodes) -> np.ndarray:
+    return np.arange(len(episodes_end.rows))
 
 
 def _shares(
-    ended: Sequence[Ended],
+    ended: Sequence[EndedEpisodes],
     ensemble: TreeEnsemble,
     data: Table,
     values: np.ndarray,
-    position: Callable[[Ended], np.ndarray],
+    position: Callable[[EndedEpisodes], np.ndarray],
 ) -> list[np.ndarray]:
     """Class probabilities at the end, by the policy itself or by the classifier. (n, k) each"""
-    if any(one.said is not None for one in ended):  # no row, no prediction
+    if any(episodes_end.shares is not None for episodes_end in ended):  # no row, no prediction
         nothing = np.empty((0, ensemble.classes))
-        return [nothing if one.said is None else one.said for one in ended]
+        return [
+            nothing if episodes_end.shares is None else episodes_end.shares
+            for episodes_end in ended
+        ]
     together = predict_proba_acquired(
         ensemble,
         values,
         data.provides,
         data.free_columns,
-        np.concatenate([position(one) for one in ended]),
-        np.concatenate([one.acquired for one in ended]),
+        np.concatenate([position(episodes_end) for episodes_end in ended]),
+        np.concatenate([episodes_end.acquired for episodes_end in ended]),
     )
-    ends = np.cumsum([len(one.rows) for one in ended])[:-1]
+    ends = np.cumsum([len(episodes_end.rows) for episodes_end in ended])[:-1]
     return np.split(together, ends)
 
 
@@ -235,7 +252,7 @@ def learn_candidates(
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     inside = np.array(records.table.folds)[records.table.fold] == fold
     learned, at = data.take(~inside), observed[~inside]
-    asked, held = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
+    rows, held_panels = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
     classifier = classifier_of(learned, settings["classifier"], streams)
     ground = Ground(
         learned,
@@ -247,18 +264,18 @@ def learn_candidates(
         settings["objective"],
         levels(settings["budgets"]),
     )
-    uniforms = streams.generator("decisions").random((len(asked), held.shape[1] + 1))
+    uniforms = streams.generator("decisions").random((len(rows), held_panels.shape[1] + 1))
     frames, headers, arrays = [], {}, {}
     versions = bool(settings["budgets"])
     practice = within(settings["practice"], 0) if versions else settings["practice"]
     for name, policy, left in learn(ground, settings["agents"], progress):
-        frames.append(to_frame(follow(policy, asked, held, uniforms, classifier), name, asked))
+        frames.append(to_frame(follow(policy, rows, held_panels, uniforms, classifier), name, rows))
         if name == practice:
-            practised = as_practised(policy, asked, held, classifier)
-            frames.append(to_frame(practised, PRACTICE, asked))
+            practised = as_practised(policy, rows, held_panels, classifier)
+            frames.append(to_frame(practised, PRACTICE, rows))
         if left is not None:
-            own = settings["agents"][stem(name) if versions else name]
-            headers[name] = bundle_header(own["kind"], own, Layout.of(learned), ground.digest)
+            agent = settings["agents"][stem(name) if versions else name]
+            headers[name] = bundle_header(agent["kind"], agent, Layout.of(learned), ground.digest)
             arrays |= {f"{name}{IN}{key}": array for key, array in left.items()}
     return {
         "paths": pd.concat(frames, ignore_index=True),
@@ -305,15 +322,15 @@ def roll_out(
 
     def tables(number: int, progress: Callable[..., Any]) -> dict[str, pd.DataFrame]:
         ended, decisions = play.block(number, progress)
-        made = outcomes(ended, ensemble, records.table.block(number).table)
-        return {**made, "decisions": pd.concat(decisions, ignore_index=True)}
+        outcome_tables = outcomes(ended, ensemble, records.table.block(number).table)
+        return {**outcome_tables, "decisions": pd.concat(decisions, ignore_index=True)}
 
-    asked = [number for number in portion.blocks(records.table.blocks) if number in acted_on]
-    for number in outer(asked, desc="blocks"):
+    numbers = [number for number in portion.blocks(records.table.blocks) if number in acted_on]
+    for number in outer(numbers, desc="blocks"):
         yield tables(number, inner)
-    if not asked:  # a portion without a row to act on has the columns alone
-        made = tables(acted_on[0], without_bar)
-        yield {name: frame.iloc[:0] for name, frame in made.items()}
+    if not numbers:  # a portion without a row to act on has the columns alone
+        outcome_tables = tables(acted_on[0], without_bar)
+        yield {name: frame.iloc[:0] for name, frame in outcome_tables.items()}
     return {}
 
 
@@ -350,11 +367,11 @@ class _Play:
 
     def block(
         self, number: int, progress: Callable[..., Any]
-    ) -> tuple[list[Ended], list[pd.DataFrame]]:
+    ) -> tuple[list[EndedEpisodes], list[pd.DataFrame]]:
         """Outcomes and decisions on the rows of one block, in every world and seed."""
         table = self.records.table
         block, rows = table.block(number), table.block(number).of(EVALUATED)
-        ended: list[Ended] = []
+        ended: list[EndedEpisodes] = []
         decisions: list[pd.DataFrame] = []
         truth = TrueLaws(
             policy=self.agent,
@@ -387,9 +404,9 @@ class _Play:
         drawn = BlockDraws(
             same_everywhere.generator("decisions", seed), len(block.table.actions) + 1
         ).of(block.rows)
-        known = self.records.graph["source"] == "induced"
+        graph_known = self.records.graph["source"] == "induced"
         for world, at in worlds(
-            block.table, block.part, rows, mask, known, self.copies.of(seed), filled
+            block.table, block.part, rows, mask, graph_known, self.copies.of(seed), filled
         ):
             if world.name not in TABLE_VALUES and isinstance(self.agent, RowPolicy):
                 continue
@@ -419,7 +436,7 @@ class _Play:
 
     def _ended(
         self, block: TableBlock, scene: Scene, at: np.ndarray, episodes: Episodes, truth: TrueLaws
-    ) -> Ended:
+    ) -> EndedEpisodes:
         """Results of the episodes of one world."""
         beside = {}
         if scene.world.name == "blocked":
@@ -431,28 +448,28 @@ class _Play:
             )
         if scene.world.name == "full":
             beside["in_record_order"] = truth.in_record_order(episodes)
-        said = None if episodes.verdict is None else episodes.verdict[0]
-        return Ended(scene, at, episodes.acquired[0], said, beside)
+        verdict = None if episodes.verdict is None else episodes.verdict[0]
+        return EndedEpisodes(scene, at, episodes.acquired[0], verdict, beside)
 
     def _recorded(
         self, block: TableBlock, rows: np.ndarray, seed: int, mask: pd.DataFrame, truth: TrueLaws
-    ) -> Ended:
+    ) -> EndedEpisodes:
         """The records' own sets of the test rows, and the chances that the policy ends there."""
         test = block.part[rows] == "test"
         data = block.table
         observed, at = panel_matrix(mask, "observed", data)[test], rows[test]
         world = World.of_table(data, name="retrospective").take(at)
         scene = self._scene(world, at, seed, block)
-        asked = {
+        questions = {
             "set_probability": lambda: truth.set_probability(observed, test),
             "sequence_probability": lambda: truth.sequence_probability(observed, test),
         }
-        beside = {name: self._told(name, ask, scene) for name, ask in asked.items()}
-        said = verdicts_at(self.agent, world, observed[None])
-        return Ended(scene, at, observed, None if said is None else said[0], beside)
+        beside = {name: self._told(name, ask, scene) for name, ask in questions.items()}
+        verdict = verdicts_at(self.agent, world, observed[None])
+        return EndedEpisodes(scene, at, observed, None if verdict is None else verdict[0], beside)
 
     def _told(self, name: str, ask: Callable[[], np.ndarray], scene: Scene) -> np.ndarray:
-        """Probabilities of rows under a law; NaN where the policy's table lacks states. (n,)"""
+        """Probabilities of rows; NaN where the policy's table lacks states. (n,)"""
         if (scene.seed, name) not in self.lacks:
             try:
                 return ask()

@@ -1,4 +1,4 @@
-"""Stages of the answer on one's own table: policies are judged, and the answer is written."""
+"""Stages of the answer on one's own table: policies are evaluated, and the answer is written."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -61,8 +61,8 @@ def judge_candidates(
 
     `paths` are those of the folds, `refitted` those of the policies that learned on all rows.
 
-    Each row is judged by policies that learned on the other folds. The missingness model is that of
-    the graph, and once more with the causes that the records add.
+    Each row is evaluated by policies that learned on the other folds. The missingness model is that
+    of the graph, and once more with the causes that the records add.
 
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for

@@ -26,9 +26,9 @@ def draw_scenario_figures(
     seed = int(estimates["seed"].iloc[0])
     agent = settings["frequency_agent"]
     chosen = frequencies[(frequencies["seed"] == seed) & (frequencies["agent"] == agent)]
-    verdict = _here(verdicts, streams, seed).iloc[0]
+    verdict = _of_scenario(verdicts, streams, seed).iloc[0]
     rows = estimates[estimates["seed"] == seed].assign(**streams.wildcards)
-    given = {
+    arguments = {
         "estimates": rows,
         "answered": rows[rows["estimator"] == verdict["estimator"]],
         "verdict": verdict,
@@ -38,15 +38,15 @@ def draw_scenario_figures(
         "cost_unit": catalogue["report"]["cost_unit"],
     }
     figures = load_all("frugal.studies.afape.figures", "PrintedFigure")
-    return draw_all(figures, "draw_scenario_figures", given)
+    return draw_all(figures, "draw_scenario_figures", arguments)
 
 
-def _here(table: pd.DataFrame, streams: Streams, seed: int) -> pd.DataFrame:
+def _of_scenario(table: pd.DataFrame, streams: Streams, seed: int) -> pd.DataFrame:
     """Rows of this scenario and seed."""
-    own = table["seed"] == seed
+    selected = table["seed"] == seed
     for name in ("dataset", "mechanism"):
-        own &= table[name].astype(str) == streams.wildcards[name]
-    return table[own]
+        selected &= table[name].astype(str) == streams.wildcards[name]
+    return table[selected]
 
 
 def draw_study_figures(
@@ -70,7 +70,7 @@ def draw_study_figures(
         & convergence["estimator"].isin(chosen)
         & convergence["truth"].notna()
     ]
-    given = {
+    arguments = {
         "summary": summary,
         "resamples": of_first(resamples),
         "behind": of_first(summary),
@@ -78,4 +78,4 @@ def draw_study_figures(
         "cost_unit": settings["cost_unit"],
     }
     figures = load_all("frugal.studies.afape.figures", "PrintedFigure")
-    return draw_all(figures, "draw_study_figures", given)
+    return draw_all(figures, "draw_study_figures", arguments)

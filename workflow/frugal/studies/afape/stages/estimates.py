@@ -40,7 +40,7 @@ from frugal.studies.afape.judging import (
     summary_rows,
 )
 from frugal.studies.afape.nuisances import (
-    OWN,
+    SEPARATE_STREAMS,
     Nuisances,
     NuisanceTables,
     Quality,
@@ -80,32 +80,34 @@ def fit_nuisances(
         agent: build_policy(chosen, table=records.table.layout, stored=stored.get(agent))
         for agent, chosen in settings["agents"].items()
     }
-    given = _Given(records, StoredEpisodes(blocked, records.table), graph, identification)
+    fit_inputs = _FitInputs(records, StoredEpisodes(blocked, records.table), graph, identification)
     fits = {}
     outer, _ = bars(progress, len(records.table.blocks))
     for seed in progress(records.seeds, desc="seeds"):
-        fits[seed] = _Seed.fit(given, seed, settings, streams)
+        fits[seed] = _Seed.fit(fit_inputs, seed, settings, streams)
     qualities = {seed: Quality(settings["bins"]) for seed in fits}
     for number in outer(records.table.blocks_with(TEST), desc="blocks"):
-        told = {seed: one.tell(given, number, built, streams) for seed, one in fits.items()}
-        for seed, said in told.items():
-            qualities[seed].add(said.curves)
-        agents = _together({s: one.agents for s, one in told.items()})
+        fitted = {
+            seed: of_seed.tell(fit_inputs, number, built, streams) for seed, of_seed in fits.items()
+        }
+        for seed, result in fitted.items():
+            qualities[seed].add(result.curves)
+        agents = _together({s: of_seed.agents for s, of_seed in fitted.items()})
         parts = [agents]
         if len(records.table.blocks) > 1:  # so that one agent's rows of a block are read alone
             each = agents.groupby(["seed", "agent"], sort=False)
             parts = [part.reset_index(drop=True) for _, part in each]
         yield {
-            "propensities": _together({s: one.propensities for s, one in told.items()}),
+            "propensities": _together({s: of_seed.propensities for s, of_seed in fitted.items()}),
             "agents": parts[0],
         }
         for part in parts[1:]:
             yield {"agents": part}
-    diagnostics = {seed: one.tables(fits[seed].methods) for seed, one in qualities.items()}
+    diagnostics = {seed: of_seed.tables(fits[seed].methods) for seed, of_seed in qualities.items()}
     return {
         "calibration": _together({s: tables["calibration"] for s, tables in diagnostics.items()}),
         "overlap": _together({s: tables["overlap"] for s, tables in diagnostics.items()}),
-        "losses": _together({seed: _losses(one.fits) for seed, one in fits.items()}),
+        "losses": _together({seed: _losses(of_seed.fits) for seed, of_seed in fits.items()}),
     }
 
 
@@ -115,7 +117,7 @@ def _together(frames: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _FitInputs:
     """Table, masks and episodes of a scenario."""
 
     records: StoredRecords
@@ -123,29 +125,32 @@ class _Given:
     graph: Mapping[str, Any]
     identification: Mapping[str, Any]
 
-    def at(self, seed: int, parts: Sequence[str], wanted: np.ndarray) -> Records:
+    def at(self, seed: int, parts: Sequence[str], selected: np.ndarray) -> Records:
         """Records of some rows, with the graph's causes of each indicator.
 
         Args:
             seed: of the study.
             parts: of the split.
-            wanted: which of the rows of these parts, ascending. (m,)
+            selected: which of the rows of these parts, ascending. (m,)
         """
         table = self.records.table
-        data, observed = self.records.at(table.positions(parts)[wanted], seed)
+        data, observed = self.records.at(table.positions(parts)[selected], seed)
         columns = [*panel_columns("acquired", data), *PARTS]
         played: dict[str, list[pd.DataFrame]] = {agent: [] for agent in self.episodes.agents}
         starts = np.cumsum([0, *table.counts(parts)])
         for number, start in enumerate(starts[:-1]):
-            first, last = np.searchsorted(wanted, starts[number : number + 2])
+            first, last = np.searchsorted(selected, starts[number : number + 2])
             for agent, frames in played.items() if last > first or not number else ():
                 frame = self.episodes.block(agent, number, parts, columns)
-                frames.append(frame[frame["seed"] == seed].iloc[wanted[first:last] - start])
+                frames.append(frame[frame["seed"] == seed].iloc[selected[first:last] - start])
         return Records(
             data,
             observed,
             self.identification,
-            {panel: set(law["indicators"]) for panel, law in self.graph["indicators"].items()},
+            {
+                panel: set(mechanism["indicators"])
+                for panel, mechanism in self.graph["indicators"].items()
+            },
             {agent: pd.concat(frames, ignore_index=True) for agent, frames in played.items()},
         )
 
@@ -169,10 +174,10 @@ class _Seed:
 
     @classmethod
     def fit(
-        cls, given: _Given, seed: int, settings: Mapping[str, Any], streams: Streams
+        cls, fit_inputs: _FitInputs, seed: int, settings: Mapping[str, Any], streams: Streams
     ) -> "_Seed":
         """All regressions of one seed."""
-        table = given.records.table
+        table = fit_inputs.records.table
         separate = bool(table.parts(["nuisance"]))
         parts = list(EVALUATED) if separate else ["test"]
         inside = table.part_rows(parts)
@@ -188,13 +193,13 @@ class _Seed:
             learned = np.isin(np.arange(len(test)), some) if len(some) < len(test) else None
         starts = np.cumsum([0, *table.counts(["test"])])
         nuisances = None
-        if given.identification["propensity_identified"]:
-            own = {what: streams.generator(what, seed) for what in OWN}
+        if fit_inputs.identification["propensity_identified"]:
+            generators = {stream: streams.generator(stream, seed) for stream in SEPARATE_STREAMS}
             every = np.ones(len(some), dtype=bool)
             rule = {"fold": fold[some]}
             rule |= {"train": every, "predict": ~every} if separate else {}
-            learn_from = given.at(seed, parts, some)
-            nuisances = fit_nuisances_of(learn_from, rule, settings, {"heads": rng} | own)
+            learn_from = fit_inputs.at(seed, parts, some)
+            nuisances = fit_nuisances_of(learn_from, rule, settings, {"heads": rng} | generators)
         return cls(seed, nuisances, fold[test], learned, starts)
 
     @property
@@ -208,18 +213,18 @@ class _Seed:
         return {name: fit.method for name, fit in self.fits.items()}
 
     def tell(
-        self, given: _Given, number: int, policies: Mapping[str, Policy], streams: Streams
+        self, fit_inputs: _FitInputs, number: int, policies: Mapping[str, Policy], streams: Streams
     ) -> NuisanceTables:
         """Fitted results for the test rows of a block."""
         start, stop = self.starts[number : number + 2]
-        records = given.at(self.seed, TEST, np.arange(start, stop))
+        records = fit_inputs.at(self.seed, TEST, np.arange(start, stop))
         if self.nuisances is None:
             return nothing_fitted(records, policies)
         rng = streams.of_block(number, "patterns", self.seed)
-        told = tell(self.nuisances, records, policies, self.fold[start:stop], rng)
+        fitted = tell(self.nuisances, records, policies, self.fold[start:stop], rng)
         if self.learned is not None:
-            told.propensities["learned_from"] = self.learned[start:stop]
-        return told
+            fitted.propensities["learned_from"] = self.learned[start:stop]
+        return fitted
 
 
 def _losses(fits: Mapping[str, FittedHead]) -> pd.DataFrame:
@@ -258,7 +263,7 @@ def estimate_costs(
     progress: Callable[..., Any],
     portion: Portion = FULL_PORTION,
 ) -> dict[str, pd.DataFrame]:
-    """Judge every policy by every estimator, for every seed.
+    """Evaluate every policy by every estimator, for every seed.
 
     Rows are read block by block; what is held of all rows at once are two bytes a row, and a few
     numbers a row of one estimate at a time.
@@ -266,40 +271,42 @@ def estimate_costs(
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     cases = StoredCases(records, identification, (blocked, worlds), (propensities, agents))
     fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
-    found: dict[str, list[pd.DataFrame]] = {}
+    frames_by_table: dict[str, list[pd.DataFrame]] = {}
     intervals: dict[tuple[int, str, str], CostInterval] = {}
-    with ScratchFile() as kept:
-        fits = Fits(cases, kept, fitted_apart)
+    with ScratchFile() as scratch:
+        fits = Fits(cases, scratch, fitted_apart)
         for agent in progress(cases.agents, desc="agents"):
-            # each agent's draws are its own, whichever others are judged
-            own = replace(streams, wildcards={**streams.wildcards, "agent": agent})
-            judging = _Judging(cases, agent, settings, own, kept, fits)
+            # each agent's draws are its own, whichever others are evaluated
+            agent_streams = replace(streams, wildcards={**streams.wildcards, "agent": agent})
+            judging = _PolicyEstimates(cases, agent, settings, agent_streams, scratch, fits)
             judged = judging.tables()
             intervals |= judging.intervals
             judged["efficiency"] = compare_views(
                 cases.view_rows(),
                 records.table.layout,
                 records.graph,
-                judging.seen,
+                judging.view_inputs,
                 identification,
                 settings,
             )
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
-                found.setdefault(name, []).append(frame)
-        tables = {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+                frames_by_table.setdefault(name, []).append(frame)
+        tables = {
+            name: pd.concat(frames, ignore_index=True) for name, frames in frames_by_table.items()
+        }
         if "groups" not in tables:
             tables["groups"] = no_groups().assign(agent="", seed=0, estimator="")
         tables["comparisons"], tables["estimates"] = pairs(
-            tables["estimates"], intervals, kept, streams
+            tables["estimates"], intervals, scratch, streams
         )
         tables["tipping"] = tipping(
-            tables["estimates"], kept, float(max(settings["hidden_causes"]["gammas"]))
+            tables["estimates"], scratch, float(max(settings["hidden_causes"]["gammas"]))
         )
     return tables
 
 
-class _Judging:
+class _PolicyEstimates:
     """One policy in all seeds."""
 
     def __init__(
@@ -308,38 +315,42 @@ class _Judging:
         agent: str,
         settings: Mapping[str, Any],
         streams: Streams,
-        kept: ScratchFile,
+        scratch: ScratchFile,
         fits: Fits,
     ) -> None:
         self._cases, self._agent, self._settings = cases, agent, settings
-        self._streams, self._kept, self._fits = streams, kept, fits
+        self._streams, self._kept, self._fits = streams, scratch, fits
         self._seen: list[Seen] = []
         self.intervals: dict[tuple[int, str, str], CostInterval] = {}
 
     @property
-    def seen(self) -> Seen:
+    def view_inputs(self) -> Seen:
         """Inputs of the views, of all seeds."""
         return tree_sum(self._seen)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The policy's tables over all seeds."""
-        found: dict[str, list[pd.DataFrame]] = {}
+        frames_by_table: dict[str, list[pd.DataFrame]] = {}
         for seed in self._cases.seeds():
-            with ScratchFile() as own:
-                for name, frame in self._of_seed(seed, own).items():
-                    found.setdefault(name, []).append(frame)
-        return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+            with ScratchFile() as seed_scratch:
+                for name, frame in self._of_seed(seed, seed_scratch).items():
+                    frames_by_table.setdefault(name, []).append(frame)
+        return {
+            name: pd.concat(frames, ignore_index=True) for name, frames in frames_by_table.items()
+        }
 
-    def _of_seed(self, seed: int, own: ScratchFile) -> dict[str, pd.DataFrame]:
+    def _of_seed(self, seed: int, seed_scratch: ScratchFile) -> dict[str, pd.DataFrame]:
         cases, settings, at = self._cases, self._settings, (seed, self._agent)
         layout = cases.records.table.layout
         shifted = Shifted(self._kept, at, cases.cluster)
-        judged = judge_blocks(cases, (self._agent, seed), own, shifted)
+        judged = judge_blocks(cases, (self._agent, seed), seed_scratch, shifted)
         self._seen.append(judged.views)
         rows = summary_rows(judged, self._fits.of(self._agent, seed), self._kept)
         tables = {"resamples": resampled(judged, rows, layout, settings, self._streams)}
         tables = {"estimates": pd.DataFrame(rows.values()), **tables}
-        self.intervals |= {(seed, n, self._agent): one for n, one in judged.intervals.items()}
+        self.intervals |= {
+            (seed, n, self._agent): interval for n, interval in judged.intervals.items()
+        }
         self._keep(judged, rows, shifted)
         tables["sensitivity"] = shifted.ranges(
             layout,
@@ -370,26 +381,28 @@ class _Judging:
                 self._kept.put(("draws", judged.seed, name, self._agent), drawn)
 
     def _by_group(self, judged: JudgedPolicy) -> pd.DataFrame:
-        """Costs, error rates and gaps by group, by every estimator that verdicts may read."""
+        """Costs, error rates and their differences by group, by estimators of verdicts."""
         cases, seed = self._cases, judged.seed
         rng = self._streams.generator("groups", seed)
         names, layout = cases.records.table.group_names, cases.records.table.layout
-        asked = [name for name in READ if name in judged.terms.names]
-        found = [no_groups().assign(estimator="")]
-        with ScratchFile() as own:
-            apart = {n: GroupTerms(own, cases.sizes, names, cases.cluster) for n in asked}
+        readable = [name for name in READ if name in judged.terms.names]
+        group_frames = [no_groups().assign(estimator="")]
+        with ScratchFile() as group_scratch:
+            apart = {
+                n: GroupTerms(group_scratch, cases.sizes, names, cases.cluster) for n in readable
+            }
             truth = [self._groups_of(judged, at, apart) for at in range(len(cases.numbers))]
             sums = tree_sum(truth, lambda a, b: {k: a[k] + b[k] for k in a})
             for name, terms in apart.items():
-                told = by_group(
+                groups = by_group(
                     terms,
                     layout,
                     truth=plain_ratios(sums),
                     rng=rng,
                     fit=self._fits.of(self._agent, seed) if divides(name, judged) else None,
                 )
-                found.append(told.assign(estimator=name))
-        return pd.concat(found[1:] or found, ignore_index=True)
+                group_frames.append(groups.assign(estimator=name))
+        return pd.concat(group_frames[1:] or group_frames, ignore_index=True)
 
     def _groups_of(
         self, judged: JudgedPolicy, at: int, apart: Mapping[str, GroupTerms]
@@ -406,7 +419,7 @@ class _Judging:
             return {}
         names = cases.records.table.group_names
         return {
-            name: plain_sums(one, group, len(names)) for name, one in ratios(full, data).items()
+            name: plain_sums(ratio, group, len(names)) for name, ratio in ratios(full, data).items()
         }
 
 
@@ -451,16 +464,16 @@ def join_seeds(
     order = blocked.values("agent")
     for name in BY_AGENT:
         joined[name] = _sorted(joined[name], ["agent"], [(agent,) for agent in order])
-    for name, those in BY_ESTIMATE.items():
-        told = those(joined["estimates"])[["seed", "estimator"]].drop_duplicates()
-        keys = list(told.itertuples(index=False, name=None))
+    for name, select in BY_ESTIMATE.items():
+        selected = select(joined["estimates"])[["seed", "estimator"]].drop_duplicates()
+        keys = list(selected.itertuples(index=False, name=None))
         joined[name] = _sorted(joined[name], ["seed", "estimator"], keys)
-    seen = portions.seen(progress)
-    found = pd.concat(
-        [portions.views(seen[agent], settings).assign(agent=agent) for agent in order],
+    view_inputs = portions.view_inputs(progress)
+    efficiency = pd.concat(
+        [portions.views(view_inputs[agent], settings).assign(agent=agent) for agent in order],
         ignore_index=True,
     )
-    joined["efficiency"] = found[["agent", *found.columns.drop("agent")]]
+    joined["efficiency"] = efficiency[["agent", *efficiency.columns.drop("agent")]]
     return joined
 
 
@@ -490,8 +503,8 @@ class _Portions:
 
     def cases(self, name: str) -> StoredCases:
         """Results of one portion."""
-        blocked, worlds = (one.where(SEEDS, name) for one in self.episodes)
-        propensities, agents = (one.rows(SEEDS, name) for one in self.fitted)
+        blocked, worlds = (stored.where(SEEDS, name) for stored in self.episodes)
+        propensities, agents = (stored.rows(SEEDS, name) for stored in self.fitted)
         records = StoredRecords(*self.stored, seeds=Portion.of({SEEDS: name}).seeds)
         return StoredCases(records, self.stored[-1], (blocked, worlds), (propensities, agents))
 
@@ -501,32 +514,34 @@ class _Portions:
         Raises:
             DataError: the seeds of the portions are not those of the masks.
         """
-        given = [seed for name in self.names for seed in Portion.of({SEEDS: name}).seeds or ()]
-        if given != self.records.seeds:
+        seeds = [seed for name in self.names for seed in Portion.of({SEEDS: name}).seeds or ()]
+        if seeds != self.records.seeds:
             raise DataError(
-                f"portions of seeds {given} were given; allowed are those of the masks, in their "
+                f"portions of seeds {seeds} were given; allowed are those of the masks, in their "
                 f"order: {self.records.seeds}"
             )
 
-    def seen(self, progress: Callable[..., Any]) -> dict[str, Seen]:
+    def view_inputs(self, progress: Callable[..., Any]) -> dict[str, Seen]:
         """Inputs of the views for each agent, in all seeds."""
-        found: dict[str, Seen] = {}
+        inputs_by_agent: dict[str, Seen] = {}
         for name in progress(self.names, desc="seeds"):
             cases = self.cases(name)
             for agent in cases.agents:
                 for seed in cases.seeds():
                     for at in range(len(cases.numbers)):
-                        one = Seen.of(cases.case(agent, seed, at))
-                        found[agent] = found[agent] + one if agent in found else one
-        return found
+                        inputs = Seen.of(cases.case(agent, seed, at))
+                        inputs_by_agent[agent] = (
+                            inputs_by_agent[agent] + inputs if agent in inputs_by_agent else inputs
+                        )
+        return inputs_by_agent
 
-    def views(self, seen: Seen, settings: Mapping[str, Any]) -> pd.DataFrame:
+    def views(self, inputs: Seen, settings: Mapping[str, Any]) -> pd.DataFrame:
         """Needs of the views for one policy."""
         graph, layout = self.records.graph, self.records.table.layout
-        known = graph["source"] == "induced"  # of the rows, for any seed
-        names = self.names[: 1 if known else None]
-        rows = (one for name in names for one in self.cases(name).view_rows())
-        return compare_views(rows, layout, graph, seen, self.stored[-1], settings)
+        graph_known = graph["source"] == "induced"  # of the rows, for any seed
+        names = self.names[: 1 if graph_known else None]
+        rows = (row for name in names for row in self.cases(name).view_rows())
+        return compare_views(rows, layout, graph, inputs, self.stored[-1], settings)
 
 
 def _all_portions(parts: Partitions) -> pd.DataFrame:

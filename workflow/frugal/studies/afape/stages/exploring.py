@@ -51,17 +51,17 @@ def explore_afape(
         "sensitivity": _of_verdicts(sensitivity, read),
         "groups": groups,
     }
-    there = {name: table for name, table in tables.items() if len(table)}
+    nonempty = {name: table for name, table in tables.items() if len(table)}
     return {
         "section": section(
             "afape",
-            question="What would an acquisition policy cost at run time, judged from records in "
+            question="What would an acquisition policy cost at run time, evaluated from records in "
             "which panels are missing?",
             answers=answers_of(verdicts, settings["cost_units"], checks),
-            tables={name: (table, *_TABLES[name]) for name, table in there.items()},
+            tables={name: (table, *_TABLES[name]) for name, table in nonempty.items()},
             keys=[*ROW, "other", "kind", "gamma", "group", "quantity"],
             sources={"picks": "summary"},
-            charts=charts_of(there, settings["estimators"]),
+            charts=charts_of(nonempty, settings["estimators"]),
             scope=scope_of(summary, DRAW),
             sliders=[_budget(summary, verdicts, settings["cost_units"])],
         )
@@ -70,7 +70,7 @@ def explore_afape(
 
 _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "summary": (
-        "What every estimator says of every policy",
+        "Estimates of every policy by every estimator",
         (
             "agent",
             "estimator",
@@ -84,7 +84,7 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "verdicts": (
-        "The verdict of each draw of the gaps",
+        "The verdict of each draw of the missingness",
         (
             "agent",
             "estimate",
@@ -118,8 +118,8 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 def _of_verdicts(table: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
     """Rows of the estimator that the verdict of their draw reads, in their order."""
     keys = [*DRAW, "estimator"]
-    wanted = set(read[keys].itertuples(index=False, name=None))
-    mine = [row in wanted for row in table[keys].astype(str).itertuples(index=False, name=None)]
+    draws = set(read[keys].itertuples(index=False, name=None))
+    mine = [row in draws for row in table[keys].astype(str).itertuples(index=False, name=None)]
     return table[mine].reset_index(drop=True)
 
 
@@ -132,8 +132,8 @@ def _budget(
         mine = readable(summary) & (summary["estimator"] == verdict["estimator"])
         for key in DRAW:
             mine &= summary[key].astype(str) == str(verdict[key])
-        found = best_within(summary[mine], cost="acquisition_cost", score="estimate", most=False)
-        for budget, row in found:
+        best = best_within(summary[mine], cost="acquisition_cost", score="estimate", most=False)
+        for budget, row in best:
             match = {key: str(summary.at[row, key]) for key in ROW}
             unit = cost_units[str(verdict["dataset"])]
             stops.append({"budget": budget, "match": match, "unit": unit})
@@ -156,13 +156,13 @@ def answers_of(
     verdicts: pd.DataFrame, cost_units: Mapping[str, str], checks: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """The answer for each data set and mechanism: that of its first draw of the missingness."""
-    found = []
+    answers = []
     for names, rows in verdicts.groupby(SCENARIO, sort=False):
         at = int(rows.index[0])
         verdict = {str(key): value for key, value in rows.iloc[0].to_dict().items()}
         dataset, mechanism = map(str, names)  # pyright: ignore[reportArgumentType]
         unit = cost_units[dataset]
-        found.append(
+        answers.append(
             answer(
                 _sentence(verdict, unit),
                 (
@@ -180,7 +180,7 @@ def answers_of(
                 state=words(verdict["state"]),
             )
         )
-    return found
+    return answers
 
 
 def _sentence(verdict: Mapping[str, Any], unit: str) -> str:
@@ -188,7 +188,7 @@ def _sentence(verdict: Mapping[str, Any], unit: str) -> str:
         return str(verdict["sentence"])
     agent, cost = words(verdict["agent"]), f"{figures(verdict['estimate'])} {unit} a case"
     if not verdict["runner_up"]:
-        return f"Only {agent} can be judged: {cost}."
+        return f"Only {agent} can be evaluated: {cost}."
     if verdict["reason"] == CONTRADICTED:
         return f"{CONTRADICTED[0].upper()}{CONTRADICTED[1:]}; if it held, use {agent}: {cost}."
     if verdict["state"] == "best":
@@ -212,10 +212,10 @@ def _others(verdict: Mapping[str, Any]) -> str:
 def _policy(verdict: Mapping[str, Any], rows: pd.DataFrame) -> str:
     if not verdict["agent"]:
         return "None can be named."
-    said = str(verdict["reason"])
+    sentence = str(verdict["reason"])
     if verdict["state"] in ("good_enough", "short_list"):
-        said = f"{words(verdict['state'])} with {_others(verdict)}"
-    return f"{words(verdict['agent'])}; {said}. {over_draws(rows)}"
+        sentence = f"{words(verdict['state'])} with {_others(verdict)}"
+    return f"{words(verdict['agent'])}; {sentence}. {over_draws(rows)}"
 
 
 def _cost(verdict: Mapping[str, Any], unit: str) -> str:
@@ -231,19 +231,19 @@ def _cost(verdict: Mapping[str, Any], unit: str) -> str:
 
 def _standing(verdict: Mapping[str, Any]) -> str:
     """On how many effective rows it rests, and the reason of its state."""
-    said = f"{figures(verdict['ess'])} effective rows of {verdict['n']:,}"
-    return f"{said}; {str(verdict['reason']).rstrip('.')}."
+    sentence = f"{figures(verdict['ess'])} effective rows of {verdict['n']:,}"
+    return f"{sentence}; {str(verdict['reason']).rstrip('.')}."
 
 
 def _trust(verdict: Mapping[str, Any], checks: int) -> str:
-    said = f"It rests on {figures(verdict['ess'])} effective rows of {verdict['n']:,}. "
-    said += f"Reason: {str(verdict['reason']).rstrip('.')}. "
+    sentence = f"It rests on {figures(verdict['ess'])} effective rows of {verdict['n']:,}. "
+    sentence += f"Reason: {str(verdict['reason']).rstrip('.')}. "
     chance = verdict.get("p_value", np.nan)
     if chance == chance:
-        said += f"The records fit the assumed causes of gaps with p = {chance:.2g}. "
+        sentence += f"The records fit the assumed causes of missingness with p = {chance:.2g}. "
     warned = str(verdict.get("warnings") or "")
-    said += f"Warned of: {words(warned)}. " if warned else "No warning. "
-    return f"{said}{checks} checks of the tables hold."
+    sentence += f"Warned of: {words(warned)}. " if warned else "No warning. "
+    return f"{sentence}{checks} checks of the tables hold."
 
 
 def _change(verdict: Mapping[str, Any], unit: str) -> str:
@@ -273,13 +273,13 @@ def picks_of(summary: pd.DataFrame) -> pd.DataFrame:
     Only where the truth of every policy is known.
     """
     draw = [*SCENARIO, "seed"]
-    found = []
+    cheapest = []
     for _, rows in summary[readable(summary)].groupby([*draw, "estimator"], sort=False):
         best = rows.loc[lowest(rows, "estimate")]
-        found.append(best)
-    if not found:
+        cheapest.append(best)
+    if not cheapest:
         return summary.head(0).assign(regret=np.nan)
-    picks = pd.DataFrame(found).reset_index(drop=True)
+    picks = pd.DataFrame(cheapest).reset_index(drop=True)
     least = summary.groupby(draw)["truth"].transform("min")
     keyed = summary.assign(least=least)[[*draw, "least"]].drop_duplicates()
     picks = picks.merge(keyed, on=draw, how="left", validate="many_to_one")
@@ -295,8 +295,8 @@ def charts_of(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> list[
         tables: by name; `summary` and `verdicts` always are.
         first: estimators that are shown first.
     """
-    found = looks_of(tables["summary"]["estimator"])
-    looks = {name: look | {"label": ESTIMATORS[name].label} for name, look in found.items()}
+    declared = looks_of(tables["summary"]["estimator"])
+    looks = {name: look | {"label": ESTIMATORS[name].label} for name, look in declared.items()}
     agents = looks_of(tables["summary"]["agent"])
     read = [name for name in tables["verdicts"]["estimator"].unique() if name]
     begin = list(dict.fromkeys([*read, *(name for name in first if name in looks)]))[:5]

@@ -1,4 +1,4 @@
-"""Stages of records: gaps are drawn, their graph is checked, what they lack is filled in."""
+"""Stages of records: masks are drawn, their graph is checked, missing values are imputed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ def draw_missingness(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> Growing:
-    """Draw R for all rows and seeds; store it with its true law, and identify the graph.
+    """Draw R for all rows and seeds; store it with its missingness model, identify the graph.
 
     Raises:
-        NoSupportError: a seed of a drawn law leaves no complete case among the test rows, and few
-            enough panels can be missing that there should be one. Missing values of the table
-            itself stay: estimators that need complete cases report it in their own row.
+        NoSupportError: a seed of a drawn missingness model leaves no complete case among the test
+            rows, and few enough panels can be missing that there should be one. Missing values of
+            the table itself stay: estimators that need complete cases report it in their own row.
     """
     stored, law = StoredTable(table, catalogue), settings["missingness"]
     induced = law["source"] == "induced"
@@ -79,7 +79,7 @@ class _Drawn:
 
     Args:
         stored: the table.
-        graph: law of the masks, settled; None where they are the table's own.
+        graph: missingness model of the masks, settled; None where they are the table's own.
         settings: of the stage.
         streams: of the draws.
     """
@@ -102,7 +102,7 @@ class _Drawn:
     def frame(
         self, block: TableBlock, in_s: np.ndarray, progress: Callable[..., Any]
     ) -> pd.DataFrame:
-        """Masks of a block's rows, with the true law where it is known."""
+        """Masks of a block's rows, with the true missingness model where it is known."""
         data, test, draws = block.table, block.part == "test", []
         self._test += int(test.sum())
         for seed in progress(self._seeds, desc="masks"):
@@ -157,11 +157,12 @@ class _Logits:
 
 
 def _require_gaps(graph: MissingnessGraph, stored: StoredTable, *, induced: bool) -> None:
-    """A table that gaps are drawn for has none; of its own, each panel's causes are named.
+    """A table that masks are drawn for is complete; otherwise each panel's causes are named.
 
     Raises:
-        ConfigError: a table to draw for has a gap, or a panel with gaps has no causes.
-        DataError: a free column has a gap.
+        ConfigError: a table to draw for has a missing value, or a panel that can be missing has no
+            causes.
+        DataError: a free column has a missing value.
     """
     columns, panels = tree_sum(map(_gaps, stored), lambda a, b: (a[0] + b[0], a[1] + b[1]))
     if induced:

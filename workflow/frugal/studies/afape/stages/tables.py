@@ -22,7 +22,7 @@ NUMBERS = ["estimate", "ci_low", "ci_high", "truth", "n", "ess"]
 def summarise_afape(
     *, estimates: pd.DataFrame, settings: Any, streams: Streams, progress: Callable[..., Any]
 ) -> dict[str, pd.DataFrame]:
-    """Put all scenarios under each other; the contract's columns stand first."""
+    """Put all scenarios under each other; the contract's columns come first."""
     del settings, streams, progress
     return {"summary": ordered(estimates, KEY + NUMBERS)}
 
@@ -63,22 +63,22 @@ def give_verdicts(
     graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
     pairs, apart = ordered(comparisons, PAIR), ordered(groups, GROUP)
     tips = tipping.astype({"dataset": str, "mechanism": str})
-    labels = {name: one.label for name, one in ESTIMATORS.items()}
-    read, found = [], []
+    labels = {name: estimator.label for name, estimator in ESTIMATORS.items()}
+    read, rows_of_verdicts = [], []
     for (dataset, mechanism, seed), rows in summary.groupby(DRAW, sort=False):
-        told = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
+        draw = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
         most, margin = float(max(settings["gammas"])), float(settings["margin"])
         words = Words(settings["cost_units"][dataset], labels, most, margin)
-        rng = streams.generator("worth", *map(str, told.values()))
-        answer = verdict(rows, _of_draw(pairs, told), _of_draw(tips, told), READ, words, rng)
+        rng = streams.generator("worth", *map(str, draw.values()))
+        answer = verdict(rows, _of_draw(pairs, draw), _of_draw(tips, draw), READ, words, rng)
         graph = graphs[dataset, mechanism, seed]
         if graph["graph_refuted"]:
             answer = contradicted(answer, graph["sentence"])
-        mine = _of_draw(apart, told)
+        mine = _of_draw(apart, draw)
         read.append(mine[mine["estimator"] == answer["estimator"]])
         by_group = told_by_group(read[-1], str(answer["agent"]), settings["cost_units"][dataset])
-        found.append(told | answer | {"p_value": graph["p_value"], "by_group": by_group})
-    verdicts = pd.DataFrame(found)
+        rows_of_verdicts.append(draw | answer | {"p_value": graph["p_value"], "by_group": by_group})
+    verdicts = pd.DataFrame(rows_of_verdicts)
     return {
         "comparisons": pairs,
         "groups": pd.concat(read, ignore_index=True),
@@ -123,25 +123,29 @@ def check_afape(
     """
     del streams, progress
     keys = ["dataset", "mechanism", "agent", "estimator", "seed"]
-    wanted = {
+    expected = {
         (dataset, mechanism, agent, estimator, seed)
         for dataset, mechanism in settings["scenarios"]
         for agent in settings["agents"]
         for estimator in ESTIMATORS
         for seed in settings["seeds"]
     }
-    found = set(summary[keys].itertuples(index=False, name=None))
-    if lost := sorted(wanted - found):
+    present = set(summary[keys].itertuples(index=False, name=None))
+    if lost := sorted(expected - present):
         raise DataError(
-            f"the afape summary lacks {len(lost)} of {len(wanted)} rows, first {lost[0]}"
+            f"the afape summary lacks {len(lost)} of {len(expected)} rows, first {lost[0]}"
         )
-    if len(summary) != len(wanted):
-        raise DataError(f"the afape summary has {len(summary)} rows, {len(wanted)} were asked for")
+    if len(summary) != len(expected):
+        raise DataError(
+            f"the afape summary has {len(summary)} rows, {len(expected)} were asked for"
+        )
     checks = _checks(summary)
-    for what, holds in checks.items():
+    for property_, holds in checks.items():
         if not holds.all():
             row = summary.loc[holds.index[~holds][0]]
-            raise DataError(f"afape summary: it does not hold that {what}, at {dict(row[keys])}")
+            raise DataError(
+                f"afape summary: it does not hold that {property_}, at {dict(row[keys])}"
+            )
     return {
         "checks": {
             "rows": len(summary),
@@ -250,17 +254,19 @@ class _Logs:
         """Units of every class, from the rows of one policy."""
         ends, world = self._ends(agent)
         named = ["world", "seed", "row_id", "label"]
-        found = rows_where(ends, lambda frame: self._here(frame, world), named)
-        return spread_units(found["row_id"].to_numpy(), found["label"].to_numpy(), count)
+        ends_here = rows_where(ends, lambda frame: self._here(frame, world), named)
+        return spread_units(ends_here["row_id"].to_numpy(), ends_here["label"].to_numpy(), count)
 
     def of(self, agent: str, units: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Decisions and outcomes of some units."""
         ends, world = self._ends(agent)
 
-        def asked(frame: pd.DataFrame) -> np.ndarray:
+        def is_asked(frame: pd.DataFrame) -> np.ndarray:
             return self._here(frame, world) & frame["row_id"].isin(units).to_numpy()
 
-        return rows_where(self._decisions.rows("agent", agent), asked), rows_where(ends, asked)
+        return rows_where(self._decisions.rows("agent", agent), is_asked), rows_where(
+            ends, is_asked
+        )
 
     def _here(self, frame: pd.DataFrame, world: str) -> np.ndarray:
         """Rows of one world and draw."""

@@ -84,7 +84,7 @@ class Judges:
             )
         for name, settings in self.agents.items():
             filed: dict[str, Any] = {"policy": self.policies[name]} if name in self.policies else {}
-            made = together(
+            blocked_and_worlds = together(
                 roll_out(
                     **stored,
                     **copies,
@@ -95,7 +95,10 @@ class Judges:
                     **filed,
                 )
             )
-            blocked[name], worlds[name] = made["blocked"], made["worlds"]
+            blocked[name], worlds[name] = (
+                blocked_and_worlds["blocked"],
+                blocked_and_worlds["worlds"],
+            )
         return Drawn(stored, blocked, worlds)
 
     def judge(self, drawn: Drawn, draw: int) -> dict[str, pd.DataFrame]:
@@ -104,7 +107,9 @@ class Judges:
         Returns:
             `estimates`, `comparisons`, `graph_check` and `verdicts` as the stages make them.
         """
-        filed: dict[str, Any] = {f"policy_{k}": one for k, one in enumerate(self.policies.values())}
+        filed: dict[str, Any] = {
+            f"policy_{k}": policy for k, policy in enumerate(self.policies.values())
+        }
         nuisances = together(
             fit_nuisances(
                 **drawn.stored,
@@ -125,22 +130,22 @@ class Judges:
             streams=self._streams("estimate_costs", draw),
             progress=without_bar,
         )
-        given = {k: v for k, v in drawn.stored.items() if k != "graph"}
+        stored = {k: v for k, v in drawn.stored.items() if k != "graph"}
         checked = check_graph(
-            **given,
+            **stored,
             propensities=nuisances["propensities"],
             settings={},
             streams=self._streams("check_graph", draw),
             progress=without_bar,
         )["graph_check"]
         names = ("estimates", "comparisons", "groups", "sensitivity", "tipping")
-        found = {name: estimated[name].assign(**_WHERE) for name in names}
-        told = give_verdicts(
-            summary=found["estimates"],
-            comparisons=found["comparisons"],
-            groups=found["groups"],
-            sensitivity=found["sensitivity"],
-            tipping=found["tipping"],
+        results = {name: estimated[name].assign(**_WHERE) for name in names}
+        verdict = give_verdicts(
+            summary=results["estimates"],
+            comparisons=results["comparisons"],
+            groups=results["groups"],
+            sensitivity=results["sensitivity"],
+            tipping=results["tipping"],
             graph_check=checked.assign(**_WHERE),
             settings={
                 "cost_units": {"drawn": ""},
@@ -150,7 +155,7 @@ class Judges:
             streams=self._streams("give_verdicts", draw),
             progress=without_bar,
         )
-        return found | {"graph_check": checked, "verdicts": told["verdicts"]}
+        return results | {"graph_check": checked, "verdicts": verdict["verdicts"]}
 
     def _streams(self, stage: str, draw: int, **more: str) -> Streams:
         return Streams(self.root, stage, {**_WHERE, "draw": str(draw), **more})
@@ -161,7 +166,7 @@ def _by_agent(frames: Mapping[str, pd.DataFrame]) -> Partitions:
     return Partitions([{"agent": name} for name in frames], lambda k: FrameRows(each[k]))
 
 
-TRUE, NONE = "true", "mcar"  # graphs under which a world is judged
+TRUE, NONE = "true", "mcar"  # graphs under which a world is evaluated
 
 
 def judge_world(
@@ -175,9 +180,9 @@ def judge_world(
 ) -> dict[str, pd.DataFrame]:
     """Train, draw and judge.
 
-    The test part of a table is the population. Agents learn once, on records with gaps; each draw
-    takes rows of the population with replacement, draws their missingness, and judges every policy
-    under the true graph and under the one without causes of missingness (MCAR).
+    The test part of a table is the population. Agents learn once, on records with missing values;
+    each draw takes rows of the population with replacement, draws their missingness, and evaluates
+    every policy under the true graph and under the one without causes of missingness (MCAR).
 
     Settings: `mechanism`, `missing_share`, `panels`, `draws`, `rows` (at most, of a draw), `agents`
     (name → settings), `nuisance`, `evaluation`, `imputation`, `imputed_draws` (the first ones, in
@@ -190,18 +195,18 @@ def judge_world(
     Raises:
         DataError: the table has no test rows.
     """
-    whole = _completed(table, catalogue, streams.generator("gaps"))
-    data, part = table_from_frames(whole, catalogue)
+    completed = _completed(table, catalogue, streams.generator("gaps"))
+    data, part = table_from_frames(completed, catalogue)
     if not (part == "test").any():
-        raise DataError("the grid judges the rows of the part 'test', and the table has none")
-    law = grid_law(
+        raise DataError("the grid evaluates the rows of the part 'test', and the table has none")
+    missingness = grid_law(
         data,
         settings["mechanism"],
         missing_share=settings["missing_share"],
         panels=settings["panels"],
     )
-    judges = _judges(whole, catalogue, classifier, law, settings, streams)
-    population = whole[part == "test"].reset_index(drop=True)
+    judges = _judges(completed, catalogue, classifier, missingness, settings, streams)
+    population = completed[part == "test"].reset_index(drop=True)
     truth = _truth(judges, population, catalogue)
     estimates, draws = [], []
     for draw in progress(range(settings["draws"]), desc="draws"):
@@ -210,14 +215,16 @@ def judge_world(
         rows = population.iloc[rng.integers(0, len(population), count)]
         rows = rows.assign(row_id=np.arange(count)).reset_index(drop=True)
         imputation = settings["imputation"] if draw < settings["imputed_draws"] else None
-        drawn = judges.play(_with_gaps(rows, catalogue, law, draw), draw, imputation)
-        for graph, judged in _under_each_graph(drawn, law, catalogue):
-            found = judges.judge(judged, draw)
+        drawn = judges.play(_with_gaps(rows, catalogue, missingness, draw), draw, imputation)
+        for graph, judged in _under_each_graph(drawn, missingness, catalogue):
+            results = judges.judge(judged, draw)
             mine = {"draw": draw, "graph": graph}
-            told = found["estimates"].assign(truth=found["estimates"]["agent"].map(truth), **mine)
-            estimates.append(told)
-            draws.append(_answer(found, truth) | mine)
-    kept = [
+            estimated = results["estimates"].assign(
+                truth=results["estimates"]["agent"].map(truth), **mine
+            )
+            estimates.append(estimated)
+            draws.append(_answer(results, truth) | mine)
+    columns = [
         "agent",
         "estimator",
         "estimate",
@@ -232,7 +239,7 @@ def judge_world(
         "graph",
     ]
     return {
-        "estimates": pd.concat(estimates, ignore_index=True)[kept],
+        "estimates": pd.concat(estimates, ignore_index=True)[columns],
         "draws": pd.DataFrame(draws),
     }
 
@@ -241,23 +248,23 @@ def _completed(
     table: pd.DataFrame, catalogue: Mapping[str, Any], rng: np.random.Generator
 ) -> pd.DataFrame:
     """The table with each missing value filled from the same column, so that a truth is known."""
-    whole = table.copy()
+    completed = table.copy()
     for column in catalogue["columns"]:
-        values = whole[column["name"]].to_numpy(dtype=np.float64, copy=True)
-        gaps = np.isnan(values)
-        if gaps.all():
+        values = completed[column["name"]].to_numpy(dtype=np.float64, copy=True)
+        missing = np.isnan(values)
+        if missing.all():
             raise DataError(f"column {column['name']!r} has no value, so no world can be made")
-        values[gaps] = rng.choice(values[~gaps], gaps.sum())
-        whole[column["name"]] = values
-    return whole
+        values[missing] = rng.choice(values[~missing], missing.sum())
+        completed[column["name"]] = values
+    return completed
 
 
 def _with_gaps(
-    rows: pd.DataFrame, catalogue: Mapping[str, Any], law: Mapping[str, Any], draw: int
+    rows: pd.DataFrame, catalogue: Mapping[str, Any], missingness: Mapping[str, Any], draw: int
 ) -> dict[str, Any]:
     """The rows, with the masks of one draw."""
     stored = {"table": rows, "catalogue": catalogue}
-    settings = {"name": "grid", "seeds": [draw], "missingness": law, "s": None}
+    settings = {"name": "grid", "seeds": [draw], "missingness": missingness, "s": None}
     return stored | together(
         draw_missingness(
             **stored,
@@ -269,25 +276,25 @@ def _with_gaps(
 
 
 def _judges(
-    whole: pd.DataFrame,
+    completed: pd.DataFrame,
     catalogue: Mapping[str, Any],
     classifier: Mapping[str, np.ndarray],
-    law: Mapping[str, Any],
+    missingness: Mapping[str, Any],
     settings: Mapping[str, Any],
     streams: Streams,
 ) -> Judges:
     """Agents that learnt on the records of one draw of the missingness of all rows."""
-    stored = _with_gaps(whole, catalogue, law, 0)
+    stored = _with_gaps(completed, catalogue, missingness, 0)
     policies = {}
-    for name, own in settings["agents"].items():
-        if kind_of(own).fit is None:
+    for name, agent_settings in settings["agents"].items():
+        if kind_of(agent_settings).fit is None:
             continue
         bundle: Bundle = train_agent(
-            table=whole,
+            table=completed,
             catalogue=catalogue,
             classifier=classifier,
             masks=stored["masks"],
-            settings=own,
+            settings=agent_settings,
             streams=Streams(streams.root, "train_agent", {"agent": name}),
             progress=without_bar,
         )["policy"]
@@ -316,15 +323,15 @@ def _truth(
 
 
 def _under_each_graph(
-    drawn: Drawn, law: Mapping[str, Any], catalogue: Mapping[str, Any]
+    drawn: Drawn, missingness: Mapping[str, Any], catalogue: Mapping[str, Any]
 ) -> Iterator[tuple[str, Drawn]]:
     """The draw as it is, and with a graph without causes of missingness."""
     yield TRUE, drawn
-    if not any(one["values"] for one in law["panels"].values()):
+    if not any(panel["values"] for panel in missingness["panels"].values()):
         return
     data, _ = table_from_frames(drawn.stored["table"], catalogue)
-    panels = {name: {"intercept": 0.0} for name in law["panels"]}
-    graph = parse_graph("mcar", {**law, "panels": panels}, data)
+    panels = {name: {"intercept": 0.0} for name in missingness["panels"]}
+    graph = parse_graph("mcar", {**missingness, "panels": panels}, data)
     unknown = [name for name in drawn.stored["masks"] if str(name).endswith("_probability")]
     changed = {
         "masks": drawn.stored["masks"].drop(columns=unknown),
@@ -334,23 +341,25 @@ def _under_each_graph(
     yield NONE, Drawn({**drawn.stored, **changed}, drawn.blocked, drawn.worlds)
 
 
-def _answer(found: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> dict[str, Any]:
+def _answer(results: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> dict[str, Any]:
     """The verdict of one draw, and what it cost."""
-    told = found["verdicts"].iloc[0]
+    verdict = results["verdicts"].iloc[0]
     cheapest = min(truth, key=lambda name: (truth[name], name))
-    named = str(told["agent"])
+    named = str(verdict["agent"])
     others = sorted(truth.values())
-    rows = found["estimates"]
-    mine = rows[(rows["agent"] == cheapest) & (rows["estimator"] == (told["estimator"] or READ[0]))]
+    rows = results["estimates"]
+    mine = rows[
+        (rows["agent"] == cheapest) & (rows["estimator"] == (verdict["estimator"] or READ[0]))
+    ]
     error = float(mine["std_error"].iloc[0]) if len(mine) else np.nan
-    may_be_best = str(told["not_worse"]).split(",")
-    judged = set(truth) - set(str(told["left_out"]).split(","))
+    may_be_best = str(verdict["not_worse"]).split(",")
+    judged = set(truth) - set(str(verdict["left_out"]).split(","))
     costlier = [a for a in judged if truth[a] - truth[cheapest] > CLEAR * error]
     return {
         "named": named,
-        "estimator": told["estimator"],
-        "sure": bool(told["sure"]),
-        "graph_refuted": bool(found["graph_check"]["graph_refuted"].iloc[0]),
+        "estimator": verdict["estimator"],
+        "sure": bool(verdict["sure"]),
+        "graph_refuted": bool(results["graph_check"]["graph_refuted"].iloc[0]),
         "best": cheapest,
         "best_cost": truth[cheapest],
         "regret": truth[named] - truth[cheapest] if named else np.nan,
@@ -375,44 +384,44 @@ def summarise_grid(
 ) -> dict[str, pd.DataFrame]:
     """One row for each world and graph, and one for each of its estimators."""
     del settings, streams, progress
-    draws, estimates = (_plain(frame) for frame in (draws, estimates))
+    draws, estimates = (_without_categories(frame) for frame in (draws, estimates))
     worlds = [_world(key, rows, estimates) for key, rows in draws.groupby(WORLD, sort=False)]
-    own = [
+    estimator_rows = [
         _estimator(key, rows)
         for key, rows in estimates[estimates["estimator"] != "ground_truth"].groupby(
             [*WORLD, "estimator"], sort=False
         )
     ]
-    return {"grid": pd.DataFrame(worlds), "grid_estimators": pd.DataFrame(own)}
+    return {"grid": pd.DataFrame(worlds), "grid_estimators": pd.DataFrame(estimator_rows)}
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+def _without_categories(frame: pd.DataFrame) -> pd.DataFrame:
     texts = frame.astype({name: str for name in WORLD if name != "missing_share"})
     return texts.assign(missing_share=frame["missing_share"].astype(float))
 
 
 def _world(key: tuple, rows: pd.DataFrame, estimates: pd.DataFrame) -> dict[str, Any]:
     """Verdicts of one world under one graph."""
-    told = rows[rows["named"] != ""]
-    sure = told[told["sure"]]
+    decided = rows[rows["named"] != ""]
+    sure = decided[decided["sure"]]
     clear = rows[rows["gap"] > CLEAR * rows["std_error"]]
     mine = np.logical_and.reduce([estimates[n] == v for n, v in zip(WORLD, key, strict=True)])
     read = estimates[mine & (estimates["estimator"] == READ[0])]
     read = read[readable(read)]
-    held = read["truth"].between(read["ci_low"], read["ci_high"])
+    covered = read["truth"].between(read["ci_low"], read["ci_high"])
     return dict(zip(WORLD, key, strict=True)) | {
         "draws": len(rows),
-        "told": len(told),
+        "told": len(decided),
         "sure_draws": len(sure),
         "sure_and_wrong": int((sure["regret"] > 0).sum()),
         "clear": len(clear),
         "clear_and_sure": int(clear["sure"].sum()),
-        **{n: int(told[n].sum()) for n in ("costlier", "costlier_told", "best_excluded")},
+        **{n: int(decided[n].sum()) for n in ("costlier", "costlier_told", "best_excluded")},
         "refuted_draws": int(rows["graph_refuted"].sum()),
-        "regret": float(told["regret"].mean()),
+        "regret": float(decided["regret"].mean()),
         "best_cost": float(rows["best_cost"].iloc[0]),
         "intervals": len(read),
-        "covered": int(held.sum()),
+        "covered": int(covered.sum()),
         "bias": float((read["estimate"] - read["truth"]).mean()),
         "width": float((read["ci_high"] - read["ci_low"]).mean()),
     }
@@ -422,14 +431,14 @@ def _estimator(key: tuple, rows: pd.DataFrame) -> dict[str, Any]:
     """Errors of one estimator in one world, and how often its lowest estimate is not the best."""
     done = rows[rows["status"] == "ok"]
     error = done["estimate"] - done["truth"]
-    held = done["truth"].between(done["ci_low"], done["ci_high"])
+    covered = done["truth"].between(done["ci_low"], done["ci_high"])
     every = rows["agent"].nunique()
-    picks = [one for _, one in done.groupby("draw") if len(one) == every]
-    wrong = [_extra(one) for one in picks]
+    picks = [draw_rows for _, draw_rows in done.groupby("draw") if len(draw_rows) == every]
+    wrong = [_extra(draw_rows) for draw_rows in picks]
     return dict(zip([*WORLD, "estimator"], key, strict=True)) | {
         "draws": int(rows["draw"].nunique()),
         "intervals": len(done),
-        "covered": int(held.sum()),
+        "covered": int(covered.sum()),
         "bias": float(error.mean()),
         "std_error": float(done["std_error"].replace(np.inf, np.nan).mean()),
         "width": float((done["ci_high"] - done["ci_low"]).replace(np.inf, np.nan).mean()),

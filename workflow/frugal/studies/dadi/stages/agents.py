@@ -73,10 +73,10 @@ def train_dadi(
         advance=bar.update,
     )
     bar.close()
-    own = settings["training"]
+    options = settings["training"]
     header = bundle_header(
         "dadi",
-        agent_settings(own, settings["gammas"], settings["design"]["validation_share"]),
+        agent_settings(options, settings["gammas"], settings["design"]["validation_share"]),
         Layout.of(fold.shown),
         _digest(fold),
     )
@@ -157,16 +157,18 @@ def roll_out_dadi(
     frames, episodes = acting.frames(members, agents, cuts, np.array(settings["gammas"]))
     label = label_for(settings["training"], world.label)
     _, of_group = agents.predict_from_sets(world.values, episodes.acquired, label=label)
-    told = {"adversary_probability": of_group.ravel().astype(np.float64)}
-    logs = [(frames[0].assign(**told), frames[1])]
+    group_columns = {"adversary_probability": of_group.ravel().astype(np.float64)}
+    logs = [(frames[0].assign(**group_columns), frames[1])]
     for k, (name, agent) in enumerate(settings["agents"].items()):
-        policy, classifier = (further[f"{what}_{k}"] for what in ("policy", "classifier"))
+        policy, classifier = (further[f"{kind}_{k}"] for kind in ("policy", "classifier"))
         other = build_policy(agent, table=fold.shown, stored=policy)
         ensemble = TreeEnsemble.from_arrays(classifier).require_table(fold.shown)
         rng = streams.generator("decisions", name)
-        held = World.of_table(fold.shown).take(fold.rows("validation"))
-        uniforms = rng.random((len(held), held.panels + 1))
-        validated = end_shares(roll_out(other, held, uniforms=uniforms), held, ensemble)[0, :, 1]
+        validation_world = World.of_table(fold.shown).take(fold.rows("validation"))
+        uniforms = rng.random((len(validation_world), validation_world.panels + 1))
+        validated = end_shares(
+            roll_out(other, validation_world, uniforms=uniforms), validation_world, ensemble
+        )[0, :, 1]
         cut = np.array([decision_cut(settings["threshold"], validated, fold)])
         frames, _ = acting.frames(
             [Member(name, 0)],
@@ -234,9 +236,9 @@ def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """One below the other; names of policies stay categories."""
     if len(frames) == 1:
         return frames[0]
-    names = [str(name) for one in frames for name in one["policy"].cat.categories]
-    same = [one.assign(policy=one["policy"].cat.set_categories(names)) for one in frames]
-    return pd.concat([one[frames[0].columns] for one in same], ignore_index=True)
+    names = [str(name) for frame in frames for name in frame["policy"].cat.categories]
+    same = [frame.assign(policy=frame["policy"].cat.set_categories(names)) for frame in frames]
+    return pd.concat([frame[frames[0].columns] for frame in same], ignore_index=True)
 
 
 def _cuts(agents: DadiPolicies, fold: Fold, threshold: float | int | str) -> np.ndarray:
@@ -246,7 +248,9 @@ def _cuts(agents: DadiPolicies, fold: Fold, threshold: float | int | str) -> np.
     world = World.of_table(fold.shown).take(fold.rows("validation"))
     episodes = roll_out(agents, world, uniforms=np.zeros((len(world), world.panels + 1)))
     assert episodes.verdict is not None, "bug: these agents have a verdict"
-    return np.array([decision_cut(threshold, own, fold) for own in episodes.verdict[..., 1]])
+    return np.array(
+        [decision_cut(threshold, of_agent, fold) for of_agent in episodes.verdict[..., 1]]
+    )
 
 
 def _stratum(data: Table, panel: str | None) -> np.ndarray:
@@ -262,13 +266,13 @@ def _stratum(data: Table, panel: str | None) -> np.ndarray:
 def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) -> pd.DataFrame:
     """AUC of both pretrained networks on test rows, fed one panel alone, and fed all."""
     rows = fold.rows("test")
-    told = label_for(training, fold.label[rows])
+    labels = label_for(training, fold.label[rows])
     names = [panel.name for panel in fold.shown.actions]
-    found = []
+    rows_of_panels = []
     for j, name in enumerate([*names, ALL]):
         sets = np.zeros((len(rows), len(names)), dtype=bool)
         sets[:, slice(None) if name == ALL else j] = True
-        scores = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=told)
+        scores = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=labels)
         of_label, of_sensitive = (score[0].astype(np.float64) for score in scores)
         label, sensitive = fold.label[rows], fold.sensitive[rows]
         for network, auc in (
@@ -278,7 +282,7 @@ def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) 
                 adversary_auc(training["objective"], label, sensitive, of_sensitive, level=LEVEL),
             ),
         ):
-            found.append(
+            rows_of_panels.append(
                 {
                     "panel": name,
                     "network": network,
@@ -287,7 +291,7 @@ def _singles(fold: Fold, pretrained: DadiPolicies, training: Mapping[str, Any]) 
                     "auc_high": auc.high,
                 }
             )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows_of_panels)
 
 
 TARGETS = ("label", "sensitive")
@@ -328,13 +332,13 @@ def audit_fairness(
     keys, groups = zip(*acting, strict=True)
     sets, train, used = _collected(fold, groups)
     named = pd.DataFrame([*keys, ("all_panels", np.nan)], columns=["method", "gamma"])
-    found = []
-    for asked in _questions(fold.label[used], settings["training"]["objective"]):
-        scores = _scores(fold, sets, used, train, asked, settings, streams, progress)
+    audit_rows = []
+    for question in _questions(fold.label[used], settings["training"]["objective"]):
+        scores = _scores(fold, sets, used, train, question, settings, streams, progress)
         for (name, target, learner), score in scores:
-            truth = getattr(fold, target)[used][asked.rows & ~train]
+            truth = getattr(fold, target)[used][question.rows & ~train]
             auc = auc_interval(truth, score, level=LEVEL)
-            found.append(
+            audit_rows.append(
                 {
                     "set": name,
                     "target": target,
@@ -344,7 +348,7 @@ def audit_fairness(
                     "auc_high": auc.high,
                 }
             )
-    rows = pd.DataFrame(found)
+    rows = pd.DataFrame(audit_rows)
     worst = rows.sort_values("auc", ascending=False, kind="stable").groupby(
         ["set", "target", "learner"], sort=False
     )
@@ -371,8 +375,8 @@ def _questions(label: np.ndarray, objective: str) -> list[_Question]:
     everybody = np.ones(len(label), dtype=bool)
     if objective == "demographic_parity":
         return [_Question(0, everybody, TARGETS)]
-    told = enumerate(told_rows(objective, label), start=1)
-    groups = [_Question(k, rows, ("sensitive",)) for k, rows in told]
+    row_groups = enumerate(told_rows(objective, label), start=1)
+    groups = [_Question(k, rows, ("sensitive",)) for k, rows in row_groups]
     return [_Question(0, everybody, ("label",)), *groups]
 
 
@@ -381,7 +385,7 @@ def _scores(
     sets: np.ndarray,
     used: np.ndarray,
     train: np.ndarray,
-    asked: _Question,
+    question: _Question,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
@@ -390,13 +394,13 @@ def _scores(
 
     A set network predicts both targets at once, so it is trained once per question.
     """
-    rows = used[asked.rows]
-    values, fits, audit = fold.values[rows], train[asked.rows], settings["audit"]
-    for k, acquired in enumerate(progress(sets, desc=f"sets, {' and '.join(asked.targets)}")):
-        inputs = shown_inputs(values, fold.panel_of_column, acquired[asked.rows])
-        for target in asked.targets:
+    rows = used[question.rows]
+    values, fits, audit = fold.values[rows], train[question.rows], settings["audit"]
+    for k, acquired in enumerate(progress(sets, desc=f"sets, {' and '.join(question.targets)}")):
+        inputs = shown_inputs(values, fold.panel_of_column, acquired[question.rows])
+        for target in question.targets:
             for learner in LEARNERS[:2]:
-                rng = streams.generator(asked.number, target, learner, k)
+                rng = streams.generator(question.number, target, learner, k)
                 score = adversary_score(
                     learner,
                     inputs,
@@ -409,15 +413,15 @@ def _scores(
     networks = fit_set_networks(
         values,
         fold.panel_of_column,
-        sets[:, asked.rows],
+        sets[:, question.rows],
         fold.label[rows],
         fold.sensitive[rows],
         fits,
         networks=settings["training"],
         iterations=audit["set_network"]["iterations"],
-        rng=streams.generator(asked.number, "network"),
+        rng=streams.generator(question.number, "network"),
     )
-    for target in asked.targets:
+    for target in question.targets:
         for k, score in enumerate(networks[TARGETS.index(target)]):
             yield (k, target, LEARNERS[2]), score
 
@@ -443,11 +447,11 @@ def bundle_dadi(
     of_fold = Streams(streams.root, "roll_out_dadi", wildcards)
     fold = fold_of(table, catalogue, settings["design"], of_fold)
     agents, _ = agents_of(weights, fold, settings["training"])
-    kept = {name: array for name, array in weights.items() if not name.startswith(PRETRAINED)}
-    kept[THRESHOLD] = np.full(agents.members, choice["threshold"])
+    arrays = {name: array for name, array in weights.items() if not name.startswith(PRETRAINED)}
+    arrays[THRESHOLD] = np.full(agents.members, choice["threshold"])
     return bundle_payloads(
         settings={"kind": "dadi"},
-        policy=StoredArrays(kept, weights.source, weights.header),
+        policy=StoredArrays(arrays, weights.source, weights.header),
         table=TableColumns.of(fold.shown, fold.part),
         catalogue=catalogue,
         description=load_description(description),

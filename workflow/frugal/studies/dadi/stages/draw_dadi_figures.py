@@ -26,7 +26,7 @@ def draw_dadi_figures(
     del progress
     dataset = streams.wildcards["dataset"]
     chosen, groups = _grouped(_of(selection, dataset), settings)
-    given = {
+    arguments = {
         "title": catalogue["report"]["title"],
         "caution": settings["caution"],
         "means": _of(means, dataset),
@@ -37,7 +37,7 @@ def draw_dadi_figures(
         "groups": groups,
     }
     figures = load_all("frugal.studies.dadi.figures", "PrintedFigure")
-    return draw_all(figures, "draw_dadi_figures", given)
+    return draw_all(figures, "draw_dadi_figures", arguments)
 
 
 def _of(table: pd.DataFrame, dataset: str) -> pd.DataFrame:

@@ -58,9 +58,12 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "How often each panel is collected",
         ("gamma", "stratum", "panel", "frequency", "frequency_low", "frequency_high"),
     ),
-    "singles": ("What one panel alone tells", ("panel", "network", "auc", "auc_low", "auc_high")),
+    "singles": (
+        "Information of each panel alone",
+        ("panel", "network", "auc", "auc_low", "auc_high"),
+    ),
     "audit": (
-        "What outsiders can tell from what was collected",
+        "What outsiders predict from the collected panels",
         ("method", "gamma", "target", "learner", "auc", "auc_low", "auc_high"),
     ),
 }
@@ -108,14 +111,14 @@ def _answers(
     least: pd.DataFrame, means: pd.DataFrame, selection: pd.DataFrame, checks: int
 ) -> list[dict[str, Any]]:
     """For each data set the fairest of the agents at nearly the AUC of all panels."""
-    found = []
+    answers = []
     for dataset, rows in least.groupby("dataset", sort=False):
         able = rows[rows["auc"].notna()]
         agents = able[able["family"] == "dadi"]
         at = int((agents if len(agents) else rows).index[0])
         row = least.loc[[at]].iloc[0]
-        told = (
-            _told(row, means, selection, checks)
+        parts = (
+            _answer_of(row, means, selection, checks)
             if len(agents)
             else ("None is accurate enough.",) * 5
         )
@@ -124,14 +127,14 @@ def _answers(
             if len(agents)
             else ("No agent of DADI comes within the allowed distance of the AUC of all panels.")
         )
-        here = means[(means["dataset"] == dataset) & means["degenerate"]]
-        if len(here):
-            sentence += f" {len(here)} methods decide nearly all alike; their gap says nothing."
+        degenerate = means[(means["dataset"] == dataset) & means["degenerate"]]
+        if len(degenerate):
+            sentence += f" {len(degenerate)} methods give nearly all the same decision."
         settled = bool(row["disparity_cut_low"] > 0) if len(agents) else False
-        found.append(
+        answers.append(
             answer(
                 sentence,
-                told,
+                parts,
                 title=words(str(dataset)),
                 table="least_disparity",
                 row=at,
@@ -140,12 +143,12 @@ def _answers(
                 f"{figures(row['disparity_cut_low'])} and {figures(row['disparity_cut_high'])}.",
             )
         )
-    return found
+    return answers
 
 
 def _sentence(row: pd.Series) -> str:
     return (
-        f"With γ = {figures(row['gamma'])} the gap between the groups is "
+        f"With γ = {figures(row['gamma'])} the difference between the groups is "
         f"{figures(row['disparity'])}, against {figures(row['reference_disparity'])} with all "
         f"panels, at an AUC of {figures(row['auc'])}."
     )
@@ -158,39 +161,39 @@ def _same(frame: pd.DataFrame, row: pd.Series, *names: str) -> pd.DataFrame:
 
 def _collected(row: pd.Series, selection: pd.DataFrame) -> str:
     """Which panels the agent collects, of nearly everybody and of some."""
-    own = _same(selection, row, "dataset", "gamma")
-    share = own.groupby("panel", sort=False)["frequency"].mean()  # over groups of people
+    of_agent = _same(selection, row, "dataset", "gamma")
+    share = of_agent.groupby("panel", sort=False)["frequency"].mean()  # over groups of people
     share = share.sort_values(ascending=False, kind="stable")
     always, never = share[share >= NEARLY_ALL], share[share < 1 - NEARLY_ALL]
     some = share.drop(index=[*always.index, *never.index])
-    told = f"Collected of nearly everybody: {', '.join(map(str, always.index)) or 'nothing'}"
+    sentence = f"Collected of nearly everybody: {', '.join(map(str, always.index)) or 'nothing'}"
     if len(some):
-        told += "; of some: " + ", ".join(f"{n} ({s:.0%})" for n, s in some.items())
-    return f"{told}."
+        sentence += "; of some: " + ", ".join(f"{n} ({s:.0%})" for n, s in some.items())
+    return f"{sentence}."
 
 
 def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
-    """The agents on the front on either side: a smaller gap for less AUC, and the other way."""
-    own = _same(means, row, "dataset", "method")
-    front = own[own["on_front"] & (own["gamma"] != row["gamma"])]
+    """The neighbours on the front: smaller disparity at less AUC, and the reverse."""
+    of_method = _same(means, row, "dataset", "method")
+    front = of_method[of_method["on_front"] & (of_method["gamma"] != row["gamma"])]
     fairer = front[front["disparity"] < row["disparity"]]
     better = front[front["auc"] > row["auc"]]
-    told = []
-    for rows, at, what in (
-        (fairer, "auc", "A smaller gap costs AUC"),
-        (better, "disparity", "More AUC widens the gap"),
+    sentences = []
+    for rows, at, direction in (
+        (fairer, "auc", "A smaller disparity costs AUC"),
+        (better, "disparity", "More AUC widens the disparity"),
     ):
         if len(rows):
-            one = row_at(rows, (highest if at == "auc" else lowest)(rows, at))
-            told.append(
-                f"{what}: gap {figures(one['disparity'])} at AUC {figures(one['auc'])} with "
-                f"γ = {figures(one['gamma'])}."
+            neighbour = row_at(rows, (highest if at == "auc" else lowest)(rows, at))
+            sentences.append(
+                f"{direction}: disparity {figures(neighbour['disparity'])} at AUC "
+                f"{figures(neighbour['auc'])} with γ = {figures(neighbour['gamma'])}."
             )
-    told.append("The slider below names the method for each gap.")
-    return " ".join(told)
+    sentences.append("The slider below names the method for each disparity.")
+    return " ".join(sentences)
 
 
-def _told(
+def _answer_of(
     row: pd.Series, means: pd.DataFrame, selection: pd.DataFrame, checks: int
 ) -> tuple[str, ...]:
     low, high = figures(row["disparity_cut_low"]), figures(row["disparity_cut_high"])
@@ -206,26 +209,26 @@ def _told(
         _neighbours(row, means),
         f"The groups' shares of positive decisions differ by {figures(row['disparity'])}. An "
         f"outsider tells the group from what is collected, with an AUC of {audited}. "
-        "Gaps in errors: equal_opportunity_gap and equalised_odds_gap in the tables.",
+        "Differences in errors: equal_opportunity_gap and equalised_odds_gap in the tables.",
     )
 
 
 def _answered(least: pd.DataFrame) -> dict[str, float]:
-    """Data set → the gap of its answer."""
+    """Data set → the disparity of its answer."""
     agents = least[least["auc"].notna() & (least["family"] == "dadi")]
     first = agents.groupby("dataset", sort=False)["disparity"].first()
-    return {str(name): float(gap) for name, gap in first.items()}
+    return {str(name): float(disparity) for name, disparity in first.items()}
 
 
 def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]]:
     front = Chart(
         "scatter",
         "front",
-        "Accuracy against the gap between the groups, means over folds",
+        "Accuracy against the difference between the groups, means over folds",
         "means",
         "method",
         looks_of(means["method"]),
-        Axis("disparity", "gap in positive decisions", zero=True),
+        Axis("disparity", "difference in positive decisions", zero=True),
         Axis("auc", "AUC"),
         ("method", "gamma", "auc", "disparity", "features_acquired", "audit_auc"),
     )
@@ -245,7 +248,7 @@ def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]
 
 
 def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
-    """The method of the highest AUC whose gap is at most the limit."""
+    """The method of the highest AUC whose disparity is at most the limit."""
     stops = []
     for dataset, rows in means.groupby("dataset", sort=False):
         sound = rows[~rows["degenerate"]]

@@ -26,20 +26,20 @@ def fit_fair_baselines(
     """Fit every baseline of the config, predict and decide on test rows, and say what was read."""
     fold = fold_of(table, catalogue, settings["design"], streams)
     _, pretrained = agents_of(weights, fold, settings["training"])
-    test, held = fold.rows("test"), fold.rows("validation")
+    test, validation_rows = fold.rows("test"), fold.rows("validation")
     predictions, panels = [], []
     for name in progress(list(settings["baselines"]), desc="baselines"):
         chosen = settings["baselines"][name]
         kind = fair_baseline(chosen["kind"])
         rng = streams.generator(name)
-        data = fold.whole if chosen.get("withheld", False) else fold.shown
+        data = fold.full if chosen.get("withheld", False) else fold.shown
         if kind.predict is None:
             sets, probability = _by_network(fold, pretrained, test, chosen, settings, rng)
             rng = streams.generator(name, "validation")
-            _, validation = _by_network(fold, pretrained, held, chosen, settings, rng)
+            _, validation = _by_network(fold, pretrained, validation_rows, chosen, settings, rng)
         else:
             sets, every = _by_one_set(fold, data, test, kind, chosen, settings, rng)
-            probability, validation = every[test], every[held]
+            probability, validation = every[test], every[validation_rows]
         if kind.random_cut:
             threshold, cut = np.nan, rng.random(len(test))
         else:
@@ -79,8 +79,8 @@ def _by_network(
     """Sets of some rows, all panels or random ones, and the pretrained classifier's word."""
     shape = len(rows), len(fold.shown.actions)
     sets = rng.random(shape) < chosen.get("probability", 1.0)
-    told = label_for(settings["training"], fold.label[rows])
-    probability, _ = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=told)
+    labels = label_for(settings["training"], fold.label[rows])
+    probability, _ = pretrained.predict_from_sets(fold.shown.values[rows], sets, label=labels)
     return sets, probability[0].astype(np.float64)
 
 
@@ -94,7 +94,7 @@ def _by_one_set(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The one set of panels for everybody, on every test row; the learner's word of all rows."""
-    values = fold.whole_values if data is fold.whole else fold.values
+    values = fold.full_values if data is fold.full else fold.values
     sample = PanelSample(
         values.astype(np.float64),
         data.provides,
@@ -103,7 +103,12 @@ def _by_one_set(
         fold.part == "train",
         fold.part == "validation",
     )
-    own = settings["baseline_options"]
-    options = Options(own["ridge"], own["boosting"], own["selection_rows"], rng)
+    baseline_options = settings["baseline_options"]
+    options = Options(
+        baseline_options["ridge"],
+        baseline_options["boosting"],
+        baseline_options["selection_rows"],
+        rng,
+    )
     panels, probability = fitted(sample, kind, chosen, options)
     return np.broadcast_to(panels, (len(test), len(panels))), probability

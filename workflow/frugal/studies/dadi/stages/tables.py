@@ -26,7 +26,7 @@ from frugal.judge.fairness import LEVEL, adversary_auc
 from frugal.studies.dadi.spec import LABEL_SHARE
 
 ACQUIRED = "acquired:"
-_ASKED = ("label", "sensitive", "adversary_probability")
+_AUDITED = ("label", "sensitive", "adversary_probability")
 
 
 def score_dadi(
@@ -47,7 +47,7 @@ def score_dadi(
     for (method, gamma), units in test.groupby(["policy", "gamma"], sort=False, dropna=False):
         of_group = np.nan
         if units["adversary_probability"].notna().all():
-            columns = (units[name].to_numpy() for name in _ASKED)
+            columns = (units[name].to_numpy() for name in _AUDITED)
             of_group = adversary_auc(settings["objective"], *columns, level=LEVEL).value
         stream = (str(method), str(gamma)) if method == "dadi" else (str(method),)
         decision = units["verdict"].to_numpy() == 1
@@ -95,12 +95,16 @@ def _scored(
 
 def _worst(audit: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
     """The best outsider's AUC for the group, of each agent and of whoever reads all panels."""
-    told = audit[audit["target"] == "sensitive"]
-    agents = told.groupby(["method", "gamma"], sort=False, dropna=False)["auc"].max().reset_index()
+    of_group = audit[audit["target"] == "sensitive"]
+    agents = (
+        of_group.groupby(["method", "gamma"], sort=False, dropna=False)["auc"].max().reset_index()
+    )
     everything = agents.loc[agents["method"] == "all_panels", "auc"].iloc[0]
     readers = pd.DataFrame({"method": settings["reads_all"], "gamma": np.nan, "auc": everything})
-    found = pd.concat([agents[agents["method"] != "all_panels"], readers], ignore_index=True)
-    return found.rename(columns={"auc": "audit_auc"})
+    readers_and_agents = pd.concat(
+        [agents[agents["method"] != "all_panels"], readers], ignore_index=True
+    )
+    return readers_and_agents.rename(columns={"auc": "audit_auc"})
 
 
 def summarise_dadi(
@@ -118,11 +122,11 @@ def summarise_dadi(
     """
     del streams, progress
     first = [*KEYS, *MEASURES[:4]]
-    summary = _plain(scores)[first + [c for c in scores.columns if c not in first]]
+    summary = _without_categories(scores)[first + [c for c in scores.columns if c not in first]]
     by = ["dataset", "method", "gamma"]
     means = over_folds(summary, by, MEASURES, level=LEVEL)
-    alike = summary.groupby(by, sort=False, dropna=False)["degenerate"].any()
-    means["degenerate"] = alike.to_numpy()
+    degenerate = summary.groupby(by, sort=False, dropna=False)["degenerate"].any()
+    means["degenerate"] = degenerate.to_numpy()
     return {
         "summary": summary,
         "means": with_front(means),
@@ -134,18 +138,24 @@ def summarise_dadi(
             level=LEVEL,
         ),
         "selection": over_folds(
-            _plain(selection), ["dataset", "gamma", "stratum", "panel"], ["frequency"], level=LEVEL
+            _without_categories(selection),
+            ["dataset", "gamma", "stratum", "panel"],
+            ["frequency"],
+            level=LEVEL,
         ),
         "singles": over_folds(
-            _plain(singles), ["dataset", "panel", "network"], ["auc"], level=LEVEL
+            _without_categories(singles), ["dataset", "panel", "network"], ["auc"], level=LEVEL
         ),
         "audit": over_folds(
-            _plain(audit), ["dataset", "method", "gamma", "target", "learner"], ["auc"], level=LEVEL
+            _without_categories(audit),
+            ["dataset", "method", "gamma", "target", "learner"],
+            ["auc"],
+            level=LEVEL,
         ),
     }
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
+def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
     """Folders' values as text and whole numbers instead of categories."""
     return table.assign(
         dataset=table["dataset"].astype(str).astype(object), fold=table["fold"].astype(int)
@@ -168,23 +178,24 @@ def check_dadi(
         DataError: the first check that fails.
     """
     del streams, progress
-    wanted = {(d, m, -1.0 if g is None else float(g), f) for d, m, g, f in settings["rows"]}
+    expected = {(d, m, -1.0 if g is None else float(g), f) for d, m, g, f in settings["rows"]}
     keys = summary[["dataset", "method", "gamma", "fold"]].fillna({"gamma": -1.0})
-    found = set(keys.itertuples(index=False, name=None))
-    if found != wanted or len(summary) != len(wanted):
-        lost = sorted(wanted - found) or sorted(found - wanted)
+    present = set(keys.itertuples(index=False, name=None))
+    if present != expected or len(summary) != len(expected):
+        lost = sorted(expected - present) or sorted(present - expected)
         raise DataError(f"the dadi summary lacks or adds {len(lost)} rows, first {lost[:1]}")
-    gaps = ["disparity", "equal_opportunity_gap", "equalised_odds_gap"]
+    disparities = ["disparity", "equal_opportunity_gap", "equalised_odds_gap"]
     checks = {
         "an AUC is a share": summary["auc"].between(0, 1),
         "an AUC lies in its interval": summary["auc"].between(
             summary["auc_low"] - 1e-9, summary["auc_high"] + 1e-9
         ),
-        "a gap is a share": ((summary[gaps] >= 0) & (summary[gaps] <= 1)) | summary[gaps].isna(),
+        "a gap is a share": ((summary[disparities] >= 0) & (summary[disparities] <= 1))
+        | summary[disparities].isna(),
         "costs and numbers of features are not below zero": (summary["cost"] >= 0)
         & (summary["features_acquired"] >= 0),
         "a frequency is a share": selection["frequency"].between(0, 1),
-        "each data set has a front, or decisions that are nearly all alike": (
+        "each data set has a front, or decisions that are nearly all the same": (
             means["on_front"] | means["degenerate"]
         )
         .groupby(means["dataset"])
@@ -197,9 +208,9 @@ def check_dadi(
             _coins_are_between(means, least_disparity, settings)
         ),
     }
-    for what, holds in checks.items():
+    for property_, holds in checks.items():
         if not np.all(holds):
-            raise DataError(f"dadi: it does not hold that {what}")
+            raise DataError(f"dadi: it does not hold that {property_}")
     return {"checks": {"rows": len(summary), "passed": list(checks)}}
 
 
@@ -209,60 +220,62 @@ def _families(
     """Each row of the table, with the means of its family's solutions and of the reference."""
     family = means["method"].map(dict(settings["families"]))
     for _, row in least.iterrows():
-        here = means["dataset"] == row["dataset"]
-        own = means[here & (family == row["family"]) & ~means["degenerate"]]
-        own = own.dropna(subset=["auc", "disparity"])
-        yield row, own, means[here & (means["method"] == settings["reference"])].iloc[0]
+        of_dataset = means["dataset"] == row["dataset"]
+        of_family = means[of_dataset & (family == row["family"]) & ~means["degenerate"]]
+        of_family = of_family.dropna(subset=["auc", "disparity"])
+        yield row, of_family, means[of_dataset & (means["method"] == settings["reference"])].iloc[0]
 
 
 def _none_is_fairer(
     means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
 ) -> list[bool]:
     """Of each data set and family: whether the table of means knows no better answer."""
-    found = []
-    for row, own, whole in _families(means, least, settings):
-        best = own.loc[own["auc"] >= whole["auc"] - settings["auc_slack"], "disparity"].min()
-        found.append(bool(np.isclose(best, row["disparity"], atol=1e-9, equal_nan=True)))
-    return found
+    agree = []
+    for row, solutions, full in _families(means, least, settings):
+        best = solutions.loc[
+            solutions["auc"] >= full["auc"] - settings["auc_slack"], "disparity"
+        ].min()
+        agree.append(bool(np.isclose(best, row["disparity"], atol=1e-9, equal_nan=True)))
+    return agree
 
 
 def _coins_are_between(
     means: pd.DataFrame, least: pd.DataFrame, settings: Mapping[str, Any]
 ) -> list[bool]:
     """Of each data set and family: whether the table of means gives the same mixture, or none."""
-    found = []
-    for row, own, whole in _families(means, least, settings):
-        wanted = whole["auc"] - settings["auc_slack"]
-        unbeaten = [not _beaten(one, own) for _, one in own.iterrows()]
-        front = own[np.array(unbeaten, dtype=bool)]
-        below, above = front[front["auc"] < wanted], front[front["auc"] >= wanted]
+    agree = []
+    for row, solutions, full in _families(means, least, settings):
+        required = full["auc"] - settings["auc_slack"]
+        unbeaten = [not _beaten(solution, solutions) for _, solution in solutions.iterrows()]
+        front = solutions[np.array(unbeaten, dtype=bool)]
+        below, above = front[front["auc"] < required], front[front["auc"] >= required]
         if below.empty or above.empty:
-            found.append(bool(pd.isna(row["coin_share"])))
+            agree.append(bool(pd.isna(row["coin_share"])))
             continue
         other, side = below.loc[below["auc"].idxmax()], above.loc[above["auc"].idxmin()]
-        same = _are(row["coin_method"], row["coin_gamma"], own, side)
-        same &= _are(row["coin_other_method"], row["coin_other_gamma"], own, other)
-        share = (wanted - other["auc"]) / (side["auc"] - other["auc"])
+        same = _are(row["coin_method"], row["coin_gamma"], solutions, side)
+        same &= _are(row["coin_other_method"], row["coin_other_gamma"], solutions, other)
+        share = (required - other["auc"]) / (side["auc"] - other["auc"])
         line = share * side["disparity"] + (1 - share) * other["disparity"]
         numbers = row[["coin_share", "coin_disparity", "coin_cut"]].to_numpy(dtype=float)
-        near = np.allclose(numbers, [share, line, whole["disparity"] - line], rtol=0, atol=1e-9)
-        found.append(same and near)
-    return found
+        near = np.allclose(numbers, [share, line, full["disparity"] - line], rtol=0, atol=1e-9)
+        agree.append(same and near)
+    return agree
 
 
-def _are(method: Any, gamma: float, solutions: pd.DataFrame, one: pd.Series) -> bool:
+def _are(method: Any, gamma: float, solutions: pd.DataFrame, solution: pd.Series) -> bool:
     """Whether the solution named is this one, or another with the same accuracy and fairness."""
     at_gamma = solutions["gamma"].isna() if np.isnan(gamma) else solutions["gamma"] == gamma
     named = solutions[(solutions["method"] == method) & at_gamma]
     measures = ["auc", "disparity"]
-    return len(named) == 1 and bool((named[measures].iloc[0] == one[measures]).all())
+    return len(named) == 1 and bool((named[measures].iloc[0] == solution[measures]).all())
 
 
-def _beaten(one: pd.Series, others: pd.DataFrame) -> bool:
+def _beaten(solution: pd.Series, others: pd.DataFrame) -> bool:
     """Whether a solution is as accurate and as fair, and better in one of the two."""
-    auc, gap = others["auc"], others["disparity"]
-    no_worse = (auc >= one["auc"]) & (gap <= one["disparity"])
-    return bool((no_worse & ((auc > one["auc"]) | (gap < one["disparity"]))).any())
+    auc, disparity = others["auc"], others["disparity"]
+    no_worse = (auc >= solution["auc"]) & (disparity <= solution["disparity"])
+    return bool((no_worse & ((auc > solution["auc"]) | (disparity < solution["disparity"]))).any())
 
 
 def write_dadi_answer(
@@ -276,7 +289,7 @@ def write_dadi_answer(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """The agent of one data set, by a rule written down beforehand, beside all other methods.
+    """The agent of one data set, by a rule written down beforehand, next to all other methods.
 
     The rule: of the agents whose AUC is at most `auc_slack` below that of the reference the one of
     least disparity; where there is none, the one of highest AUC. An agent that decides nearly all
@@ -297,7 +310,7 @@ def write_dadi_answer(
     chosen, near = _chosen(means, least)
     unit = str(catalogue["report"]["cost_unit"])
     reference = means[means["method"] == settings["reference"]].iloc[0]
-    told = AnswerText(
+    answer = AnswerText(
         title=str(catalogue["report"]["title"]),
         heading=f"What each way of asking reaches (cost in {unit} a case)",
         sentence=_sentence(chosen, near, reference, settings["auc_slack"], unit),
@@ -306,10 +319,10 @@ def write_dadi_answer(
         reading=settings["reading"],
     )
     image = base64.b64encode(picture.read_bytes()).decode()
-    page = told.page(f"data:image/png;base64,{image}")
+    page = answer.page(f"data:image/png;base64,{image}")
     return {
         "choice": _document(chosen, summary),
-        "sentence": told.text().encode(),
+        "sentence": answer.text().encode(),
         "page": page.encode(),
     }
 
@@ -330,28 +343,28 @@ def _sentence(chosen: pd.Series, near: bool, reference: pd.Series, slack: float,
     name = f"the agent of γ = {chosen['gamma']:g}"
     if chosen["degenerate"]:
         return (
-            "No answer: every agent decides nearly all cases alike, so that its disparity says "
-            f"nothing; {name} has AUC {chosen['auc']:.3f}."
+            "No answer: every agent gives nearly all cases the same decision, so that its "
+            f"disparity is uninformative; {name} has AUC {chosen['auc']:.3f}."
         )
     numbers = (
         f"AUC {chosen['auc']:.3f} instead of {reference['auc']:.3f} with all panels, "
         f"{chosen['cost']:.3g} instead of {reference['cost']:.3g} {unit} a case"
     )
-    gap = f"disparity {chosen['disparity']:.3f}"
+    disparity = f"disparity {chosen['disparity']:.3f}"
     if reference["degenerate"]:
-        return f"Ask by {name}: {gap}, {numbers}, which decide nearly all alike."
-    gap += f" instead of {reference['disparity']:.3f}"
+        return f"Ask by {name}: {disparity}, {numbers}, which give nearly all the same decision."
+    disparity += f" instead of {reference['disparity']:.3f}"
     if not near:
         return (
             f"No agent of DADI comes within {slack:g} of the AUC of all panels. The most accurate "
-            f"is {name}: {gap}, {numbers}."
+            f"is {name}: {disparity}, {numbers}."
         )
     if chosen["disparity"] >= reference["disparity"]:
         return (
             f"No agent of DADI is fairer than all panels at nearly their AUC. Nearest is {name}: "
-            f"{gap}, {numbers}."
+            f"{disparity}, {numbers}."
         )
-    return f"Ask by {name}: {gap}, {numbers}."
+    return f"Ask by {name}: {disparity}, {numbers}."
 
 
 def _curve(summary: pd.DataFrame, means: pd.DataFrame, chosen: pd.Series) -> pd.DataFrame:
@@ -359,15 +372,21 @@ def _curve(summary: pd.DataFrame, means: pd.DataFrame, chosen: pd.Series) -> pd.
     rows = []
     for _, row in means.sort_values("gamma", kind="stable").iterrows():
         agent = row["method"] == "dadi"
-        taken = agent and row["gamma"] == chosen["gamma"]
-        note = "decides nearly all alike" if row["degenerate"] else "← this one" if taken else ""
+        is_chosen = agent and row["gamma"] == chosen["gamma"]
+        note = (
+            "gives nearly all the same decision"
+            if row["degenerate"]
+            else "← this one"
+            if is_chosen
+            else ""
+        )
         low, high = _ends(summary, row)
-        gaps = ["–"] * 3 if row["degenerate"] else [row["disparity"], low, high]
+        disparities = ["–"] * 3 if row["degenerate"] else [row["disparity"], low, high]
         rows.append(
             [
                 f"γ = {row['gamma']:g}" if agent else str(row["method"]),
                 row["auc"],
-                *gaps,
+                *disparities,
                 row["positive_share"],
                 row["cost"],
                 note,
@@ -401,32 +420,32 @@ def _further(
         else f"{positive!r} is decided from a probability of {threshold:g} on"
     )
     spread = {1: "a 95 % interval over rows", 2: "the range of the folds"}
-    told = [
-        f"{cut}; disparity is the gap between the groups' shares of {positive!r}.",
+    notes = [
+        f"{cut}; disparity is the difference between the groups' shares of {positive!r}.",
         f"{rows} test rows in {folds} fold{'s'[: folds > 1]}; from and to are "
         f"{spread.get(folds, '95 % intervals over folds')}.",
-        "Agents are chosen and judged on the same rows: the best of several looks a little fairer "
-        "than it is.",
+        "Agents are chosen and evaluated on the same rows: the best of several looks a little "
+        "fairer than it is.",
     ]
-    if alike := int(means["degenerate"].sum()):
-        told.insert(
+    if n_degenerate := int(means["degenerate"].sum()):
+        notes.insert(
             0,
-            f"{alike} of {len(means)} methods decide nearly all cases alike: their groups get the "
-            "same decision whatever is asked, which is no fairness.",
+            f"{n_degenerate} of {len(means)} methods give nearly all cases the same decision: "
+            "their groups get the same decision whatever is asked, which is no fairness.",
         )
-    return told
+    return notes
 
 
 def _document(chosen: pd.Series, summary: pd.DataFrame) -> dict[str, Any]:
     """Which member of which fold's agents is meant, and its threshold."""
     agents = summary[summary["method"] == "dadi"]
-    own = agents[agents["gamma"] == chosen["gamma"]].sort_values("fold").iloc[0]
-    of_fold = agents[agents["fold"] == own["fold"]]["gamma"].tolist()
+    first_agent = agents[agents["gamma"] == chosen["gamma"]].sort_values("fold").iloc[0]
+    of_fold = agents[agents["fold"] == first_agent["fold"]]["gamma"].tolist()
     return {
-        "gamma": float(own["gamma"]),
-        "fold": int(own["fold"]),
-        "member": of_fold.index(own["gamma"]),
-        "threshold": float(own["decision_threshold"]),
+        "gamma": float(first_agent["gamma"]),
+        "fold": int(first_agent["fold"]),
+        "member": of_fold.index(first_agent["gamma"]),
+        "threshold": float(first_agent["decision_threshold"]),
     }
 
 
@@ -479,6 +498,6 @@ def tell_dadi_cases(
 def _why(gamma: object) -> str:
     """Name of an agent of that γ."""
     return (
-        f"With γ = {gamma:g} it weighs what a panel tells of the label against what it tells of "
-        "the group."
+        f"With γ = {gamma:g} it weighs the information of a panel of the label against what it "
+        "tells of the group."
     )

@@ -57,7 +57,7 @@ def train_encoder(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Fit an imputer, and measure it on part `encoder_validation` beside means.
+    """Fit an imputer, and measure it on part `encoder_validation` next to means.
 
     A row is completed after one random set of panels was taken away; the error is over what had a
     value and was hidden, in standard deviations of the training rows.
@@ -74,8 +74,8 @@ def train_encoder(
         rng=streams.generator("encoder"),
     )
     rows = data.values[part == "encoder_validation"]
-    kept = streams.generator("hidden").random((len(rows), len(data.actions))) < 0.5
-    shown = np.where(data.columns_observed(kept), rows, np.nan)
+    shown_panels = streams.generator("hidden").random((len(rows), len(data.actions))) < 0.5
+    shown = np.where(data.columns_observed(shown_panels), rows, np.nan)
     hidden = ~np.isnan(rows) & np.isnan(shown)
     errors = [
         {"imputer": name, "rmse": _error(model, rows, shown, hidden), "entries": int(hidden.sum())}
@@ -102,7 +102,7 @@ def tabulate_states(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Completed rows, standardised, of the parts that policies learn on and are judged on.
+    """Completed rows, standardised, of the parts that policies learn on and are evaluated on.
 
     The file holds the encoder, too, by which its readers know that theirs is the same. Where the
     rows at all sets of panels would take more memory than is allowed it holds nothing else, and
@@ -116,10 +116,10 @@ def tabulate_states(
     if not fits(most, world.panels, len(data.columns), settings["memory_gib"]):
         return {"states": arrays}
     for name in progress(PARTS, desc="parts"):
-        here = world.take(rows_of(part, name))
-        states = completed_states(imputer, here)
-        kept = tabulate(states, len(here), here.panels, max_gib=settings["memory_gib"])
-        arrays[STATES + name] = kept.table
+        of_part = world.take(rows_of(part, name))
+        states = completed_states(imputer, of_part)
+        tabulated = tabulate(states, len(of_part), of_part.panels, max_gib=settings["memory_gib"])
+        arrays[STATES + name] = tabulated.table
     return {"states": arrays}
 
 
@@ -135,7 +135,7 @@ def train_trees(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Fit one agent, or a front of it, and run it on all judged units.
+    """Fit one agent, or a front of it, and run it on all evaluated units.
 
     A front learns from the parts `encoder` and `agent`, cross-fitted. Its sets, windows and
     thresholds are chosen on out-of-fold predictions and those on `validation`, pooled. An agent of
@@ -170,11 +170,13 @@ def train_trees(
         uniforms=None if front else partial(_uniforms, data, part, streams),
         classifier=classifier,
     )
-    made = judged_run([acting], data, part, streams)
+    outputs = judged_run([acting], data, part, streams)
     if classifier is not None:  # which `advise` asks where the policy only stops
-        asked = {CLASSIFIER + name: array for name, array in classifier.to_arrays().items()}
-        bundle = Bundle(bundle.header, {**bundle.arrays, **asked})
-    return made | {"policies": bundle, "pooled": pooled}
+        classifier_arrays = {
+            CLASSIFIER + name: array for name, array in classifier.to_arrays().items()
+        }
+        bundle = Bundle(bundle.header, {**bundle.arrays, **classifier_arrays})
+    return outputs | {"policies": bundle, "pooled": pooled}
 
 
 def _uniforms(data: Table, part: np.ndarray, streams: Streams, split: str) -> np.ndarray:
@@ -212,16 +214,16 @@ def fitted(
     settings: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> tuple[Learned, np.ndarray]:
-    """Result of training, and the rows that it saw: those of trees, then those that judge."""
+    """Result of training, and the rows that it saw: those of trees, then those for evaluation."""
     rows = np.flatnonzero(np.isin(part, (*TRAINED, "validation")))
-    own = settings["agent"]
-    folded = folded_rows(world.take(rows), np.isin(part[rows], TRAINED), own, rng)
+    agent = settings["agent"]
+    folded = folded_rows(world.take(rows), np.isin(part[rows], TRAINED), agent, rng)
     objective = Objective.of(settings["criterion"], data.label[rows], data.misclassification_cost)
     full = float(full_cost(data, world)[rows].mean())
     budgets = np.array(sorted(settings["budget_shares"])) * full * (1 + ROUNDING)
-    front = kind_of(own).front
+    front = kind_of(agent).front
     assert front is not None, "bug: a config takes kinds that have a front"
-    return front(folded, objective, own, budgets), rows
+    return front(folded, objective, agent, budgets), rows
 
 
 def train_baselines(
@@ -249,23 +251,23 @@ def train_baselines(
     if data.free_columns.any():
         choices["free"] = (np.zeros(len(named), dtype=bool), "columns known at the start")
     solutions, sets, fits = [], [], []
-    wanted = [(name, which) for name in settings["baselines"] for which in choices]
-    for name, which in progress(wanted, desc="baselines"):
+    fits_to_make = [(name, which) for name in settings["baselines"] for which in choices]
+    for name, which in progress(fits_to_make, desc="baselines"):
         chosen, words = choices[which]
         columns, rng = data.columns_observed(chosen[None])[0], streams.generator("fit", name, which)
         fits.append(_fitted(settings, name, data, part, columns, rng))
         solutions.append(Solution(f"{name}_{which}", 0, np.nan, np.nan, words))
         sets.append(chosen)
     shown = data.columns_observed(np.stack(sets))
-    classifiers = [_of_visible(*one) for one in zip(fits, shown, strict=True)]
+    classifiers = [_of_visible(*fit) for fit in zip(fits, shown, strict=True)]
     policies = FixedClassifiers(
-        np.stack(sets), classifiers, np.array([one.threshold for one in fits])
+        np.stack(sets), classifiers, np.array([fit.threshold for fit in fits])
     )
     return judged_run([Family(solutions, policies, cuts=policies.threshold)], data, part, streams)
 
 
-def _of_visible(one: FittedBaseline, shown: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda visible: one.predict_proba(visible[:, shown])
+def _of_visible(baseline: FittedBaseline, shown: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda visible: baseline.predict_proba(visible[:, shown])
 
 
 def _fitted(
@@ -278,15 +280,15 @@ def _fitted(
 ) -> FittedBaseline:
     """One classifier on some columns, with its threshold."""
     shown = data.values[:, columns]
-    own = dict(settings["baselines"][name])
+    options = dict(settings["baselines"][name])
     train, validation = np.isin(part, TRAINED), part == "validation"
     return fit_baseline(
-        own.pop("kind"),
+        options.pop("kind"),
         shown[train],
         data.label[train],
         shown[validation],
         data.label[validation],
-        settings=own | {"criterion": settings["criterion"]},
+        settings=options | {"criterion": settings["criterion"]},
         rng=rng,
     )
 
@@ -340,11 +342,11 @@ def _risk_of_visible(
     clinic: ClinicalWorld, names: Sequence[str], columns: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Posterior probability of illness, given some columns."""
-    seen = np.array([columns[names.index(feature)] for feature in clinic.features])
+    visible_columns = np.array([columns[names.index(feature)] for feature in clinic.features])
 
     def risk(visible: np.ndarray) -> np.ndarray:
         group, values = patients_of(clinic, names, visible)
-        return posterior(clinic, group, values, np.tile(seen, (len(values), 1)))
+        return posterior(clinic, group, values, np.tile(visible_columns, (len(values), 1)))
 
     return risk
 

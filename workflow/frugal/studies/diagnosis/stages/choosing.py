@@ -50,23 +50,24 @@ def choose_policy(
     if lacking := [key for key in (*NEEDED, "resamples") if key not in settings]:
         raise ConfigError(f"choose_policy needs the setting {lacking[0]!r}")
     scores, outcomes = (_with_family(frame, streams) for frame in (scores, outcomes))
-    told = None if pooled is None else _with_family(pooled, streams)
+    pooled_rows = None if pooled is None else _with_family(pooled, streams)
     score = settings["score"]
-    found = candidates(scores, told, budget=float(settings["budget"]), score=score)
-    at = leading(found, outcomes, score=score)
-    table = compared(found, at, outcomes, score=score, rng=streams.generator("compared"))
-    choice = _answer(found[at].row, scores, outcomes, settings, streams)
-    family = found[at].family
+    of_families = candidates(scores, pooled_rows, budget=float(settings["budget"]), score=score)
+    at = leading(of_families, outcomes, score=score)
+    table = compared(of_families, at, outcomes, score=score, rng=streams.generator("compared"))
+    choice = _answer(of_families[at].row, scores, outcomes, settings, streams)
+    family = of_families[at].family
     choice["family"] = family
     choice["policy"] = settings.get("policies", {}).get(family, {}).get(str(choice["pair"]))
     choice["chosen_by"] |= {
-        "pooled": None if np.isnan(found[at].pooled) else found[at].pooled,
-        "units_of_choice": found[at].units,
+        "pooled": None if np.isnan(of_families[at].pooled) else of_families[at].pooled,
+        "units_of_choice": of_families[at].units,
     }
     choice["families"] = [
-        {name: _plain(value) for name, value in row.items()} for row in table.to_dict("records")
+        {name: _json_value(value) for name, value in row.items()}
+        for row in table.to_dict("records")
     ]
-    choice["without_panels"] = _without_panels(found[at], scores, outcomes, settings, streams)
+    choice["without_panels"] = _without_panels(of_families[at], scores, outcomes, settings, streams)
     sentence = _sentence(choice, table, at)
     return {"choice": choice | {"sentence": sentence}, "sentence": (sentence + "\n").encode()}
 
@@ -88,13 +89,13 @@ def _answer(
 ) -> dict[str, Any]:
     """The chosen solution, and what it reached on test units."""
     expected, label = _expected(chosen, scores, outcomes, settings, streams.generator("resamples"))
-    return {name: _plain(chosen[name]) for name in SOLUTION} | {
+    return {name: _json_value(chosen[name]) for name in SOLUTION} | {
         "budget": settings["budget"],
         "cost_unit": settings["cost_unit"],
         "chosen_by": {
             "validation": settings["score"],
-            "value": _plain(chosen[settings["score"]]),
-            "cost": _plain(chosen["cost"]),
+            "value": _json_value(chosen[settings["score"]]),
+            "cost": _json_value(chosen["cost"]),
             "units": int(chosen["n"]),
         },
         "expected_on_test": expected | {"units": len(label), "level": LEVEL},
@@ -112,9 +113,9 @@ def _expected(
 ) -> tuple[dict[str, dict[str, Any]], np.ndarray]:
     """Each score of a solution on test units with its interval, and the units' labels."""
     mine = scores[(scores["family"] == chosen["family"]) & _is(scores, chosen)]
-    own = outcomes[outcomes["family"] == chosen["family"]]
-    rows = solution_rows(own, str(chosen["method"]), int(chosen["pair"]), "test")
-    found = mine[mine["split"] == "test"].iloc[0]
+    of_family = outcomes[outcomes["family"] == chosen["family"]]
+    rows = solution_rows(of_family, str(chosen["method"]), int(chosen["pair"]), "test")
+    scored = mine[mine["split"] == "test"].iloc[0]
     label = rows["label"].to_numpy(np.int64)
     intervals = score_intervals(
         label,
@@ -127,9 +128,9 @@ def _expected(
     ).set_index("score")
     return {
         name: {
-            "value": _plain(found[name]),
-            "low": _plain(intervals.at[name, "low"]),
-            "high": _plain(intervals.at[name, "high"]),
+            "value": _json_value(scored[name]),
+            "low": _json_value(intervals.at[name, "low"]),
+            "high": _json_value(intervals.at[name, "high"]),
         }
         for name in SCORES
     }, label
@@ -150,20 +151,20 @@ def _without_panels(
     score = settings["score"]
     free = scores[(scores["split"] == "validation") & (scores["cost"] == 0)]
     best = free[free[score].notna()].sort_values(score, ascending=False, kind="stable")
-    told = []
+    solutions = []
     for _, row in best.drop_duplicates(["family", "method"]).iterrows():
         other = Candidate(str(row["family"]), row, np.nan, int(row["n"]))
         rng = streams.generator("without_panels", str(row["method"]))
         expected, _ = _expected(row, scores, outcomes, settings, rng)
         pair = compared([chosen, other], 0, outcomes, score=score, rng=rng).iloc[1]
-        less = {name: _plain(pair[name]) for name in ("less", "less_low", "less_high")}
+        less = {name: _json_value(pair[name]) for name in ("less", "less_low", "less_high")}
         same = other.key == chosen.key
-        told.append(
-            {name: _plain(row[name]) for name in ("family", *SOLUTION)}
+        solutions.append(
+            {name: _json_value(row[name]) for name in ("family", *SOLUTION)}
             | {"expected_on_test": expected}
             | (dict.fromkeys(less) if same else less)
         )
-    return told
+    return solutions
 
 
 def _positive_for_all(label: np.ndarray) -> dict[str, float]:
@@ -178,7 +179,7 @@ def _is(frame: pd.DataFrame, solution: pd.Series) -> pd.Series:
     return (frame["method"] == solution["method"]) & (frame["pair"] == solution["pair"])
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A number or text of a table as JSON can hold it; None for NaN."""
     if isinstance(value, str | bool | np.bool_):
         return bool(value) if not isinstance(value, str) else value
@@ -196,7 +197,7 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
     """The answer in words."""
     expected, name = choice["expected_on_test"], _WORDS[choice["chosen_by"]["validation"]]
 
-    def told(key: str) -> str:
+    def with_interval(key: str) -> str:
         value, low, high = (expected[key][part] for part in ("value", "low", "high"))
         if value is None or low is None:
             return f"{key} not defined"
@@ -213,8 +214,8 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
     words = [
         f"Within {all_digits(choice['budget'])} {choice['cost_unit']}: {which}.",
         f"Positive is {choice['positive']['class']!r} ({choice['positive']['units']} of "
-        f"{expected['units']} test units). Expected: {told('f1')}, {told('sensitivity')}, "
-        f"{told('specificity')}, at a mean cost of "
+        f"{expected['units']} test units). Expected: {with_interval('f1')}, "
+        f"{with_interval('sensitivity')}, {with_interval('specificity')}, at a mean cost of "
         f"{cost['value']:.4g} ({cost['low']:.4g} to {cost['high']:.4g}); "
         f"{expected['units']} test units, {100 * LEVEL:.0f} % intervals.",
     ]
@@ -222,7 +223,7 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
         words.append(_free_words(choice["without_panels"][0], name))
     if len(table) > 1:
         row, others = table.iloc[at], table.drop(index=at)
-        alike = others[others["not_worse"]]["family"].tolist()
+        not_worse = others[others["not_worse"]]["family"].tolist()
         words.append(
             f"Chosen among {len(table)} families before test units were looked at; for whichever "
             f"had been chosen {name} lies between {row['low']:.3f} and {row['high']:.3f}."
@@ -230,8 +231,8 @@ def _sentence(choice: Mapping[str, Any], table: pd.DataFrame, at: int) -> str:
         if not row["not_worse"]:
             best = table.iloc[int(table["test"].to_numpy().argmax())]["family"]
             words.append(f"On test units {best} is better by more than chance.")
-        elif alike:
-            words.append(f"Not to be told from it: {', '.join(alike)}.")
+        elif not_worse:
+            words.append(f"Not significantly different: {', '.join(not_worse)}.")
         else:
             words.append("All others are worse by more than chance.")
     return " ".join(words)
@@ -241,14 +242,14 @@ def _free_words(free: Mapping[str, Any], name: str) -> str:
     """Score of the best solution of price 0, and by how much the chosen one is better."""
     reached = free["expected_on_test"][name.lower()]
     reads = f" ({free['setting']})" if free["setting"] else ""
-    said = (
+    sentence = (
         f"At price 0 {free['method']}{reads} reaches {name} "
         f"{reached['value']:.3f} ({reached['low']:.3f} to {reached['high']:.3f})"
     )
     if free["less"] is None:
-        return f"{said}: the chosen policy itself."
+        return f"{sentence}: the chosen policy itself."
     low, high = free["less_low"], free["less_high"]
-    return f"{said}, {free['less']:.3f} ({low:.3f} to {high:.3f}) less than the chosen policy."
+    return f"{sentence}, {free['less']:.3f} ({low:.3f} to {high:.3f}) less than the chosen policy."
 
 
 def bundle_choice(
@@ -278,11 +279,11 @@ def bundle_choice(
             f"the budget led to a solution of the family {choice['family']!r}, which keeps no "
             "policy to ask; choose among fronts and trees (diagnosis.choose.method)"
         )
-    stored = next((one for one in policies.values() if one.source == place["file"]), None)
+    stored = next((policy for policy in policies.values() if policy.source == place["file"]), None)
     if stored is None:
         raise DataError(
             f"the chosen policy lies in {place['file']}, which is not among the inputs "
-            f"{', '.join(one.source for one in policies.values()) or 'none'}"
+            f"{', '.join(policy.source for policy in policies.values()) or 'none'}"
         )
     data, part = divided(table, catalogue, streams)
     return bundle_payloads(

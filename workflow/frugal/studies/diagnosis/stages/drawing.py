@@ -32,10 +32,10 @@ def solution_rows_of(summary: pd.DataFrame, shown: Mapping[str, Any]) -> pd.Data
     envelope = "on_front" if shown["criterion"] == "f1" else "on_am_front"
     rows = summary[(summary["dataset"] == shown["dataset"]) & (summary["seed"] == shown["seed"])]
     rows = rows[(rows["criterion"] == shown["criterion"]) | (rows["family"] == "selection")]
-    kept = rows[[*SOLUTION, *FRONT_COLUMNS]].assign(
+    columns = rows[[*SOLUTION, *FRONT_COLUMNS]].assign(
         split="test", on_front=rows[front], on_test_front=rows[envelope]
     )
-    return kept.reset_index(drop=True)
+    return columns.reset_index(drop=True)
 
 
 def group_of_units(data: Table, name: str) -> np.ndarray:
@@ -47,9 +47,9 @@ def group_of_units(data: Table, name: str) -> np.ndarray:
     levels = [c for c in data.columns if c.startswith(f"{name}=")]
     if levels:
         codes = data.values[:, [data.columns.index(c) for c in levels]]
-        known = np.nan_to_num(codes).max(axis=1) > 0
+        observed = np.nan_to_num(codes).max(axis=1) > 0
         words = np.array([c.removeprefix(f"{name}=") for c in levels], dtype=object)
-        return np.where(known, words[np.nan_to_num(codes).argmax(axis=1)], "unknown")
+        return np.where(observed, words[np.nan_to_num(codes).argmax(axis=1)], "unknown")
     if name not in data.columns:
         raise DataError(
             f"figures.group is {name!r}; the table has {', '.join(data.columns)}, and categorical "
@@ -78,8 +78,8 @@ def panel_shares(
     units = pd.DataFrame({"row_id": outcomes["row_id"], "label": outcomes["label"]})
     units["group"] = groups[place[units["row_id"]].to_numpy()]
     for (group, label), members in units.groupby(["group", "label"]):  # pyright: ignore
-        taken = ordered[ordered["row_id"].isin(members["row_id"])]["action"].to_numpy()
-        share = np.bincount(taken, minlength=len(data.actions)) / len(members)
+        actions = ordered[ordered["row_id"].isin(members["row_id"])]["action"].to_numpy()
+        share = np.bincount(actions, minlength=len(data.actions)) / len(members)
         for k, panel in enumerate(data.actions):
             words = data.classes[int(str(label))]
             rows.append((group, words, panel.name, float(share[k]), len(members)))
@@ -105,26 +105,26 @@ def patient_steps(
     Raises:
         DataError: the policy was not run on a unit.
     """
-    said = outcomes.set_index("row_id")
+    outcome_of_unit = outcomes.set_index("row_id")
     rows = []
     for row_id in row_ids:
         log = decisions[decisions["row_id"] == row_id].sort_values("step")
         if log.empty:
             raise DataError(f"no decision of this policy is about row_id {row_id}")
         at = int(np.flatnonzero(data.row_id == row_id)[0])
-        seen = np.zeros(len(data.columns), dtype=bool)
+        shown_columns = np.zeros(len(data.columns), dtype=bool)
         names, shown = [START], [data.free_columns]
         for action in log["action"].to_numpy()[:-1]:
             names.append(data.actions[action].name)
             shown.append(data.provides[action])
         paid = np.concatenate([[0.0], log["cost"].to_numpy().cumsum()[:-1]])
-        ends = said.loc[row_id, ["verdict", "label"]].to_numpy(dtype=np.int64)
+        ends = outcome_of_unit.loc[row_id, ["verdict", "label"]].to_numpy(dtype=np.int64)
         diagnosis, label = (data.classes[k] for k in ends)
         for step, (name, columns) in enumerate(zip(names, shown, strict=True)):
-            values = _words(data, units, at, columns & ~seen)
-            seen |= columns
-            belief = float(log["belief"].iloc[step])
-            rows.append((row_id, step, name, values, belief, paid[step], diagnosis, label))
+            values = _words(data, units, at, columns & ~shown_columns)
+            shown_columns |= columns
+            probability = float(log["belief"].iloc[step])
+            rows.append((row_id, step, name, values, probability, paid[step], diagnosis, label))
     columns = ["row_id", "step", "panel", "values", "belief", "paid", "diagnosis", "label"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -152,14 +152,14 @@ def telling_patients(outcomes: pd.DataFrame, decisions: pd.DataFrame) -> list[in
     units = outcomes.merge(steps, left_on="row_id", right_index=True)
     units = units.sort_values(["steps", "row_id"], ascending=[False, True])
     right = units["label"] == units["verdict"]
-    found = []
-    for kept in (
+    row_ids = []
+    for candidates in (
         (units["label"] == 1) & right,
         (units["label"] == 0) & right,
         (units["label"] == 1) & ~right,
     ):
-        found += [int(row) for row in units.loc[kept, "row_id"].head(1)]
-    return found
+        row_ids += [int(row) for row in units.loc[candidates, "row_id"].head(1)]
+    return row_ids
 
 
 def draw_diagnosis_figures(
@@ -179,8 +179,8 @@ def draw_diagnosis_figures(
     del streams, progress
     data, _ = table_from_frames(table, catalogue)
     method, title = settings["method"], settings["title"]
-    whole = float(scores["full_cost"].iloc[0])
-    budget = settings["budget_share"] * whole
+    full_cost = float(scores["full_cost"].iloc[0])
+    budget = settings["budget_share"] * full_cost
     policy = chosen_solution(scores, budget=budget, score=settings["criterion"])
     pair = int(policy["pair"])
     mine = solution_rows(outcomes, method, pair, "test")
@@ -188,8 +188,8 @@ def draw_diagnosis_figures(
     units = {c["name"]: c["unit"] or "" for c in catalogue["columns"]}
     which = f"λ = {policy['lambda']:.3g}, ρ = −{-policy['rho']:.3g} per mean panel"
     solutions = solution_rows_of(summary, settings)
-    zoomed = settings["zoom_share"] * whole
-    given = {
+    zoomed = settings["zoom_share"] * full_cost
+    arguments = {
         "title": title,
         "cost_unit": settings["cost_unit"],
         "method": method,
@@ -206,11 +206,11 @@ def draw_diagnosis_figures(
         "patients": f"{title}: three test patients",
     }
     figures = load_all("frugal.studies.diagnosis.figures", "PrintedFigure")
-    return draw_all(figures, "draw_diagnosis_figures", given)
+    return draw_all(figures, "draw_diagnosis_figures", arguments)
 
 
 BINS, LEVEL = 10, 0.95
-TOLD = ["method", "log_loss", "base_log_loss", "calibration_slope"]
+REPORTED = ["method", "log_loss", "base_log_loss", "calibration_slope"]
 
 
 def draw_fronts(
@@ -231,21 +231,21 @@ def draw_fronts(
     """
     del streams, progress
     rows = budgets[budgets["dataset"].astype(str) == settings["dataset"]]
-    given = {
+    arguments = {
         "title": settings["title"],
         "budgets": rows.reset_index(drop=True),
         "reliability": _reliability(rows, outcomes, settings),
         "budget_share": settings["budget_share"],
     }
     figures = load_all("frugal.studies.diagnosis.figures", "PrintedFigure")
-    return draw_all(figures, "draw_fronts", given)
+    return draw_all(figures, "draw_fronts", arguments)
 
 
 def _reliability(
     budgets: pd.DataFrame, outcomes: pd.DataFrame, settings: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Groups of test units by belief, of the policy that each way of ordering panels chooses."""
-    wanted = (
+    selected = (
         (budgets["criterion"].astype(str) == settings["criterion"])
         & (budgets["seed"].astype(int) == int(settings["seed"]))
         & np.isclose(budgets["budget_share"], settings["budget_share"])
@@ -253,22 +253,22 @@ def _reliability(
         & (budgets["family"].astype(str) != "baselines")
     )
     texts = outcomes[["policy", "part"]].astype(str)
-    found = []
-    for row in budgets[wanted].to_dict("records"):
+    parts = []
+    for row in budgets[selected].to_dict("records"):
         mine = (texts["policy"] == row["method"]) & (outcomes["member"] == row["pair"])
         test = outcomes[mine & (texts["part"] == "test")].dropna(subset="belief")
         if len(test):
             table = reliability(
                 test["label"].to_numpy(np.int64), test["belief"].to_numpy(), bins=BINS, level=LEVEL
             )
-            found.append(table.assign(**{name: row[name] for name in TOLD}))
-    if not found:
+            parts.append(table.assign(**{name: row[name] for name in REPORTED}))
+    if not parts:
         raise DataError(
             f"{settings['dataset']}: no family has a policy within {settings['budget_share']:g} of "
             "the price of all panels; the key diagnosis.figures.budget_share names that share"
         )
-    table = pd.concat(found, ignore_index=True)
-    return table[[*TOLD, *(name for name in table.columns if name not in TOLD)]]
+    table = pd.concat(parts, ignore_index=True)
+    return table[[*REPORTED, *(name for name in table.columns if name not in REPORTED)]]
 
 
 def draw_patient(
@@ -285,7 +285,7 @@ def draw_patient(
     """Draw the unit `row_id` of the settings; `budget` and `score` choose the policy.
 
     Raises:
-        DataError: the unit is not among those that policies were judged on.
+        DataError: the unit is not among those that policies were evaluated on.
         ConfigError: nothing fits the budget.
     """
     del streams, progress
@@ -304,7 +304,7 @@ def draw_patient(
         judged = outcomes["row_id"].drop_duplicates()
         raise DataError(
             f"row_id {row_id} is not among the {len(judged)} units of the parts "
-            f"{' and '.join(JUDGED)}, on which policies are judged; such are "
+            f"{' and '.join(JUDGED)}, on which policies are evaluated; such are "
             f"{', '.join(str(v) for v in judged.head(5))}"
         )
     units = {c["name"]: c["unit"] or "" for c in catalogue["columns"]}

@@ -44,7 +44,7 @@ def explore_diagnosis(
     """
     del streams, progress
     share = float(settings["budget_share"])
-    sliders = [one["slider"] for one in cases.values()]
+    sliders = [document["slider"] for document in cases.values()]
     areas = ("method", "score", "hypervolume", "solutions", "front_solutions")
     tables = {
         "summary": (summary, "Every solution, on test units", _SHOWN),
@@ -78,12 +78,12 @@ def _answers(
     It is the slider's where that begins, by the rule of `studies.diagnosis.choice`; test units
     decide nothing.
     """
-    begins = {name: limit for one in sliders for name, limit in one["begins"].items()}
-    stops = [stop for one in sliders for stop in one["stops"]]
-    found = []
+    begins = {name: limit for slider in sliders for name, limit in slider["begins"].items()}
+    stops = [stop for slider in sliders for stop in slider["stops"]]
+    answers = []
     for dataset, rows in summary.groupby("dataset", sort=False):
-        own = [stop for stop in stops if stop["match"]["dataset"] == dataset]
-        within = [stop for stop in own if stop["budget"] <= begins[dataset]]
+        of_dataset = [stop for stop in stops if stop["match"]["dataset"] == dataset]
+        within = [stop for stop in of_dataset if stop["budget"] <= begins[dataset]]
         if not within:
             continue
         at_row = _row_of(rows, max(within, key=lambda stop: stop["budget"])["match"])
@@ -95,7 +95,7 @@ def _answers(
         others = others[np.isclose(others["budget_share"], share)]
         others = others[~others["family"].isin(NOT_LEARNED)]
         close = others[others["f1"] > best["f1"] - 2 * best["f1_se"]]
-        found.append(
+        answers.append(
             answer(
                 f"For {100 * share:.0f} % of the price of all panels, {words(best['method'])} "
                 f"reaches an F1 of {figures(best['f1'])}.",
@@ -116,7 +116,7 @@ def _answers(
                 sure=None,
             )
         )
-    return found
+    return answers
 
 
 def _row_of(rows: pd.DataFrame, match: Mapping[str, str]) -> int:
@@ -128,38 +128,40 @@ def _row_of(rows: pd.DataFrame, match: Mapping[str, str]) -> int:
 def _goals(summary: pd.DataFrame, first: Mapping[str, Any], unit: str) -> str:
     """Cost of the cheapest learned policy that reaches a score on validation units."""
     score, name = str(first["criterion"]), str(first["criterion"]).upper()
-    own = summary[
+    of_dataset = summary[
         (summary["dataset"] == first["dataset"])
         & (summary["seed"] == first["seed"])
         & (summary["criterion"] == score)
         & ~summary["family"].isin(NOT_LEARNED)
     ]
-    told = []
+    sentences = []
     for goal in GOALS:
-        able = own[own[f"validation_{score}"] >= goal]
+        able = of_dataset[of_dataset[f"validation_{score}"] >= goal]
         if not len(able):
-            told.append(f"No learned policy reaches {name} {goal:g} on validation units.")
+            sentences.append(f"No learned policy reaches {name} {goal:g} on validation units.")
             break
         best = row_at(able, lowest(able, "validation_cost"))
-        told.append(
+        sentences.append(
             f"{name} {goal:g} on validation units costs {figures(best['validation_cost'])} {unit} "
             f"({words(best['method'])}, solution {best['pair']}: {figures(best[score])} on test "
             f"units for {figures(best['cost'])})."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _trust(best: Mapping[str, Any], close: pd.DataFrame, checks: int) -> str:
-    alike = ", ".join(words(name) for name in close["method"].unique())
-    said = (
+    close_names = ", ".join(words(name) for name in close["method"].unique())
+    text = (
         f"F1 on {best['n']:,} test units, {best['positives']} of them positive, ± "
         f"{figures(best['f1_se'], 2)} (standard error); on validation units it was "
         f"{figures(best['validation_f1'])}. "
     )
-    said += (
-        f"Within two standard errors of it: {alike}. " if alike else "No other method is close. "
+    text += (
+        f"Within two standard errors of it: {close_names}. "
+        if close_names
+        else "No other method is close. "
     )
-    return f"{said}{checks} checks of the tables hold."
+    return f"{text}{checks} checks of the tables hold."
 
 
 def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:

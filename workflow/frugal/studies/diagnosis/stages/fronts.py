@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.kinds import Material, Several, load_policy
+from frugal.acquire.kinds import PolicySet, TrainingData, load_policy
 from frugal.acquire.policies.diagnosis import DiagnosisPolicies
 from frugal.acquire.policies.sm_ddpo import ACTOR, ENCODER, fit_sm_ddpo, front_settings
 from frugal.acquire.rollouts import roll_out
@@ -65,8 +65,8 @@ def train_front(
     data, part = divided(table, catalogue, streams)
     task, unit = scaled_task(data)
     require_encoder(states, encoder, "input 'encoder'")
-    kept = states_of(states, data, part)
-    units = {name: (task.take(rows_of(part, name)), kept[name]) for name in PARTS}
+    encoders = states_of(states, data, part)
+    units = {name: (task.take(rows_of(part, name)), encoders[name]) for name in PARTS}
     pairs = settings["pairs"]
     result = fit_sm_ddpo(
         units["agent"][0],
@@ -125,12 +125,12 @@ def roll_out_front(
     learned = [_diagnosis_policies(stored, data) for stored in policies.values()]
     for stored in policies.values():
         require_encoder(states, under(stored, ENCODER), f"the stored policy {stored.source}")
-    kept = states_of(states, data, part)
+    encoders = states_of(states, data, part)
     families = []
     for pairs, policy in zip(groups, learned, strict=True):
         policy.require_task(world, columns=len(data.columns), count=len(pairs))
         readings = {
-            split: policy.readings(kept[split], world.take(rows_of(part, split)))
+            split: policy.readings(encoders[split], world.take(rows_of(part, split)))
             for split in JUDGED
         }
         families.append(Family(solutions_of(settings["method"], pairs), policy, readings))
@@ -172,11 +172,11 @@ def train_selection(
     world = task_of(data, terminals=len(data.classes))
     imputer = imputer_of(encoder, columns=len(data.columns))
     require_encoder(states, encoder, "input 'encoder'")
-    kept = states_of(states, data, part)
+    encoders = states_of(states, data, part)
     training = settings["training"]
     classifier = fit_state_classifier(
         world.take(rows_of(part, "agent")),
-        kept["agent"],
+        encoders["agent"],
         settings=ClassifierSettings.of(training["classifier"]),
         updates=settings["classifier_updates"],
         input_bound=training["input_bound"],
@@ -185,13 +185,13 @@ def train_selection(
     use = _panels_by_use(decisions, len(data.actions))
     rows = {name: rows_of(part, name) for name in PARTS}
     scaled, _ = scaled_task(data)
-    material = Material(data, rows, scaled, imputer, kept, classifier, use, streams)
+    training_data = TrainingData(data, rows, scaled, imputer, encoders, classifier, use, streams)
     families = []
     for name in progress(list(settings["selection"]), desc="selection"):
-        own = dict(settings["selection"][name])
-        way = load_one("frugal.acquire.policies", "SelectionWay", own.pop("kind"))
-        several = way.make(material, name, **own)
-        families.append(_tuned(several, material, name, settings["criterion"]))
+        options = dict(settings["selection"][name])
+        selection = load_one("frugal.acquire.policies", "SelectionWay", options.pop("kind"))
+        several = selection.make(training_data, name, **options)
+        families.append(_tuned(several, training_data, name, settings["criterion"]))
     return judged_run(families, data, part, streams, progress)
 
 
@@ -201,10 +201,12 @@ def _panels_by_use(decisions: pd.DataFrame, a: int) -> np.ndarray:
     return panels_by_use(np.eye(a, dtype=bool)[chosen[chosen < a]])
 
 
-def _tuned(several: Several, material: Material, name: str, criterion: Criterion) -> Family:
+def _tuned(
+    several: PolicySet, training_data: TrainingData, name: str, criterion: Criterion
+) -> Family:
     """The policies, each with the threshold of the best score on validation units."""
-    world = material.world.take(material.rows["validation"])
-    uniforms = partial(material.uniforms, name)
+    world = training_data.world.take(training_data.rows["validation"])
+    uniforms = partial(training_data.uniforms, name)
     run = roll_out(
         several.policies,
         world,

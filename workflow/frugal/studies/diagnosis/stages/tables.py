@@ -37,8 +37,10 @@ def recount_diagnoses(
     del settings, streams, progress
     rows = outcomes.astype({"policy": str, "part": str})
     log = decisions.astype({"policy": str, "part": str})
-    ill, said = rows["label"] == 1, rows["verdict"] == 1
-    rows = rows.assign(tp=ill & said, fp=~ill & said, fn=ill & ~said, tn=~ill & ~said)
+    ill, predicted = rows["label"] == 1, rows["verdict"] == 1
+    rows = rows.assign(
+        tp=ill & predicted, fp=~ill & predicted, fn=ill & ~predicted, tn=~ill & ~predicted
+    )
     counts = rows.groupby(ROWS_OF, sort=False)[["tp", "fp", "fn", "tn"]].sum()
     hit, miss = counts["tp"], counts["fn"]
     recounted = pd.DataFrame(
@@ -100,10 +102,12 @@ def summarise_diagnosis(
 def _wide(scores: pd.DataFrame) -> pd.DataFrame:
     """Test scores under their own names, validation scores under `validation_`."""
     keys = RUN + SOLUTION
-    plain = scores.astype(dict.fromkeys(("dataset", "family", "criterion", "method"), str))
-    plain["seed"] = plain["seed"].astype(int)
-    test = plain[plain["split"] == "test"].drop(columns="split")
-    chosen = plain.loc[plain["split"] == "validation", [*keys, *VALIDATED, "full_cost"]]
+    of_text_keys = scores.astype(dict.fromkeys(("dataset", "family", "criterion", "method"), str))
+    of_text_keys["seed"] = of_text_keys["seed"].astype(int)
+    test = of_text_keys[of_text_keys["split"] == "test"].drop(columns="split")
+    chosen = of_text_keys.loc[
+        of_text_keys["split"] == "validation", [*keys, *VALIDATED, "full_cost"]
+    ]
     renamed = {name: f"validation_{name}" for name in [*VALIDATED, "full_cost"]}
     wide = test.merge(chosen.rename(columns=renamed), on=keys, how="left", validate="one_to_one")
     return wide.assign(cost_share=wide["cost"] / wide["full_cost"])
@@ -111,11 +115,16 @@ def _wide(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _with_pooled(summary: pd.DataFrame, pooled: pd.DataFrame) -> pd.DataFrame:
     """Scores from out-of-fold and validation predictions together, where a family has them."""
-    told = pooled.astype(dict.fromkeys(("dataset", "family", "criterion"), str))
-    told = told.assign(seed=told["seed"].astype(int)).rename(columns={"cost": "pooled_cost"})
+    pooled_rows = pooled.astype(dict.fromkeys(("dataset", "family", "criterion"), str))
+    pooled_rows = pooled_rows.assign(seed=pooled_rows["seed"].astype(int)).rename(
+        columns={"cost": "pooled_cost"}
+    )
     keys = [*RUN, "pair"]
     return summary.merge(
-        told[[*keys, "pooled_score", "pooled_cost"]], on=keys, how="left", validate="many_to_one"
+        pooled_rows[[*keys, "pooled_score", "pooled_cost"]],
+        on=keys,
+        how="left",
+        validate="many_to_one",
     )
 
 
@@ -143,7 +152,7 @@ def _hypervolumes(summary: pd.DataFrame) -> pd.DataFrame:
     Reference point: that price, score 0. `hypervolume` is of the solutions that validation chose,
     at their test costs and scores; `envelope_hypervolume` of the envelope over test units.
     """
-    made = []
+    rows_of_fronts = []
     for key, rows in summary.groupby(FRONT, sort=False):
         for score in FRONT_SCORES:
             name = "on_validation_front" if score == "f1" else "on_validation_am_front"
@@ -161,10 +170,16 @@ def _hypervolumes(summary: pd.DataFrame) -> pd.DataFrame:
                     "envelope_hypervolume": rows,
                 }.items()
             }
-            found = {"score": score, "reference_cost": reference, "reference_score": 0.0} | areas
+            areas_and_reference = {
+                "score": score,
+                "reference_cost": reference,
+                "reference_score": 0.0,
+            } | areas
             solutions = {"solutions": len(rows), "front_solutions": int(rows[name].sum())}
-            made.append(dict(zip(FRONT, key, strict=True)) | found | solutions)  # pyright: ignore[reportArgumentType]
-    return pd.DataFrame(made)
+            rows_of_fronts.append(
+                dict(zip(FRONT, key, strict=True)) | areas_and_reference | solutions
+            )  # pyright: ignore[reportArgumentType]
+    return pd.DataFrame(rows_of_fronts)
 
 
 def _budgets(summary: pd.DataFrame, shares: list[float]) -> pd.DataFrame:
@@ -175,17 +190,17 @@ def _budgets(summary: pd.DataFrame, shares: list[float]) -> pd.DataFrame:
     is no row. The best of all full-observation baselines, chosen on validation, is a method of its
     own.
     """
-    made = []
+    chosen = []
     for score, rows in _candidates(summary):
-        told = "pooled" if _all_pooled(rows) else "validation"
-        by = "pooled_score" if told == "pooled" else f"validation_{score}"
-        front = rows[[f"{told}_cost", by]].set_axis(["cost", score], axis=1)
+        judged_on = "pooled" if _all_pooled(rows) else "validation"
+        by = "pooled_score" if judged_on == "pooled" else f"validation_{score}"
+        front = rows[[f"{judged_on}_cost", by]].set_axis(["cost", score], axis=1)
         for share in shares:
             budget = share * float(rows["validation_full_cost"].iloc[0]) * (1 + ROUNDING)
             if (front["cost"] <= budget).any() and front[score].notna().any():
                 best = rows.iloc[[policy_for_budget(front, budget, score=score)]]
-                made.append(best.assign(score=score, budget_share=share, budget=budget))
-    table = pd.concat(made, ignore_index=True)
+                chosen.append(best.assign(score=score, budget_share=share, budget=budget))
+    table = pd.concat(chosen, ignore_index=True)
     first = [*FRONT, "score", "budget_share", "budget"]
     return table[first + [c for c in table.columns if c not in first]]
 
@@ -223,24 +238,24 @@ def check_diagnosis(
         DataError: the first check that fails.
     """
     del streams, progress
-    wanted = {(d, f, c, int(s), m) for d, f, c, s, m in settings["rows"]}
+    expected = {(d, f, c, int(s), m) for d, f, c, s, m in settings["rows"]}
     run = summary[["dataset", "family", "criterion", "seed", "method"]]
-    found = set(run.itertuples(index=False, name=None))
-    if lost := sorted(wanted - found):
+    present = set(run.itertuples(index=False, name=None))
+    if lost := sorted(expected - present):
         raise DataError(f"the diagnosis summary lacks {len(lost)} results, first {lost[0]}")
     again = _beside(summary, recounted)
     checks = {
-        f"{what} ({split} units)": holds
+        f"{property_} ({split} units)": holds
         for split, prefix in SPLITS.items()
-        for what, holds in _recounts_hold(again, prefix).items()
+        for property_, holds in _recounts_hold(again, prefix).items()
     }
     checks |= {
         "no dominated point is on a front": _fronts_hold(summary),
         "hypervolumes recomputed by rectangles agree": _areas_hold(summary, hypervolumes),
     }
-    for what, holds in checks.items():
+    for property_, holds in checks.items():
         if not np.all(holds):
-            raise DataError(f"diagnosis: it does not hold that {what}")
+            raise DataError(f"diagnosis: it does not hold that {property_}")
     return {"checks": {"rows": len(summary), "fronts": len(hypervolumes), "passed": list(checks)}}
 
 
@@ -263,18 +278,18 @@ def _recounts_hold(again: pd.DataFrame, prefix: str) -> dict[str, np.ndarray]:
 def _beside(summary: pd.DataFrame, recounted: pd.DataFrame) -> pd.DataFrame:
     """The summary with `…_again` columns of its test and validation units."""
     kinds = dict.fromkeys(("dataset", "family", "criterion", "method", "split"), str)
-    plain = recounted.astype(kinds).assign(seed=recounted["seed"].astype(int))
-    numbers = [c for c in plain.columns if c not in [*OF_SOLUTION, "split"]]
+    recounted_rows = recounted.astype(kinds).assign(seed=recounted["seed"].astype(int))
+    numbers = [c for c in recounted_rows.columns if c not in [*OF_SOLUTION, "split"]]
     beside = summary
     for split, prefix in SPLITS.items():
-        part = plain.loc[plain["split"] == split, [*OF_SOLUTION, *numbers]]
+        part = recounted_rows.loc[recounted_rows["split"] == split, [*OF_SOLUTION, *numbers]]
         part = part.rename(columns={name: f"{prefix}{name}_again" for name in numbers})
         beside = beside.merge(part, on=OF_SOLUTION, how="left", validate="one_to_one")
     return beside
 
 
-def _same(one: pd.Series, other: pd.Series) -> np.ndarray:
-    return np.isclose(one.to_numpy(float), other.to_numpy(float), atol=TOLERANCE, equal_nan=True)
+def _same(first: pd.Series, other: pd.Series) -> np.ndarray:
+    return np.isclose(first.to_numpy(float), other.to_numpy(float), atol=TOLERANCE, equal_nan=True)
 
 
 def _fronts_hold(summary: pd.DataFrame) -> bool:
@@ -335,22 +350,27 @@ def tell_diagnosis_cases(
     """
     del progress
     data, _ = table_from_frames(table, catalogue)
-    plain = [frame.astype({"family": str}) for frame in (scores, outcomes)]
-    told = None if pooled is None else pooled.astype({"family": str})
+    of_text_family = [frame.astype({"family": str}) for frame in (scores, outcomes)]
+    pooled_rows = None if pooled is None else pooled.astype({"family": str})
     full = float(data.action_cost.sum())
     score = settings["criterion"]
-    budgets = sorted({share * full for share in settings["budget_shares"]} | _turns(plain[0], told))
+    budgets = sorted(
+        {share * full for share in settings["budget_shares"]}
+        | _turns(of_text_family[0], pooled_rows)
+    )
     stops, shown = [], {}
     for budget in budgets:
-        if not (plain[0].loc[plain[0]["split"] == "validation", "cost"] <= budget).any():
+        if not (
+            of_text_family[0].loc[of_text_family[0]["split"] == "validation", "cost"] <= budget
+        ).any():
             continue
-        found = candidates(plain[0], told, budget=budget, score=score)
-        first = found[leading(found, plain[1], score=score)]
+        of_families = candidates(of_text_family[0], pooled_rows, budget=budget, score=score)
+        first = of_families[leading(of_families, of_text_family[1], score=score)]
         stops.append((budget, *first.key))
         if any(math.isclose(budget, share * full) for share in settings["budget_shares"]):
-            shown |= {one.key: one.row for one in found}
+            shown |= {candidate.key: candidate.row for candidate in of_families}
     scope = {"dataset": streams.wildcards["dataset"], "seed": str(settings["seed"])}
-    ends = plain[1][plain[1]["part"] == "test"]
+    ends = of_text_family[1][of_text_family[1]["part"] == "test"]
     courses = [_course(key, row, ends, decisions) for key, row in shown.items()]
     first_ends = courses[0].outcomes
     chosen = spread_units(
@@ -377,35 +397,35 @@ def tell_diagnosis_cases(
                 goal="policy that validation units lead to",
                 note="Whether a policy keeps to the limit is decided by its mean cost on the units "
                 "that chose it. These numbers are of test units, where it may lie above.",
-                begins={scope["dataset"]: settings["budget_share"] * _whole(scores)},
+                begins={scope["dataset"]: settings["budget_share"] * _full_cost(scores)},
             ),
         }
     }
 
 
-def _whole(scores: pd.DataFrame) -> float:
+def _full_cost(scores: pd.DataFrame) -> float:
     """Mean price of all panels of test units, of which the answer takes a share."""
     return float(scores.loc[scores["split"] == "test", "full_cost"].iloc[0])
 
 
 def _turns(scores: pd.DataFrame, pooled: pd.DataFrame | None) -> set[float]:
     """The budgets at which another solution begins to fit."""
-    found = set(scores.loc[scores["split"] == "validation", "cost"])
-    return found | (set() if pooled is None else set(pooled["cost"]))
+    costs = set(scores.loc[scores["split"] == "validation", "cost"])
+    return costs | (set() if pooled is None else set(pooled["cost"]))
 
 
 def _changes(
     stops: list[tuple[float, str, str, int]], scope: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The budgets at which the policy changes, each with the row of the summary to take."""
-    found: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
     before = None
     for budget, family, method, pair in stops:
         if (family, method, pair) != before:
             before = (family, method, pair)
             match = {"family": family, "method": method, "pair": str(pair), **scope}
-            found.append({"budget": budget, "match": match})
-    return found
+            changes.append({"budget": budget, "match": match})
+    return changes
 
 
 def _course(
@@ -413,12 +433,12 @@ def _course(
 ) -> Course:
     family, method, pair = key
     log = decisions.table("family", family)
-    mine, own = (
+    mine, decided = (
         frame[(frame["member"] == pair) & (frame["policy"] == method)] for frame in (log, ends)
     )
-    own = own[own["family"] == family]
+    decided = decided[decided["family"] == family]
     name = f"{family} {pair}" if family == method else f"{method} {pair}"
-    return Course(name, _why(row), mine[mine["part"] == "test"], own, family)
+    return Course(name, _why(row), mine[mine["part"] == "test"], decided, family)
 
 
 def _why(row: pd.Series) -> str:
@@ -427,7 +447,7 @@ def _why(row: pd.Series) -> str:
         return f"It goes by: {row['setting']}."
     if pd.notna(row["lambda"]):
         return (
-            f"It learned with λ = {row['lambda']:g} (what a true positive is worth) and "
+            f"It learned with λ = {row['lambda']:g} (value of a true positive) and "
             f"ρ = {row['rho']:.3g} (what a panel costs)."
         )
     return ""

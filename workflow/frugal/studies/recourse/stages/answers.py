@@ -44,8 +44,8 @@ def answer_units(
         generators: all that each generator answers from, as `recommend_actions` takes it.
         training, augmentation, unseen: held-out accuracies, derived units, unseen explanations.
     """
-    known = catalogue_of(names, instance)
-    units = labelled_of(labels, known.instance)
+    catalogue = catalogue_of(names, instance)
+    units = labelled_of(labels, catalogue.instance)
     row_id = labels.loc[labels["label_status"] == "labelled", "row_id"].to_numpy()
     once = _distinct(units)
     units, row_id = units.take(once), row_id[once]
@@ -70,7 +70,10 @@ def answer_units(
             max_nodes=settings["max_nodes"],
         )
         sets = {"answer": answers.action_set, "repaired": judged.repaired_set}
-        words = {column: action_words(found, known.actions) for column, found in sets.items()}
+        words = {
+            column: action_words(action_sets, catalogue.actions)
+            for column, action_sets in sets.items()
+        }
         rows = judged.frame().assign(row_id=row_id[~in_train], generator=name, **words)
         outcomes.append(rows[["row_id", "generator", *words, *judged.frame().columns]])
         arrays |= {f"{name}/{fitted.kind}/{key}": a for key, a in fitted.arrays.items()}
@@ -144,19 +147,19 @@ def recommend_actions(
         DataError: a unit is not what the catalogue describes.
     """
     del streams, progress
-    kind, arrays, max_nodes = _asked(generators, settings)
-    known = catalogue_of(names, instance)
-    who, amounts, group = units_of(read_sheet(units), known, source=units.name)
+    kind, arrays, max_nodes = _requested(generators, settings)
+    catalogue = catalogue_of(names, instance)
+    who, amounts, group = units_of(read_sheet(units), catalogue, source=units.name)
     if amounts.max(initial=0) > 1:
         raise DataError(f"{units.name} has a {amounts.max()}; generators know features of 0 or 1")
-    features, actions = amounts.astype(bool), len(known.actions)
-    positive = (known.instance.deficit(features) == 0).all(axis=1)
-    answers = answerer(kind, arrays, known.instance)(features, group)
-    given = as_membership(answers.action_set, actions=actions) & ~positive[:, None]
-    repaired = repair_answers(features, group, given, known.instance, max_nodes=max_nodes)
-    best = cheapest_covers(features, group, known.instance, max_nodes=max_nodes)
-    out_of_reach = unreachable_features(features, group, known.instance)
-    reasons = refusal_sentences(who, amounts.astype(np.int64), group, out_of_reach, known)
+    features, actions = amounts.astype(bool), len(catalogue.actions)
+    positive = (catalogue.instance.deficit(features) == 0).all(axis=1)
+    answers = answerer(kind, arrays, catalogue.instance)(features, group)
+    answered = as_membership(answers.action_set, actions=actions) & ~positive[:, None]
+    repaired = repair_answers(features, group, answered, catalogue.instance, max_nodes=max_nodes)
+    best = cheapest_covers(features, group, catalogue.instance, max_nodes=max_nodes)
+    out_of_reach = unreachable_features(features, group, catalogue.instance)
+    reasons = refusal_sentences(who, amounts.astype(np.int64), group, out_of_reach, catalogue)
     for sentence in reasons.values():
         print(f"frugal recommend_actions: {sentence}", file=sys.stderr)
     status = np.select(
@@ -168,12 +171,12 @@ def recommend_actions(
         "row_id": who,
         "group": group,
         "answer_status": status,
-        "answer": action_words(as_action_sets(given), known.actions),
+        "answer": action_words(as_action_sets(answered), catalogue.actions),
         "answer_cost": repaired.cost_before,
         "confidence": answers.confidence,
-        "repaired": action_words(as_action_sets(repaired.chosen), known.actions),
+        "repaired": action_words(as_action_sets(repaired.chosen), catalogue.actions),
         "repaired_cost": repaired.cost_after,
-        "cheapest": action_words(best.action_set, known.actions),
+        "cheapest": action_words(best.action_set, catalogue.actions),
         "cheapest_cost": best.cost,
         "lower_bound": best.lower_bound,
         "extra_cost": np.round(
@@ -184,13 +187,13 @@ def recommend_actions(
     return {"recommendations": pd.DataFrame(frame)}
 
 
-def _asked(
+def _requested(
     generators: Mapping[str, np.ndarray], settings: Mapping[str, Any]
 ) -> tuple[str, Arrays, int]:
     """Kind and arrays of the generator that the settings name, and the solver's limit."""
     if set(settings) != {"generator", "max_nodes"}:
-        given = ", ".join(settings) or "none"
-        raise ConfigError(f"settings are generator and max_nodes; given are {given}")
+        present = ", ".join(settings) or "none"
+        raise ConfigError(f"settings are generator and max_nodes; given are {present}")
     parts = [key.split("/", 2) for key in generators]
     if odd := [key for key, part in zip(generators, parts, strict=True) if len(part) < 3]:
         raise DataError(
@@ -204,5 +207,5 @@ def _asked(
     if not isinstance(max_nodes, int) or max_nodes < 1:
         raise ConfigError(f"max_nodes is {max_nodes!r}; it is a whole number from 1")
     start = f"{name}/{kinds[name]}/"
-    own = {k.removeprefix(start): k for k in generators if k.startswith(start)}
-    return kinds[name], part_of(generators, own), max_nodes
+    arrays = {k.removeprefix(start): k for k in generators if k.startswith(start)}
+    return kinds[name], part_of(generators, arrays), max_nodes

@@ -47,7 +47,7 @@ def draw_recourse_figures(
 
 def _rows(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:
     """Rows of one scenario, whose keys may be read as numbers or as text."""
-    kept = table
+    rows = table
     for column, value in shown.items():
-        kept = kept[kept[column].astype(str) == value]
-    return kept.reset_index(drop=True)
+        rows = rows[rows[column].astype(str) == value]
+    return rows.reset_index(drop=True)

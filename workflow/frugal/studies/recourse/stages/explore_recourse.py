@@ -66,9 +66,9 @@ def explore_recourse(
 
 def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
     """For each world the generator that names the cheapest set most often, among all units."""
-    found = []
-    whole = summary[(summary["actions"].astype(str) == ALL) & (summary["subset"] == ALL)]
-    for (dataset, variant), rows in whole.groupby(["dataset", "variant"], sort=False):  # pyright: ignore[reportGeneralTypeIssues]
+    answers = []
+    overall = summary[(summary["actions"].astype(str) == ALL) & (summary["subset"] == ALL)]
+    for (dataset, variant), rows in overall.groupby(["dataset", "variant"], sort=False):  # pyright: ignore[reportGeneralTypeIssues]
         first = rows[rows["seed"] == rows["seed"].min()]
         at = highest(first, "accuracy")
         best = row_at(first, at)
@@ -76,12 +76,12 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
         close = close[close["accuracy_high"] >= best["accuracy_low"]]
         name = words(best["generator"])
         between = f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %"
-        found.append(
+        answers.append(
             answer(
                 f"The generator {name} names the proven cheapest set of actions for "
                 f"{100 * best['accuracy']:.0f} % of the units.",
                 (
-                    f"{name}; not to be told from it: "
+                    f"{name}; not significantly different: "
                     f"{', '.join(words(g) for g in close['generator']) or 'no other'}.",
                     f"Of its mistakes, those that work cost {100 * best['cost_gap']:.1f} % more "
                     f"than the cheapest set; {100 * best['infeasible_share']:.1f} % of all answers "
@@ -98,7 +98,7 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
                 sure=not len(close),
             )
         )
-    return found
+    return answers
 
 
 def _worst(groups: pd.DataFrame, best: Mapping[str, Any]) -> str:

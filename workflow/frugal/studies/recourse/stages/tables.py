@@ -66,44 +66,50 @@ def label_units(
     """
     del progress
     LabelSettings.check(settings)
-    source, said = settings["source"], []
+    source, remarks = settings["source"], []
     named = {"rules": rules, "description": description, "catalogue": catalogue, "units": units}
-    given = _given(source["kind"], {k: p for k, p in named.items() if p is not None} | raw)
+    source_files = _source_files(
+        source["kind"], {k: p for k, p in named.items() if p is not None} | raw
+    )
     if source["kind"] == "simulated":
-        names, features, group, known, more = _simulated(source, streams)
+        names, features, group, known_catalogue, more = _simulated(source, streams)
     elif source["kind"] == "table":
-        names, features, group, known, more = _table(given, raw)
+        names, features, group, known_catalogue, more = _table(source_files, raw)
     else:
-        names, features, group, known, more = _own(given, said)
-    covers = cheapest_covers(features, group, known.instance, max_nodes=settings["max_nodes"])
-    out_of_reach = unreachable_features(features, group, known.instance)
-    labels = _label_frame(names, features, group, known, covers, settings["most_actions"])
-    reasons = refusal_sentences(names, features.astype(np.int64), group, out_of_reach, known)
+        names, features, group, known_catalogue, more = _users_units(source_files, remarks)
+    covers = cheapest_covers(
+        features, group, known_catalogue.instance, max_nodes=settings["max_nodes"]
+    )
+    out_of_reach = unreachable_features(features, group, known_catalogue.instance)
+    labels = _label_frame(names, features, group, known_catalogue, covers, settings["most_actions"])
+    reasons = refusal_sentences(
+        names, features.astype(np.int64), group, out_of_reach, known_catalogue
+    )
     labels["refusal"] = [reasons.get(name, "") for name in names]
     if source["kind"] == "own":
         open_units = np.flatnonzero(labels["label_status"] == "unproven")
-        said += [
+        remarks += [
             f"unit {names[u]!r} is not settled: its set costs {price_text(covers.cost[u])}, and "
             f"one may cost as little as {price_text(covers.lower_bound[u])}; raise max_nodes"
             for u in open_units
         ]
-        for sentence in [*said, *reasons.values()]:
+        for sentence in [*remarks, *reasons.values()]:
             print(f"frugal label_units: {sentence}", file=sys.stderr)
     counts = labels["label_status"].value_counts()
     return {
         "labels": labels,
-        "instance": instance_arrays(known.instance),
+        "instance": instance_arrays(known_catalogue.instance),
         "names": {
-            "actions": list(known.actions),
-            "features": list(known.features),
-            "groups": list(known.groups),
+            "actions": list(known_catalogue.actions),
+            "features": list(known_catalogue.features),
+            "groups": list(known_catalogue.groups),
             "status": {str(k): int(v) for k, v in counts.items()},
             **more,
         },
     }
 
 
-def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
+def _source_files(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
     """The files of a source, all of them and no others.
 
     Raises:
@@ -129,25 +135,27 @@ def _given(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
     return files
 
 
-def _own(given: Mapping[str, Path], said: list[str]) -> Units:
-    """Units of one's own; remarks on their groups are added to `said`."""
-    catalogue, units = given["catalogue"], given["units"]
-    known = catalogue_of(read_sheet(catalogue), source=catalogue.name)
-    if known.rules:
+def _users_units(files: Mapping[str, Path], remarks: list[str]) -> Units:
+    """Units of one's own; remarks on their groups are added to `remarks`."""
+    catalogue, units = files["catalogue"], files["units"]
+    labelled_catalogue = catalogue_of(read_sheet(catalogue), source=catalogue.name)
+    if labelled_catalogue.rules:
         raise DataError(
             f"{catalogue.name} has actions that require or exclude others; the study knows no such "
             "rules, `python -m frugal recourse` does"
         )
     people = read_sheet(units)
-    names, features, group = units_of(people, known, source=units.name)
-    if rules := rule_columns(people, known):
+    names, features, group = units_of(people, labelled_catalogue, source=units.name)
+    if rules := rule_columns(people, labelled_catalogue):
         raise DataError(
             f"{units.name} has rules of single units ({listed(rules)}); the study knows no such "
             "rules, `python -m frugal recourse` does"
         )
-    said += group_warnings(people, group, known, source=catalogue.name, of_units=units.name)
-    of = {name: known.groups[g] for name, g in zip(names, group, strict=True)}
-    return names, features, group, known, {"units": of}
+    remarks += group_warnings(
+        people, group, labelled_catalogue, source=catalogue.name, of_units=units.name
+    )
+    of = {name: labelled_catalogue.groups[g] for name, g in zip(names, group, strict=True)}
+    return names, features, group, labelled_catalogue, {"units": of}
 
 
 def _simulated(source: Mapping[str, Any], streams: Streams) -> Units:
@@ -161,38 +169,38 @@ def _simulated(source: Mapping[str, Any], streams: Streams) -> Units:
     world = sample_world(design, streams.generator("world"))
     actions, d = world.instance.provides.shape
     groups = design.groups
-    known = Catalogue(
+    catalogue = Catalogue(
         tuple(f"a{i}" for i in range(actions)),
         tuple(f"x{j}" for j in range(d)),
         tuple(f"group {g}" for g in range(groups)) if groups > 1 else (EVERYONE,),
         world.instance,
     )
     names = tuple(str(i) for i in range(len(world.features)))
-    return names, world.features, world.group, known, {}
+    return names, world.features, world.group, catalogue, {}
 
 
-def _table(given: Mapping[str, Path], raw: Mapping[str, Path]) -> Units:
-    described = load_description(given["description"])
-    rules = load_capability_rules(given["rules"])
+def _table(source_files: Mapping[str, Path], raw: Mapping[str, Path]) -> Units:
+    described = load_description(source_files["description"])
+    rules = load_capability_rules(source_files["rules"])
     if rules.dataset != described.name:
         raise ConfigError(
-            f"{given['rules'].name} is written for the data set {rules.dataset!r}, and "
-            f"{given['description'].name} describes {described.name!r}"
+            f"{source_files['rules'].name} is written for the data set {rules.dataset!r}, and "
+            f"{source_files['description'].name} describes {described.name!r}"
         )
-    wanted = [file.name for file in described.source.files]
-    if len(raw) != len(wanted):
+    expected = [file.name for file in described.source.files]
+    if len(raw) != len(expected):
         raise ConfigError(
-            f"{given['description'].name} names the files {listed(wanted)}, one input each (raw_0, "
-            f"raw_1, …); given are {listed(raw) or 'none'}"
+            f"{source_files['description'].name} names the files {listed(expected)}, one input "
+            f"each (raw_0, raw_1, …); given are {listed(raw) or 'none'}"
         )
-    files = dict(zip(wanted, raw.values(), strict=True))
+    files = dict(zip(expected, raw.values(), strict=True))
     features = capabilities_of(read_raw(described, files), rules)
     names = tuple(str(i) for i in range(len(features)))
     group = np.zeros(len(features), dtype=np.int64)
     return names, features, group, rules.catalogue, {"cost_unit": rules.cost_unit}
 
 
-def _label_frame(names, features, group, known: Catalogue, covers: Covers, most: int):
+def _label_frame(names, features, group, catalogue: Catalogue, covers: Covers, most: int):
     """Certificates, statuses, chosen actions by number and by name, and the features."""
     size = (covers.action_set >= 0).sum(axis=1)
     status = np.select(
@@ -201,8 +209,8 @@ def _label_frame(names, features, group, known: Catalogue, covers: Covers, most:
         "labelled",
     )
     slots = max(most, covers.action_set.shape[1])
-    words = action_words(covers.action_set, known.actions)
-    columns = pd.DataFrame(features, columns=feature_columns(known.features))
+    words = action_words(covers.action_set, catalogue.actions)
+    columns = pd.DataFrame(features, columns=feature_columns(catalogue.features))
     return pd.concat(
         [
             pd.DataFrame(
@@ -250,21 +258,21 @@ def summarise_recourse(
     }
     edges = tuple(settings["frequency_edges"])
     for key, rows in outcomes.groupby(KEYS, sort=False):
-        made = {
+        tables_of_study = {
             "summary": accuracy_rows(rows),
             "groups": group_rows(rows),
             "confidence": confidence_rows(rows, bins=settings["bins"]),
             "frequencies": frequency_rows(rows, edges=edges),
         }
-        for name, table in made.items():
+        for name, table in tables_of_study.items():
             tables[name].append(keyed(table, KEYS, key))
-    found = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    summary = found["summary"]
+    joined = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
+    summary = joined["summary"]
     further = [c for c in summary.columns if c not in FRONT + NUMBERS]
     counts = labels.groupby(
         ["dataset", "variant", "seed", "group", "label_status", "size"], sort=False
     )
-    return found | {
+    return joined | {
         "summary": summary[FRONT + NUMBERS + further],
         "sizes": counts.size().rename("n").reset_index(),
     }
@@ -285,11 +293,11 @@ def check_recourse(
         DataError: the first check that fails.
     """
     del streams, progress
-    wanted = {tuple(row) for row in settings["rows"]}
-    whole = summary[summary["actions"] == "all"].astype({"seed": str})
-    found = set(whole[KEYS].itertuples(index=False, name=None))
-    if found != wanted:
-        lost = sorted(wanted - found) or sorted(found - wanted)
+    expected = {tuple(row) for row in settings["rows"]}
+    overall = summary[summary["actions"] == "all"].astype({"seed": str})
+    present = set(overall[KEYS].itertuples(index=False, name=None))
+    if present != expected:
+        lost = sorted(expected - present) or sorted(present - expected)
         raise DataError(f"the recourse summary lacks or adds {len(lost)} results, first {lost[0]}")
     solved = labels[
         labels["label_status"].isin(["labelled", "tied", "positive", "too_many_actions"])
@@ -315,7 +323,7 @@ def check_recourse(
         >= outcomes["true_cost"],
         "an accuracy is a share": summary["accuracy"].between(0, 1),
     }
-    for what, holds in checks.items():
+    for property_, holds in checks.items():
         if not np.all(holds):
-            raise DataError(f"recourse: it does not hold that {what}")
+            raise DataError(f"recourse: it does not hold that {property_}")
     return {"checks": {"rows": len(summary), "units": len(labels), "passed": list(checks)}}

@@ -44,7 +44,7 @@ def fetch_file(
 def prepare_data(
     *, description: Path, settings: Any, streams: Streams, progress: Callable[..., Any], **raw: Path
 ) -> Growing:
-    """Encode a data set as its YAML says; `raw` holds its files in the order of the YAML.
+    """Encode a data set as in its YAML; `raw` holds its files in the order of the YAML.
 
     Settings: keys that replace those of the YAML.
 
@@ -104,7 +104,7 @@ def compare_imputers(
     imputers of a seed learn from the same rows and fill in the same holes.
 
     Settings: `seeds`; `most_rows` of the table that are drawn; `train_share` and
-    `validation_share` of them, the rest is judged; `hidden_share`; and `imputers`, by name, each
+    `validation_share` of them, the rest is evaluated; `hidden_share`; and `imputers`, by name, each
     with its `kind` and what that takes. Columns that do not vary in training, and those of one-hot
     groups, are hidden but not scored.
     """
@@ -142,7 +142,7 @@ def compare_imputers(
 def _split(
     n: int, settings: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows to learn from, to pick EMFlow's weights on, and to judge."""
+    """Rows to learn from, to pick EMFlow's weights on, and to evaluate."""
     order = rng.permutation(n)[: settings["most_rows"]]
     first = round(len(order) * settings["train_share"])
     second = first + round(len(order) * settings["validation_share"])
@@ -150,7 +150,7 @@ def _split(
     if not all(map(len, parts)):
         raise ConfigError(
             f"imputer_comparison splits {len(order)} rows into {len(parts[0])} to learn from, "
-            f"{len(parts[1])} to pick weights on and {len(parts[2])} to judge; each needs one"
+            f"{len(parts[1])} to pick weights on and {len(parts[2])} to evaluate; each needs one"
         )
     return parts[0], parts[1], parts[2]
 

@@ -26,35 +26,40 @@ def write_report(
     del settings, streams, progress
     files = origins["files"]
     place = {path: k for k, path in enumerate(files)}
-    found = [
+    parts_there = [
         dict(part) | {"sources": _sources(files[origins["inputs"][name][0]], files)}
         for name, part in parts.items()
     ]
-    document = {"parts": found, "files": [_told(path, files[path], place) for path in files]}
+    document = {
+        "parts": parts_there,
+        "files": [_file_record(path, files[path], place) for path in files],
+    }
     return {"report": assembled(document).encode()}
 
 
-def _sources(own: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+def _sources(record_of_part: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
     """Input of the stage that made a part → its files, and what their columns mean."""
-    found: dict[str, Any] = {}
-    for record in own["inputs"]:
-        one = found.setdefault(record["name"].removesuffix("[]"), {"paths": [], "columns": {}})
-        one["paths"].append(record["path"])
+    inputs: dict[str, Any] = {}
+    for record in record_of_part["inputs"]:
+        entry = inputs.setdefault(record["name"].removesuffix("[]"), {"paths": [], "columns": {}})
+        entry["paths"].append(record["path"])
         for column in files.get(record["path"], {}).get("columns", ()):
-            one["columns"][column["name"]] = [column["unit"], column["meaning"]]
-    return found
+            entry["columns"][column["name"]] = [column["unit"], column["meaning"]]
+    return inputs
 
 
-def _told(path: str, one: Mapping[str, Any], place: Mapping[str, int]) -> dict[str, Any]:
+def _file_record(path: str, record: Mapping[str, Any], place: Mapping[str, int]) -> dict[str, Any]:
     """A file: its sidecar's record, its inputs by their place, those from outside in full."""
-    inside = list(dict.fromkeys(place[r["path"]] for r in one["inputs"] if r["path"] in place))
-    outside = [[r["path"], r["sha256"]] for r in one["inputs"] if r["path"] not in place]
-    kept = {key: one[key] for key in ("sha256", "bytes", "stage", "rows", "url") if key in one}
-    return {"path": path, **kept, "inputs": inside, "outside": outside}
+    inside = list(dict.fromkeys(place[r["path"]] for r in record["inputs"] if r["path"] in place))
+    outside = [[r["path"], r["sha256"]] for r in record["inputs"] if r["path"] not in place]
+    details = {
+        key: record[key] for key in ("sha256", "bytes", "stage", "rows", "url") if key in record
+    }
+    return {"path": path, **details, "inputs": inside, "outside": outside}
 
 
 # Snakemake writes what it knows of the run into the page's scripts, a line each
-_TOLD = re.compile(rb"^(\s*var \w+ = )([\[{\"].*)(;\s*)$", re.MULTILINE)
+_DATA_LINE = re.compile(rb"^(\s*var \w+ = )([\[{\"].*)(;\s*)$", re.MULTILINE)
 
 
 def keep_report(
@@ -62,7 +67,7 @@ def keep_report(
 ) -> dict[str, bytes]:
     """Hand on the page, in which no name can end a script and begin another."""
     del settings, streams, progress
-    return {"report": _TOLD.sub(_without_tags, page.read_bytes())}
+    return {"report": _DATA_LINE.sub(_without_tags, page.read_bytes())}
 
 
 def _without_tags(line: re.Match[bytes]) -> bytes:

@@ -17,9 +17,9 @@ from frugal.studies.treatment.searches import IDENTITY
 CONTEXTS = 2  # trees on a page
 
 
-def same(values: pd.Series, wanted: float) -> pd.Series:
+def same(values: pd.Series, threshold: float) -> pd.Series:
     """True where a threshold is the wanted one, up to the last digits of its decimal form."""
-    return pd.Series(np.isclose(values.to_numpy(dtype=float), wanted), index=values.index)
+    return pd.Series(np.isclose(values.to_numpy(dtype=float), threshold), index=values.index)
 
 
 def facetted(rows: pd.DataFrame, *, facet: str, series: str) -> pd.DataFrame:
@@ -44,13 +44,16 @@ def search_curves(curves: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataF
         ConfigError: no policy of the sweep has the wanted δ and λ.
     """
     tree = settings["tree"]
-    own = curves[(curves["outcome_model"] == tree["outcome_model"])]
+    of_model = curves[(curves["outcome_model"] == tree["outcome_model"])]
     by_delta, by_price = (planners_with("thresholds", key) for key in ("deltas", "trial_prices"))
-    constrained = own["planner"].isin(by_delta) & (own["bound"] == tree["bound"])
+    constrained = of_model["planner"].isin(by_delta) & (of_model["bound"] == tree["bound"])
     chosen = pd.concat(
         [
-            own[constrained & same(own["threshold"], settings["delta"])],
-            own[own["planner"].isin(by_price) & same(own["threshold"], settings["trial_price"])],
+            of_model[constrained & same(of_model["threshold"], settings["delta"])],
+            of_model[
+                of_model["planner"].isin(by_price)
+                & same(of_model["threshold"], settings["trial_price"])
+            ],
             curves[curves["outcome_model"] == "records"],
         ]
     )
@@ -104,7 +107,7 @@ def draw_world_figures(
     sizes = _sizes(means, settings["sizes"])
     tree, name = tree_policy(policies, settings)
     contexts = sorted(tree["context"].unique())[:2]
-    given = {
+    arguments = {
         "title": settings["title"],
         "growth": facetted(sizes, facet="outcome_model", series="planner"),
         "tradeoff": facetted(bounded(smoothed, "upper"), facet="outcome_model", series="planner"),
@@ -116,7 +119,7 @@ def draw_world_figures(
         "best": settings["best"],
     }
     figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")
-    return draw_all(figures, "draw_world_figures", given)
+    return draw_all(figures, "draw_world_figures", arguments)
 
 
 def _sizes(means: pd.DataFrame, grid: Mapping[str, Any]) -> pd.DataFrame:
@@ -128,8 +131,10 @@ def _sizes(means: pd.DataFrame, grid: Mapping[str, Any]) -> pd.DataFrame:
     ]
     by_price = rows["planner"].isin(planners_with("thresholds", "trial_prices"))
     price, delta = grid["trial_prices"][0], grid["deltas"][0]
-    wanted = same(rows["threshold"], price) & by_price | same(rows["threshold"], delta) & ~by_price
-    return bounded(rows[wanted], grid["bounds"][0])
+    selected = (
+        same(rows["threshold"], price) & by_price | same(rows["threshold"], delta) & ~by_price
+    )
+    return bounded(rows[selected], grid["bounds"][0])
 
 
 def _thresholds(sweep: pd.DataFrame) -> pd.DataFrame:
@@ -162,21 +167,22 @@ def draw_table_figures(
     del progress
     dataset = streams.wildcards["dataset"]
     means = bounded(means[means["dataset"] == dataset], settings["tree"]["bound"])
-    told = {"recorded": "recorded", "simulated": "SIMULATED"}
-    prescriptions = told[catalogue["report"]["prescriptions"]]
-    found = search_curves(curves[curves["dataset"] == dataset], settings)
+    words = {"recorded": "recorded", "simulated": "SIMULATED"}
+    prescriptions = words[catalogue["report"]["prescriptions"]]
+    curves_of_dataset = search_curves(curves[curves["dataset"] == dataset], settings)
     planned = facetted(means, facet="outcome_model", series="planner")
     planned = planned[~planned["planner"].isin(planners_with("thresholds", None))]
     by_price = planned["planner"].isin(planners_with("thresholds", "trial_prices"))
     tree, name = tree_policy(policies, settings)
     frequent = units["context"].value_counts().sort_index().sort_values(ascending=False)
     contexts = [catalogue["contexts"][x] for x in frequent.index[:CONTEXTS]]
-    given = {
+    arguments = {
         "title": f"{settings['title']} ({prescriptions} prescriptions)",
-        "curves": found,
+        "curves": curves_of_dataset,
         "subtitle": (
             f"{settings['tree']['outcome_model']}, δ = {settings['delta']:g}, "
-            f"λ = {settings['trial_price']:g}, ± 1 s.e. over {found['repeats'].iloc[0]} splits"
+            f"λ = {settings['trial_price']:g}, ± 1 s.e. over "
+            f"{curves_of_dataset['repeats'].iloc[0]} splits"
         ),
         "tradeoff": planned,
         "delta": planned[~by_price].assign(parameter="δ"),
@@ -187,7 +193,7 @@ def draw_table_figures(
         "best": settings["best"],
     }
     figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")
-    return draw_all(figures, "draw_table_figures", given)
+    return draw_all(figures, "draw_table_figures", arguments)
 
 
 KEY = ["grid", "seed", "n_train", *IDENTITY]
@@ -216,8 +222,8 @@ def draw_policy(
             f"given are {', '.join(sorted(settings)) or 'none'}"
         )
     rows = _one_policy(policies, settings["policy"])
-    there = list(dict.fromkeys(rows["context"]))
-    contexts = settings.get("contexts") or there[:CONTEXTS]
+    contexts_drawn = list(dict.fromkeys(rows["context"]))
+    contexts = settings.get("contexts") or contexts_drawn[:CONTEXTS]
     first = rows.iloc[0]
     name = ", ".join(f"{key} {first[key]}" for key in KEY[1:] if pd.notna(first[key]))
     figure = policy_tree_figure(
@@ -226,25 +232,25 @@ def draw_policy(
     return {"tree": figure}
 
 
-def _one_policy(policies: pd.DataFrame, wanted: Mapping[str, Any]) -> pd.DataFrame:
+def _one_policy(policies: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of the one policy whose columns have the wanted values."""
     rows = policies
-    for key, value in wanted.items():
+    for key, value in columns.items():
         if key not in KEY:
             raise ConfigError(f"a policy has no column {key!r}; it has {', '.join(KEY)}")
         is_number = isinstance(value, int | float)
-        kept = rows[same(rows[key], float(value)) if is_number else rows[key] == value]
-        if kept.empty:
-            found = ", ".join(str(v) for v in sorted(rows[key].unique()))
-            raise ConfigError(f"no such policy has {key} {value!r}; there are {found}")
-        rows = kept
-    if "grid" not in wanted:  # two grids may name the same policy; it is the same in both
+        matching = rows[same(rows[key], float(value)) if is_number else rows[key] == value]
+        if matching.empty:
+            values_there = ", ".join(str(v) for v in sorted(rows[key].unique()))
+            raise ConfigError(f"no such policy has {key} {value!r}; there are {values_there}")
+        rows = matching
+    if "grid" not in columns:  # two grids may name the same policy; it is the same in both
         rows = rows[rows["grid"] == rows["grid"].iloc[0]]
     for key in KEY:
         values = rows[key].drop_duplicates()
         if len(values) > 1:
-            found = ", ".join(str(v) for v in values)
-            raise ConfigError(f"several policies are left: {key} is {found}; name one")
+            values_there = ", ".join(str(v) for v in values)
+            raise ConfigError(f"several policies are left: {key} is {values_there}; name one")
     return rows.reset_index(drop=True)
 
 

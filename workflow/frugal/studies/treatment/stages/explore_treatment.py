@@ -79,19 +79,19 @@ def _learned(means: pd.DataFrame) -> pd.DataFrame:
 
 def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
     """For each data set the fewest trials at an efficacy not significantly below the highest."""
-    found = []
+    answers = []
     for dataset, rows in _learned(means).groupby("dataset", sort=False):
         top = row_at(rows, highest(rows, "efficacy"))
         close = rows[rows["efficacy"] >= top["efficacy"] - 2 * top["efficacy_se"]]
         at = lowest(close, "mean_trials")
         best = row_at(means, at)
-        what = f"{best['planner'].upper()} with a {best['outcome_model']} model"
-        found.append(
+        policy = f"{best['planner'].upper()} with a {best['outcome_model']} model"
+        answers.append(
             answer(
-                f"{what} finds a near-optimal treatment for {100 * best['efficacy']:.0f} % of the "
-                f"units, in {figures(best['mean_trials'])} trials on average.",
+                f"{policy} finds a near-optimal treatment for {100 * best['efficacy']:.0f} % of "
+                f"the units, in {figures(best['mean_trials'])} trials on average.",
                 (
-                    f"{what}, bound {best['bound']}, threshold {figures(best['threshold'])}: the "
+                    f"{policy}, bound {best['bound']}, threshold {figures(best['threshold'])}: the "
                     "fewest trials within two standard errors of the highest efficacy.",
                     f"{figures(best['mean_trials'])} trials a unit, at most "
                     f"{int(best['worst_case'])}.",
@@ -109,7 +109,7 @@ def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
                 sure=None,
             )
         )
-    return found
+    return answers
 
 
 def _sizes(means: pd.DataFrame) -> pd.DataFrame | None:

@@ -1,4 +1,4 @@
-"""Stages of searches: realisations, policies compared and timed, one's own records judged."""
+"""Stages of searches: realisations, policies compared and timed, one's own records evaluated."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from frugal.search.off_policy import prepare_judging, records_behind, step_value
 from frugal.search.outcome_counts import count_outcomes
 from frugal.search.own_policies import (
     MEMORY_GIB,
-    JudgedPolicy,
+    EvaluatedPolicy,
     choose,
     estimates_frame,
     judge_policies,
@@ -38,7 +38,7 @@ from frugal.search.planning.policy_frames import name_cells, reachable
 from frugal.search.prescribing import simulate_prescriptions
 from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
 from frugal.search.repeats import search_repeat
-from frugal.search.searches import SearchOptions, fit_outcome_model
+from frugal.search.searches import ComparisonOptions, fit_outcome_model
 from frugal.search.susceptibility import SusceptibilityTable
 from frugal.search.tables import read_searches, trials_frame, units_catalogue, units_frame
 from frugal.studies.treatment.searches import IDENTITY, Searches
@@ -123,14 +123,14 @@ def compare_planners(
         catalogue=catalogue,
         searches=searches,
     )
-    kept: dict[str, list[pd.DataFrame]] = {
+    frames_by_table: dict[str, list[pd.DataFrame]] = {
         name: [] for name in ("scores", "trials", "best_after", "policies")
     }
     repeats = study.repeats(settings["seeds"])
     for repeat in progress(repeats, total=settings["seeds"], desc="repeats"):
         for grid, entry in settings["grids"].items():
             for n_train in study.sizes(entry, repeat):
-                made = search_repeat(
+                repeat_tables = search_repeat(
                     study.streams,
                     repeat,
                     n_train=n_train,
@@ -138,10 +138,14 @@ def compare_planners(
                     keep_policies=True,
                 )
                 for name in ("scores", "trials", "best_after"):
-                    kept[name].append(_labelled(getattr(made, name), grid))
-                assert made.policies is not None
-                kept["policies"].append(_labelled(_opened(made.policies, study), grid))
-    tables = {name: pd.concat(frames, ignore_index=True) for name, frames in kept.items()}
+                    frames_by_table[name].append(_labelled(getattr(repeat_tables, name), grid))
+                assert repeat_tables.policies is not None
+                frames_by_table["policies"].append(
+                    _labelled(_opened(repeat_tables.policies, study), grid)
+                )
+    tables = {
+        name: pd.concat(frames, ignore_index=True) for name, frames in frames_by_table.items()
+    }
     return tables | {"scores": tables["scores"].drop(columns="cpu_s")}  # a clock is no result
 
 
@@ -194,8 +198,8 @@ def time_planners(
         learn = partial(search_repeat, study.streams, repeat, options=options, keep_policies=False)
         learn(n_train=_WARM_UP_UNITS)
         for n_train in study.sizes(entry, repeat):
-            made = learn(n_train=n_train)
-            frames.append(made.scores[["n_train", *IDENTITY, "cpu_s"]])
+            learned = learn(n_train=n_train)
+            frames.append(learned.scores[["n_train", *IDENTITY, "cpu_s"]])
     timings = pd.concat(frames, ignore_index=True)
     return {"timings": timings.drop_duplicates(["n_train", *IDENTITY], ignore_index=True)}
 
@@ -220,67 +224,71 @@ def judge_searches(
     """
     del settings, progress
     described = load_records_description(description)
-    own = read_own_records(described, records)
-    if len(own.names) < LEAST_UNITS:
+    records_read = read_own_records(described, records)
+    if len(records_read.names) < LEAST_UNITS:
         raise DataError(
-            f"{records.name} has {len(own.names)} units with a trial; at least {LEAST_UNITS} are "
-            "needed, some to learn from and some to judge by"
+            f"{records.name} has {len(records_read.names)} units with a trial; at least "
+            f"{LEAST_UNITS} are needed, some to learn from and some to evaluate on"
         )
-    require_memory(own, described)
-    contexts = strata_of(own.covariate, described.covariates)
-    hidden = strata_of(own.confounder, described.confounders)
-    worth = np.array(described.worth)
-    context = contexts.index(own.covariate, own.names)
-    confounder = hidden.index(own.confounder, own.names)
-    all_records = trial_records(own, context, len(contexts.names), len(worth))
+    require_memory(records_read, described)
+    contexts = strata_of(records_read.covariate, described.covariates)
+    hidden = strata_of(records_read.confounder, described.confounders)
+    outcome_value = np.array(described.outcome_value)
+    context = contexts.index(records_read.covariate, records_read.names)
+    confounder = hidden.index(records_read.confounder, records_read.names)
+    all_records = trial_records(records_read, context, len(contexts.names), len(outcome_value))
     judging = split_patients(
-        own.cluster, test_share=described.keys.judging_share, rng=streams.generator("split")
+        records_read.cluster,
+        test_share=described.keys.judging_share,
+        rng=streams.generator("split"),
     )
     training = all_records.take(~judging)
     judged = prepare_judging(
         all_records.take(judging),
         np.concatenate([contexts.features[context], hidden.features[confounder]], axis=1)[judging],
         confounder[judging],
-        own.cluster[judging],
+        records_read.cluster[judging],
         streams.generator("folds"),
-        outcome_value=worth,
+        outcome_value=outcome_value,
         memory_gib=MEMORY_GIB,
     )
-    options = search_options(worth, epsilon=described.keys.epsilon, deltas=described.deltas)
+    options = search_options(outcome_value, epsilon=described.keys.epsilon, deltas=described.deltas)
     policies = judge_policies(training, contexts.features, judged, streams, options)
     chosen = choose(policies, described.deltas[0], judged.cluster)
     judged = replace(judged, tables=())  # most of the memory
-    steps = _steps(chosen, training, contexts, options, streams, own, described.outcomes.names)
+    steps = _steps(
+        chosen, training, contexts, options, streams, records_read, described.outcomes.names
+    )
     return {
         "estimates": estimates_frame(policies, chosen),
         "steps": steps_frame(steps, reachable(chosen.plan.policy)),
         "policy": {
             "searches": 1,
-            "description": _plain(described.document),
-            "gaps": list(contexts.gaps),
+            "description": _json_value(described.document),
+            "gaps": list(contexts.missing_levels),
             "contexts": list(contexts.names),
-            "treatments": list(own.treatments),
+            "treatments": list(records_read.treatments),
             "outcomes": list(described.outcomes.names),
             "name": chosen.name,
             "verdict": verdict(
                 chosen,
                 judged,
-                dict(zip(described.outcomes.names, described.worth, strict=True)),
+                dict(zip(described.outcomes.names, described.outcome_value, strict=True)),
                 len(training),
             ),
-            "said": list(own.said),
+            "said": list(records_read.remarks),
         },
         "arrays": steps.arrays(),
     }
 
 
 def _steps(
-    chosen: JudgedPolicy,
+    chosen: EvaluatedPolicy,
     training: TrialRecords,
     contexts: Strata,
-    options: SearchOptions,
+    options: ComparisonOptions,
     streams: Streams,
-    own: OwnRecords,
+    records: OwnRecords,
     outcomes: tuple[str, ...],
 ) -> StepTable:
     """The policy at every history, with the records behind each step and the runner-up."""
@@ -309,7 +317,7 @@ def _steps(
         statistic=policy.statistic,
         **{name: cell.reshape(*shape, *cell.shape[1:]) for name, cell in tables.items()},
         contexts=contexts.names,
-        treatments=own.treatments,
+        treatments=records.treatments,
         outcomes=outcomes,
     )
 
@@ -339,10 +347,10 @@ def _step_cells(
     }
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {str(key): _json_value(item) for key, item in value.items()}
+    return [_json_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def write_search_answer(
@@ -355,7 +363,7 @@ def write_search_answer(
 ) -> dict[str, bytes]:
     """`text`: the verdict and what was set right in the file; `words`: the policy, step by step."""
     del settings, streams, progress
-    said = [f"Read: {sentence}." for sentence in policy["said"]]
-    text = "\n".join([*policy["verdict"], *said])
+    corrections = [f"Read: {sentence}." for sentence in policy["said"]]
+    text = "\n".join([*policy["verdict"], *corrections])
     words = policy_words(step_table(arrays, policy))
     return {"text": f"{text}\n".encode(), "words": words.encode()}

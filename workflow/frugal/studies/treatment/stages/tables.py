@@ -31,10 +31,10 @@ def summarise_treatment(
     further = [c for c in once.columns if c not in KEY + NUMBERS]
     curves = best_after.drop_duplicates([*KEY, "trials"], ignore_index=True).drop(columns="grid")
     curves = _common_size(sized(curves, ["dataset", "seed"]))
-    alike = _common_size(sized(once, ["dataset", "seed"]))
+    of_common_size = _common_size(sized(once, ["dataset", "seed"]))
     return {
         "repeats": once[KEY + NUMBERS + further],
-        "means": summarise_searches(alike, repeat="seed", by=["dataset", "n_train"]),
+        "means": summarise_searches(of_common_size, repeat="seed", by=["dataset", "n_train"]),
         "curves": best_so_far(curves, repeat="seed", by=["dataset", "n_train", *IDENTITY]),
     }
 
@@ -89,41 +89,41 @@ def check_treatment(
         DataError: the first check that fails, with the row.
     """
     del streams, progress
-    for dataset, wanted in settings.items():
+    for dataset, of_dataset in settings.items():
         rows = repeats[repeats["dataset"] == dataset]
-        found = set(rows["seed"])
-        if found != set(range(wanted["seeds"])):
-            seeds = sorted(int(seed) for seed in found)
+        seeds_there = set(rows["seed"])
+        if seeds_there != set(range(of_dataset["seeds"])):
+            seeds = sorted(int(seed) for seed in seeds_there)
             raise DataError(f"the treatment summary has seeds {seeds} of {dataset}")
         counts = rows.groupby("seed").size()
-        expected = _policies(wanted["grids"])
+        expected = _policies(of_dataset["grids"])
         if not (counts == expected).all():
             raise DataError(
                 f"the treatment summary has {counts.tolist()} policies of {dataset} per seed, "
                 f"{expected} were asked for"
             )
-    known = planners_of(sorted(set(repeats["planner"])))
-    idle = [name for name, planner in known.items() if planner.may_try_nothing]
+    planners = planners_of(sorted(set(repeats["planner"])))
+    idle = [name for name, planner in planners.items() if planner.may_try_nothing]
     counted = _recount(trials)
-    both = repeats.merge(counted, on=KEY, validate="one_to_one")
+    joined = repeats.merge(counted, on=KEY, validate="one_to_one")
     checks = {
-        "every policy has its units counted": pd.Series([len(both) == len(repeats)]),
+        "every policy has its units counted": pd.Series([len(joined) == len(repeats)]),
         "efficacy is a share": repeats["efficacy"].between(0, 1),
         "a search has a trial": repeats["mean_trials"].ge(1) | repeats["planner"].isin(idle),
         "no number of trials is negative": repeats["mean_trials"] >= 0,
         "no mean is beyond its worst case": repeats["mean_trials"] <= repeats["worst_case"],
         "mean trials follow from the counted units": np.isclose(
-            both["mean_trials"], both["counted_trials"], rtol=1e-12
+            joined["mean_trials"], joined["counted_trials"], rtol=1e-12
         ),
         "efficacy follows from the counted units": np.isclose(
-            both["efficacy"], both["counted_efficacy"], rtol=1e-12
+            joined["efficacy"], joined["counted_efficacy"], rtol=1e-12
         ),
     }
-    for what, holds in checks.items():
+    for property_, holds in checks.items():
         if not np.all(holds):
             row = repeats[KEY].iloc[int(np.argmin(holds))]
             at = ", ".join(f"{name} {value}" for name, value in row.items())
-            raise DataError(f"treatment summary: it does not hold that {what}, at {at}")
+            raise DataError(f"treatment summary: it does not hold that {property_}, at {at}")
     return {"checks": {"rows": len(repeats), "passed": ["every row asked for is there", *checks]}}
 
 
