@@ -248,7 +248,7 @@ _STAGES: Mapping[str, Callable[..., Payloads]] = {
     "roll_out": _episodes,
     "judge_candidates": _choice,
     "write_answer": _answer,
-    "check_graph": lambda asked: _costs(asked)[1],
+    "check_graph": lambda question: _costs(question)[1],
     "summarise_afape": _summary,
     "give_verdicts": _verdicts,
     "summarise_dadi": _fair_summary,

@@ -68,7 +68,7 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
         "uncertain_prices": _uncertain(choice),
         "net_benefit": choice["net_benefit"],
         "within_budgets": [
-            one | {"policy": candidate(one["policy"])} for one in choice["within_budgets"]
+            row | {"policy": candidate(row["policy"])} for row in choice["within_budgets"]
         ],
         "graph": choice["graph"]["state"],
         "bundle": bundle,
@@ -89,7 +89,7 @@ def words(
     if choice["objective"] == "f1":
         return _words_of_f1(choice, outcomes, unit, classes)
     cost = outcomes.set_index("agent")["cost"]
-    name = plain(choice["policy"])
+    name = without_version(choice["policy"])
     others = [f"today's practice costs {number(choice['practice'])}"]
     labels = {"always": "testing everyone", "never": "testing no one"}
     others += [
@@ -133,7 +133,7 @@ def _words_of_f1(
     shown = "" if low > 0 else "; these rows do not show a gain"
     shown = "; today's practice is better" if round(high, 2) < 0 else shown
     return AnswerParts(
-        f"Use {plain(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
+        f"Use {without_version(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
         f"({1 - choice['ci_high']:.2f} to {1 - choice['ci_low']:.2f}) for panels of "
         f"{number(first['price'])} {unit} a case; {', '.join(others)}.",
         f"F1 against today's practice: {gain:+.2f} ({low:+.2f} to {high:+.2f}, 95 %){shown}.",
@@ -148,9 +148,9 @@ def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
     """F1 reached at other budgets."""
     first, *others = choice["within_budgets"]
     shown = [
-        f"{number(one['budget'])} {unit}: {1 - one['cost']:.2f} ({plain(one['policy'])})"
-        for one in sorted(others, key=lambda one: one["budget"])
-        if one["budget"] != first["budget"]
+        f"{number(row['budget'])} {unit}: {1 - row['cost']:.2f} ({without_version(row['policy'])})"
+        for row in sorted(others, key=lambda row: row["budget"])
+        if row["budget"] != first["budget"]
     ]
     if shown:
         yield f"F1 within a budget of {joined(shown)}."
@@ -159,8 +159,8 @@ def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
 def _groups(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
     """Cost of the named policy in each group, or its F1 there."""
     f1, each = choice["objective"] == "f1", []
-    for name, one in choice["groups"].items():
-        new, old = one["policy"], one["practice"]
+    for name, group in choice["groups"].items():
+        new, old = group["policy"], group["practice"]
         low, high = new["ci_low"], new["ci_high"]
         if f1:
             shown = f"{1 - new['cost']:.2f} ({1 - high:.2f} to {1 - low:.2f}; today "
@@ -197,14 +197,14 @@ def _saving(choice: Mapping[str, Any], unit: str) -> str:
 def _sure(choice: Mapping[str, Any], unit: str) -> str:
     """The state with its number, how many rows would settle it, and what is left out."""
     others = [name for name in choice["short_list"] if name != choice["policy"]]
-    bound, worth = choice["bound"], choice["worth_of_knowing"]
+    bound, value = choice["bound"], choice["worth_of_knowing"]
     of_f1 = choice["objective"] == "f1"
     sentence = how_sure(
         choice["state"],
-        [plain(name) for name in (choice["policy"], *others)],
+        [without_version(name) for name in (choice["policy"], *others)],
         most=f"{bound:.2f} of F1" if of_f1 else of_cost(bound, choice["cost"], unit),
         margin=choice["margin"],
-        value_of_knowing=f"{worth:.3f} of F1" if of_f1 else f"{number(worth)} a case",
+        value_of_knowing=f"{value:.3f} of F1" if of_f1 else f"{number(value)} a case",
         cheaper="better" if of_f1 else "cheaper",
     )
     if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
@@ -226,19 +226,21 @@ def _rests(choice: Mapping[str, Any]) -> str:
         read += f" Too few rows to test what causes the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
         return f"{read} The records do not contradict the assumed causes of missingness."
-    added = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["added"][:SHOWN])
+    added = "; ".join(f"{cause['panel']} on {cause['column']}" for cause in graph["added"][:SHOWN])
     if graph["state"] == "widened":
         before = graph["before"]
         return (
             f"{read} The records show further causes of missingness ({added}), which are taken "
-            f"into account; without them: {plain(before['policy'])}, "
+            f"into account; without them: {without_version(before['policy'])}, "
             + (
                 f"F1 {1 - before['cost']:.2f}."
                 if choice["objective"] == "f1"
                 else f"{number(before['cost'])}."
             )
         )
-    refused = "; ".join(f"{one['panel']} on {one['column']}" for one in graph["refused"][:SHOWN])
+    refused = "; ".join(
+        f"{cause['panel']} on {cause['column']}" for cause in graph["refused"][:SHOWN]
+    )
     return (
         f"{read} The records contradict the assumed causes of missingness ({refused}): take care."
     )
@@ -246,7 +248,7 @@ def _rests(choice: Mapping[str, Any]) -> str:
 
 def _handed_out(choice: Mapping[str, Any]) -> str:
     """Where the policy that learned on all rows differs from those that were evaluated."""
-    judged = {name: one["policy"] for name, one in choice["panels"].items()}
+    judged = {name: shares["policy"] for name, shares in choice["panels"].items()}
     apart = sorted(
         (name for name, share in choice["handed_out"].items() if abs(share - judged[name]) > APART),
         key=lambda name: -abs(choice["handed_out"][name] - judged[name]),
@@ -272,7 +274,10 @@ def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
 
 def _panels(choice: Mapping[str, Any]) -> Iterator[str]:
     """Panels to order less and more often than the records show."""
-    change = {n: one["policy"] - one["recorded"] for n, one in choice["panels"].items()}
+    change = {
+        n: shares_of_panel["policy"] - shares_of_panel["recorded"]
+        for n, shares_of_panel in choice["panels"].items()
+    }
     each = []
     for sign, label in ((-1, "less often"), (1, "more often")):
         ranked = sorted(
@@ -281,8 +286,9 @@ def _panels(choice: Mapping[str, Any]) -> Iterator[str]:
         if ranked:
             shares = {n: choice["panels"][n] for n in ranked[:SHOWN]}
             shown = ", ".join(
-                f"{n} ({percent(one['recorded'])} to {percent(one['policy'])})"
-                for n, one in shares.items()
+                f"{n} ({percent(shares_of_panel['recorded'])} to "
+                f"{percent(shares_of_panel['policy'])})"
+                for n, shares_of_panel in shares.items()
             )
             more = f" and {len(ranked) - SHOWN} more" if len(ranked) > SHOWN else ""
             each.append(f"{label} {shown}{more}")
@@ -315,58 +321,58 @@ def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Ite
         )
 
 
-def net_benefit_words(found: Mapping[str, Any]) -> str:
+def net_benefit_words(net_benefit: Mapping[str, Any]) -> str:
     """Net benefit at the threshold that the costs of errors imply.
 
     Args:
-        found: `net_benefit` of the choice.
+        net_benefit: `net_benefit` of the choice.
     """
-    where = found["highest_at"]
+    where = net_benefit["highest_at"]
     among = (
         f" No candidate has a higher one from {percent(min(where))} to {percent(max(where))}."
         if len(where) > 1
         else ""
     )
     return (
-        f"At the threshold that the costs of errors imply ({percent(found['threshold'])}): "
-        f"{1000 * found['net_benefit']:.0f} true positives per 1,000 cases "
-        f"({1000 * found['ci_low']:.0f} to {1000 * found['ci_high']:.0f}), panels paid for; "
-        f"today's practice {1000 * found['practice']:.0f}, positive for all "
-        f"{1000 * found['all']:.0f}.{among}"
+        f"At the threshold that the costs of errors imply ({percent(net_benefit['threshold'])}): "
+        f"{1000 * net_benefit['net_benefit']:.0f} true positives per 1,000 cases "
+        f"({1000 * net_benefit['ci_low']:.0f} to {1000 * net_benefit['ci_high']:.0f}), panels paid "
+        f"for; today's practice {1000 * net_benefit['practice']:.0f}, positive for all "
+        f"{1000 * net_benefit['all']:.0f}.{among}"
     )
 
 
 def _uncertain(choice: Mapping[str, Any]) -> dict[str, Any] | None:
     """What ranges of costs do, with names of candidates without versions."""
-    found = choice["uncertain_prices"]
-    if found is None:
+    ranges = choice["uncertain_prices"]
+    if ranges is None:
         return None
     by_policy = ("regret", "share_cheapest", "cheapest_where")
-    return found | {key: {candidate(n): v for n, v in found[key].items()} for key in by_policy}
+    return ranges | {key: {candidate(n): v for n, v in ranges[key].items()} for key in by_policy}
 
 
 def _ranges(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Iterator[str]:
     """Regret of the named policy over the ranges of costs, and where another one is cheaper."""
-    found, named = choice["uncertain_prices"], choice["policy"]
-    if found is None:
+    ranges, named = choice["uncertain_prices"], choice["policy"]
+    if ranges is None:
         return
-    share = found["share_cheapest"]
+    share = ranges["share_cheapest"]
     kinds = _kinds(classes, "a false alarm")
     others = sorted((n for n in share if n != named and share[n] > 0), key=lambda n: -share[n])
     each = []
     for name in others[:SHOWN]:
         where = [
             f"{kinds.get(cost, cost)} costs {number(low)} to {number(high)}"
-            for cost, (low, high) in found["cheapest_where"][name].items()
+            for cost, (low, high) in ranges["cheapest_where"][name].items()
         ]
         shown = f" (for example where {where[0]})" if where else ""
-        each.append(f"{plain(name)} in {percent(share[name])} of them{shown}")
+        each.append(f"{without_version(name)} in {percent(share[name])} of them{shown}")
     if not each:
-        yield f"Wherever costs lie within their ranges, {plain(named)} stays the cheapest policy."
+        yield f"{without_version(named)} is the cheapest policy for all costs within their ranges."
         return
     yield (
-        f"Wherever costs lie within their ranges, {plain(named)} costs at most "
-        f"{number(found['regret'][named])} {unit} a case more than the cheapest policy. Another "
+        f"Wherever costs lie within their ranges, {without_version(named)} costs at most "
+        f"{number(ranges['regret'][named])} {unit} a case more than the cheapest policy. Another "
         f"one is the cheapest in part of the ranges: {'; '.join(each)}."
     )
 
@@ -408,7 +414,7 @@ def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
         else ""
         for name, maybe in outcomes[["agent", "not_worse"]].itertuples(index=False)
     ]
-    names = ["today's practice" if n == PRACTICE else plain(n) for n in outcomes["agent"]]
+    names = ["today's practice" if n == PRACTICE else without_version(n) for n in outcomes["agent"]]
     if choice["objective"] == "f1":
         return pd.DataFrame(
             {
@@ -433,11 +439,11 @@ def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def plain(name: object) -> str:
+def without_version(name: object) -> str:
     """A name without underscores and without the number of its version."""
     return candidate(name).replace("_", " ")
 
 
 def listed(names: Sequence[str]) -> str:
     """Names in words, with "and" before the last."""
-    return joined([plain(name) for name in names])
+    return joined([without_version(name) for name in names])

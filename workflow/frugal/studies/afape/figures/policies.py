@@ -26,7 +26,7 @@ from frugal.draw.prints import (
     panels,
 )
 from frugal.judge.net_benefit import ALL, NONE
-from frugal.studies.afape.answers import plain
+from frugal.studies.afape.answers import without_version
 from frugal.studies.afape.candidates import PRACTICE
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
@@ -256,7 +256,7 @@ def net_benefit_figure(curves: pd.DataFrame, policy: str, threshold: float) -> F
         color=style.GREY,
     )
     looks = {
-        policy: (agent_label(plain(policy)), style.BLUE, "-", 2.0),
+        policy: (agent_label(without_version(policy)), style.BLUE, "-", 2.0),
         PRACTICE: (NAMES[PRACTICE], style.BLACK, "--", 1.2),
         ALL: (ALL, style.VERMILLION, "-.", 1.2),
         NONE: (NONE, style.BLACK, ":", 1.0),
@@ -286,7 +286,7 @@ def _outcome_axes(agents: pd.Series, policy: str) -> tuple[Figure, Axes]:
     """With a line for each policy: the named one in bold, practice in italics."""
     figure = style.new_figure(height_in=0.9 + 0.27 * len(agents))
     axes = figure.subplots()
-    names = [NAMES.get(name) or agent_label(plain(name)) for name in map(str, agents)]
+    names = [NAMES.get(name) or agent_label(without_version(name)) for name in map(str, agents)]
     _name_policies(axes, names, agents == policy)
     for tick, name in zip(axes.get_yticklabels(), agents, strict=True):
         tick.set_fontstyle("italic" if name == PRACTICE else "normal")

@@ -74,19 +74,21 @@ def judge_candidates(
     followed = from_frame(frame, data)
     followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
     values = np.where(data.columns_observed(observed), data.values, np.nan)
-    law = RecordLaw(
+    record_model = RecordLaw(
         observed, values, data.label, records.table.fold, causes_of(graph, data), data.provides
     )
-    known = values[:, np.ptp(values, axis=0) > 0]  # columns that every record holds, and that vary
-    wider, added, refused = widened(law)
+    varying = values[
+        :, np.ptp(values, axis=0) > 0
+    ]  # columns that every record holds, and that vary
+    wider, added, refused = widened(record_model)
 
     extra = ExtraCosts.of(data)
 
-    def answered(law: RecordLaw, names: Sequence[str]) -> Choice:
+    def answered(record_model: RecordLaw, names: Sequence[str]) -> Choice:
         candidates = judged(
             {name: followed[name] for name in (*names, PRACTICE)},
-            law,
-            known,
+            record_model,
+            varying,
             extra.flat(data.action_cost),
             data.misclassification_cost,
             practice=PRACTICE,
@@ -101,21 +103,21 @@ def judge_candidates(
             price_box(candidates.unit_costs, data, catalogue, extra),
         )
 
-    asked = [list(settings["agents"])]
+    candidate_sets = [list(settings["agents"])]
     if settings["budgets"]:
         spent = {
-            name: float(_shares(one.within(wider), wider, data) @ data.action_cost)
-            for name, one in followed.items()
+            name: float(_shares(entry.within(wider), wider, data) @ data.action_cost)
+            for name, entry in followed.items()
         }
-        asked = [_within(settings, spent, budget) for budget in settings["budgets"]]
-    answers = [answered(wider, names) for names in progress(asked)]
+        candidate_sets = [_within(settings, spent, budget) for budget in settings["budgets"]]
+    answers = [answered(wider, names) for names in progress(candidate_sets)]
     chosen = answers[0]
-    before = answered(law, asked[0]) if added else None
+    before = answered(record_model, candidate_sets[0]) if added else None
     refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
     tree = tree_of(refit, path_probability(refit, wider))
     handed_out = _shares(refit, wider, data)
     curves = _net_benefit(chosen, followed, wider, data)
-    found = _judged(chosen, data, settings["gamma"], observed) | {
+    choice_document = _judged(chosen, data, settings["gamma"], observed) | {
         "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
         "uncertain_prices": _uncertain(
             chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data
@@ -123,8 +125,8 @@ def judge_candidates(
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
-            _brief(one) | {"budget": budget, **_ends(one)}
-            for one, budget in zip(answers, settings["budgets"], strict=False)
+            _brief(entry) | {"budget": budget, **_ends(entry)}
+            for entry, budget in zip(answers, settings["budgets"], strict=False)
         ],
         "groups": groups(chosen, records.table, data.label),
         "handed_out": {
@@ -133,14 +135,14 @@ def judge_candidates(
         "does": lines_of(tree, [panel.name for panel in data.actions], data.classes),
         "graph": {
             "state": "refuted" if refused else "widened" if added else "held",
-            "added": [_cause(one, data) for one in added],
-            "refused": [_cause(one, data) for one in refused],
+            "added": [_cause(entry, data) for entry in added],
+            "refused": [_cause(entry, data) for entry in refused],
             "before": None if before is None else _brief(before),
-            "untested": [data.actions[j].name for j in untested(law)],
+            "untested": [data.actions[j].name for j in untested(record_model)],
         },
     }
     return {
-        "choice": found,
+        "choice": choice_document,
         "outcomes": outcomes(chosen, data),
         "terms": _terms(chosen, data),
         "net_benefit": curves,
@@ -148,19 +150,19 @@ def judge_candidates(
 
 
 def _net_benefit(
-    chosen: Choice, followed: Mapping[str, Paths], law: RecordLaw, data: Table
+    chosen: Choice, followed: Mapping[str, Paths], record_model: RecordLaw, data: Table
 ) -> pd.DataFrame:
     """Decision curves of the candidates and of practice; empty where there are not two classes."""
     errors, candidates = data.misclassification_cost, chosen.candidates
     if len(errors) != 2 or errors[1, 0] <= errors[1, 1] or candidates.score == "f1":
         return pd.DataFrame(columns=list(NET_BENEFIT))
     names = [*candidates.names, PRACTICE]
-    paths = {n: followed[n] if n == PRACTICE else followed[n].within(law) for n in names}
+    paths = {n: followed[n] if n == PRACTICE else followed[n].within(record_model) for n in names}
     implied = implied_threshold(errors)
     extra = ExtraCosts.of(data)
     return decision_curves(
         paths,
-        law,
+        record_model,
         extra.flat(data.action_cost),
         errors,
         extra=extra,
@@ -195,29 +197,33 @@ def _at_implied(
     }
 
 
-def _shares(paths: Paths, law: RecordLaw, data: Table) -> Float[np.ndarray, " a"]:
+def _shares(paths: Paths, record_model: RecordLaw, data: Table) -> Float[np.ndarray, " a"]:
     """Share of cases in which a policy acquires each panel; its paths are within the law."""
     labels = Labels(np.eye(len(data.classes))[data.label], data.label)
-    chance = path_probability(paths, law)
-    found = terms(paths, chance, labels, data.action_cost, data.misclassification_cost, law.fold)
-    return found.shares(len(data.actions))
+    chance = path_probability(paths, record_model)
+    outcome_terms = terms(
+        paths, chance, labels, data.action_cost, data.misclassification_cost, record_model.fold
+    )
+    return outcome_terms.shares(len(data.actions))
 
 
 def _within(settings: Mapping[str, Any], spent: Mapping[str, float], budget: float) -> list[str]:
     """Of each candidate the version for the highest level whose panels keep to a budget."""
-    found = []
+    versions_within = []
     for name in settings["agents"]:
         each = [within(name, k) for k in range(len(levels(settings["budgets"])))]
-        found += [one for one in each if spent.get(one, np.inf) <= budget * (1 + ROUNDING)][-1:]
-    return found
+        versions_within += [
+            version for version in each if spent.get(version, np.inf) <= budget * (1 + ROUNDING)
+        ][-1:]
+    return versions_within
 
 
 def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
     """Candidate → its version in the answer, the first one where it is not among them."""
     if not settings["budgets"]:
         return {name: name for name in settings["agents"]}
-    there = {stem(name): name for name in chosen.candidates.names}
-    return {name: there.get(name, within(name, 0)) for name in settings["agents"]}
+    names_by_stem = {stem(name): name for name in chosen.candidates.names}
+    return {name: names_by_stem.get(name, within(name, 0)) for name in settings["agents"]}
 
 
 def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, Any]:
@@ -225,32 +231,33 @@ def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, An
     if not stored.group_names:
         return {}
     group, candidates = stored.groups(EVERY), chosen.candidates
-    found: dict[str, Any] = {}
+    costs_by_group: dict[str, Any] = {}
     for k, name in enumerate(stored.group_names):
         inside = group == k
         if inside.sum() < 2 or (candidates.score == "f1" and not ill[inside].any()):
             continue  # F1 is not defined without a positive
         part = replace(
-            candidates, outcomes={n: one.of(inside) for n, one in candidates.outcomes.items()}
+            candidates,
+            outcomes={n: outcome.of(inside) for n, outcome in candidates.outcomes.items()},
         )
-        found[name] = {"rows": int(inside.sum())}
+        costs_by_group[name] = {"rows": int(inside.sum())}
         for label, who in (("policy", chosen.policy), ("practice", PRACTICE)):
             error = np.sqrt(np.diag(part.covariance([who])))
             low, high = normal_interval(np.array([part.cost(who)]), error, level=LEVEL)
             ends = _interval(float(low[0]), float(high[0]), candidates)
-            found[name][label] = {"cost": part.cost(who)} | ends
-    return found
+            costs_by_group[name][label] = {"cost": part.cost(who)} | ends
+    return costs_by_group
 
 
 def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
     """Columns that cause the missingness of each panel, those of causal indicators included."""
-    laws = MissingnessGraph.from_dict(graph).indicators
-    columns = {name: set(law.values) for name, law in laws.items()}
-    for _ in laws:
-        for name, law in laws.items():
-            columns[name] |= set().union(*(columns[cause] for cause in law.indicators))
+    indicators = MissingnessGraph.from_dict(graph).indicators
+    columns = {name: set(indicator.values) for name, indicator in indicators.items()}
+    for _ in indicators:
+        for name, indicator in indicators.items():
+            columns[name] |= set().union(*(columns[cause] for cause in indicator.indicators))
     return [
-        Causes(tuple(sorted(data.columns.index(one) for one in columns.get(panel.name, ()))))
+        Causes(tuple(sorted(data.columns.index(column) for column in columns.get(panel.name, ()))))
         for panel in data.actions
     ]
 
@@ -294,7 +301,7 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
     linear = candidates.score == "cost"  # what follows holds for costs alone
     k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
     wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
-    asked = [*paid, *wrong, *(a + k * k + g for g in range(len(data.set_ups)))]
+    positions = [*paid, *wrong, *(a + k * k + g for g in range(len(data.set_ups)))]
     practice = candidates.outcomes[PRACTICE]
     return {
         "policy": chosen.policy,
@@ -316,9 +323,9 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
         "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
         "most_gamma": gamma,
         "prices": {
-            labels[k]: [_number(one) for one in price_range(chosen, k)] for k in asked if linear
+            labels[k]: [_number(end) for end in price_range(chosen, k)] for k in positions if linear
         },
-        "unit_costs": {labels[k]: float(candidates.unit_costs[k]) for k in asked},
+        "unit_costs": {labels[k]: float(candidates.unit_costs[k]) for k in positions},
         "panels": {
             name: {"recorded": float(observed[:, j].mean()), "policy": float(shares[j])}
             for j, name in enumerate(names)
@@ -345,8 +352,8 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
     a = len(data.actions)
     rows = []
     for k, name in enumerate(names):
-        own = candidates.outcomes[name]
-        shares = own.shares(a)
+        outcome = candidates.outcomes[name]
+        shares = outcome.shares(a)
         place = candidates.names.index(name) if name != PRACTICE else None
         rows.append(
             {
@@ -356,9 +363,9 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
                 **_interval(float(low[k]), float(high[k]), candidates),
                 "acquisition_cost": candidates.paid(name),
                 "misclassification_cost": float(
-                    own.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
+                    outcome.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
                 ),
-                "effective_rows": effective_sample_size(own.weight),
+                "effective_rows": effective_sample_size(outcome.weight),
                 "not_worse": name in chosen.short_list,
                 "bound": np.nan if place is None else float(chosen.compared.bound[place]),
             }
@@ -375,11 +382,11 @@ def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
             {
                 "agent": name,
                 "row_id": data.row_id,
-                "weight": own.weight,
-                "term": (own.mean + own.influence) @ unit,
+                "weight": outcome.weight,
+                "term": (outcome.mean + outcome.influence) @ unit,
             }
         )
-        for name, own in candidates.outcomes.items()
+        for name, outcome in candidates.outcomes.items()
     ).reset_index(drop=True)
 
 
@@ -439,13 +446,15 @@ def costs_elsewhere(
     return rows.sort_values(["cost", "agent"], kind="stable", ignore_index=True)
 
 
-def _ends(one: Choice) -> dict[str, float]:
+def _ends(answer: Choice) -> dict[str, float]:
     """Interval of what is compared, and the mean price of the panels."""
-    return _of_named(one) | {"price": one.candidates.paid(one.policy)}
+    return _of_named(answer) | {"price": answer.candidates.paid(answer.policy)}
 
 
-def _of_named(one: Choice) -> dict[str, float]:
-    return _interval(one.cost - one.half_width, one.cost + one.half_width, one.candidates)
+def _of_named(answer: Choice) -> dict[str, float]:
+    return _interval(
+        answer.cost - answer.half_width, answer.cost + answer.half_width, answer.candidates
+    )
 
 
 def _interval(low: float, high: float, candidates: Candidates) -> dict[str, float]:
@@ -454,13 +463,18 @@ def _interval(low: float, high: float, candidates: Candidates) -> dict[str, floa
     return {"ci_low": max(low, 0.0), "ci_high": min(high, most)}
 
 
-def _cause(one: Added, data: Table) -> dict[str, Any]:
-    column = "the label" if one.column == LABEL else data.columns[one.column]
-    return {"panel": data.actions[one.panel].name, "column": column, "z": one.z}
+def _cause(cause: Added, data: Table) -> dict[str, Any]:
+    column = "the label" if cause.column == LABEL else data.columns[cause.column]
+    return {"panel": data.actions[cause.panel].name, "column": column, "z": cause.z}
 
 
-def _brief(one: Choice) -> dict[str, Any]:
-    return {"policy": one.policy, "cost": one.cost, "bound": one.bound, "state": one.state}
+def _brief(answer: Choice) -> dict[str, Any]:
+    return {
+        "policy": answer.policy,
+        "cost": answer.cost,
+        "bound": answer.bound,
+        "state": answer.state,
+    }
 
 
 def _number(value: float) -> float | None:
@@ -530,7 +544,7 @@ def _answer(
     tried = tried.iloc[(tried[""] != NAMED).argsort(kind="stable")]
     within = [] if settings["budget"] is None else [_words_within(tried, settings["budget"], unit)]
     bundled = candidate(policy)
-    where = {what: path.replace("POLICY", bundled) for what, path in settings["reading"].items()}
+    where = {key: path.replace("POLICY", bundled) for key, path in settings["reading"].items()}
     f1 = choice["objective"] == "f1"
     return AnswerText(
         title=str(report["title"]),

@@ -54,11 +54,11 @@ def draw_missingness(
             rows, and few enough panels can be missing that there should be one. Missing values of
             the table itself stay: estimators that need complete cases report it in their own row.
     """
-    stored, law = StoredTable(table, catalogue), settings["missingness"]
-    induced = law["source"] == "induced"
-    graph = parse_graph(settings["name"], law, stored.layout)
-    if induced and law["complete_share"] is not None:
-        graph = _calibrated(graph, stored, law["complete_share"])
+    stored, missingness = StoredTable(table, catalogue), settings["missingness"]
+    induced = missingness["source"] == "induced"
+    graph = parse_graph(settings["name"], missingness, stored.layout)
+    if induced and missingness["complete_share"] is not None:
+        graph = _calibrated(graph, stored, missingness["complete_share"])
     identified = identify(graph, stored.layout, s=settings["s"])
     _require_gaps(graph, stored, induced=induced)
     in_s = np.isin([p.name for p in stored.layout.actions], identified.s or ())
@@ -69,7 +69,7 @@ def draw_missingness(
     if induced and len(graph.indicators) <= MOST_SUMMED:
         drawn.require_complete_cases(graph.name)
     return {
-        "graph": graph.to_dict() | {"source": law["source"]},
+        "graph": graph.to_dict() | {"source": missingness["source"]},
         "identification": identified.to_dict(),
     }
 
@@ -139,18 +139,18 @@ class _Drawn:
 
 def _calibrated(graph: MissingnessGraph, stored: StoredTable, share: float) -> MissingnessGraph:
     """The graph with intercepts that leave a share of complete cases; logits are set aside."""
-    law = settled(graph, stored.column)
-    with ScratchFile() as kept:
+    missingness = settled(graph, stored.column)
+    with ScratchFile() as scratch:
         for block in stored:
-            kept.put("logits", complete_logits(law, block.table))
-        return calibrate(graph, _Logits(kept), complete_share=share)
+            scratch.put("logits", complete_logits(missingness, block.table))
+        return calibrate(graph, _Logits(scratch), complete_share=share)
 
 
 class _Logits:
     """Logits that were set aside, block by block, as often as they are asked for."""
 
-    def __init__(self, kept: ScratchFile) -> None:
-        self._kept = kept
+    def __init__(self, scratch: ScratchFile) -> None:
+        self._kept = scratch
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self._kept.block("logits", k) for k in range(self._kept.blocks("logits")))
@@ -164,7 +164,9 @@ def _require_gaps(graph: MissingnessGraph, stored: StoredTable, *, induced: bool
             causes.
         DataError: a free column has a missing value.
     """
-    columns, panels = tree_sum(map(_gaps, stored), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    columns, panels = tree_sum(
+        map(_missing_counts, stored), lambda a, b: (a[0] + b[0], a[1] + b[1])
+    )
     if induced:
         require_complete(stored.layout, graph, columns, len(stored))
         return
@@ -178,7 +180,7 @@ def _require_gaps(graph: MissingnessGraph, stored: StoredTable, *, induced: bool
             )
 
 
-def _gaps(block: TableBlock) -> tuple[np.ndarray, np.ndarray]:
+def _missing_counts(block: TableBlock) -> tuple[np.ndarray, np.ndarray]:
     """Values that each column lacks in a block, and rows in which each panel is missing."""
     lacking = np.isnan(block.table.values).sum(axis=0)
     return lacking, (~panels_present(block.table)).sum(axis=0)
@@ -196,7 +198,7 @@ def _mask_frame(seed: int, data: Table, mask: Mask) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-_COLUMNS = {name: one.type for name, one in Contrast.__dataclass_fields__.items()}
+_COLUMNS = {name: field.type for name, field in Contrast.__dataclass_fields__.items()}
 
 
 def check_graph(
@@ -214,18 +216,20 @@ def check_graph(
     """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
     del settings
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
-    given = _Given(records, identification, rows_of(propensities))
-    contrasts, found = [], []
+    rows_to_check = _CheckedRows(records, identification, rows_of(propensities))
+    contrasts, summaries = [], []
     for seed in progress(records.seeds, desc="seeds"):
         rng = streams.generator("graph", seed)
-        checked = check_blocks(_Blocks(given, seed), given.clusters, rng)
-        rows = pd.DataFrame([vars(one) for one in checked.contrasts], columns=list(_COLUMNS))
+        checked = check_blocks(_Blocks(rows_to_check, seed), rows_to_check.clusters, rng)
+        rows = pd.DataFrame(
+            [vars(contrast) for contrast in checked.contrasts], columns=list(_COLUMNS)
+        )
         rows = rows.astype(_COLUMNS) if rows.empty else rows
         contrasts.append(rows.assign(seed=seed))
-        found.append({"seed": seed, **_summary(checked)})
+        summaries.append({"seed": seed, **_summary(checked)})
     return {
         "contrasts": pd.concat(contrasts, ignore_index=True),
-        "graph_check": pd.DataFrame(found),
+        "graph_check": pd.DataFrame(summaries),
     }
 
 
@@ -238,7 +242,7 @@ def _summary(checked: GraphCheck) -> dict[str, Any]:
     }
 
 
-class _Given(JudgedRows):
+class _CheckedRows(JudgedRows):
     """Test rows, masks and fitted probabilities, block by block."""
 
     def __init__(
@@ -260,17 +264,17 @@ class _Given(JudgedRows):
 class _Blocks:
     """The blocks of one seed, as often as they are asked for."""
 
-    def __init__(self, given: _Given, seed: int) -> None:
-        self._given, self._seed = given, seed
-        self._names = given.always_known(seed)
+    def __init__(self, rows_to_check: _CheckedRows, seed: int) -> None:
+        self._given, self._seed = rows_to_check, seed
+        self._names = rows_to_check.always_known(seed)
 
     def __iter__(self) -> Iterator[GraphRows]:
         for at in range(len(self._given.numbers)):
             yield self._given.once("graph", (self._seed, at), lambda at=at: self._block(at))
 
     def _block(self, at: int) -> GraphRows:
-        known = self._given.known(self._names, at)
-        return GraphRows(self._given.indicators(self._seed, at), *known)
+        observed = self._given.known(self._names, at)
+        return GraphRows(self._given.indicators(self._seed, at), *observed)
 
 
 def _indicators(
@@ -284,23 +288,23 @@ def _indicators(
 
     Rows that are copies of others in their block do not count.
     """
-    laws = identification["factors"]
+    factors = identification["factors"]
     values = np.where(data.columns_observed(observed), data.values, np.nan)
     actions = [panel.name for panel in data.actions]
-    at = [actions.index(law["panel"]) for law in laws]
-    causes = [values[:, [data.columns.index(c) for c in law["columns"]]] for law in laws]
+    at = [actions.index(factor["panel"]) for factor in factors]
+    causes = [values[:, [data.columns.index(c) for c in factor["columns"]]] for factor in factors]
     probability = fitted[panel_columns("factor", data)].to_numpy(np.float64)[:, at]
-    for k, known in enumerate(causes):
-        probability[np.isnan(known).any(axis=1), k] = np.nan
+    for k, values_of_causes in enumerate(causes):
+        probability[np.isnan(values_of_causes).any(axis=1), k] = np.nan
     probability[copied(pd.DataFrame(values).assign(label=data.label))] = np.nan
-    panels = [law["panel"] for law in laws]
-    conditions = [np.isin(panels, law["condition_panels"]) for law in laws]
+    panels = [factor["panel"] for factor in factors]
+    conditions = [np.isin(panels, factor["condition_panels"]) for factor in factors]
     return Indicators(
         panels,
         observed[:, at],
         probability,
         causes,
-        np.array(conditions, dtype=bool).reshape(len(laws), len(laws)),
+        np.array(conditions, dtype=bool).reshape(len(factors), len(factors)),
         cluster,
     )
 
@@ -331,10 +335,10 @@ def impute_features(
     for number in outer(range(len(records.table.blocks)), desc="blocks"):
         frames = []
         for seed in records.seeds:
-            known = _Known(records, number, seed)
-            every = _imputations(known, chains.get(seed), settings, streams, seed, inner)
+            test_block = _TestBlock(records, number, seed)
+            every = _imputations(test_block, chains.get(seed), settings, streams, seed, inner)
             for method, draw, values, used in every:
-                frames.append(_frame(seed, method, draw, known, values))
+                frames.append(_frame(seed, method, draw, test_block, values))
                 at = (seed, method, draw)
                 rounds[at] = max(used, rounds.get(at, 0))
         columns = [
@@ -349,11 +353,11 @@ def impute_features(
             if frames
             else pd.DataFrame(columns=columns)
         }
-    told = [(*at, used) for at, used in rounds.items()]
-    return {"rounds": pd.DataFrame(told, columns=_ROUNDS)}
+    rounds_used = [(*at, used) for at, used in rounds.items()]
+    return {"rounds": pd.DataFrame(rounds_used, columns=_ROUNDS)}
 
 
-class _Known:
+class _TestBlock:
     """Test rows of a block, as the records of one seed have them, and rows to complete them from.
 
     Attributes:
@@ -412,7 +416,7 @@ def _chains(
     progress: Callable[..., Any],
 ) -> dict[int, _Chain]:
     """Seed → chain; complete variables are fitted where there are rows outside the sample."""
-    found = {}
+    chains = {}
     places = records.table.positions(["test"])
     for seed in records.seeds if trees is not None else ():
         rng = streams.generator("chained_trees", seed)
@@ -426,12 +430,12 @@ def _chains(
             progress=progress,
             **(trees or {}),
         )
-        found[seed] = _Chain(chain, places[some], values)
-    return found
+        chains[seed] = _Chain(chain, places[some], values)
+    return chains
 
 
 def _imputations(
-    known: _Known,
+    test_block: _TestBlock,
     chain: _Chain | None,
     settings: Mapping[str, Any],
     streams: Streams,
@@ -439,32 +443,34 @@ def _imputations(
     progress: Callable[..., Any],
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
     """Method, draw, completed values and rounds used, for every imputation that the config asks."""
-    hidden, onehot = known.hidden, known.test.onehot
+    hidden, onehot = test_block.hidden, test_block.test.onehot
     if chain is not None:
         rounds = settings["chained_trees"]["rounds"]
-        yield "chained_trees", 0, chain.completed(known.places, hidden), rounds
+        yield "chained_trees", 0, chain.completed(test_block.places, hidden), rounds
     if (forest := settings["missforest"]) is not None:
         from frugal.learn.imputers.missforest import impute_missforest  # numba
 
-        rng = streams.of_block(known.number, "missforest", seed)
+        rng = streams.of_block(test_block.number, "missforest", seed)
         result = impute_missforest(hidden, onehot=onehot, rng=rng, progress=progress, **forest)
         yield "missforest", 0, result.values, result.rounds
     if (multiple := settings["multiple"]) is not None:
-        for method, label in (("multiple", None), ("multiple_label", known.test.label)):
-            rng = streams.of_block(known.number, method, seed)
+        for method, label in (("multiple", None), ("multiple_label", test_block.test.label)):
+            rng = streams.of_block(test_block.number, method, seed)
             draws = impute_multiple(hidden, onehot=onehot, label=label, rng=rng, **multiple)
             for draw, values in enumerate(draws):
                 yield method, draw, values, multiple["rounds"]
 
 
-def _frame(seed: int, method: str, draw: int, known: _Known, values: np.ndarray) -> pd.DataFrame:
+def _frame(
+    seed: int, method: str, draw: int, test_block: _TestBlock, values: np.ndarray
+) -> pd.DataFrame:
     """The completed rows of one imputation."""
     columns: dict[str, Any] = {
         "seed": seed,
         "method": method,
         "draw": draw,
-        "row_id": known.test.row_id[known.asked],
+        "row_id": test_block.test.row_id[test_block.asked],
     }
-    for j, name in enumerate(known.test.columns):
-        columns[f"value:{name}"] = values[known.asked, j]
+    for j, name in enumerate(test_block.test.columns):
+        columns[f"value:{name}"] = values[test_block.asked, j]
     return pd.DataFrame(columns)

@@ -85,7 +85,7 @@ def fit_classifier(
     """
     del progress  # one fit, seconds
     stored = StoredTable(table, catalogue)
-    name = next((one for one in PARTS if stored.parts([one])), PARTS[0])
+    name = next((part for part in PARTS if stored.parts([part])), PARTS[0])
     data = stored.at(stored.positions([name]))
     return {"classifier": classifier_of(data, settings, streams).to_arrays()}
 
@@ -123,13 +123,13 @@ def compare_imputers(
         )
         scored = hidden & _scored_columns(data, train)
         for name in progress(list(settings["imputers"]), desc=f"imputers, seed {seed}"):
-            own = dict(settings["imputers"][name])
+            options = dict(settings["imputers"][name])
             imputer = fit_imputer(
-                own.pop("kind"),
+                options.pop("kind"),
                 data.values[train],
                 onehot=data.onehot,
                 validation=data.values[validation],
-                settings=own,
+                settings=options,
                 rng=streams.generator("fit", name, seed),
             )
             filled = imputer.impute(np.where(hidden, np.nan, data.values[judged]))
