@@ -77,9 +77,8 @@ def judge_candidates(
     record_model = RecordLaw(
         observed, values, data.label, records.table.fold, causes_of(graph, data), data.provides
     )
-    varying = values[
-        :, np.ptp(values, axis=0) > 0
-    ]  # columns that every record holds, and that vary
+    # columns that every record holds, and that vary
+    varying = values[:, np.ptp(values, axis=0) > 0]
     wider, added, refused = widened(record_model)
 
     extra = ExtraCosts.of(data)
