@@ -569,7 +569,8 @@ class Answer(_Comparison):
         from frugal.studies.afape.stages.answers import costs_elsewhere
 
         read = self.policy(self.best)._cases(cases, id_column, complete=True)
-        judged, table = made(self.asked, "judge_candidates"), made(self.asked, "prepare_data")
+        judged = payloads_of(self.question, "judge_candidates")
+        table = payloads_of(self.question, "prepare_data")
         moved = costs_elsewhere(judged["terms"], table["table"], table["catalogue"], read.values)
         first = moved.iloc[0]
         if first["effective_rows"] < LEAST_ESS or first["largest_weight_share"] > LARGEST_SHARE:
