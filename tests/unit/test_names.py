@@ -12,7 +12,7 @@ _VAGUE = """
     worth lots coin dear law gap gaps belief material thing things
 """
 VAGUE = frozenset(_VAGUE.split())  # with or without a leading underscore, in capitals or not
-VAGUE_PER_1000 = 2.0  # of all assignments; the goal is 5
+VAGUE_PER_1000 = 1.5  # of all assignments; the goal is 5
 REPEATED_CLASSES = 2  # names of classes that more than one module defines; the goal is 0
 
 
