@@ -238,7 +238,7 @@ def test_resample_subset_and_facets():
     assert [t.get_text() for t in figure.axes[-1].get_xticklabels()] == ["DQN"]
     *names, truth, box = [text.partition(" (off by ")[0] for text in legend_texts(figure)]
     assert names == [afape_style.ESTIMATORS[e].label for e in SIX]
-    assert (truth, box) == ("truth", "quartiles; whiskers: 1.5 × their gap")
+    assert (truth, box) == ("truth", "quartiles; whiskers: 1.5 × their distance")
     other = SUMMARY[SUMMARY["seed"] == 1]
     with pytest.raises(DataError, match="resamples are of seed 0, the summary is of seed 1"):
         resample_figure(resamples, other, cost_unit="€")

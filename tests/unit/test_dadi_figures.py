@@ -162,7 +162,7 @@ def test_who_decides_nearly_all_alike_is_a_cross_and_is_not_called_fair():
     assert "disparity 0.100 instead of 0.100" in said
     every = table.assign(degenerate=True)
     assert tradeoff_finding(every[:3], every[3:4]).startswith(
-        "no disparity to compare: every agent decides"
+        "no disparity to compare: every agent gives"
     )
     whole = table[3:4].assign(degenerate=True, positive_share=0.0)
     assert "all panels gives nearly all the same decision (0 % positive)" in tradeoff_finding(

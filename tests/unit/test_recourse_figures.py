@@ -66,7 +66,7 @@ def test_mistakes_are_counted_in_titles():
         "Simulated, dim 20: 100 of 200 wrong answers of Hamming do not work"
     )
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["Hamming: 100 do not work", "Hamming: 100 work, but are dearer"]
+    assert titles == ["Hamming: 100 do not work", "Hamming: 100 work, but cost more"]
 
 
 def test_repair_says_what_it_costs():

@@ -185,6 +185,6 @@ def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
     assert "with an AUC of 0.88." in said["whom does it treat worse"]
     assert "Collected of nearly everybody: age; of some: debt (40%)." in said["which policy"]
     assert said["what would change it"].startswith(
-        "A smaller gap costs AUC: gap 0.02 at AUC 0.7 with γ = 0.2. "
-        "More AUC widens the gap: gap 0.07 at AUC 0.82 with γ = 0.7."
+        "A smaller disparity costs AUC: disparity 0.02 at AUC 0.7 with γ = 0.2. "
+        "More AUC widens the disparity: disparity 0.07 at AUC 0.82 with γ = 0.7."
     )
