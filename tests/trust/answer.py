@@ -161,6 +161,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
         "classifier": CLASSIFIER,
         "objective": "cost",
         "budgets": [],
+        "audit_habit": False,
     }
 
     def learned(name: str) -> dict[str, Any]:
@@ -184,6 +185,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
             "gamma": 10.0,
             "objective": "cost",
             "budgets": [],
+            "audit_habit": False,
         },
         streams=Streams(seed, "judge_candidates", {}),
         progress=plain,

@@ -23,6 +23,8 @@ from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.studies.afape.answers import STABLE, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
+from frugal.studies.afape.habit import sentences
+from frugal.studies.afape.habit import table as panel_table
 from frugal.studies.afape.stages.agents import ALL, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates, write_answer
 from frugal.studies.afape.stages.exploring import explore_answer
@@ -114,7 +116,7 @@ def within_budgets():
     return answered(drawn(0), AGENTS, ("A", "B"), "f1", (1.5, 0.5))
 
 
-def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None):
+def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None, audit=False):
     """Every stage of `decide` from folds on, in memory."""
     spec = SplitSpec("folds", 0, dict.fromkeys(FOLDS, 0.2), {})
     part = split_rows(table.label, np.array([""] * len(table)), spec, rng_seed=0)
@@ -143,6 +145,7 @@ def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None)
         "classifier": CLASSIFIER,
         "objective": objective,
         "budgets": list(budgets),
+        "audit_habit": audit,
     }
     made = {
         name: learn_candidates(
@@ -167,6 +170,7 @@ def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None)
             "gamma": 10.0,
             "objective": objective,
             "budgets": list(budgets),
+            "audit_habit": audit,
         },
         streams=Streams(0, "judge_candidates", {}),
         progress=plain,
@@ -244,7 +248,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert lines[-1] == f"A case: {choice['policy']} cases.csv"
     assert "<details>" in written["page"].decode()
     stable = json.loads(written["document"])
-    further = "objective groups within_budgets graph bundle uncertain_prices net_benefit"
+    further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
     assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
 
@@ -440,6 +444,59 @@ def test_a_policy_that_buys_one_panel_for_everyone_keeps_to_a_budget_of_its_pric
     assert rows.loc["rule", "acquisition_cost"] == pytest.approx(1, abs=1e-3)
     assert (rows[["share:A", "share:B"]] <= 1).all(axis=None)
     assert "Within a budget of 1 EUR for panels: rule, " in text_of(found, budget=1.0)
+
+
+def with_habit(table: Table) -> Table:
+    """The same with `A` recorded for those who are ill, three times of four."""
+    rng = np.random.default_rng(5)
+    there = rng.random(len(table)) < np.where(table.label == 1, 0.75, 0.3)
+    values = np.where(np.isfinite(table.values), table.values, rng.normal(size=table.values.shape))
+    values[~there, 1] = np.nan
+    values[rng.random(len(table)) < 0.3, 2] = np.nan
+    return replace(table, values=values)
+
+
+@pytest.mark.parametrize(("objective", "budgets"), [("cost", ()), ("f1", (3.0,))])
+def test_the_habit_audit_names_the_planted_habit_and_what_the_policy_owes_to_it(objective, budgets):
+    agents = {name: AGENTS[name] for name in ("always", "never", "cascade")}
+    table = with_habit(drawn(0, 400))
+    found = answered(table, agents, ("A", "B"), objective, budgets, audit=True)
+    choice = json.loads(json.dumps(found["choice"]))
+    habit, policy = choice["habit"], choice["policy"]
+    assert habit["state"] == "found"
+    assert habit["panels"]["A"]["class"] == "yes"
+    assert habit["panels"]["A"]["p"] < 0.01 < habit["panels"]["B"]["p"]
+    assert habit["label"]["yes"]["low"] > 0.6
+    asked = {name: one["policy"] for name, one in choice["panels"].items()}
+    observed = np.isfinite(table.values[:, 1:])
+    for j, name in enumerate("AB"):
+        assert (habit["withheld"][name]["value"] != 0) == (asked[name] > 0)
+        assert habit["failing"][name]["share"] <= (~observed[:, j]).mean()
+    text = text_of(found)
+    assert "A is recorded " in text
+    assert "audit_habit=true" not in text
+    assert sum(line in text for line in sentences(choice, "EUR")) <= 4
+    rows = panel_table(choice, "EUR")
+    assert rows is not None
+    assert rows["panel"].tolist() == ["A", "B"]
+    plainly = answered(table, agents, ("A", "B"), objective, budgets)
+    assert plainly["choice"]["policy"] == policy
+    assert plainly["choice"]["cost"] == choice["cost"]
+    assert "audit_habit=true shows" in text_of(plainly)
+    assert set(plainly["choice"]["habit"]) == {"state", "panels"}
+
+
+def test_requests_that_fail_are_those_that_records_do_not_answer():
+    """`rule` asks everyone for A: it fails where A is missing, and 1 is paid for nothing."""
+    agents = {name: AGENTS[name] for name in ("rule", "always")}
+    table = replace(drawn(0, 200), misclassification_cost=np.array([[0.0, 400.0], [1000.0, 0.0]]))
+    found = answered(table, agents, ("A", "B"), audit=True)
+    habit = found["choice"]["habit"]
+    gaps = np.isnan(table.values[:, 1:]).mean(axis=0)
+    wanted = {"rule": [gaps[0], 0.0], "always": gaps}[found["choice"]["policy"]]
+    for name, price, share in zip("AB", (1.0, 2.0), wanted, strict=True):
+        assert habit["failing"][name]["share"] == pytest.approx(share)
+        assert habit["failing"][name]["price"] == pytest.approx(price * share)
 
 
 def test_within_a_budget_practice_may_be_better():

@@ -173,6 +173,15 @@ def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first
     assert study.judging_settings()["objective"] == "f1"
 
 
+@pytest.mark.parametrize(("value", "audited"), [(True, True), ("true", True), ("false", False)])
+def test_the_habit_audit_is_asked_for_in_yaml_and_on_the_command_line(folder, value, audited):
+    study = load_study(asked(folder, audit_habit=value).config, ROOT)
+    for settings in (study.candidate_settings(), study.judging_settings()):
+        assert settings["audit_habit"] is audited
+    with pytest.raises(ConfigError, match="'audit_habit' is 'yes'; allowed are true, false"):
+        asked(folder, audit_habit="yes")
+
+
 def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
     edited(folder, misclassification_cost=[[0, None], [None, 0]])
     found = asked(folder, objective="f1")

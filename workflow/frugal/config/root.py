@@ -54,6 +54,11 @@ class Config(Block):
         "of decide: most that panels may cost a case on average, in the table's unit; a text "
         "where it comes from --config",
     )
+    audit_habit: bool | Literal["true", "false"] = setting(
+        False,
+        "of decide: whether the answer reports what the named policy owes to the habit of ordering "
+        "panels; a text where it comes from --config",
+    )
     records: str | None = setting(
         None, "YAML of one's own records of searches, for `snakemake search`"
     )

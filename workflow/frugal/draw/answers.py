@@ -37,6 +37,7 @@ class AnswerText:
         parts: heading on the page → sentences, each a line of the text.
         folded: whether the curve and the sentences on it are folded on the page, and the curve is
             left out of the text.
+        tables: heading → further table; on the page only.
     """
 
     title: str
@@ -49,6 +50,7 @@ class AnswerText:
     does: Sequence[str] = ()
     parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     folded: bool = False
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def text(self) -> str:
         """For the terminal and verdict.txt."""
@@ -72,15 +74,8 @@ class AnswerText:
             picture: data address of the curve's picture, empty for none.
             further: heading → data address of a further picture, and a sentence on it.
         """
-        heads = "".join(f"<th>{escape(str(name))}</th>" for name in self.curve.columns)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-            for cells in _cells(self.curve)
-        )
-        table = (
-            f"<h2>{escape(self.heading)}</h2><div class='wide'>"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
+        table = _table(self.heading, self.curve)
+        tables = "".join(_table(heading, frame) for heading, frame in self.tables.items())
         lead = "".join(f"<p>{_prose(sentence)}</p>" for sentence in self.lead)
         does = "\n".join(map(escape, self.does))
         does = f"<h2>What the policy does</h2><pre>{does}</pre>" if does else ""
@@ -103,7 +98,7 @@ class AnswerText:
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
             f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
             f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
-            f"<p class='said'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{more}"
+            f"<p class='said'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{tables}{more}"
             f"{self._folded((table if len(self.curve) else '') + know)}"
             f"<h2>What to read and do next</h2><ul>{read}</ul></body></html>\n"
         )
@@ -113,6 +108,19 @@ class AnswerText:
         if not self.folded:
             return details
         return f"<details><summary>Every policy, and what was assumed</summary>{details}</details>"
+
+
+def _table(heading: str, frame: pd.DataFrame) -> str:
+    """A heading with a table."""
+    heads = "".join(f"<th>{escape(str(name))}</th>" for name in frame.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for cells in _cells(frame)
+    )
+    return (
+        f"<h2>{escape(heading)}</h2><div class='wide'>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _section(heading: str, sentences: Sequence[str]) -> str:

@@ -104,7 +104,7 @@ def compare(
     same = squared <= nothing
     error = np.sqrt(np.where(same, 0.0, squared))
     difference = estimates[:, None] - estimates[None]
-    drawn = _gaussian(covariance, rng)
+    drawn = gaussian(covariance, rng)
     scale = np.where(same, np.inf, error)
     tops, widest = np.empty(k), np.zeros(len(drawn))
     for a in range(k):
@@ -139,7 +139,7 @@ def worth_of_knowing(
         rng: of the draws.
     """
     squared = std_error**2
-    drawn = _gaussian((squared[:, [0]] + squared[[0]] - squared) / 2, rng)  # less the first's
+    drawn = gaussian((squared[:, [0]] + squared[[0]] - squared) / 2, rng)  # less the first's
     return max(float(estimates.min() - (estimates + drawn).min(axis=1).mean()), 0.0)
 
 
@@ -158,12 +158,12 @@ def savings_quantile(
     squared = variance + variance[0] - 2 * covariance[0]
     error = np.sqrt(np.maximum(squared, 0.0))
     scale = np.where(squared > NOTHING * max(float(variance.max()), 1e-300), error, np.inf)
-    drawn = _gaussian(covariance, rng)
+    drawn = gaussian(covariance, rng)
     highest = ((drawn[:, [0]] - drawn) / scale).max(axis=1)
     return error, float(np.quantile(highest, LEVEL))
 
 
-def _gaussian(
+def gaussian(
     covariance: Float[np.ndarray, "k k"], rng: np.random.Generator
 ) -> Float[np.ndarray, "b k"]:
     """Draws with this covariance, which may be singular."""

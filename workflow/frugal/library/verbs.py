@@ -40,6 +40,7 @@ def load(
     config: Mapping[str, Any] | str | Path | None = None,
     sensitive: str | None = None,
     causes: str | Path | None = None,
+    audit_habit: bool = False,
     cores: int = 1,
 ) -> Table:
     """A table of one's own, read and encoded.
@@ -70,6 +71,7 @@ def load(
         sensitive: column of the file whose values are groups that are judged apart.
         causes: YAML of the causes of each panel's missing values; by default the columns that
             all rows have.
+        audit_habit: whether `decide` reports what the policy owes to the habit of ordering panels.
         cores: stages at a time, where a folder is given.
 
     Returns:
@@ -79,7 +81,8 @@ def load(
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
     own_causes = None if causes is None else str(causes)
-    keys = {"sensitive": sensitive, "causes": own_causes, "cores": cores}
+    keys = {"sensitive": sensitive, "causes": own_causes, "audit_habit": audit_habit or None}
+    keys["cores"] = cores
     stated = {
         "label": label,
         "prices": prices,

@@ -110,6 +110,7 @@ class Study:
             "classifier": block["classifier"],
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
+            "audit_habit": self.config["audit_habit"] in (True, "true"),
         }
 
     def judging_settings(self) -> dict[str, Any]:
@@ -120,6 +121,7 @@ class Study:
             "gamma": self.config["afape"]["answer"]["gamma"],
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
+            "audit_habit": self.config["audit_habit"] in (True, "true"),
         }
 
     def verdict_settings(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
+from frugal.studies.afape.habit import remark
 from frugal.studies.afape.spec import PRACTICE, candidate
 
 STABLE = (
@@ -71,6 +72,7 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
             row | {"policy": candidate(row["policy"])} for row in choice["within_budgets"]
         ],
         "graph": choice["graph"]["state"],
+        "habit": choice["habit"],
         "bundle": bundle,
     }
 
@@ -222,6 +224,8 @@ def _rests(choice: Mapping[str, Any]) -> str:
         f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
         "Today's practice is what was ordered, with decisions by the same models."
     )
+    if "withheld" not in choice["habit"] and (habit := remark(choice["habit"])):
+        read += f" {habit} audit_habit=true shows what the policy owes to it."
     if untested := graph["untested"]:
         read += f" Too few rows to test what causes the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":

@@ -28,7 +28,7 @@ from frugal.studies.afape.spec import PRACTICE as PRACTICE
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget
 SHARES = (0.6, 1.0)  # of a budget, that versions are learned for
-IN = "/"  # between the name of a policy and that of its array
+IN = "/"  # between the name of a policy and that of its array, or of a panel it acts without
 
 
 def learn(
@@ -87,6 +87,7 @@ def follow(
     recorded: Bool[np.ndarray, "n a"],
     uniforms: np.ndarray,
     classifier: TreeEnsemble,
+    available: Bool[np.ndarray, "n a"] | None = None,
 ) -> Paths:
     """A policy along records, each until it requests a panel that is not recorded.
 
@@ -96,8 +97,9 @@ def follow(
         recorded: panels that their records hold. (n, a)
         uniforms: that decide steps of policies that draw. (n, a + 1)
         classifier: decides where the policy only stops.
+        available: panels that the policy may request; None: all. (n, a)
     """
-    world = World.of_table(table)
+    world = World.of_table(table, available=available)
     n, a = recorded.shape
     episodes = roll_out(policy, world, uniforms=uniforms, beliefs=True, recorded=recorded)
     order = np.full((n, a), STOP, dtype=np.int64)
@@ -118,6 +120,66 @@ def follow(
         verdict = episodes.verdict[0].argmax(axis=1)
     complete = (order >= 0).sum(axis=1) == n_acquired
     return Paths(order, n_acquired, complete, episodes.acquired[0], probability, verdict)
+
+
+def audited(
+    policy: Policy,
+    table: Table,
+    recorded: Bool[np.ndarray, "n a"],
+    uniforms: np.ndarray,
+    classifier: TreeEnsemble,
+    followed: Paths,
+) -> Iterator[tuple[str, Paths]]:
+    """What the habit audit needs of a policy: name of a panel → the policy without that panel.
+
+    Last, under an empty name, the policy on what records hold: a request that a record does not
+    answer fails, and the policy goes on without this panel.
+
+    Args:
+        policy: a single one.
+        table: the rows.
+        recorded: panels that their records hold. (n, a)
+        uniforms: that decide steps of policies that draw. (n, a + 1)
+        classifier: decides where the policy only stops.
+        followed: the same policy with every panel, see `follow`.
+    """
+    every = np.ones_like(recorded)
+    for j, panel in enumerate(table.actions):
+        others = every & (np.arange(len(table.actions)) != j)
+        needs = (followed.order == j).any()
+        yield (
+            panel.name,
+            follow(policy, table, recorded, uniforms, classifier, others) if needs else followed,
+        )
+    yield "", _where_requests_fail(policy, table, recorded, uniforms, classifier)
+
+
+def _where_requests_fail(
+    policy: Policy,
+    table: Table,
+    recorded: Bool[np.ndarray, "n a"],
+    uniforms: np.ndarray,
+    classifier: TreeEnsemble,
+) -> Paths:
+    """Panels requested if the policy goes on after a failure; `acquired` are those answered."""
+    n, a = recorded.shape
+    order, acquired, verdict = np.full((n, a), STOP), np.zeros((n, a), dtype=bool), np.zeros(n, int)
+    available, rows = np.ones((n, a), dtype=bool), np.arange(n)
+    while len(rows):
+        part, there, drawn = table.take(rows), recorded[rows], uniforms[rows]
+        ended = follow(policy, part, there, drawn, classifier, available[rows])
+        ends, failing = rows[ended.complete], ~ended.complete
+        order[ends], acquired[ends] = ended.order[ended.complete], ended.acquired[ended.complete]
+        verdict[ends] = ended.verdict[ended.complete]
+        lacks = ended.order[failing, ended.held[failing]]
+        rows = rows[failing]
+        available[rows, lacks] = False
+    row, panel = np.nonzero(~available)
+    held = acquired.sum(axis=1)
+    order[row, held[row] + (~available).cumsum(axis=1)[row, panel] - 1] = panel
+    belief = np.full((n, a + 1, len(table.classes)), np.nan)
+    held += (~available).sum(axis=1)
+    return Paths(order, held, np.ones(n, dtype=bool), acquired, belief, verdict)
 
 
 def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
@@ -178,7 +240,7 @@ def to_frame(paths: Paths, name: str, table: Table) -> pd.DataFrame:
             "row_id": table.row_id[row],
             "step": step,
             "panel": panels[requested],
-            "recorded": ends | (step < paths.held[row]),
+            "recorded": ends | paths.acquired[row, requested],
             "verdict": np.where(ends, paths.verdict[row], GOES_ON),
         }
         | {f"belief:{c}": paths.belief[row, step, k] for k, c in enumerate(table.classes)}

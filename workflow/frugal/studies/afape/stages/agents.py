@@ -35,6 +35,7 @@ from frugal.studies.afape.candidates import (
     IN,
     PRACTICE,
     as_practised,
+    audited,
     follow,
     learn,
     levels,
@@ -245,7 +246,8 @@ def learn_candidates(
 
     Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
     whose models decide on what was recorded), `classifier` (decides for those that only stop),
-    `objective` (cost or f1), `budgets` (of f1).
+    `objective` (cost or f1), `budgets` (of f1), `audit_habit` (whether each also acts without each
+    panel, and where requests fail).
     """
     fold = streams.wildcards["held_out"]
     records = StoredRecords(table, catalogue, masks)
@@ -269,7 +271,11 @@ def learn_candidates(
     versions = bool(settings["budgets"])
     practice = within(settings["practice"], 0) if versions else settings["practice"]
     for name, policy, left in learn(ground, settings["agents"], progress):
-        frames.append(to_frame(follow(policy, rows, held_panels, uniforms, classifier), name, rows))
+        followed = follow(policy, rows, held_panels, uniforms, classifier)
+        frames.append(to_frame(followed, name, rows))
+        if settings["audit_habit"] and fold != ALL:
+            without = audited(policy, rows, held_panels, uniforms, classifier, followed)
+            frames += [to_frame(path, f"{name}{IN}{panel}", rows) for panel, path in without]
         if name == practice:
             practised = as_practised(policy, rows, held_panels, classifier)
             frames.append(to_frame(practised, PRACTICE, rows))

@@ -39,10 +39,13 @@ from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability,
 from frugal.judge.transport import transport
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
+from frugal.studies.afape import habit as habits
 from frugal.studies.afape.answers import NAMED, curve, document, net_benefit_words, words
-from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, levels, stem, within
+from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, levels, stem, within
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
+
+HABIT = "The habit of ordering"
 
 
 def judge_candidates(
@@ -66,12 +69,14 @@ def judge_candidates(
 
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
-    the first; `within_budgets` of the document has that of each).
+    the first; `within_budgets` of the document has that of each), `audit_habit` (whether the paths
+    hold those without each panel, and the document gets the whole habit audit).
     """
     records = StoredRecords(table, catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
+    without = {name: followed.pop(name) for name in list(followed) if IN in name}
     followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
     values = np.where(data.columns_observed(observed), data.values, np.nan)
     record_model = RecordLaw(
@@ -79,13 +84,15 @@ def judge_candidates(
     )
     # columns that every record holds, and that vary
     varying = values[:, np.ptp(values, axis=0) > 0]
+    cluster = records.table.clusters(EVERY)
     wider, added, refused = widened(record_model)
+    habit = habits.tested(record_model, varying, cluster, data, streams)
 
     extra = ExtraCosts.of(data)
 
-    def answered(record_model: RecordLaw, names: Sequence[str]) -> Choice:
-        candidates = judged(
-            {name: followed[name] for name in (*names, PRACTICE)},
+    def judge(record_model: RecordLaw, paths: Mapping[str, Paths]) -> Candidates:
+        return judged(
+            paths,
             record_model,
             varying,
             extra.flat(data.action_cost),
@@ -93,8 +100,11 @@ def judge_candidates(
             practice=PRACTICE,
             extra=extra,
             score=settings["objective"],
-            cluster=records.table.clusters(EVERY),
+            cluster=cluster,
         )
+
+    def answered(record_model: RecordLaw, names: Sequence[str]) -> Choice:
+        candidates = judge(record_model, {name: followed[name] for name in (*names, PRACTICE)})
         return choose(
             candidates,
             settings["margin"],
@@ -115,12 +125,15 @@ def judge_candidates(
     refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
     tree = tree_of(refit, path_probability(refit, wider))
     handed_out = _shares(refit, wider, data)
+    if settings["audit_habit"]:
+        habit |= habits.audited(chosen, wider, data, judge, followed | without, streams)
     curves = _net_benefit(chosen, followed, wider, data)
     choice_document = _judged(chosen, data, settings["gamma"], observed) | {
         "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
         "uncertain_prices": _uncertain(
             chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data
         ),
+        "habit": habit,
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
@@ -545,6 +558,7 @@ def _answer(
     bundled = candidate(policy)
     where = {key: path.replace("POLICY", bundled) for key, path in settings["reading"].items()}
     f1 = choice["objective"] == "f1"
+    audit, audit_table = habits.sentences(choice, unit), habits.table(choice, unit)
     return AnswerText(
         title=str(report["title"]),
         heading=f"F1 of each policy, and what its panels cost a case, {unit}"
@@ -559,8 +573,10 @@ def _answer(
         parts={
             "What it rests on": [text.rests],
             "What changes, and what would change it": [*text.changes, *text.groups, *within],
+            HABIT: audit,
         },
         folded=True,
+        tables={} if audit_table is None else {f"{HABIT}, panel by panel": audit_table},
     )
 
 

@@ -1,0 +1,281 @@
+"""The habit audit of an answer: numbers from `judge/habits.py`, and their words and table.
+
+Whether panels are recorded by habit is tested for every answer; the rest is made on request
+(`audit_habit`). Knows no file.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.judge.choice import Candidates, Choice
+from frugal.judge.fairness import IntervalEstimate
+from frugal.judge.habits import differences, habits, pattern_area, savings, vanishing
+from frugal.judge.prices import ExtraCosts
+from frugal.judge.record_law import LEVEL, RecordLaw
+from frugal.judge.semi_offline import Paths
+from frugal.judge.verdicts import joined, number, percent
+from frugal.studies.afape.candidates import IN
+from frugal.studies.afape.spec import PRACTICE
+
+Judge = Callable[[RecordLaw, Mapping[str, Paths]], Candidates]
+SHOWN = 3  # panels that a sentence names
+NORMAL = 1.645  # one-sided quantile of 95 %
+
+
+def tested(
+    record_law: RecordLaw,
+    columns: np.ndarray,
+    cluster: np.ndarray | None,
+    data: Table,
+    streams: Streams,
+) -> dict[str, Any]:
+    """The test of every panel with gaps: `state`, and panel → its association or None."""
+    names = [panel.name for panel in data.actions]
+    associations = habits(
+        record_law.observed,
+        data.label,
+        columns,
+        record_law.fold,
+        cluster,
+        streams.generator("habits"),
+    )
+    panels: dict[str, Any] = {
+        names[j]: None for j in np.flatnonzero(~record_law.observed.all(axis=0))
+    }
+    for test in associations:
+        panels[names[test.panel]] = {
+            "class": data.classes[test.label],
+            "z": test.z,
+            "p": test.p,
+            "difference": test.difference,
+        }
+    least = min((test.p for test in associations), default=None)
+    state = "untested" if least is None else "found" if least <= LEVEL else "none"
+    return {"state": state, "panels": panels}
+
+
+def audited(
+    chosen: Choice,
+    record_law: RecordLaw,
+    data: Table,
+    judge: Judge,
+    followed: Mapping[str, Paths],
+    streams: Streams,
+) -> dict[str, Any]:
+    """The parts that are made on request, in plain JSON values.
+
+    Args:
+        chosen: the answer.
+        record_law: of the missingness, as the answer has it.
+        data: the table.
+        judge: judges paths under a missingness model.
+        followed: paths of the named policy, of practice, of the policy without each panel, and of
+            the policy where requests fail; see `candidates.audited`.
+        streams: of the quantiles.
+    """
+    policy, candidates, names = chosen.policy, chosen.candidates, [p.name for p in data.actions]
+    fold, cluster = record_law.fold, candidates.cluster
+    classes = range(1 if len(data.classes) == 2 else 0, len(data.classes))
+    benefit = savings(candidates, policy)
+    order = followed[f"{policy}{IN}"]
+    failed = order.asked(len(names)) & ~order.acquired
+    panel_of = {f"{policy}{IN}{name}": name for name in names}
+    together = judge(record_law, {n: followed[n] for n in (policy, *panel_of, PRACTICE)})
+    able = [name for name in panel_of if name in together.outcomes]
+    more = differences(together, policy, able, streams.generator("withheld"))
+    return {
+        "label": {
+            data.classes[c]: _plain(
+                pattern_area(record_law.observed, data.label == c, fold, cluster)
+            )
+            for c in classes
+        },
+        "benefit": _plain(pattern_area(record_law.observed, benefit > 0, fold, cluster)),
+        "withheld": {
+            name: {"cost": chosen.cost + more[one].value, **asdict(more[one])}
+            if one in more
+            else None
+            for one, name in panel_of.items()
+        },
+        "failing": {
+            name: {"share": float(failed[:, j].mean()), "price": _paid(failed, j, data)}
+            for j, name in enumerate(names)
+        },
+        "saving": _saving(record_law, judge, followed, policy),
+    }
+
+
+def _paid(failed: np.ndarray, j: int, data: Table) -> float:
+    """What requests of a panel that fail cost a case, set-ups left out."""
+    price = ExtraCosts.of(data).flat(data.action_cost)[j] + data.fee[:, j]
+    return float((failed[:, j] * price).mean())
+
+
+def _saving(
+    record_law: RecordLaw, judge: Judge, followed: Mapping[str, Paths], policy: str
+) -> dict[str, Any] | None:
+    """The saving with and without the label among the causes of gaps; None if not judged so."""
+    some = [not column.all() for column in record_law.observed.T]
+    named = {name: followed[name] for name in (policy, PRACTICE)}
+    by_known, by_label = (
+        judge(
+            replace(
+                record_law,
+                causes=[
+                    replace(one, label=label and gappy)
+                    for one, gappy in zip(record_law.causes, some, strict=True)
+                ],
+                _sets={},
+            ),
+            named,
+        )
+        for label in (False, True)
+    )
+    if policy not in by_known.outcomes or policy not in by_label.outcomes:
+        return None
+    lost = vanishing(by_known, by_label, policy)
+    saving = by_known.cost(PRACTICE) - by_known.cost(policy)
+    covariance = by_known.covariance([PRACTICE, policy])
+    error = np.sqrt(max(float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]), 0.0))
+    clear = saving > NORMAL * error
+    return {
+        "by_known": saving,
+        "by_label": saving - lost.value,
+        "difference": asdict(lost),
+        "share": lost.value / saving if clear else None,
+    }
+
+
+def _plain(area: IntervalEstimate | None) -> dict[str, float] | None:
+    return None if area is None else asdict(area)
+
+
+def remark(habit: Mapping[str, Any]) -> str:
+    """A sentence where a habit is found, else nothing."""
+    ranked = sorted(
+        (
+            (part["p"], -abs(part["z"]), name, part)
+            for name, part in habit["panels"].items()
+            if part is not None and part["p"] <= LEVEL
+        ),
+        key=lambda each: each[:3],
+    )
+    if not ranked:
+        return ""
+    shown = [
+        f"{name} is recorded {100 * abs(part['difference']):.0f} points "
+        f"{'more' if part['difference'] > 0 else 'less'} often for {part['class']!r}"
+        for _, _, name, part in ranked[:SHOWN]
+    ]
+    return (
+        f"The records show a habit of ordering: among cases with equal known columns, "
+        f"{joined(shown)}."
+    )
+
+
+def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
+    """The audit in at most four sentences; none where it was not requested."""
+    habit = choice["habit"]
+    if "withheld" not in habit:
+        return []
+    return [
+        remark(habit) or _none_found(habit),
+        *_pattern(habit),
+        *_withheld(choice, unit),
+        _failing(habit, unit),
+    ]
+
+
+def _none_found(habit: Mapping[str, Any]) -> str:
+    if habit["state"] == "untested":
+        return "No panel has enough records with and without it to test for a habit of ordering."
+    least = min(part["p"] for part in habit["panels"].values() if part is not None)
+    return (
+        "No habit of ordering is found: among cases with equal known columns, no panel's being "
+        f"recorded is associated with the label (smallest p {least:.2g})."
+    )
+
+
+def _pattern(habit: Mapping[str, Any]) -> Iterator[str]:
+    areas = [
+        f"{name!r} with an AUROC of {part['value']:.2f} ({part['low']:.2f} to {part['high']:.2f})"
+        for name, part in habit["label"].items()
+        if part is not None
+    ]
+    if areas:
+        yield f"Which panels were recorded alone predicts {joined(areas)}."
+
+
+def _withheld(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
+    """The panels without which the policy costs most more."""
+    each = {n: part for n, part in choice["habit"]["withheld"].items() if part and part["value"]}
+    ranked = sorted(each, key=lambda name: -each[name]["value"])[:SHOWN]
+    f1 = choice["objective"] == "f1"
+    shown = [
+        f"without {name} {_more(each[name], f1)}" for name in ranked if each[name]["value"] > 0
+    ]
+    lost = choice["habit"]["saving"]
+    share = (
+        ""
+        if lost is None or lost["share"] is None
+        else (f"; {percent(max(lost['share'], 0.0))} of its saving is carried by the habit")
+    )
+    if shown:
+        verb = "reaches less F1" if f1 else f"costs more ({unit} a case)"
+        yield f"The policy {verb} {joined(shown)}{share}."
+    elif share:
+        yield f"No panel is missed{share}."
+
+
+def _more(part: Mapping[str, float], f1: bool) -> str:
+    if f1:
+        return f"{part['value']:.2f} ({part['low']:.2f} to {part['high']:.2f})"
+    return f"{number(part['value'])} ({number(part['low'])} to {number(part['high'])})"
+
+
+def _failing(habit: Mapping[str, Any], unit: str) -> str:
+    """Requests that records do not answer."""
+    each = habit["failing"]
+    ranked = sorted(each, key=lambda name: -each[name]["price"])[:SHOWN]
+    shown = [f"{name} {percent(each[name]['share'])}" for name in ranked if each[name]["share"]]
+    if not shown:
+        return "At today's availability no request would fail."
+    paid = sum(part["price"] for part in each.values())
+    return (
+        f"At today's availability, requests would fail in these shares of cases: {joined(shown)}; "
+        f"paid for all of them {number(paid)} {unit} a case."
+    )
+
+
+def table(choice: Mapping[str, Any], unit: str) -> pd.DataFrame | None:
+    """A row for each panel; None where the audit was not requested."""
+    habit = choice["habit"]
+    if "withheld" not in habit:
+        return None
+    rows = []
+    for name, without in habit["withheld"].items():
+        test, failing = habit["panels"].get(name), habit["failing"][name]
+        rows.append(
+            {
+                "panel": name,
+                "recorded for": "" if test is None else _points(test),
+                "p": "" if test is None else f"{test['p']:.2g}",
+                "requests that fail": percent(failing["share"]),
+                f"paid for them, {unit}": failing["price"],
+                "more without it": "" if without is None else number(without["value"]),
+                "95 %": ""
+                if without is None
+                else f"{number(without['low'])} to {number(without['high'])}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _points(test: Mapping[str, Any]) -> str:
+    return f"{test['class']} {100 * test['difference']:+.0f} points"
