@@ -42,7 +42,7 @@ class Transported:
 
 def transport(
     term: Float[np.ndarray, "n c"],
-    known: Float[np.ndarray, "n w"],
+    covariates: Float[np.ndarray, "n w"],
     other: Float[np.ndarray, "m w"],
     fold: Int[np.ndarray, " n"],
     cluster: Int[np.ndarray, " n"] | None = None,
@@ -53,7 +53,7 @@ def transport(
 
     Args:
         term: φ of each judged row, of c quantities. (n, c)
-        known: always-known columns of the judged rows. (n, w)
+        covariates: always-known columns of the judged rows. (n, w)
         other: the same columns of the other cases. (m, w)
         fold: of each judged row. (n,)
         cluster: rows of one number count as one. (n,)
@@ -68,15 +68,15 @@ def transport(
             f"known; there are {m}, {int((~np.isfinite(other)).any(axis=1).sum())} of them with a "
             "missing value"
         )
-    design = _inputs(np.vstack([known, other]), known)
-    here = design[:n]
+    design = _inputs(np.vstack([covariates, other]), covariates)
+    judged = design[:n]
     folds = np.unique(fold)
     part = np.append(fold, folds[np.arange(m) % len(folds)])
     target = np.append(np.zeros(n), np.ones(m))
     precision = np.append(FREE, np.full(design.shape[1] - 1, RIDGE))
     odds, expected = np.zeros(n), np.zeros((n + m, term.shape[1]))
-    for one in folds:
-        learns = part != one
+    for number in folds:
+        learns = part != number
         fitted, _ = logistic_mode(
             design[learns],
             target[learns],
@@ -85,19 +85,21 @@ def transport(
             start=np.zeros(design.shape[1]),
             decrement=DONE,
         )
-        odds[fold == one] = np.exp(here[fold == one] @ fitted)
-        inputs = here[fold != one]
+        odds[fold == number] = np.exp(judged[fold == number] @ fitted)
+        inputs = judged[fold != number]
         system = inputs.T @ inputs + np.diag(precision)
-        slopes = np.linalg.solve(system, inputs.T @ term[fold != one])
-        expected[part == one] = design[part == one] @ slopes
+        slopes = np.linalg.solve(system, inputs.T @ term[fold != number])
+        expected[part == number] = design[part == number] @ slopes
     weight = odds / odds.mean()
     residual = term - expected[:n]
     shift = (weight[:, None] * residual).mean(axis=0)
-    own = weight[:, None] * (residual - shift)
+    influence = weight[:, None] * (residual - shift)
     if cluster is not None:
-        own = np.stack([np.bincount(cluster, one) for one in own.T], axis=1)
-    k = len(own)
-    variance = k / (k - 1) * (own**2).sum(axis=0) / n**2 + expected[n:].var(axis=0, ddof=1) / m
+        influence = np.stack([np.bincount(cluster, column) for column in influence.T], axis=1)
+    k = len(influence)
+    variance = (
+        k / (k - 1) * (influence**2).sum(axis=0) / n**2 + expected[n:].var(axis=0, ddof=1) / m
+    )
     return Transported(
         expected[n:].mean(axis=0) + shift,
         np.sqrt(variance),
@@ -107,10 +109,10 @@ def transport(
 
 
 def _inputs(
-    columns: Float[np.ndarray, "r w"], known: Float[np.ndarray, "n w"]
+    columns: Float[np.ndarray, "r w"], covariates: Float[np.ndarray, "n w"]
 ) -> Float[np.ndarray, "r p"]:
     """Intercept, standardised columns, and their squares where they have more than two values."""
-    scaled = fit_scaling(known, constant=np.inf).standardise(columns)
+    scaled = fit_scaling(covariates, constant=np.inf).standardise(columns)
     scaled = np.clip(scaled, -LARGEST_Z, LARGEST_Z)
-    several = np.array([len(np.unique(column)) > 2 for column in known.T], dtype=bool)
+    several = np.array([len(np.unique(column)) > 2 for column in covariates.T], dtype=bool)
     return np.column_stack([np.ones(len(columns)), scaled, scaled[:, several] ** 2])
