@@ -118,7 +118,7 @@ def test_generators_are_told_by_what_they_find():
             "n": [30, 10],
         }
     )
-    assert recourse.confidence_finding(bins) == "Hamming is off by 0.07 from what it says of itself"
+    assert recourse.confidence_finding(bins) == "Hamming is off by 0.07 from its stated confidence"
     rows = pd.DataFrame({"repaired_infeasible_share": [0.0], "repair_cost_gap": [0.26]})
     assert "every answer works; repaired ones cost 26 to 26 % more" in recourse.repair_finding(rows)
 

@@ -230,7 +230,7 @@ class _Advises:
         from frugal.run.advise import advise
 
         with extras_named("advice"):
-            bundle, read = self._read, self._cases(cases, id_column, complete=simulate)
+            read, bundle = self._cases(cases, id_column, complete=simulate), self._read
             advice = advise(bundle, read, without, simulate=simulate, rollout=rollout)
         return advice_frame(bundle, read, advice)
 
