@@ -32,7 +32,10 @@ def _headline(page: str) -> str:
 
 def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside(tmp_path, capsys):
     done = snakemake(
-        tmp_path, "decide", "--config", CLINIC, "sensitive=ward", "budget=20", configs=()
+        tmp_path,
+        "decide",
+        *("--config", CLINIC, "sensitive=ward", "budget=20", "audit_habit=true"),
+        configs=(),
     )
     assert done.returncode == 0, done.stdout[-5000:]
     folder = tmp_path / "results" / "decide" / "clinic"
@@ -45,6 +48,9 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     (groups,) = re.findall(r"^Cost in EUR a case by group: (.*)$", said, re.MULTILINE)
     assert re.findall(r"(\w+) [\d.]+ \(", groups) == ["east", "west"]
     assert "Within a budget of 20 EUR" in said
+    audit = (ROOT / "docs/tutorials/habit.md").read_text(encoding="utf-8")
+    assert document["habit"]["state"] == "none"
+    assert all(line.split(" (")[0][:40] in audit for line in said.splitlines()[-6:-2])
     seen, printed = _numbers(first), _numbers(_headline("docs/how-to/own_table.md"))
     # what learns ends otherwise on another maker's processor
     assert seen == pytest.approx(printed, rel=0.4)
