@@ -65,7 +65,7 @@ def test_own_gammas_replace_those_of_the_study():
     [
         (changed(folds=CONFIG["dadi"]["folds"] | {"run": [6]}), "names fold 6"),
         (changed(training=CONFIG["dadi"]["training"] | {"agents": 63}), "must be even"),
-        (changed(scenarios=CONFIG["dadi"]["scenarios"] * 2), "stands there twice"),
+        (changed(scenarios=CONFIG["dadi"]["scenarios"] * 2), "occurs twice there"),
         (changed(comparison={"reference": "best", "auc_slack": 0.02}), "reference names 'best'"),
         (scenario(withheld_panels=["X4"]), r"withheld_panels names 'X4'"),
         (changed(folds=CONFIG["dadi"]["folds"] | {"validation_share": 0.9}), "no row is left"),

@@ -115,7 +115,7 @@ def test_a_network_is_what_it_orders_first_for_whom(network, open_world, capsys)
         "It orders first:",
         f"x0 below 0.5: nothing ({none} %)",
         f"x0 0.5 or more: p0 ({100 - none} %)",
-        "For 100 % of the 1,500 units this is what it orders first; shares are of units.",
+        "For 100 % of the 1,500 units this is the first order; shares are of units.",
     ]
 
 

@@ -113,7 +113,7 @@ def test_agents_have_names_of_their_own_and_need_no_file(config):
 def test_a_boosted_belief_stands_under_a_method(config):
     block = config["diagnosis"]
     block["training"]["classifier"] = block["methods"]["sm_ddpo_boosted"]["classifier"]
-    assert "a boosted one stands under a method" in _refusal(config)
+    assert "a boosted one belongs under a method" in _refusal(config)
 
 
 def _refusal(config, descriptions=None):
@@ -149,7 +149,7 @@ def test_a_data_set_twice_or_without_the_parts_is_refused(config):
     block = config["diagnosis"]
     first = block["scenarios"][0]
     block["scenarios"].append(first)
-    assert "clinical_simulator stands there twice" in _refusal(config)
+    assert "clinical_simulator occurs twice there" in _refusal(config)
     other = first | {"dataset": "breast_cancer", "fixed_panels": ["radius"]}
     block["scenarios"] = [first, other]
     assert "has no part 'encoder' under 'split'; diagnosis needs" in _refusal(config)

@@ -97,7 +97,7 @@ def law(**keys):
         ({"panels": {"P2": {}}}, "no intercept"),
         ({"panels": {"P2": 3}}, "sets law to 3"),
         ({"panels": {"P2": {"intercept": 0, "value": {}}}}, "unknown key 'value'"),
-        ({"panels": {"P2": {"intercept": 0, "values": {"X1": 1}}}}, "does not say standardise"),
+        ({"panels": {"P2": {"intercept": 0, "values": {"X1": 1}}}}, "does not set standardise"),
         ({"panels": {}, "standardise": 1}, "sets standardise to 1"),
         (law(values={"X9": 1.0}), "'X9', which the table lacks; its columns are X1, X2, X3, X4"),
         (law(indicators={"P3": 1.0}), "'P3', which is no panel that can be missing here"),

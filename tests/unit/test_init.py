@@ -32,7 +32,7 @@ def test_what_columns_are_is_guessed_and_told(tmp_path, capsys):
     assert document["source"]["format"]["missing"] == ["", "NA"]
     assert document["label"]["classes"][1] == {"name": "yes", "values": ["yes"]}
     for words in (
-        "left out: case_id: names that stand in several rows",
+        "left out: case_id: names that occur in several rows",
         "left out: row: numbers the rows",
         "left out: seen: holds dates",
         "left out: site: holds 'one' alone",
@@ -164,7 +164,7 @@ def test_a_file_without_names_has_numbered_columns_and_says_so(tmp_path, capsys,
 
 def test_a_label_by_name_in_a_file_without_names_is_refused_with_the_names(tmp_path):
     visits().to_csv(tmp_path / "t.csv", index=False, header=False)
-    with pytest.raises(DataError, match=r"no column 'ill'.*columns are column_1 to column_11; say"):
+    with pytest.raises(DataError, match=r"no column 'ill'.*columns are column_1 to column_11; set"):
         init(tmp_path)
 
 
@@ -173,7 +173,7 @@ def test_whether_the_first_line_holds_names_can_be_said(tmp_path):
         {"2024": [1, 5] * (N // 2), "2025": [3, 2, 4] * (N // 3), "ill": ["a", "b"] * (N // 2)}
     )
     years.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match="say --header if it does"):
+    with pytest.raises(DataError, match="set --header if it does"):
         init(tmp_path)
     document = yaml.safe_load(init(tmp_path, "--header"))
     assert document["source"]["format"]["header"] is True

@@ -89,7 +89,7 @@ def test_label_of_a_rule_needs_a_name_of_its_own(tmp_path):
 def test_what_makes_the_label_is_no_feature(tmp_path, name):
     content = _with_rule(EVENT)
     content["columns"][3] = {"name": "scan", "from": name, "type": "numeric", "unit": "1"}
-    with pytest.raises(ConfigError, match="must not tell the answer"):
+    with pytest.raises(ConfigError, match="must not reveal the answer"):
         load(tmp_path, content)
 
 

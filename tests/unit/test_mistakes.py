@@ -102,7 +102,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     ),
     "the label among the features": (
         text(("  - {name: xray,", "  - {name: pneumonia, type: categorical}\n  - {name: xray,")),
-        "columns[6] ('pneumonia') is the label; a feature must not tell the answer",
+        "columns[6] ('pneumonia') is the label; a feature must not reveal the answer",
     ),
     "a price left open": (text(("cost: 45", "cost: null")), "fill in the cost of chest film"),
     "a price below zero": (text(("cost: 45", "cost: -45")), "is -45; allowed are values from 0 on"),
@@ -117,7 +117,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     ),
     "error costs left open": (
         keys(misclassification_cost=[[0, None], [600, 0]]),
-        "what each error costs",
+        "the cost of each error",
     ),
     "a file that is not there": (text(("clinic.csv", "clinics.csv")), "no file 'clinics.csv'"),
     "another separator": (text(('","', '";"')), "clinic.csv has no column 'age'"),

@@ -187,7 +187,7 @@ def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
     found = asked(folder, objective="f1")
     assert instead(found)["misclassification_cost"] == [[0, 1], [1, 0]]
     load_study(found.config, ROOT)
-    with pytest.raises(ConfigError, match=r"prices are open .* what each error costs"):
+    with pytest.raises(ConfigError, match=r"prices are open .* the cost of each error"):
         asked(folder)
     edited(folder, misclassification_cost=[[0, 1, None], [None, 0]])
     with pytest.raises(ConfigError, match=r"'misclassification_cost'"):

@@ -274,7 +274,7 @@ def test_wrong_names_are_refused_in_one_sentence():
     scenario = copy.deepcopy(CONFIG["recourse"]["scenarios"][0])
     with pytest.raises(ConfigError, match=r"scenarios\[0\]\.generators names 'namd'"):
         load_recourse_study(_effective(scenarios=[scenario | {"generators": ["namd"]}]), ROOT)
-    with pytest.raises(ConfigError, match="stands there twice"):
+    with pytest.raises(ConfigError, match="occurs twice there"):
         load_recourse_study(_effective(scenarios=[scenario, scenario]), ROOT)
     own = {"kind": "own", "catalogue": "nowhere.csv", "units": "nowhere.csv"}
     with pytest.raises(ConfigError, match=r"'nowhere\.csv', and there is no such file"):

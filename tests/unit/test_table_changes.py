@@ -120,8 +120,8 @@ def test_a_truth_value_is_no_number():
             "array v: only in A",
         ),
         (".csv", b"1", b"12", "1 bytes and 2 bytes"),
-        (".png", None, None, "the drawing or page differs; the table of the same name beside it"),
-        (".html", None, None, "the drawing or page differs; the table of the same name beside it"),
+        (".png", None, None, "the drawing or page differs; its numbers are in the table"),
+        (".html", None, None, "the drawing or page differs; its numbers are in the table"),
     ],
 )
 def test_every_kind_of_file_is_described(tmp_path, suffix, a, b, sentence):

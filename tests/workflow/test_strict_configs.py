@@ -20,7 +20,7 @@ ALIASES = f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}"
     ("text", "words"),
     [
         ("seed: " + "[" * 10_000, "nested deeper than 100 levels"),
-        (ALIASES, "aliases stand for more than"),
+        (ALIASES, "aliases expand to more than"),
         (f"seed: {DIGITS}", "a number has 6000 characters"),
         ("seed: 1\nseed: 2\n", "line 2, column 1: key 'seed' is written twice"),
         ("__use_yte__: true\nseed: ?open('PWNED', 'w')\n", "unknown key '__use_yte__'"),
@@ -46,12 +46,12 @@ def test_snakemake_itself_refuses_such_a_file(tmp_path):
     assert "Traceback" not in done.stdout
     (said,) = [line for line in done.stdout.splitlines() if "Frugal cannot start: " in line]
     assert said.startswith(f"Frugal cannot start: {path}")
-    assert "aliases stand for more than" in said
+    assert "aliases expand to more than" in said
 
 
 def test_a_value_of_config_that_would_hurt_snakemake_is_refused():
     value = "{" + MAPPINGS.replace("\n", ", ") + "}"
-    with pytest.raises(SystemExit, match="aliases stand for more than") as end:
+    with pytest.raises(SystemExit, match="aliases expand to more than") as end:
         plugin.require_harmless(["--config", f"afape={value}"])
     assert str(end.value).startswith("Frugal cannot start: --config afape: line 1, column ")
 

@@ -1,6 +1,6 @@
 """Frugal: which panel to acquire next, and whether that answer can be trusted.
 
-What a program uses stands in `frugal.library` and is loaded when it is first asked for here. No
+The public names are those of `frugal.library`, loaded at their first use. No
 import is written out, for a stage's digest would then cover the library.
 """
 

@@ -40,7 +40,7 @@ class AnswerSettings(Block):
         "policies, the first whose cost is near the lowest is named; others follow in their order",
     )
     practice: str = setting(
-        "always", "the policy whose models decide on what records show was acquired"
+        "always", "the policy whose models decide on the panels acquired in the records"
     )
     budgets: list[NonNegative] = setting(
         [], "of objective f1, ascending: most that panels may cost a case"
@@ -54,7 +54,7 @@ class AnswerSettings(Block):
 
 
 class TreeClassifierSettings(Block):
-    """The classifier that agents ask which do not say a class themselves."""
+    """The classifier of agents that do not predict a class themselves."""
 
     kind: Literal["forest", "boosting"] = setting(
         "forest",
@@ -123,7 +123,7 @@ class MultipleImputation(Block):
 
     draws: Two = setting(5)
     rounds: Count = setting(3)
-    trees: Count = setting(20, "most of a regression; rows held out tell how many are kept")
+    trees: Count = setting(20, "most of a regression; held-out rows determine how many are kept")
     leaves: Two = setting(8)
     learning_rate: Positive = setting(0.3)
     min_leaf: Count = setting(20)
@@ -201,7 +201,7 @@ class WorldGrid(Block):
     )
     mechanisms: Annotated[list[Literal["mcar", "mar", "mnar", "self"]], Len(1), Unique()] = setting(
         ["mnar"],
-        "what causes gaps of a panel: nothing, an always-known column, a column of the panel "
+        "causes of gaps of a panel: nothing, an always-known column, a column of the panel "
         "before it, its own column",
     )
     missing_shares: Annotated[list[Share], Len(1), Unique()] = setting(
@@ -231,7 +231,7 @@ class InducedGaps(Block):
     source: Literal["induced"]
     standardise: bool = setting(True, "scale parent columns to mean 0 and standard deviation 1")
     complete_share: Share | None = setting(
-        None, "wanted share of complete cases; null keeps the intercepts as they stand"
+        None, "wanted share of complete cases; null keeps the intercepts unchanged"
     )
     panels: Annotated[dict[str, InducedPanel], Len(1)] = required()
 
@@ -268,7 +268,7 @@ class AfapeScenario(Block):
 
 
 class Afape(Block):
-    """What an acquisition policy would cost, judged from records with missing features."""
+    """Cost of an acquisition policy, estimated from records with missing features."""
 
     seeds: Seeds = setting(
         [0, 1, 2], "each is one draw of the masks and of the policies' randomness"

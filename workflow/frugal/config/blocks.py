@@ -49,7 +49,7 @@ class Block(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _over_defaults(cls, document: Any) -> Any:
-        """A nested block that is written in part keeps what the default of its key has."""
+        """A nested block that is written in part keeps the rest of its key's default."""
         if not isinstance(document, Mapping):
             return document
         nested = {
@@ -79,7 +79,7 @@ class Block(BaseModel):
             where: how the sentence of a refusal begins, for example `config`.
 
         Raises:
-            ConfigError: the first violation: its key, what was found, what is allowed.
+            ConfigError: the first violation: its key, the value found, the values allowed.
         """
         require_plain_text(document, where)
         try:
@@ -155,11 +155,11 @@ def repeated(names: Iterable[str], key: str) -> Iterator[str]:
     first: dict[str, int] = {}
     for k, name in enumerate(names):
         if first.setdefault(name, k) != k:
-            yield f".{key}[{k}]: {name} stands there twice"
+            yield f".{key}[{k}]: {name} occurs twice there"
 
 
 def _laid_over(default: Block, written: Mapping[str, Any]) -> Any:
-    """The default with what was written over it; that alone where it is a block of another form."""
+    """The default updated with the written keys; these alone if of another form."""
     fields = type(default).model_fields
     kind = getattr(default, "kind", None)
     if not set(written) <= set(fields) or written.get("kind", kind) != kind:
@@ -257,7 +257,7 @@ class Unique:
 
 def _unique(values: _Several) -> _Several:
     if any(value in values[:k] for k, value in enumerate(values)):
-        raise ValueError(f" is {list(values)}; no entry may stand there twice")
+        raise ValueError(f" is {list(values)}; no entry may occur twice")
     return values
 
 

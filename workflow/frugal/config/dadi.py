@@ -42,7 +42,7 @@ class DadiFolds(Block):
                 yield f".run names fold {fold}; there are {self.count}, from 0"
         if self.validation_share >= 1 - 1 / self.count:
             yield (
-                f".validation_share is {self.validation_share:g}; beside a test part of "
+                f".validation_share is {self.validation_share:g}; with a test part of "
                 f"1/{self.count} no row is left to train on"
             )
 
@@ -95,7 +95,7 @@ class DadiScenario(Block):
     gammas: Gammas | None = setting(None, "null takes dadi.gammas")
     selection_by: str | None = setting(None, "panel by whose levels selection is shown; null: by γ")
     shown_gammas: Gammas = required("of Fig. 3; by levels, the first")
-    caution: str | None = setting(None, "what every figure must say about the data")
+    caution: str | None = setting(None, "statement about the data on every figure")
 
 
 class Dadi(Block):

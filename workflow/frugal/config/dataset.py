@@ -1,6 +1,6 @@
 """Keys of the YAML of a data set, and how they must fit together.
 
-Reads no file; what needs the records themselves is checked where they are read.
+Reads no file; checks that need the records are made where they are read.
 """
 
 import math
@@ -99,7 +99,7 @@ class Loans(Block):
     """Loan applications with fair and unfair features  [dadi, appendix D]."""
 
     name: Literal["loans"] = required("which simulator")
-    divisor: Positive = required("what the log-odds of the label are divided by; 10 in the paper")
+    divisor: Positive = required("divisor of the label's log-odds; 10 in the paper")
     seed: Whole = required("of the rows")
 
 
@@ -460,7 +460,7 @@ class EventRule(Block):
 
     @property
     def columns(self) -> tuple[str, str]:
-        """Raw columns that the label is made of; they tell the answer."""
+        """Raw columns that the label is made of; they reveal the answer."""
         return self.event, self.time
 
 
@@ -475,7 +475,7 @@ class RiseRule(Block):
 
     @property
     def columns(self) -> tuple[str, str]:
-        """Raw columns that the label is made of; they tell the answer."""
+        """Raw columns that the label is made of; they reveal the answer."""
         return self.before, self.after
 
 
@@ -614,7 +614,7 @@ class Dataset(Block):
 
     name: ShortName = required("short, used in paths and in config.yaml")
     title: Text = required("for people, as figures show it")
-    note: Text = required("what a reader must know: origin, licence, and choices of this project")
+    note: Text = required("notes for readers: origin, licence, and choices of this project")
     cost_unit: Text = required("of acquisition and misclassification costs, as axes show it")
     source: Source = required()
     columns: Filled[ColumnEntry] = required(
@@ -666,7 +666,7 @@ class Dataset(Block):
         for i, column in enumerate(self.columns):
             if (column.raw_name or column.name) in telling:
                 at = f".columns[{i}] ({column.name!r})"
-                yield f"{at} is the label; a feature must not tell the answer"
+                yield f"{at} is the label; a feature must not reveal the answer"
         yield from self._check_panels(names)
         cost, k = self.misclassification_cost, len(self.label.classes)
         if [len(row) for row in cost] != [k] * k:

@@ -1,6 +1,6 @@
 """Declarations of kinds of agents, read without importing any.
 
-Every list of kinds is one of the folder `acquire.policies` by what the declarations have, see
+Every list of kinds is one of the folder `acquire.policies` by attributes of the declarations, see
 `kinds.AgentKind`: no other file names a kind. Read by the Snakefile, so it imports nothing heavy.
 """
 
@@ -61,7 +61,7 @@ def declared_block(
             `blocks` or `learners` or a tuple of words, a meaning, and a default where there is one;
             `shares`, names of blocks of `learners` whose settings it has too; `grid`, settings
             below `grid`.
-        named: what the kind is one of.
+        named: name of the set of kinds.
         without: settings that are left out.
         more: settings that every kind of it has too.
     """
@@ -106,12 +106,12 @@ AUGMENTED = {"augmentation": (("none", "ag1", "ag2"), "how rare explanations are
 
 
 def declared_union(package: str, of: str, named: str, *, only: str = "name", **changed: Any) -> Any:
-    """One of the blocks of what a folder or a module declares, by its `kind`.
+    """One of the blocks that a folder or a module declares, by its `kind`.
 
     Args:
         package: the folder, or the module.
         of: class that the declarations call.
-        named: what the kinds are.
+        named: name of the set of kinds.
         only: an argument that the declaration has.
         changed: `without` and `more` of `declared_block`.
     """

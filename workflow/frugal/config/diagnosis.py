@@ -132,10 +132,10 @@ class Diagnosis(Block):
     resamples: Two = setting(2000, "of the intervals of AUROC and cost of a chosen policy")
     memory_gib: Positive = setting(
         4.0,
-        "what the completed rows of all panel sets may take; beyond it rows are completed "
+        "limit for the completed rows of all panel sets; beyond it rows are completed "
         "when asked for",
     )
-    encoders: Annotated[dict[Name, Encoder], Len(1)] = required("name → what completes a state")
+    encoders: Annotated[dict[Name, Encoder], Len(1)] = required("name → imputer of a state")
     imputer_comparison: ImputerComparison = required()
     training: SmDdpoTraining = setting(SmDdpoTraining(), "SM-DDPO; see docs/reference/diagnosis.md")
     methods: Annotated[dict[Family, SmDdpoMethod], Len(1)] = required(
@@ -164,7 +164,7 @@ class Diagnosis(Block):
         if isinstance(self.training.classifier, BoostedSettings):
             yield (
                 ".training.classifier is boosted; there a network is needed, which `selection` "
-                "uses, too; a boosted one stands under a method of `methods`"
+                "uses, too; a boosted one belongs under a method of `methods`"
             )
         yield from repeated((entry.dataset for entry in self.scenarios), "scenarios")
         for k, entry in enumerate(self.scenarios):

@@ -1,4 +1,4 @@
-"""Blocks of what learns: networks, trees, imputers, and the kinds that files declare.
+"""Blocks of learners: networks, trees, imputers, and the kinds that files declare.
 
 Knows no study.
 """
@@ -139,7 +139,7 @@ class DqnAgent(DqnSettings):
 class TreeSettings(Block):
     """Of every regression of chained boosted trees."""
 
-    trees: Count = setting(60, "most of a regression; rows held out tell how many are kept")
+    trees: Count = setting(60, "most of a regression; held-out rows determine how many are kept")
     leaves: Two = setting(15)
     learning_rate: Positive = setting(0.15)
     min_leaf: Count = setting(20)
@@ -233,7 +233,7 @@ class BoostedSettings(Block):
 
 
 class SmDdpoTraining(Block):
-    """SM-DDPO, algorithm 1; what all methods share."""
+    """SM-DDPO, algorithm 1; settings that all methods share."""
 
     ppo: PpoSettings = setting(PpoSettings())
     classifier: ClassifierSettings | BoostedSettings = setting(
@@ -257,7 +257,7 @@ class SmDdpoTraining(Block):
 
 
 class SmDdpoVariant(Block):
-    """How SM-DDPO's classifier learns, and what decides the class."""
+    """How SM-DDPO's classifier learns, and how the class is decided."""
 
     variant: Literal["end2end", "pretrained"] = setting(
         "end2end", "whether the classifier starts from nothing"
@@ -268,7 +268,7 @@ class SmDdpoVariant(Block):
     tuned: bool = setting(True, "whether a pretrained classifier goes on learning")
     verdict: Literal["actor", "belief"] = setting(
         "actor",
-        "what decides the class: the actor, or a threshold on the classifier's belief, which "
+        "how the class is decided: actor, or a threshold on the classifier's belief, which "
         "validation units choose",
     )
 
@@ -284,7 +284,7 @@ class SmDdpoSettings(SmDdpoTraining, SmDdpoMethod):
 
     classifier: ClassifierSettings | BoostedSettings = setting(ClassifierSettings())
     criterion: Literal["f1", "am", "value"] = required(
-        "what the best weights are kept by; value: mean sum of rewards"
+        "criterion for the best weights; value: mean sum of rewards"
     )
 
     @property

@@ -48,7 +48,7 @@ class Capability(Block):
 
 
 class CostedAction(Block):
-    """An action, what it costs and why, and the capabilities that it gives."""
+    """An action, its cost and source, and the capabilities that it gives."""
 
     name: Text = required()
     cost: NonNegative = required()
@@ -60,7 +60,7 @@ class RecourseRules(Block):
     """A recourse catalogue on a real table."""
 
     dataset: str = required("name of the data set whose raw records are read")
-    note: str = required("what is assumed, and why")
+    note: str = required("assumptions, with reasons")
     cost_unit: Text = required("of every cost")
     capabilities: Filled[Capability] = required("a positive decision needs all of them")
     actions: Filled[CostedAction] = required()
@@ -211,7 +211,7 @@ class Recourse(Block):
         yield from self._shown()
 
     def _shown(self) -> Iterator[str]:
-        """Something is learnt, and what the figures show is among it."""
+        """Some scenario is learnt, and the figures show one of these."""
         learnt = [entry for entry in self.scenarios if entry.subsets]
         if not learnt:
             yield (
@@ -265,7 +265,7 @@ class LabelSettings(Block):
         """Refuse settings that the config would not allow; files of the source may be left out.
 
         Raises:
-            ConfigError: the first violation: its key, what was found, what is allowed.
+            ConfigError: the first violation: its key, the value found, the values allowed.
         """
         source = settings.get("source") if isinstance(settings, Mapping) else None
         if isinstance(source, Mapping):

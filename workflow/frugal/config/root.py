@@ -1,4 +1,4 @@
-"""A whole config: what the keys at top level are, and the blocks of the studies."""
+"""A whole config: the keys at top level, and the blocks of the studies."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -31,7 +31,7 @@ class Config(Block):
     )
     environment: Literal["tell", "strict"] = setting(
         "tell",
-        "what happens to results of another requirements.lock; tell: one line at the start; "
+        "treatment of results of another requirements.lock; tell: one line at the start; "
         "strict: their steps run again",
     )
     arithmetic: Literal["portable", "fast"] = setting(
@@ -40,7 +40,7 @@ class Config(Block):
         "each CPU is fastest",
     )
     table: str | None = setting(None, "YAML of one's own table, for `snakemake decide`")
-    objective: Literal["cost", "f1"] = setting("cost", "of decide: what a policy is judged by")
+    objective: Literal["cost", "f1"] = setting("cost", "of decide: criterion of policies")
     sensitive: str | None = setting(
         None, "of decide: column of the file whose values are groups to be judged apart"
     )
@@ -62,7 +62,7 @@ class Config(Block):
     records: str | None = setting(
         None, "YAML of one's own records of searches, for `snakemake search`"
     )
-    causes: str | None = setting(None, "of decide: YAML of what causes each panel's gaps")
+    causes: str | None = setting(None, "of decide: YAML with the causes of each panel's gaps")
     report: Report = setting(Report(), "results/report.html")
     datasets: dict[Name, str] = required("name of a data set → path of its YAML")
     afape: Afape
@@ -76,9 +76,9 @@ def effective(config: Mapping[str, Any]) -> dict[str, Any]:
     """The whole config with every default written out.
 
     Args:
-        config: what was written; Snakemake's ordered mappings are allowed.
+        config: the written config; Snakemake's ordered mappings are allowed.
 
     Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
+        ConfigError: one sentence with the key, the value found and the values allowed.
     """
     return Config.read(config, where="config").plain()

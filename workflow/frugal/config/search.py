@@ -89,9 +89,9 @@ class SearchDataset(Block):
 
     name: Name = required("short, used in paths")
     title: Text = required("for figures")
-    note: Text = required("where the data come from, under which licence, and what they are not")
+    note: Text = required("where the data come from, under which licence, and their limits")
     reader: Literal["synthetic_world", "kpneumoniae_mic", "ecoli_ast", "amr_isolates", "mimic3"] = (
-        required("what makes units from the files; synthetic_world draws them")
+        required("reader that makes units from the files; synthetic_world draws them")
     )
     files: Tuple[SearchFile] = required("in the order in which the reader takes them")
     actions: Annotated[dict[str, Text], Len(2)] = required(
@@ -156,7 +156,7 @@ class OutcomesEntry(LevelsEntry):
 
 
 class RecordsEntry(Block):
-    """One's own records: who was given what, in which order, with which outcome."""
+    """One's own records: treatments of each unit, in order, with their outcomes."""
 
     name: Name = required("short, used in paths")
     title: Text = required("for figures")
@@ -166,7 +166,7 @@ class RecordsEntry(Block):
     )
     unit: Text = required("column that names the search: one patient's, one episode's")
     belongs_to: str | None = maybe(
-        "column of what units have in common, such as the patient; never on both sides of the split"
+        "column that groups units, such as the patient; never on both sides of the split"
     )
     step: Maybe[Text] = maybe("long: column that orders a unit's trials")
     treatment: Maybe[Text] = maybe("long: column of the treatment")
@@ -181,7 +181,7 @@ class RecordsEntry(Block):
     outcomes: OutcomesEntry = required()
     covariates: dict[str, LevelsEntry] = setting({}, "columns that a policy may read")
     confounders: dict[str, LevelsEntry] = setting(
-        {}, "columns that decided what was tried and that a policy does not read"
+        {}, "columns that decided which treatments were tried and that a policy does not read"
     )
     epsilon: NonNegative = setting(
         0.0, "an outcome is good enough if none is better by more than this, unit of worth"

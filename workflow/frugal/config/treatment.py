@@ -103,7 +103,7 @@ class Treatment(Block):
 
     epsilon: NonNegative = setting(0.0, "slack of near-optimality, unit of the outcome")
     alpha: AtLeastOne = setting(
-        1.0, "influence of unmeasured confounding on what was tried (theorem 2); 1: none"
+        1.0, "influence of unmeasured confounding on the treatments tried (theorem 2); 1: none"
     )
     stop_rule: Literal["<=", "<", "release"] = setting(
         "<=",
@@ -114,7 +114,7 @@ class Treatment(Block):
     smoothing: Literal["release", "paper"] = setting("release", "form of the historical prior")
     pseudo_count: NonNegative = setting(0.0, "of each outcome in the uninformed tables")
     price_offset: NonNegative = setting(0.0001, "added to every λ")
-    memory_gib: Positive = setting(4.0, "what the tables of one policy may take")
+    memory_gib: Positive = setting(4.0, "limit for the tables of one policy")
     forest: TreatmentForest = setting(TreatmentForest())
     prescribing: Prescribing = setting(Prescribing())
     test_share: Share = setting(0.3, "share of the patients that judge the policies")

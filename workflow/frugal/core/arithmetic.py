@@ -175,7 +175,7 @@ def begin_pinned(words: list[str]) -> None:
         if os.environ.get(_BEGUN_AGAIN) == marker[_BEGUN_AGAIN]:
             raise ConfigError(
                 "this Python changes the variables that it is given, so that arithmetic cannot be "
-                "pinned; look for what does (a sitecustomize.py, say), or set arithmetic: fast"
+                "pinned; find the code that does (a sitecustomize.py, say), or set arithmetic: fast"
             )
         environment = pinned(os.environ) | marker
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

@@ -1,12 +1,12 @@
 """Portions of a large job, and micro-blocks: the rows that stages work on at a time.
 
-A portion is a job of its own: some seeds of a scenario, or some rows. What it makes lies in a
+A portion is a job of its own: some seeds of a scenario, or some rows. Its output lies in a
 folder `seeds=0-9` or `rows=0-1048575`. Its draws are named by seed and block, never by portion, so
 that its numbers are those of the whole. Read by the Snakefile, so it imports nothing heavy.
 
 Blocks are cut by the number of a row alone, and sums of blocks are joined pair by pair in a fixed
-tree, so that what follows does not depend on how many blocks a job takes at a time. What fits into
-one block is what it would be without any. Knows no stage, no table and no file.
+tree, so that the result does not depend on how many blocks a job takes at a time. A job that fits
+into one block gives the same result as without blocks. Knows no stage, no table and no file.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -140,10 +140,10 @@ def block_slices(rows: int) -> list[slice]:
 
 
 class TreeSum:
-    """A sum of what blocks give, joined pairwise by the number of the block.
+    """Sum over blocks, joined pairwise by the number of the block.
 
     Block 2k is joined with block 2k + 1, that pair with the next one, and so on: the order of
-    additions follows from how many blocks there are. Of one block it is what the block gave.
+    additions follows from how many blocks there are. The sum of one block is its value.
     """
 
     def __init__(self, join: Callable[[Any, Any], Any] = add) -> None:
@@ -151,7 +151,7 @@ class TreeSum:
         self._waiting: list[tuple[int, Any]] = []  # height of each part of the tree, and its sum
 
     def put(self, part: Any) -> None:
-        """Add what the next block gives."""
+        """Add the value of the next block."""
         height = 0
         while self._waiting and self._waiting[-1][0] == height:
             part = self._join(self._waiting.pop()[1], part)
@@ -170,7 +170,7 @@ class TreeSum:
 
 
 def tree_sum(parts: Iterable[Any], join: Callable[[Any, Any], Any] = add) -> Any:
-    """Sum of what all blocks give, in their order; see `TreeSum`."""
+    """Sum of the values of all blocks, in their order; see `TreeSum`."""
     summed = TreeSum(join)
     for part in parts:
         summed.put(part)

@@ -42,7 +42,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
     "acquisition_cost": (COST, "cost of the acquired panels"),
     "misclassification_cost": (COST, "cost of the predicted class against the label"),
-    "verdict": ("", "class said in the end, in the order of the catalogue's classes"),
+    "verdict": ("", "class predicted at the end, in the order of the catalogue's classes"),
     "belief": ("", "probability of the second of two classes when the decision was taken"),
     # missingness and nuisances
     "bin": ("", "number of the bin of predicted probability"),
@@ -63,8 +63,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     # recourse
     "group": (
         "",
-        "group of units: of recourse, those that may take the same actions; of afape, as the data "
-        "set's YAML tells them apart, empty where all are compared",
+        "group of units: of recourse, those that may take the same actions; of afape, as "
+        "defined in the data set's YAML, empty where all are compared",
     ),
     # dadi
     "iteration": ("", "joint training iterations, or outer loops of training, so far"),
@@ -76,7 +76,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     # diagnosis
     "family": (
         "",
-        "what is judged together: a front by its method, baselines, selection or bayes; in dadi, "
+        "family of rows compared: a front by its method, baselines, selection or bayes; in dadi, "
         "methods of one kind",
     ),
     "split": ("", "part of the units: train, validation or test"),

@@ -1,8 +1,8 @@
 """Declarations: each component of the project, described once, in its own file.
 
 A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`. A folder of them
-is open: a new file in it is found, and no list names it; so is a module that holds several. What a
-config may set is in literal arguments of the calls and is read without importing, as
+is open: a new file in it is found, and no list names it; so is a module that holds several. The
+values that a config may set are literal arguments of the calls, read without importing, as
 the workflow's first step must be fast; the object itself comes by import, when it is asked for.
 """
 

@@ -26,11 +26,12 @@ class Traits:
         reads_values: False: it ignores feature values, is shown NaN only, and its probabilities are
             computed once for units in the same state.
         reads_columns: True for each column that decisions may depend on; None for all. (d,)
-        consistent: what it chooses among some panels it also chooses among fewer, as long as that
+        consistent: a panel chosen among some is also chosen among fewer, as long as that
             is available; and it stops among fewer if it stops among more.
-        compares: what the numbers of `weigh` are.
-        weigh: what it compares, of the arguments of `action_probabilities` (of a `ReadingPolicy`
-            of those of `decide`): "stop" last, −∞ for what it must not do. (K, m, a + 1)
+        compares: meaning of the numbers of `weigh`.
+        weigh: scores compared, computed from the arguments of `action_probabilities` (of a
+            `ReadingPolicy` of those of `decide`): "stop" last, −∞ for forbidden actions. (K, m, a +
+            1)
         why: the reason of each of m decisions of a member, of `(member, values, belief, acquired,
             available, law, layout)`, where it compares nothing.
         believe: class probabilities at states in which it may still go on, of the arguments of

@@ -1,4 +1,4 @@
-"""Errors for people: one sentence with what was found, what is allowed, and where.
+"""Errors for people: one sentence with the value found, the values allowed, and where.
 
 How a sentence shows names and cells of others is decided here.
 """
@@ -23,7 +23,7 @@ class ConfigError(FrugalError):
 
 
 class DataError(FrugalError):
-    """A file or a table does not hold what its description promises."""
+    """A file or a table does not match its description."""
 
 
 class MissingStateError(DataError):
@@ -31,7 +31,7 @@ class MissingStateError(DataError):
 
 
 class GraphError(FrugalError):
-    """A missingness graph is cyclic, or does not identify what is asked of it."""
+    """A missingness graph is cyclic, or does not identify the quantity in question."""
 
 
 class NoSupportError(FrugalError):
@@ -70,7 +70,7 @@ def _extra_of(module: str) -> str | None:
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: of what is not printed, line ends alone stay; the rest is escaped.
+    """Text for a terminal: unprintable characters other than line ends are escaped.
 
     The name of a file in results that somebody else has made could else rewrite the screen.
     """
@@ -80,7 +80,7 @@ def printable(text: str) -> str:
 def say(*lines: str, file: Any = None) -> None:
     """Print lines; the one way by which names of others reach a terminal.
 
-    A line stays one line, and what the terminal's encoding lacks is escaped.
+    A line stays one line, and characters outside the terminal's encoding are escaped.
     """
     stream = file or sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"

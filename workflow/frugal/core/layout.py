@@ -1,6 +1,6 @@
 """Layout of a table that a policy acts on (columns, panels, classes), and a policy's bundle.
 
-A bundle is what training stores of an agent: named arrays, and a header that names its kind
+A bundle is a stored agent: named arrays, and a header that names its kind
 and the table it was made for. It holds no values of units and no way to decide.
 """
 
@@ -54,13 +54,13 @@ class Layout:
         return cls(table.columns, table.onehot, table.panels, table.classes, table.set_ups)
 
     def price(self, acquired: Bool[np.ndarray, "*m a"]) -> Float[np.ndarray, "*m"]:
-        """What sets of panels cost: prices, and each set-up once. (…,)"""
+        """Cost of sets of panels: prices, and each set-up once. (…,)"""
         return self._shared.price(acquired, self.action_cost)
 
     def step_price(
         self, acquired: Bool[np.ndarray, "m a"], action: Int[np.ndarray, " m"]
     ) -> Float[np.ndarray, " m"]:
-        """What an action costs once panels are acquired; 0 to stop. (m,)"""
+        """Cost of an action once panels are acquired; 0 to stop. (m,)"""
         return self._shared.step_price(acquired, action, self.action_cost)
 
     @cached_property
@@ -151,7 +151,7 @@ class Bundle:
 def rows_digest(
     table: Table, values: Float[np.ndarray, "n d"], recorded: Bool[np.ndarray, "n a"]
 ) -> str:
-    """SHA-256 of what an agent learnt from: rows, values as shown, labels, panels recorded."""
+    """SHA-256 of an agent's training data: rows, values as shown, labels, panels recorded."""
     digest = hashlib.sha256()
     for array in (table.row_id, values, table.label, recorded):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -187,8 +187,7 @@ def read_header(header: Mapping[str, Any] | None) -> Layout:
     """
     if header is None:
         raise DataError(
-            "the stored policy has no header that says of which kind it is and which table it was "
-            "made for; train it again"
+            "the stored policy has no header with its kind and its table; train it again"
         )
     shared = {"set_ups": [{"panels": [str], "cost": float}]} if "set_ups" in header else {}
     require_document(header, _HEADER | shared, "header of the stored policy")

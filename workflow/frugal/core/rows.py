@@ -1,6 +1,6 @@
 """A table as a stage's input that is read by columns and rows, when they are asked for.
 
-A stage that annotates an input with `Rows` holds what it reads of it, not the table. A frame in
+A stage that annotates an input with `Rows` holds the part that it reads, not the table. A frame in
 memory is read in the same way. `Partitions` are several such tables; `ScratchFile` holds columns
 that a stage sets aside on the disk. Knows no column.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def require_file(path: Path) -> None:
-    """Refuse what is no file.
+    """Refuse a path that is no file.
 
     Raises:
         DataError: nothing is there, or a folder, a pipe or a device.
@@ -40,7 +40,7 @@ def require_file(path: Path) -> None:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what reading a file may raise into a sentence.
+    """Turn exceptions of reading a file into a sentence.
 
     Raises:
         DataError: in place of an error of the file's own.

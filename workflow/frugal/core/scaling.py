@@ -1,7 +1,7 @@
 """Mean and standard deviation of each column over its known values, and their use.
 
 The one standardisation of the package: networks, imputers, folds, agents and missingness laws read
-columns in this scale. Must not know what a column means, or files.
+columns in this scale. Must not know the meaning of columns, or files.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Reads YAML and checks it against a JSON Schema, with one sentence for people where it fails.
 
-Knows nothing of what the keys mean; `description` does, and whoever reads another configuration.
+Knows nothing of the meaning of keys; `description` does, and whoever reads another configuration.
 """
 
 import difflib
@@ -69,7 +69,7 @@ def read_yaml(path: Path) -> Any:
     """Content of a YAML file.
 
     Raises:
-        ConfigError: the file does not exist, is not YAML, writes a key twice, or holds what
+        ConfigError: the file does not exist, is not YAML, writes a key twice, or holds content that
             `strict_yaml` refuses.
     """
     try:
@@ -86,12 +86,12 @@ def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str
     """Refuses a document that its JSON Schema (2020-12) does not allow.
 
     Args:
-        document: what the YAML holds.
+        document: content of the YAML.
         schema: the parsed schema.
         where: name of the file, as the error begins.
 
     Raises:
-        ConfigError: the first violation: its key, what was found, what is allowed.
+        ConfigError: the first violation: its key, the value found, the values allowed.
     """
     require_plain_text(document, where)
     errors = sorted(
@@ -118,7 +118,7 @@ def _require_plain_text(
 ) -> None:
     """Refuse keys that are no text, and control characters in names and values but prose.
 
-    `visited` holds what was looked at under such a key: aliases share values, and each is read
+    `visited` holds the values checked under such a key: aliases share values, and each is read
     once.
     """
     if isinstance(document, Mapping | list):
@@ -177,7 +177,7 @@ def named_file(path: str | Path, base: Path) -> Path | None:
 
 
 def did_you_mean(word: object, allowed: Iterable[object]) -> str:
-    """`; did you mean 'x'?` where something allowed is close to what was found, else nothing."""
+    """`; did you mean 'x'?` where an allowed value is similar to the value found, else empty."""
     close = difflib.get_close_matches(str(word), [str(a) for a in allowed], n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -197,7 +197,7 @@ def listed(values: Iterable[object], *, at_most: int = 30) -> str:
 
 
 def may_be_record(names: Iterable[str]) -> bool:
-    """Whether a number is among what should be names, as in a record: of persons, perhaps.
+    """Whether a number is where names are expected, as in a record (perhaps of persons).
 
     Where cells are not shown, every first line may be one.
     """

@@ -1,6 +1,6 @@
 """Requirements on a model read from a file: names, types, shapes and ranges of its arrays.
 
-A file may have been edited, cut or made by another program; compiled loops trust what they get. A
+A file may have been edited, cut or made by another program; compiled loops trust their input. A
 model declares its arrays once, as `Array`s by name, and `Stored.require` refuses all else in one
 sentence that names the file. The shape of a JSON document is written as the document itself would
 be, with types in place of values. Must not know any model or document.
@@ -46,11 +46,11 @@ def require_document(document: Any, shape: Any, subject: str) -> None:
         document: as JSON gives it.
         shape: `str`, `bool`, `int`, `float` (a finite number), `[shape]` for a list of any length,
             `{key: shape}` for a mapping with exactly these keys, `Each`, `OrNull`; `dict` and
-            `object` for what is not looked into.
+            `object` for values that are not checked.
         subject: the document is, for the sentence.
 
     Raises:
-        DataError: names the first place that has another, what is there and what is allowed.
+        DataError: names the first place that differs, its value and the values allowed.
     """
     _require(document, shape, f"the stored {subject}", "")
 
@@ -193,14 +193,14 @@ class Stored:
     arrays: Mapping[str, np.ndarray]
 
     def refusal(self, reason: str) -> DataError:
-        """The error to raise: which file, which model, what is wrong with it."""
+        """The error to raise: which file, which model, which defect."""
         source = _source(self.arrays)
         return DataError(f"{source + ': ' if source else ''}the stored {self.subject} {reason}")
 
     def require(
         self, expected: Mapping[str, Array], *, empty: Collection[str] = (), **sizes: int
     ) -> dict[str, int]:
-        """Every array is there, no other is, and each is what it must be.
+        """Every array is there, no other is, and each has its type and shape.
 
         Args:
             expected: by name.
@@ -211,7 +211,8 @@ class Stored:
             Size denoted by each letter.
 
         Raises:
-            DataError: names the first array that is not as expected, what it is, what is allowed.
+            DataError: names the first array that is not as expected, its value, and the values
+                allowed.
         """
         self._require_names(expected)
         for name, array in expected.items():
@@ -278,7 +279,7 @@ class Stored:
         )
 
     def require_equal(self, name: str, derived: np.ndarray, because: str) -> None:
-        """An array that can be derived is what is derived.
+        """A derivable array equals the derived one.
 
         Raises:
             DataError: it is another.

@@ -1,4 +1,4 @@
-"""Random streams: every draw of a stage comes from a generator named by what it is drawn for."""
+"""Random streams: every draw of a stage comes from a generator named by its purpose."""
 
 import hashlib
 import json

@@ -1,7 +1,7 @@
-"""Strict YAML: no text can hurt who reads it, and what would surprise its writer is an error.
+"""Strict YAML: no text can harm its reader, and ambiguous notation is an error.
 
 Depends on PyYAML and the standard library only: Snakemake's logger loads this file by its path,
-before anything else of the package is there. Knows nothing of what the keys mean.
+before anything else of the package is there. Knows nothing of the meaning of keys.
 """
 
 import json
@@ -50,7 +50,7 @@ def parse_yaml(text: str) -> Any:
     """Content of a YAML text: mappings, lists, texts, numbers, true, false and null.
 
     Raises:
-        StrictYamlError: it is not YAML, writes a key twice, or holds what is refused: more than
+        StrictYamlError: it is not YAML, writes a key twice, or holds refused content: more than
             `MOST_LEVELS` levels, aliases that expand to more than `MOST_ALIASED` values, tags,
             keys that are lists, dates, numbers to the base 60 or with a leading zero.
     """
@@ -70,7 +70,7 @@ def parse_config(text: str) -> Any:
     """Content of a config file, which may be JSON or YAML, as Snakemake reads it: JSON first.
 
     Raises:
-        StrictYamlError: it is neither, or holds what `parse_yaml` refuses.
+        StrictYamlError: it is neither, or holds content that `parse_yaml` refuses.
     """
     try:
         return parse_json(text)
@@ -148,7 +148,7 @@ class _RefusedError(yaml.MarkedYAMLError):
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Safe YAML that counts levels and aliases, and refuses what is read otherwise than it looks.
+    """Safe YAML that counts levels and aliases, and refuses misleading notation.
 
     `_written` values are in the text so far, `_counted` with every alias spelt out.
     """
@@ -186,11 +186,11 @@ class _StrictLoader(yaml.SafeLoader):
 
     def _count_alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self._sizes:
-            raise _at(event, f"*{event.anchor} stands inside what it names")
+            raise _at(event, f"*{event.anchor} is inside the value that it names")
         self._counted += self._sizes[event.anchor]
         if self._counted - self._written > MOST_ALIASED:
             raise _at(
-                event, f"aliases stand for more than {MOST_ALIASED} values; write them out instead"
+                event, f"aliases expand to more than {MOST_ALIASED} values; write them out instead"
             )
 
 

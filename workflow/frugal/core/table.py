@@ -1,6 +1,6 @@
 """A table of units: encoded features, labels, the panels in which features are acquired.
 
-Also what was observed of it (`Mask`), and to which group and cluster a row belongs.
+Also which values were observed (`Mask`), and to which group and cluster a row belongs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class SetUp:
-    """What the first of several panels costs in addition, such as one venipuncture.
+    """Additional cost of the first of several panels, such as one venipuncture.
 
     Attributes:
         panels: names of those that share it.
@@ -86,7 +86,7 @@ class SharedCosts:
     def price(
         self, acquired: Bool[np.ndarray, "*m a"], action_cost: Float[np.ndarray, " a"]
     ) -> Float[np.ndarray, "*m"]:
-        """What sets of panels cost: prices, and each set-up once. (…,)"""
+        """Cost of sets of panels: prices, and each set-up once. (…,)"""
         paid = acquired @ action_cost
         return paid + self.used(acquired) @ self.cost if len(self.cost) else paid
 
@@ -96,7 +96,7 @@ class SharedCosts:
         action: Int[np.ndarray, " m"],
         action_cost: Float[np.ndarray, " a"],
     ) -> Float[np.ndarray, " m"]:
-        """What an action costs once panels are acquired; 0 for one that acquires none. (m,)"""
+        """Cost of an action once panels are acquired; 0 for one that acquires none. (m,)"""
         price = np.append(action_cost, 0.0)[np.minimum(action, len(action_cost))]
         if not len(self.cost):
             return price

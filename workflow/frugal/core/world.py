@@ -1,4 +1,4 @@
-"""Where a policy acts: rows, their values, what may be acquired there, and how an episode ends.
+"""Where a policy acts: rows, their values, the panels available there, and how an episode ends.
 
 Serves rollouts, set probabilities and trainers of every study. The World is the only thing that
 hides a value. It knows no policy, no trainer, no reward and no classifier.
@@ -128,7 +128,7 @@ class World:
     verdict for each class, in the order of the classes.
 
     Attributes:
-        name: of the world: "full", "blocked", or what completed the values.
+        name: of the world: "full", "blocked", or the imputer that completed the values.
         draw: number of the imputed copy; 0 where there is one only.
         row_id: identity of each unit in the raw data. (n,)
         values: encoded features; NaN where the table has none. (n, d)
@@ -180,7 +180,7 @@ class World:
             table: its units.
             name: of the world.
             draw: of an imputed copy.
-            available: what may be acquired; None: everything.
+            available: panels that may be acquired; None: all.
             terminals: 1, or one for each class.
         """
         if available is None:
@@ -214,7 +214,7 @@ class World:
         return self.panels + self.terminals
 
     def price(self, acquired: Bool[np.ndarray, "*m a"]) -> Float[np.ndarray, "*m"]:
-        """What sets of panels cost: prices, and each set-up once. (…,)"""
+        """Cost of sets of panels: prices, and each set-up once. (…,)"""
         if self.shared_costs is None:
             return acquired @ self.action_cost
         return self.shared_costs.price(acquired, self.action_cost)
@@ -273,7 +273,7 @@ def adds_column(
 
 @runtime_checkable
 class StateEncoder(Protocol):
-    """Turns states into what a policy network reads; one call for all states of a step."""
+    """Encodes states for a policy network; one call for all states of a step."""
 
     @property
     def width(self) -> int:

@@ -61,7 +61,7 @@ class TableColumns:
 
     @classmethod
     def of(cls, table: Table, part: np.ndarray) -> "TableColumns":
-        """A table in memory; all but its test part is what training saw."""
+        """A table in memory; training saw all but its test part."""
         return cls(table, part != JUDGES, lambda name: table.values[:, table.columns.index(name)])
 
 
@@ -72,7 +72,7 @@ def case_document(
 
     Args:
         description: of the table.
-        table: what was made of it; panels that it lacks are left out.
+        table: the encoded table; panels that it lacks are left out.
         left_out: columns of the file that are no features.
     """
     layout, columns, start = table.layout, [], 0
@@ -130,7 +130,7 @@ def _column_document(
     cells: Float[np.ndarray, "m c"],
     values: Float[np.ndarray, " n"],
 ) -> dict[str, Any]:
-    """One column: how it is read, and what training saw of it.
+    """One column: how it is read, and its values in training.
 
     Args:
         column: as described.

@@ -66,7 +66,7 @@ def read_cases(
 
     Raises:
         DataError: the file cannot be read, lacks a column or has one too many, or a cell is not
-            what its column holds.
+            the content of its column.
     """
     raw = _raw(source, document)
     id_name = _require_columns(raw, document, id_column)

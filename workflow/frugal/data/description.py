@@ -123,7 +123,7 @@ class Classes:
 class Label:
     """Raw column of the label, names of the classes, and how a raw value means each.
 
-    With a rule, the column is what the rule makes of other raw columns: "1", "0", or nothing.
+    With a rule, the column is computed by the rule from other raw columns: "1", "0", or nothing.
     """
 
     column: str
@@ -216,7 +216,7 @@ def _require_prices(document: Any, path: Path) -> None:
         open_prices = [f"the cost of {listed(lacking.values())} (first {next(iter(lacking))})"]
     rows = errors if isinstance(errors, list) else []
     if any(cell is None for row in rows if isinstance(row, list) for cell in row):
-        open_prices.append("what each error costs ('misclassification_cost')")
+        open_prices.append("the cost of each error ('misclassification_cost')")
     if open_prices:
         raise ConfigError(
             f"{path}: prices are open (null): fill in {' and '.join(open_prices)}, in "

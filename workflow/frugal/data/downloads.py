@@ -1,6 +1,6 @@
 """Files from their publishers, held to a size, a time and a digest while they arrive.
 
-What arrives is in memory only: however the program ends, no wrong bytes are left on the disk.
+Downloads are held in memory only: however the program ends, no wrong bytes are left on the disk.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ def downloaded_bytes(
         expected_sha256: digest of the file; None accepts any.
         timeout_seconds: longest silence of the publisher.
         total_seconds: longest time from the first word to the last byte.
-        expected_content_sha256: digest of what the file holds, unpacked; None accepts any.
+        expected_content_sha256: digest of the unpacked content; None accepts any.
         expected_bytes: size of the file; None accepts up to `LARGEST_BYTES`.
 
     Raises:
@@ -122,7 +122,7 @@ def _too_much(url: str, excess: str, expected_bytes: int | None) -> str:
         )
     return (
         f"{url} {excess}, but at most {LARGEST_BYTES} are taken where the data set's YAML does not "
-        "say how many; if it is the right file, write 'bytes' under its name there, or get the "
+        "state how many; if it is the right file, write 'bytes' under its name there, or get the "
         "file by other means and set data_mirror to the folder that holds it"
     )
 

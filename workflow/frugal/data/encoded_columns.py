@@ -1,7 +1,7 @@
 """The cells of one column as encoded columns, and columns set aside until they are a table.
 
-Levels and codes become indicators, of tables and of new cases in the same way. What is in memory is
-one column of all rows, or all columns of one block. Knows no panel and no file.
+Levels and codes become indicators, of tables and of new cases in the same way. The table in memory
+is one column of all rows, or all columns of one block. Knows no panel and no file.
 """
 
 import re

@@ -36,7 +36,7 @@ from frugal.data.parsing import RawTable, numbers_of, numeric_column, text_colum
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A table, which raw records it kept, and what was done to get there.
+    """A table, which raw records it kept, and the steps of its encoding.
 
     Attributes:
         layout: the table without a row.
@@ -148,7 +148,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
 def _typed_columns(
     raw: RawTable, description: Description, missing: tuple[str, ...]
 ) -> tuple[TypedColumns, dict[str, int]]:
-    """Numbers or levels of every feature, and how many values of each lie outside what is valid."""
+    """Numbers or levels of every feature, and the number of invalid values of each."""
     typed = TypedColumns()
     impossible: dict[str, int] = {}
     for column in description.columns:

@@ -25,7 +25,7 @@ MOST_CLASSES = 10
 EACH = 5  # mean rows per value for values to be judged on their own
 LEAST_ROWS = 20  # for a column to be suspected of leaking the label
 NEARLY = 0.9  # share of the errors of the commonest class that a suspect spares, alone
-AGAIN = "names that stand in several rows"
+AGAIN = "names that occur in several rows"
 DATES = "holds dates; make a number of them, such as days since an event, if they matter"
 _FEW = 10  # different values: no names of units
 _FAR = 5.0  # spacings of numbers from the next one on, of a zero that may be a code
@@ -173,7 +173,7 @@ def guess_table(
     levels: Mapping[str, Sequence[str]] | None = None,
     positive: str | None = None,
 ) -> TableGuess:
-    """Guess what the columns are.
+    """Guess the type of each column.
 
     Args:
         cells: texts as in the file, blanks around them taken off.
@@ -268,7 +268,7 @@ def _cut(values: _Values, cut: float) -> tuple[dict[str, tuple[str, ...]], np.nd
 def _classes(
     values: _Values, positive: str | None
 ) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
-    """Classes with their spellings, the class of each row, and what was assumed.
+    """Classes with their spellings, the class of each row, and the assumptions.
 
     The positive one of two is last: as stated, else by its name, or the rarer.
     """
@@ -498,7 +498,7 @@ def _numeric(values: _Values, quantities: _Quantities, missing_share: float) -> 
         share = values.share([kind in quantities.limits for kind in values.kinds])
         guess.remarks.append(
             f"known up to a limit in {share:.0%} of its rows ({next(iter(quantities.limits))}): "
-            "half the limit stands for what is below it, and the limit for what is above"
+            "half the limit replaces values below it, and the limit those above"
         )
     if words:
         share = values.share([kind in words for kind in values.kinds])

@@ -2,13 +2,13 @@
 
 After section 6 and appendix B.1 of `diagnosis` (Yu et al. 2023), whose tables of features are
 lost. MIMIC-III needs its own permission and is never kept here; the open demo runs every step.
-Must not know panels, prices or what is learned.
+Must not know panels, prices or learners.
 
-ASSUME: what the paper leaves open is decided so. A unit is an adult's first ICU stay. Features are
+ASSUME: the paper leaves these choices open. A unit is an adult's first ICU stay. Features are
 the first values of the first 24 hours of the stay, plus age, sex, kind of admission, care unit,
 chronic diseases (by the codes of the admission, which are given at its end), and whether a
 ventilator was used. `aki`: stays with creatinine on the first day and in hours 24 to 72; nobody
-is left out for what the kidneys did before. `sepsis`: antibiotic and culture close together
+is left out for kidney function before it. `sepsis`: antibiotic and culture close together
 (`suspected_infection`) with the earlier within a day of ICU admission, and SOFA of the first
 day of 2 or more, from a baseline of 0; any row of MICROBIOLOGYEVENTS is a culture, any systemic
 antibiotic counts; an inspired share of oxygen holds for four hours.
@@ -81,7 +81,7 @@ class _Day:
 
 
 def mimic_diagnosis(files: Mapping[str, Path], *, task: str) -> pd.DataFrame:
-    """Records of a cohort: features of the first day and what the label is made of.
+    """Records of a cohort: features of the first day and the inputs of the label.
 
     Args:
         files: any name → path of each published table, plain or gzipped.
@@ -165,7 +165,7 @@ def _features(connection: duckdb.DuckDBPyConnection, day: _Day) -> pd.DataFrame:
 def _with_creatinine(
     day: _Day, records: pd.DataFrame, steps: dict[str, int]
 ) -> Bool[np.ndarray, " n"]:
-    """Stays with creatinine on both sides of the first day's end; adds what the label needs."""
+    """Stays with creatinine on both sides of the first day's end; adds the label's inputs."""
     events = day.labs[day.labs["name"] == "creatinine"]
     before = events[events["hour"] < DAY].groupby("icustay_id")["value"].min()
     after = events[events["hour"] >= DAY].groupby("icustay_id")["value"].max()

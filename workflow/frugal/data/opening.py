@@ -1,7 +1,7 @@
 """How the file of an unknown table is read, guessed from its bytes; every guess is reported.
 
 For `frugal init`, and for files of new cases. Packing, encoding, separator, lines around the
-table, lines of names or units, and the marks in numbers are found here; what the columns are is
+table, lines of names or units, and the marks in numbers are found here; the types of columns are
 `guessing`'s. Writes no file.
 """
 
@@ -48,10 +48,10 @@ class Opened:
     """A table as texts, and how it is read.
 
     Attributes:
-        path: of the file that the YAML names: the table, or what it was converted to.
+        path: of the file that the YAML names: the table, or the file converted from it.
         cells: texts.
         form: the block `format` of the YAML.
-        remarks: what was assumed, a sentence each.
+        remarks: assumptions, a sentence each.
         converted: whether `path` is to be written, from the cells.
         named: whether a line of the file holds the names of the columns.
         units: of columns, where a line of the file holds them.
@@ -375,11 +375,11 @@ def _lines_of(text: str, skipped: int, separator: str, records: int) -> int:
 def _names(
     first: Sequence[str], rows: Sequence[Sequence[str]], header: bool | None
 ) -> tuple[list[str], bool, list[str]]:
-    """Names of the columns, each another; whether the first row holds them; what was guessed."""
+    """Names of the columns, each another; whether the first row holds them; the guesses."""
     named = _holds_names(first, rows) if header is None else header
     numbered = [f"column_{k + 1}" for k in range(len(first))]
     if not named:
-        hint = "" if header is False else "; say --header if it does"
+        hint = "" if header is False else "; set --header if it does"
         return (
             numbered,
             False,
@@ -493,7 +493,7 @@ def number_marks(
     at = next(t for t in numbers[open_ones[0]] if ("either", ",") in _marks_in(t))
     raise DataError(
         f"column {open_ones[0]!r} holds {shown_cell(at)}, whose comma may be one of decimals or of "
-        "thousands; say --decimal , or --decimal ."
+        "thousands; set --decimal , or --decimal ."
     )
 
 
@@ -563,14 +563,14 @@ def _marks_in(number: str) -> set[tuple[str, str]]:
 
 
 def plain_name(text: str) -> str:
-    """The text with one blank for what is not printed, and none around it."""
+    """The text with one blank for unprintable characters, and none around it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def as_texts(frame: pd.DataFrame, names_of: str = "") -> tuple[pd.DataFrame, frozenset[str]]:
     """Cells as texts without blanks around them, and the columns where more had to be cleaned.
 
-    No value is an empty text; what is not printed is a blank.
+    No value is an empty text; an unprintable character is a blank.
 
     Args:
         frame: cells of any type.

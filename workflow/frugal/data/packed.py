@@ -1,4 +1,4 @@
-"""Packed files, gzip and tar, read without writing anything to disk; digests of what they hold.
+"""Packed files, gzip and tar, read without writing anything to disk; digests of their content.
 
 A publisher's archive and a copy packed again differ in bytes, not in content: the digest of the
 content accepts both. A megabyte can be packed so that a gigabyte comes out: unpacked bytes are
@@ -194,8 +194,8 @@ def content_sha256_of(path: Path | str, *, largest_bytes: int, content: bytes | 
     the bytes of the file, nothing is read from disk.
 
     Raises:
-        DataError: the file is damaged, unpacks to more than a file may, or an archive holds what
-            `archive_members` refuses.
+        DataError: the file is damaged, unpacks to more than a file may, or an archive holds entries
+            that `archive_members` refuses.
     """
     with _sentences(path), _opened(path, content, _GZIP) as stream:
         first = stream.read(_CHUNK_BYTES)

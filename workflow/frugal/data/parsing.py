@@ -1,7 +1,7 @@
 """Raw records as text, and as typed columns: CSV, ARFF, and files of the Adult kind.
 
-Every cell stays text until its column's type is known, so that an error names the line and what
-is there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as frames of numbers.
+Every cell stays text until its column's type is known, so that an error names the line and the text
+that is there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as frames of numbers.
 Knows no panel, no cost and no split.
 """
 
@@ -188,7 +188,7 @@ def numbers_of(
 
     A number that denotes a missing value does so however it is written: -9 also as -9.0. `column`
     is the feature that is read, if one is: its unit may follow a number, and its `recode` maps
-    other texts. `remedy` is what a sentence proposes where a cell is no number.
+    other texts. `remedy` is the proposal of the error where a cell is no number.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and

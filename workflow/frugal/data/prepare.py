@@ -1,4 +1,4 @@
-"""A data set ready for use: its table, the part and group of each row, and what was done.
+"""A data set ready for use: its table, the part and group of each row, and a report.
 
 Which rows belong together, and to which group a row belongs, serves evaluation by group and methods
 that count rows that belong together as one.
@@ -38,7 +38,7 @@ class Prepared:
         split: part name of each row, of those in `splits.PART_NAMES`. (n,)
         groups: names of the two groups; empty where there are none.
         belonging: groups that policies are judged in, and which rows belong together.
-        report: what was read, dropped, drawn and split; holds plain JSON values only.
+        report: rows read, dropped, drawn and split; holds plain JSON values only.
     """
 
     encoded: Encoded
@@ -80,7 +80,7 @@ class Prepared:
 def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: int) -> Prepared:
     """The table of a data set and its split.
 
-    What the data set is (simulated rows, drawn costs) follows from the seeds in its description
+    The data set (simulated rows, drawn costs) follows from the seeds in its description
     alone; who falls in which part follows from the description's split seed and `rng_seed`.
 
     Args:
@@ -255,7 +255,7 @@ def _clusters(
     if (number < 0).any():
         at = raw.place(int(rows[int((number < 0).argmax())]))
         raise DataError(
-            f"{at}: column {name!r}, which 'cluster' names, holds no value; each row must say with "
-            "which others it belongs"
+            f"{at}: column {name!r}, which 'cluster' names, holds no value; each row must name "
+            "its cluster"
         )
     return number.astype(np.int64)

@@ -1,7 +1,7 @@
 """Raw files of a data set: where they lie, under which names, and whether they are the right ones.
 
 Knows digests and addresses only; never parses a file. A declared name stays in the description;
-what is stored under `results/` bears the encoded one: plain words for every shell, path and log.
+files under `results/` bear the encoded one: plain words for every shell, path and log.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ def locate_file(description: Description, name: str, *, data_mirror: Path | None
             return path
     origin = f"obtain it at {file.url} and " if file.url else ""
     raise DataError(
-        f"data set {description.name!r}: there is no file {name!r} beside {description.path}, in "
+        f"data set {description.name!r}: there is no file {name!r} next to {description.path}, in "
         f"the working folder or in data_mirror; {origin}write its path to "
         "'source.files' there, or set data_mirror to a folder that holds it"
     )
@@ -129,7 +129,7 @@ def _encoded(name: str) -> str:
     """ASCII letters, digits, `.`, `_` and `-` as they are; every other byte as `+` and two digits.
 
     So is the first character of a sidecar's or a hidden file's name, and the dot before a suffix
-    that determines how one of our own files is read. What is too long ends in its SHA-256.
+    that determines how one of our own files is read. A name that is too long ends in its SHA-256.
     """
     encoded = _STRANGE.sub(lambda match: b"+%02X" % match[0][0], name.encode()).decode()
     if encoded.startswith(("_", ".")):

@@ -291,7 +291,7 @@ def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
     """Rows of the first sheet with cells as texts, its name, and how many sheets there are.
 
     Rows and columns without a cell are left out. Cells that are merged downwards hold the value of
-    the first one; the last part of what is returned are the columns that have such cells.
+    the first one; the last value returned lists the columns that have such cells.
 
     Raises:
         DataError: it is no such file, would not fit into memory, or has no cell.

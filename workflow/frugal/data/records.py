@@ -128,7 +128,7 @@ def _codec(form: Format) -> str:
 
 
 def _require_character_set(encoding: str) -> None:
-    """Refuse what is no name of an encoding of text.
+    """Refuse a name of no text encoding.
 
     Raises:
         ConfigError: names it.
@@ -320,7 +320,7 @@ def _read(
 
 
 def _lines_are_short(content: bytes) -> bool:
-    """Whether no line is longer than what Python's csv module takes as a cell."""
+    """Whether no line exceeds the cell size of Python's csv module."""
     limit, start = csv.field_size_limit(), 0
     while len(content) - start > limit:
         end = content.rfind(b"\n", start, start + limit + 1)
@@ -357,7 +357,7 @@ def _not_personal(header: Sequence[str], form: Format, source: str) -> list[int]
 
 
 class _ArffReader:
-    """Cells of each line of ARFF: in quotes of either kind with what they escape, or plain.
+    """Cells of each line of ARFF: in quotes of either kind with escapes, or plain.
 
     Attributes:
         line_num: lines that have been read.

@@ -212,7 +212,7 @@ def fold_parts(
     n_validation = round(validation_share * n)
     if n_validation >= len(rest):
         raise ConfigError(
-            f"a validation share of {validation_share:g} beside {folds} folds leaves no row to "
+            f"a validation share of {validation_share:g} with {folds} folds leaves no row to "
             "train on"
         )
     parts = np.full(n, "train", dtype="<U10")

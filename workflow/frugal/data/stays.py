@@ -36,7 +36,7 @@ class Measurements:
 
     Attributes:
         stay: index of the stay. (m,)
-        parameter: index of what was measured; −1 where the file gives no name. (m,)
+        parameter: index of the quantity measured; −1 where the file gives no name. (m,)
         hour: hours after admission. (m,)
         value: NaN where the text denotes a missing value. (m,)
         parameters: names, sorted.

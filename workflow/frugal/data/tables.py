@@ -1,6 +1,6 @@
 """A stored table: a data frame with a catalogue, and back without loss, block by block.
 
-The frame holds what varies by row, the catalogue (plain JSON values) what is the same for all. What
+The frame holds values by row, the catalogue (plain JSON values) those shared by all. A column that
 is asked of all rows at once is two bytes a row (its part), or one column. Writes no file.
 """
 
@@ -97,7 +97,7 @@ def table_from_frames(
 
     Raises:
         DataError: the catalogue is none, the frame lacks a column that it lists, or a cell is not
-            what it must be.
+            the requirement.
     """
     require_catalogue(catalogue)
     columns = [c["name"] for c in catalogue["columns"]]
@@ -191,8 +191,8 @@ def require_values(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     for name in columns:
         if frame[name].dtype.kind not in "iufb" or np.isinf(frame[name].to_numpy()).any():
             raise DataError(
-                f"column {name!r} of the stored table holds what is no finite number, or is of "
-                f"type {frame[name].dtype}; allowed are finite numbers, or gaps"
+                f"column {name!r} of the stored table holds a number that is not finite, or is "
+                f"of type {frame[name].dtype}; allowed are finite numbers, or gaps"
             )
 
 
@@ -225,7 +225,7 @@ def withhold_panels(table: Table, names: Sequence[str]) -> Table:
     """The table without some panels and their columns.
 
     Raises:
-        ConfigError: there is no such panel, another panel would reveal what is to be withheld, or
+        ConfigError: there is no such panel, another panel would reveal the withheld one, or
             none would be left to acquire.
     """
     panel_names = [panel.name for panel in table.panels]
@@ -316,7 +316,7 @@ class StoredTable:
 
     Raises:
         DataError: the catalogue is none, the table lacks a column that it lists, a row_id occurs
-            twice, or a label is no class. What is wrong with a value shows when it is read.
+            twice, or a label is no class. A wrong value is found when it is read.
     """
 
     def __init__(self, table: pd.DataFrame | Rows, catalogue: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The answer for a table of one's own: as a text for the terminal and as one page.
 
-Knows no study: words, a table of what policies cost and reach, what to know and what to read.
+Knows no study: words, a table of costs and accuracies of policies, notes and links.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import pandas as pd
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
-    "color:#222}h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}.said{font-size:1.15rem;"
+    "color:#222}h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}.answer{font-size:1.15rem;"
     "border-left:4px solid #0072b2;padding:.2rem 0 .2rem 1rem}table{border-collapse:collapse;"
     "width:100%}td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #ccc}"
     "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}img{max-width:100%}"
@@ -30,10 +30,10 @@ class AnswerText:
         heading: of the curve.
         sentence: the answer.
         curve: a row per policy or budget, the cheapest first; the first and last columns are words.
-        further: sentences on how fine the answer is and what was assumed.
-        reading: what to look at next: words → file or command.
+        further: sentences on the answer's precision and its assumptions.
+        reading: next steps: words → file or command.
         lead: sentences below the answer, each a line of the text.
-        does: what the policy does, as lines of a tree; on the page only.
+        does: decisions of the policy, as lines of a tree; on the page only.
         parts: heading on the page → sentences, each a line of the text.
         folded: whether the curve and the sentences on it are folded on the page, and the curve is
             left out of the text.
@@ -78,7 +78,7 @@ class AnswerText:
         tables = "".join(_table(heading, frame) for heading, frame in self.tables.items())
         lead = "".join(f"<p>{_prose(sentence)}</p>" for sentence in self.lead)
         does = "\n".join(map(escape, self.does))
-        does = f"<h2>What the policy does</h2><pre>{does}</pre>" if does else ""
+        does = f"<h2>Decisions of the policy</h2><pre>{does}</pre>" if does else ""
         image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
         image = image if picture else ""
         parts = "".join(_section(heading, each) for heading, each in self.parts.items())
@@ -98,16 +98,16 @@ class AnswerText:
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
             f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
             f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
-            f"<p class='said'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{tables}{more}"
+            f"<p class='answer'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{tables}{more}"
             f"{self._folded((table if len(self.curve) else '') + know)}"
-            f"<h2>What to read and do next</h2><ul>{read}</ul></body></html>\n"
+            f"<h2>Next steps</h2><ul>{read}</ul></body></html>\n"
         )
 
     def _folded(self, details: str) -> str:
-        """Details as they stand, or behind a line that opens them."""
+        """Details in the open, or behind a line that opens them."""
         if not self.folded:
             return details
-        return f"<details><summary>Every policy, and what was assumed</summary>{details}</details>"
+        return f"<details><summary>Every policy, and the assumptions</summary>{details}</details>"
 
 
 def _table(heading: str, frame: pd.DataFrame) -> str:

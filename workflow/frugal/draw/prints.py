@@ -1,4 +1,4 @@
-"""Figures in print: what one is, panels and legends, and the marks that rows of a table become.
+"""Figures in print: declarations, panels and legends, and the marks that rows of a table become.
 
 A study declares its figures in `studies.<study>.figures`; a stage draws all that are declared for
 it. Nothing is computed here: every interval and band has the ends that the table gives. Knows no
@@ -31,9 +31,9 @@ class PrintedFigure:
         name: of its files.
         place: the report lists the figures of a stage by this number.
         stages: that draw it.
-        draw: a table → the figure; all arguments are taken by their names from what the stage hands
+        draw: a table → the figure; all arguments are taken by name from those the stage hands
             over.
-        doc: what it shows, in a line.
+        doc: its content, in a line.
         table: name of the table that it shows, where the argument has another name.
         fixed: arguments that no stage hands over.
     """
@@ -50,7 +50,7 @@ class PrintedFigure:
 def draw_all(
     figures: Mapping[str, PrintedFigure], stage: str, inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Outputs of a stage: each figure as PNG and PDF, and what it shows as table and page."""
+    """Outputs of a stage: each figure as PNG and PDF, and its data as table and page."""
     outputs: dict[str, Any] = {}
     for printed in figures.values():
         if stage in printed.stages:
@@ -76,7 +76,7 @@ def panels(
         count: of the axes.
         columns: at most.
         line_in: height of a line of axes, in inches.
-        more_in: height beside that.
+        more_in: additional height.
         shared: further arguments of `subplots`.
     """
     columns = min(columns, count)

@@ -299,7 +299,7 @@ def quoted(label: str) -> str:
 
 
 def titled(subject: str, finding: str) -> str:
-    """Title of a figure in lines: its subject if there is one, and what is seen."""
+    """Title of a figure in lines: its subject if there is one, and its finding."""
     finding = f"{subject}: {finding}" if subject else finding[:1].upper() + finding[1:]
     return wrapped(finding, characters=TITLE_CHARACTERS)
 

@@ -1,6 +1,6 @@
 """Calibration of predicted probabilities: log-loss, slope of calibration, reliability.
 
-From what each of K methods believed of the same n units. Must not know which method believed it, or
+From the probabilities of K methods for the same n units. Must not know the methods, or
 files.
 """
 
@@ -26,7 +26,7 @@ def belief_scores(
         probability: probability of class 1; NaN where a method has none. (K, n)
 
     Returns:
-        log_loss: mean of −log of what was believed of the class that came, in nats, with
+        log_loss: mean of −log of the true class's predicted probability, in nats, with
             log_loss_se; base_log_loss: of one who believes the share of these units.
         calibration_slope: of the label's log-odds on those of the belief, by logistic regression
             with an intercept; 1 if probabilities are as extreme as they should be, less if they are

@@ -56,7 +56,7 @@ COLUMNS = (
 
 
 def ratios(acted: pd.DataFrame, data: Table) -> dict[str, Ratio]:
-    """Numerator a and denominator b of every quantity, for what a policy did in one world.
+    """Numerator a and denominator b of every quantity, for a policy's decisions in one world.
 
     Rates of positive decisions are those of two classes, of which the second is positive; where
     there are more they are left out.
@@ -113,7 +113,7 @@ class GroupTerms:
         """The next block.
 
         Args:
-            acted: what the policy did on the records, from `ratios`.
+            acted: the policy's decisions on the records, from `ratios`.
             weight: of the estimator, zero where a row is not used. (n,)
             group: of each row. (n,)
         """

@@ -25,7 +25,7 @@ def in_s(identification: Mapping[str, Any], data: Table) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The records of one seed, and what each agent did on them; n rows, nuisance and test.
+    """The records of one seed, and each agent's decisions on them; n rows, nuisance and test.
 
     Attributes:
         data: the rows.
@@ -76,7 +76,8 @@ class Records:
     def afa_head(self, agent: str) -> Head:
         """p(R = 1 | X_adj, R̂, R_s = 1), trained where R_s = 1.  [afape, eq. A.9]
 
-        It is a numerator and may be as small as fitted: what R̂ lacks, R may lack for sure.
+        It is a numerator and may be as small as fitted: panels missing in R̂ may be certain to be
+            missing in R.
         """
         acquired = panel_matrix(self.played[agent], "acquired", self.data).astype(np.float64)
         adjustment = self.known(self.identification["adjustment_columns"])
@@ -203,7 +204,7 @@ def build_case(
         blocked: episodes of the policy on the records, of these rows and this seed.
         worlds: its episodes elsewhere, of this seed.
         propensities: of these rows and this seed, as `fit_nuisances` stored them.
-        agents: the same of what was fitted to the policy.
+        agents: the same of models fitted to the policy.
         cluster: of each evaluation row; None: each row is its own cluster.
     """
     full, recorded = (worlds[worlds["world"] == name] for name in ("full", "retrospective"))

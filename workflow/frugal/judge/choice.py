@@ -1,7 +1,7 @@
-"""One answer for a table: which policy, what it costs and saves, and how sure that is.
+"""One answer for a table: which policy, its cost and savings, and their uncertainty.
 
 Every candidate is judged on all rows by `semi_offline`; the policy is named by a rule that was
-fixed beforehand, with a bound on what another candidate could save. Knows candidates by name only,
+fixed beforehand, with a bound on the savings of another candidate. Knows candidates by name only,
 and no file.
 """
 
@@ -42,10 +42,10 @@ class Candidates:
         outcomes: terms of each that is judged.
         price: of the panels. (a,)
         errors: cost of a verdict (column) on a class (row). (k, k)
-        practice: name of what the records show was done; not a candidate.
+        practice: name of the recorded decisions; not a candidate.
         cluster: rows of one number count as one; None: every row is independent. (n,)
         extra: cost of each further outcome: set-ups, and prices by case. (e,)
-        score: what is compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
+        score: quantity compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
     """
 
     names: Sequence[str]
@@ -83,7 +83,7 @@ class Candidates:
         return float(errors / (2 * hits + errors)) if hits + errors > 0 else 1.0
 
     def slope(self, name: str) -> Float[np.ndarray, " m"]:
-        """Derivative of what is compared by each outcome. (m,)"""
+        """Derivative of the score by each outcome. (m,)"""
         if self.score == "cost":
             return self.unit_costs
         mean = self.outcomes[name].mean
@@ -99,7 +99,7 @@ class Candidates:
         return max(float(cells[3]), 0.0), max(float(cells[1] + cells[2]), 0.0)
 
     def covariance(self, names: Sequence[str]) -> Float[np.ndarray, "c c"]:
-        """Of what is compared, by the delta method. (c, c)"""
+        """Covariance of the scores, by the delta method. (c, c)"""
         each = [(self.outcomes[name], self.slope(name)) for name in names]
         psi = np.stack([terms.influence @ slope for terms, slope in each])
         prior = np.stack([terms.prior @ slope for terms, slope in each])
@@ -130,9 +130,9 @@ def judged(
         covariates: columns that every record holds. (n, w)
         price: of the panels. (a,)
         errors: cost of a verdict (column) on a class (row). (k, k)
-        practice: name among the paths of what was done: every record shows its end.
+        practice: name of the recorded path: every record shows its end.
         cluster: rows of one number count as one, from 0 on; None: each for itself. (n,)
-        score: what is compared; see `Candidates`.
+        score: quantity compared; see `Candidates`.
         extra: costs of panels beyond their prices; the prices hold no part of these.
     """
     within = {
@@ -286,8 +286,8 @@ def _compare(candidates: Candidates, names: list[str], rng: np.random.Generator)
 def price_range(choice: Choice, at: int) -> tuple[float, float]:
     """Values of one unit cost between which the named policy stays within the margin. (2,)
 
-    Costs are linear in it; the policies stay as they are. What its estimate lies above the lowest
-    now is added to the margin.
+    Costs are linear in it; the policies stay as they are. The excess of its estimate over the
+    lowest now is added to the margin.
 
     Args:
         choice: the answer.
@@ -314,9 +314,9 @@ def tipping_gamma(choice: Choice, most: float) -> float:
     """Γ at which hidden causes could make the named policy as expensive as one of known cost.
 
     Odds of missingness that hidden causes shift by Γ at most move a weight w to between 1 + (w − 1)
-    / Γ and 1 + Γ (w − 1)  [Tan, JASA 101, 2006]; known exactly is what every record shows: practice
-    and policies that request no incomplete panel. NaN: up to `most` it stays cheaper, or it is
-    known exactly itself.
+    / Γ and 1 + Γ (w − 1)  [Tan, JASA 101, 2006]; only the policy that every record shows is known
+    exactly: practice and policies that request no incomplete panel. NaN: up to `most` it stays
+    cheaper, or it is known exactly itself.
     """
     candidates, unit = choice.candidates, choice.candidates.unit_costs
     exact = [

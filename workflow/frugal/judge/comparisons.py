@@ -56,7 +56,7 @@ class Comparison:
         simultaneous: half of the normal interval of each estimate; all at once, so that it also
             holds for the one that is picked. (k,)
         level: of an interval of one estimate that makes those of all hold at once with `LEVEL`.
-        most: what the column's policy could save at most against the row's, of all that are
+        most: upper bound of the column's policy's savings against the row's, of all that are
             `not_worse` at once with `LEVEL`. (k, k)
         worth: expected value of perfect information: the mean saving if all costs were known,
             relative to the policy of least estimate.

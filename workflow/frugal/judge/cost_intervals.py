@@ -1,4 +1,4 @@
-"""Intervals of a cost per case that stay where a cost can be, and know what was not seen.
+"""Intervals of a cost per case within the possible costs, with room for unseen errors.
 
 Two things are known of a policy's cost before any weight is: it lies between that of the cheapest
 and that of the most expensive case [afape, eq. 1], and n cases without an error leave room for
@@ -77,7 +77,7 @@ def unseen_errors(costs: "ErrorCosts", weight: WeightSums, within: CostRange) ->
     Args:
         costs: of decisions, by the terms of an estimator; at least one row with weight.
         weight: of the same rows.
-        within: what decisions can cost.
+        within: possible costs of decisions.
     """
     cost = costs.only(within)
     if cost is None or within.most_error == within.least_error:
@@ -97,7 +97,7 @@ def unseen_errors(costs: "ErrorCosts", weight: WeightSums, within: CostRange) ->
 def cost_interval(
     centre: float, low: float, high: float, unseen: UnseenErrors, within: CostRange
 ) -> tuple[float, float]:
-    """An interval of a cost with room for unseen errors, cut to what a case can cost; see
+    """An interval of a cost with room for unseen errors, cut to the possible costs of a case; see
     `cut_interval`. NaN stays NaN.
     """
     low, high = low - unseen.below, high + unseen.above
@@ -112,7 +112,7 @@ class CostInterval:
         value: estimated cost per case.
         around: level → ends of the interval of the estimator alone.
         unseen: room for errors that no row shows.
-        within: what a case can cost.
+        within: possible costs of a case.
     """
 
     value: float
@@ -130,7 +130,7 @@ def range_findings(value: float, within: CostRange) -> tuple[Finding, ...]:
 
     Args:
         value: estimated cost per case.
-        within: what a case can cost.
+        within: possible costs of a case.
     """
     slack = ROUNDING * (within.most - within.least)
     if within.least - slack <= value <= within.most + slack:

@@ -72,7 +72,7 @@ def diagnosis_scores(
 def score_effects(
     label: Int[np.ndarray, " n"], diagnosis: Int[np.ndarray, "K n"], *, score: str
 ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K n"]]:
-    """F1 or AM of each of K methods, and what each unit adds to its error to first order.
+    """F1 or AM of each of K methods, and each unit's first-order contribution to its error.
 
     Effects of two methods on the same units are paired: the error of a difference follows from the
     difference of the effects.

@@ -161,10 +161,10 @@ class Estimator:
         place: tables and figures list estimators by this number; those of one place by name.
         label: in figures and on pages.
         look: colour, by its word in `draw.style`, and marker of matplotlib.
-        needs: what it reads beyond the outcomes on the records; why it cannot be computed for a
-            case, and what its row warns of, follow from these.
+        needs: its inputs beyond the outcomes on the records; why it cannot be computed for a
+            case, and the warnings of its row, follow from these.
         terms: its formula on a case in which nothing lacks.
-        doc: one sentence on what it does.
+        doc: one sentence on its method.
         equation: tag of the formula that `terms` calls.
         read: verdicts read the estimator with the lowest number of those that can be computed on
             enough rows; None for those that are shown but never read.

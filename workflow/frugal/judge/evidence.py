@@ -1,7 +1,7 @@
 """Counts over the rows of a case that decide which estimators can be computed, by blocks.
 
-Obstacles and warnings are derived from these alone. Knows what estimators need; must not know one
-by its name.
+Obstacles and warnings are derived from these alone. Knows the needs of estimators; must not know
+one by its name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ _PROBABILITIES = (
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """Some of the rows: how many, and what of them.
+    """Some of the rows: how many, and their contents.
 
     Attributes:
         count: rows.
@@ -129,7 +129,7 @@ class Evidence:
 
     @property
     def head(self) -> Case:
-        """The first block, of which only what is the same in all blocks may be read."""
+        """The first block, of which only values common to all blocks may be read."""
         assert self._head is not None, "bug: evidence of no row"
         return self._head
 
@@ -163,7 +163,7 @@ class Evidence:
                 self.propensities[need] = sums if sums_before is None else sums_before + sums
 
     def _add_read_by_row(self, case: Case) -> None:
-        """Values that are not known, and divisors that are zero, for what estimators read."""
+        """Values that are not known, and divisors that are zero, for the inputs of estimators."""
         kinds = {True: case.complete, False: case.s_observed}
         values = {need: value_of(need, case) for need in READ_BY_ROW}
         done: set[tuple[object, bool]] = set()

@@ -142,7 +142,7 @@ def least_disparities(
 
     Among the solutions of a family (methods, or agents by γ) whose AUC, as a mean over folds, is at
     most `auc_slack` below that of the reference: the one with the least mean disparity, plus the
-    reference. `disparity_cut` is what it saves, fold by fold. A solution without a score in one of
+    reference. `disparity_cut` is the difference, fold by fold. A solution without a score in one of
     its folds, or that decides nearly all the same there (`degenerate`), is not among them. And, to
     compare at an equal AUC, a random mixture of two solutions of the family whose AUC is
     `auc_slack` below the reference's on the line between theirs (`coin_at`). Chosen and judged on

@@ -209,7 +209,7 @@ def fold_interval(
     """Mean over folds with Student's interval; the ends are NaN for a single fold.
 
     Folds share training rows, so that their spread is a little too small: the interval is that of
-    the paper's figures, not a test. It is cut to what the mean can be, as that of a cost is
+    the paper's figures, not a test. It is cut to the possible means, as that of a cost is
     (`cut_interval`): coverage does not fall.
 
     Args:

@@ -1,6 +1,6 @@
 """Fronts of cost against a score: which solutions no other beats, their envelope, and its area.
 
-The cost–F1 front of Yu et al. (2023) is what is left of all solutions once those are dropped that
+The cost–F1 front of Yu et al. (2023) consists of all solutions except those that
 cost no less and score no more than another [diagnosis, def. 3.1]. Costs are bad, scores are good.
 Must not know which policy made a point, or files.
 """

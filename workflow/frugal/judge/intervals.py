@@ -121,8 +121,8 @@ def cut_interval(
     """The part of an interval that the quantity can reach; it loses no coverage. Lower, upper.
 
     An interval whose centre c lies outside [least, most] is first moved to the nearest value P(c)
-    that can be: as |P(c) − θ| ≤ |c − θ| for every θ that can be, it still holds what it held, and
-    what is left is not empty. NaN stays NaN.
+    that can be: as |P(c) − θ| ≤ |c − θ| for every θ that can be, it still covers the same θ, and
+    the rest is not empty. NaN stays NaN.
     """
     shift = min(max(centre, least), most) - centre
     return float(np.clip(low + shift, least, most)), float(np.clip(high + shift, least, most))

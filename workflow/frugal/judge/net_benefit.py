@@ -90,7 +90,7 @@ def _terms(
     thresholds: Sequence[float],
     extra: ExtraCosts | None,
 ) -> tuple[Float[np.ndarray, "n t"], Float[np.ndarray, " n"]]:
-    """Row by row what hits less false alarms give at each threshold, and what panels cost."""
+    """Net benefit of each row at each threshold (hits less false alarms), and cost of panels."""
     chance = path_probability(paths, missingness)
     risk = paths.last_belief[:, 1]
     decided = np.where(np.isfinite(risk), risk, paths.verdict)

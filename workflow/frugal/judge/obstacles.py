@@ -1,6 +1,6 @@
-"""Why an estimator cannot be computed for a case: it follows from what the estimator needs.
+"""Why an estimator cannot be computed for a case: it follows from the estimator's needs.
 
-Each need has at most one sentence on what is missing; values read row by row must also be known,
+Each need has at most one sentence on its obstacle; values read row by row must also be known,
 and no propensity zero, in every row that carries weight. Must not know an estimator by its name.
 """
 
@@ -34,8 +34,8 @@ _SURE = 3.0  # standard errors by which an estimated difference must exceed zero
 def obstacle(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
     """Why an estimator cannot be computed: (status, sentence); None if it can.
 
-    Statuses: `not_available` (the study did not make what it needs), `not_identified` (no data of
-    this kind identify it), `no_support` (these records happen not to hold what it needs).
+    Statuses: `not_available` (the study lacks its inputs), `not_identified` (no data of
+    this kind identify it), `no_support` (these records lack its inputs).
     """
     for need in Need:
         if need in estimator.needs and need in _LACKING:
@@ -130,7 +130,7 @@ def _unusable(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
 
 
 def _not_known(need: Need, lost: Among, evidence: Evidence) -> str:
-    """The sentence about values that are no numbers: how many, of which panels, what to do."""
+    """The sentence about values that are no numbers: how many, of which panels, and the remedy."""
     begin = (
         f"{_WORDS[need]} is not known in {lost.count} of the {lost.out_of} rows that would carry "
         "weight"

@@ -1,4 +1,4 @@
-"""The law of missingness patterns from fitted probabilities, and what follows from it by summing.
+"""The law of missingness patterns from fitted probabilities, and its sums.
 
     p(R = r | X_adj) = Π_j p(R_j = r_j | pa_X(j), R_pa(j) = r_pa(j))        [afape, eq. A.6]
 
@@ -220,7 +220,7 @@ class PatternLaw:
 
     @cached_property
     def chain(self) -> IndicatorChain:
-        """The same law, asked for single events. Where R_s = 1 is among what is wanted."""
+        """The same law, evaluated at single events. Where R_s = 1 is in the event."""
         assert self.elsewhere is not None
         elsewhere = self.elsewhere
         causes = {panel: self.causes.get(panel, ()) for panel in self.factors}

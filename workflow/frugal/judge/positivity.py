@@ -1,4 +1,4 @@
-"""Named warnings: what about the data makes an estimate less than it seems [afape, sec. A.10].
+"""Named warnings: properties of the data that weaken an estimate [afape, sec. A.10].
 
 Each finding has a stable name, for tables, and one sentence, for people. The thresholds are part
 of the names. It must not know how an estimator works: it sees weights, masks and propensities.
@@ -24,7 +24,7 @@ class Finding:
 
     Attributes:
         name: stable, for tables and tests.
-        sentence: what was found and what it means.
+        sentence: the finding and its meaning.
     """
 
     name: str
@@ -64,7 +64,7 @@ def weight_findings(weight: WeightSums) -> tuple[Finding, ...]:
 def mean_findings(mean: float) -> tuple[Finding, ...]:
     """`mean_weight_off_1`: the weights do not average to 1, although E[w] = 1.
 
-    Either the propensities are misfitted, or the records lack what the policy needs.
+    Either the propensities are misfitted, or the records lack panels that the policy needs.
     """
     if abs(mean - 1) <= FAR_FROM_ONE:
         return ()

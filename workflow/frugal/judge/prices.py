@@ -1,7 +1,7 @@
 """Unit costs that are known within ranges only: regret of policies, and where each is cheapest.
 
 Costs are linear in unit costs, so that the worst case over a box of them is exact. Policies stay
-as they are; only what they cost changes. Knows outcomes of policies, and no file.
+as they are; only their cost changes. Knows outcomes of policies, and no file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class ExtraCosts:
         return np.hstack([self.shared.used(acquired), self.fee * acquired[:, self.panel]])
 
     def flat(self, price: Float[np.ndarray, " a"]) -> Float[np.ndarray, " a"]:
-        """Prices without what `outcomes` counts: a mean fee leaves the price of waiting. (a,)"""
+        """Prices without the fees in `outcomes`: a mean fee leaves the price of waiting. (a,)"""
         left = price.copy()
         fees = len(self.panel)
         mean = (self.fee * self.unit[len(self.unit) - fees :]).mean(axis=0)

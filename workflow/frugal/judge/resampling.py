@@ -124,7 +124,7 @@ def resample(
         centre: Ĵ, ratios of all rows. (e,)
         resamples: number of subsamples b.
         share: of the rows in each subsample, drawn without replacement; in (0, 1).
-        rng_of: sources of the draws; that of the first block also draws what each block gives.
+        rng_of: sources of the draws; that of the first block also draws the value of each block.
 
     Returns:
         One row per subsample. NaN where every denominator of a subsample is zero, which is
@@ -203,7 +203,7 @@ def prefix_estimates(
         blocks: terms of the estimators.
         sizes: rows of each block.
         cuts: n₁, n₂, …; the last is all rows.
-        rng_of: sources of the draws; that of the first block also draws what each block gives.
+        rng_of: sources of the draws; that of the first block also draws the value of each block.
 
     Returns:
         NaN where none of the rows carries weight.

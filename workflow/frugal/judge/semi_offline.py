@@ -2,15 +2,16 @@
 
 A policy is played on a record as in practice, and stops at the first panel that the record does
 not hold. A record that is followed to the end represents 1 / p(R_S = 1 | x) records, S the panels
-that the policy asked for; what a record shows before it stops enters by a regression, so that all
+that the policy ordered; values before the record stops enter by a regression, so that all
 rows count. Doubly robust: right where the missingness model is, or the regression.
 
     φᵢ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁)          [sequential AIPW; afape, sec. A.5]
 
 V_k is the expected outcome at the k-th state, in the end the outcome. Outcomes are the panels
 acquired and, for each verdict and class, whether this verdict falls on a unit of this class, so
-that costs are linear in them. The class enters as a calibrated probability given what all policies
-believe (Rao–Blackwell): policies that end in the same state have equal cost. Knows no policy.
+that costs are linear in them. The class enters as a calibrated probability given the beliefs
+of all policies (Rao–Blackwell): policies that end in the same state have equal cost. Knows no
+policy.
 """
 
 from collections.abc import Sequence
@@ -83,7 +84,7 @@ class Paths:
 
 @dataclass(frozen=True, eq=False)
 class OutcomeMeans:
-    """Mean outcomes of one policy, and what their errors are made of. m outcomes.
+    """Mean outcomes of one policy, and the parts of their errors. m outcomes.
 
     Attributes:
         mean: of each outcome. (m,)
@@ -114,10 +115,10 @@ class OutcomeMeans:
 
 
 def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, "n a1"]:
-    """πₖ: that a record holds the panels of the first k steps and what their law needs. (n, a + 1)
+    """πₖ: that a record holds the first k steps' panels and the arguments of their law. (n, a + 1)
 
     Never larger than πₖ₋₁; 1 at the first state; NaN beyond the last. Kept from 0 so that no weight
-    exceeds `MOST` √n  [Ionides, JCGS 17, 2008]: the regressions carry what is cut off, and as rows
+    exceeds `MOST` √n  [Ionides, JCGS 17, 2008]: the regressions carry the rest, and as rows
     grow nothing is.
     """
     n, a = paths.order.shape
@@ -146,7 +147,7 @@ def end_weight(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> Float[np.ndar
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Class probabilities given what all policies believe. n rows, k classes, p coefficients.
+    """Class probabilities given the beliefs of all policies. n rows, k classes, p coefficients.
 
     Attributes:
         probability: of each class. (n, k)

@@ -1,4 +1,4 @@
-"""The range that a weighted estimate can take where hidden causes shift what is recorded.
+"""The range of a weighted estimate where hidden causes shift the probabilities of recording.
 
 The marginal sensitivity model (Tan, J. Am. Stat. Assoc. 101, 2006): a row carries weight because
 its record holds a *set* of panels, all that the policy acquires there and s. Hidden causes change

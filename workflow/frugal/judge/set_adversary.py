@@ -1,8 +1,8 @@
 """A set network that is trained from scratch on sets that are already collected.
 
-What a data collector could learn from what DADI's agents hand out: the label and the protected
-group, by the networks of the paper [dadi, app. B], each agent's sets having networks of their own.
-Must not know the agents that collected the sets, nor their adversaries.
+A data collector's predictions from the features that DADI's agents reveal: the label and the
+protected group, by the networks of the paper [dadi, app. B], each agent's sets having networks of
+their own. Must not know the agents that collected the sets, nor their adversaries.
 """
 
 from collections.abc import Mapping

@@ -109,7 +109,7 @@ class NuisanceFit:
     ) -> Float[np.ndarray, "n o"]:
         """Influence terms corrected for the fit: their squares sum to n² times the variance.
 
-            ψ = r + q, q what the scores explain:   r on the same rows,  r + q √(1 + n/m) on others
+            ψ = r + q, q the explained part:   r on the same rows,  r + q √(1 + n/m) on others
 
         On the same rows it is scaled by √(n/(n − p)), for the p numbers that explain by chance; of
         m of them (n/m) q is taken off those.
@@ -273,7 +273,7 @@ class TermBlocks:
     ) -> dict[Hashable, Spread]:
         """Set aside the influence terms of estimates, of the first outcome; returns their sums.
 
-        Blocks are read twice: for what the scores of the fit explain, and for what is left.
+        Blocks are read twice: for the part that the scores of the fit explain, and for the rest.
 
         Args:
             names: of estimates in which some row carries weight.

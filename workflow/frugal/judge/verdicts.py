@@ -1,4 +1,4 @@
-"""One answer for a scenario: which policy to use, at what cost, and whether that can be trusted.
+"""One answer for a scenario: the policy to use, its cost, and whether that can be trusted.
 
 Which estimator is read is decided by a rule that was written down beforehand (`Estimator.read`):
 of those that are meant to be read, the first that could be computed for two policies or more on
@@ -85,8 +85,8 @@ def state_of(bound: float, allowed: float) -> State:
     """How sure a policy is.
 
     Args:
-        bound: what another policy could save at most against it.
-        allowed: what another policy may save and it counts as nothing.
+        bound: the most that another policy could save against it.
+        allowed: savings of another policy that count as none.
     """
     if bound <= 0:
         return "best"
@@ -107,10 +107,10 @@ def how_sure(
     Args:
         state: of the policy.
         policies: those that may be the best, in words, itself among them and first.
-        most: what another policy could save at most against it, in words; see `of_cost`.
+        most: the most that another policy could save, in words; see `of_cost`.
         margin: share of the cost that counts as nothing.
         value_of_knowing: expected value of perfect information, in words.
-        cheaper: words for what no other policy is.
+        cheaper: comparative that holds of no other policy.
     """
     name = policies[0]
     if state == "best":
@@ -234,7 +234,7 @@ def contradicted(row: dict[str, object], words: str) -> dict[str, object]:
 
     Args:
         row: the verdict.
-        words: what speaks most against the graph.
+        words: strongest evidence against the graph.
     """
     sentence = f"The records contradict the assumed graph: {words}. If it held: {row['sentence']}"
     changed = {"state": "open", "sure": False, "reason": CONTRADICTED, "sentence": sentence}

@@ -188,7 +188,7 @@ class NeededSums:
 
     @classmethod
     def of(cls, needed: Float[np.ndarray, "3 n"], threshold: float) -> "NeededSums":
-        """Of what `needed_probability` gave for some rows."""
+        """Summary of `needed_probability` for some rows."""
         return cls(
             needed.shape[1], needed.min(axis=1, initial=np.inf), (needed < threshold).sum(axis=1)
         )

@@ -1,6 +1,7 @@
 """How good a fitted probability is: calibration, log-loss, and how near it comes to zero.
 
-Statistics of blocks of rows are combined into those of all rows. Must not know what fitted it.
+Statistics of blocks of rows are combined into those of all rows. Must not know the models behind
+them.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Boosted trees that predict one variable of a table from its others, by LightGBM.
 
 The regressions inside chained imputation, single (`chained_trees`) and multiple
-(`multiple_imputation`). A number is first a ridge regression, and trees learn what that leaves;
+(`multiple_imputation`). A number is first a ridge regression, and trees learn the residuals;
 their leaves are linear, too (Shi et al. 2019): columns of a table mostly depend smoothly on each
 other. The number of trees is chosen on held-out rows. One thread and byte-deterministic.
 Knows nothing of missing values.
@@ -64,7 +64,7 @@ def variables_of(width: int, onehot: tuple[tuple[int, ...], ...]) -> Variables:
                     f"a one-hot group names column {column}; columns are 0 to {width - 1}"
                 )
             if column in group_of:
-                raise DataError(f"column {column} stands twice in the one-hot groups")
+                raise DataError(f"column {column} occurs twice in the one-hot groups")
             group_of[column] = group
     columns: list[tuple[int, ...]] = []
     for column in range(width):

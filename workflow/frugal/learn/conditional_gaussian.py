@@ -105,7 +105,7 @@ def conditional_moments(
 def conditional_gradients(
     gradient: Float[np.ndarray, "m d"], observed: Bool[np.ndarray, "m d"], gaussian: Gaussian
 ) -> Float64[np.ndarray, "m d"]:
-    """Derivative by z of what depends on `conditional_means`, from its derivative by ẑ.
+    """Derivative by z of a function of `conditional_means`, from its derivative by ẑ.
 
         ∂/∂zᵒ = ∂/∂ẑᵒ + (Σᵒᵒ + RIDGE·I)⁻¹ Σᵒᵐ ∂/∂ẑᵐ,   ∂/∂zᵐ = 0
 

@@ -199,8 +199,8 @@ def updated_base(
         Σ⁽ᵗ⁾ = ρ Σ_batch + (1 − ρ) Σ⁽ᵗ⁻¹⁾                               [diagnosis, eq. 7]
         μ_batch = mean of ẑ                                              [diagnosis, eq. 8]
 
-    Σ_batch is the covariance of ẑ plus the mean conditional covariance of what is missing, as in
-    the EM algorithm for a normal distribution (`conditional_moments`).
+    Σ_batch is the covariance of ẑ plus the mean conditional covariance of the missing entries, as
+    in the EM algorithm for a normal distribution (`conditional_moments`).
 
     Args:
         gaussian: μ and Σ before the step.

@@ -1,7 +1,7 @@
 """Predictions that `dadi` is compared with: one set of panels for everybody, by several learners.
 
 Each baseline reads training rows (and, to choose panels, validation rows) and predicts all rows.
-Must not know agents or folds; what acquires at random is made where the networks are.
+Must not know agents or folds; random acquisition is made where the networks are.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -303,7 +303,7 @@ class FairBaseline:
         looks: family → look as of `acquire.kinds.AgentKind`, and the unit of numbers in names.
         choose: (rows, settings, options) → the panels that it reads (a,); None: all.
         predict: (rows, columns, settings, options) → P(y = 1) of every row (n,), for a reduction
-            the probability that its mixture decides 1; None: what the agents' network predicts.
+            the probability that its mixture decides 1; None: the prediction of the agents' network.
         reads_all: True where it reads every panel that is shown.
         random_cut: True where each decision is drawn with the predicted probability.
     """

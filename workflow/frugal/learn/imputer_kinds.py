@@ -1,6 +1,6 @@
 """The imputer interface, and how an imputer is fitted by its kind, stored and read.
 
-The encoders of [diagnosis, sec. 5.2]: what is known of a unit goes in with NaN where it is not, and
+The encoders of [diagnosis, sec. 5.2]: a unit's known values go in, NaN where unknown, and
 a completed row comes out. The kinds are the files of `learn.imputers`. Must not know labels, costs,
 policies or files.
 """
@@ -50,9 +50,9 @@ class ImputerKind:
 
     Attributes:
         name: `kind` in a config.
-        fit: (what it is fitted to, settings by name) → imputer.
+        fit: (training data, settings by name) → imputer.
         doc: of the reference page.
-        read: what the imputer's `to_arrays` returned → imputer, so that it can be an encoder; None
+        read: arrays of the imputer's `to_arrays` → imputer, so that it can be an encoder; None
             where it keeps no arrays.
         marks: names of arrays by which those of the kind are recognised.
         steps, settings, shares: as of `acquire.kinds.AgentKind`.
@@ -119,7 +119,7 @@ def fit_encoder(
         train: rows to learn from. (n, d)
         validation: see `fit_imputer`. (v, d)
         table: whose columns and panels they have.
-        settings: `kind`, and what that kind takes.
+        settings: `kind`, and the settings of that kind.
         rng: of all draws.
     """
     options = dict(settings)

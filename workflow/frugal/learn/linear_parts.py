@@ -103,7 +103,7 @@ def averaged(
 
     Args:
         trees: of the same columns.
-        values: what the columns show, NaN where unknown. (n, d)
+        values: of the columns, NaN where unknown. (n, d)
         label: 0 or 1. (n,)
         fold: of each row, −1 for rows that are not learnt from. (n,)
     """

@@ -1,9 +1,9 @@
 """K networks of one shape that learn in lock-step: their parameters, their layers, and Adam.
 
 The one core of all trainers: one batched matrix product per layer serves all networks and one Adam
-step moves all of them, while what a network learns depends on its own inputs only. Forward and
+step moves all of them, while each network's training depends on its own inputs only. Forward and
 backward pass are written out, so that no graph has to be recorded; where autograd follows (DADI's
-set encoders), the same forward pass serves. Must not know what the networks are for.
+set encoders), the same forward pass serves. Must not know the networks' purpose.
 """
 
 import math
@@ -232,7 +232,7 @@ def hidden_forward(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs of each layer, then the last layer's output; and the activations.
 
-    Each (N, b, ·); both are what `hidden_backward` needs.
+    Each (N, b, ·); both are arguments of `hidden_backward`.
     """
     entering, before = [inputs], []
     for weight, bias in zip(weights, biases, strict=True):

@@ -32,7 +32,7 @@ class NormalScores:
 
     Attributes:
         knots: quantiles, ascending; 0 for a column that is never known. (d, q)
-        scores: what is read at each; equal knots have one score, their mean. (d, q)
+        scores: value at each knot; equal knots have one score, their mean. (d, q)
     """
 
     knots: Float[np.ndarray, "d q"]
@@ -68,7 +68,7 @@ class MaskedNetworks:
 
     Attributes:
         reads: how columns are read.
-        weights: of each layer, what follows from the scaling of inputs included. (K, in, out)
+        weights: of each layer, with the scaling of inputs included. (K, in, out)
         biases: of each layer. (K, 1, out)
     """
 

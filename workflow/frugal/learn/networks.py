@@ -1,10 +1,9 @@
 """Multilayer perceptrons trained in lock-step: K independent networks of one shape at once.
 
 They are the nuisance models of [afape, sec. A.11]: probabilities of missingness indicators, and
-outcome means. One batched matrix product per layer serves all K; what network k learns depends
-on its own
+outcome means. One batched matrix product per layer serves all K; network k depends on its own
 rows and its own generator only, so that K networks together equal K networks apart. Must not know
-what its inputs mean, how rows are split, or files.
+the meaning of its inputs, how rows are split, or files.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -166,7 +165,7 @@ def fit_networks(
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """All tables on top of each other (r rows), and what belongs to each of the K networks."""
+    """All tables on top of each other (r rows), and the rows of each of the K networks."""
 
     x: Tensor  # (r, d)
     y: Tensor  # (r, o)

@@ -32,7 +32,7 @@ class Head:
     Attributes:
         inputs: Z; NaN where a row does not have it. (n, w)
         target: D. (n,)
-        usable: True where the row may train: Z is finite and D means what is asked for. (n,)
+        usable: True where the row may train: Z is finite and D is valid. (n,)
         is_law: every fitted probability is kept within `probability_bounds`, as fits a law by which
             one divides; else only a 0 or a 1, and smaller ones are kept.
     """
@@ -395,7 +395,7 @@ def fit_probabilities(
             folds serve the choice.
         method: as in `nuisance.fit_models`, or "lowest_loss".
         settings: method → its settings.
-        rng: every method gets the same streams, so that what it fits does not depend on the others.
+        rng: every method gets the same streams, so that its fit does not depend on the others.
     """
     names = METHODS if method == LOWEST_LOSS else (method,)
     fit = _Fit(fit_models, settings)

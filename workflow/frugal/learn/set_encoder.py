@@ -2,7 +2,7 @@
 
 An LSTM without an input of its own reads the memory vectors of a set's members by attention, a
 fixed number of times. The gradient of the reading is written out, so that a rollout's forward
-passes serve the update as well. Must not know what is predicted from an encoding.
+passes serve the update as well. Must not know the predictions from an encoding.
 
 Shapes: g encoders, n units, t sets per unit, z shared tokens, s slots, h width of a memory vector.
 """
@@ -68,7 +68,7 @@ def cell_forward(sums: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor, Te
     tanh x is computed as 2 σ(2x) − 1, several times faster here and right to the last digits of 1.
 
     Args:
-        sums: what enters the gates' functions. (…, 4h)
+        sums: arguments of the gates' functions. (…, 4h)
         cell: of the step before. (…, h)
 
     Returns:

@@ -57,7 +57,7 @@ class ShortTree:
     """A fitted tree.
 
     Attributes:
-        lines: each branch in words, with what is mostly decided there and in what share of all.
+        lines: each branch in words, with its most frequent decision and its share of all.
         right: share of the decisions that agree with their branch.
     """
 
@@ -75,7 +75,7 @@ def fit_short_tree(
 
     Args:
         features: NaN where unknown. (n, d)
-        choice: what was decided. (n,)
+        choice: decisions. (n,)
         columns: words for the features. (d)
         choices: words for the decisions.
     """

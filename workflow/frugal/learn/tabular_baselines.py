@@ -31,7 +31,7 @@ class Classifier:
         name: `kind` in a config.
         label: in figures.
         grid: parameter → type, meaning and values that are tried, as of `acquire.kinds.AgentKind`.
-        fit: (values, label, seed, parameters by name) → what predicts.
+        fit: (values, label, seed, parameters by name) → predictor.
     """
 
     name: str
@@ -279,7 +279,7 @@ LOGISTIC = Classifier(
         "C": ("Positives", "inverse of the ridge penalty", [0.01, 0.1, 1.0]),
         "positive_weight": (
             "Positives",
-            "of a positive training unit beside 1 for a negative one",
+            "of a positive training unit relative to 1 for a negative one",
             [1.0, 3.0],
         ),
     },
@@ -293,7 +293,7 @@ FOREST = Classifier(
         "min_leaf": ("Counts", "rows", [3]),
         "positive_weight": (
             "Positives",
-            "of a positive training unit beside 1 for a negative one",
+            "of a positive training unit relative to 1 for a negative one",
             [1.0, 3.0],
         ),
     },
@@ -308,7 +308,7 @@ XGBOOST = Classifier(
         "learning_rate": ("Positives", "", [0.1]),
         "positive_weight": (
             "Positives",
-            "of a positive training unit beside 1 for a negative one",
+            "of a positive training unit relative to 1 for a negative one",
             [1.0, 3.0],
         ),
     },
@@ -324,7 +324,7 @@ LIGHTGBM = Classifier(
         "min_leaf": ("Counts", "rows", [10]),
         "positive_weight": (
             "Positives",
-            "of a positive training unit beside 1 for a negative one",
+            "of a positive training unit relative to 1 for a negative one",
             [1.0, 3.0],
         ),
     },
@@ -342,7 +342,7 @@ PERCEPTRON = Classifier(
         "weight_decay": ("NonNegatives", "", [0.001]),
         "positive_weight": (
             "Positives",
-            "of a positive training unit beside 1 for a negative one",
+            "of a positive training unit relative to 1 for a negative one",
             [1.0, 3.0],
         ),
     },

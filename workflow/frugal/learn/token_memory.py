@@ -2,7 +2,7 @@
 
 The memory network of DADI's appendix B turns [value, one-hot position] into a vector, for many
 encoders in lock-step. Its first layer is a value times one row plus another row, and the tokens of
-binary columns are shared by all units. Must not know how the memory is read or what for.
+binary columns are shared by all units. Must not know how or why the memory is read.
 
 Shapes: g encoders, k learners, n units, d columns, z shared tokens, s slots, w hidden units, h
 width of a memory vector.

@@ -2,7 +2,7 @@
 
 Policies are judged on many sets of panels of the same rows [afape]: this module scores each
 distinct (row, set) once, or all sets of a row at once. A set of panels is a bit code: bit j denotes
-action j. Must not know how trees are fitted, what a policy is, or files.
+action j. Must not know how trees are fitted, policies, or files.
 """
 
 from functools import cache

@@ -81,7 +81,7 @@ def logistic_mode(
         weight: w of the rows. (n,)
         precision: λ of each coefficient. (p,)
         start: where to begin. (p,)
-        decrement: steps end where the squared Newton decrement, about twice what is left of the
+        decrement: steps end where the squared Newton decrement, about twice the remaining
             loss, is smaller.
         towards: c, means of the priors; None: zeros. (p,)
 

@@ -1,1 +1,1 @@
-"""Which panels the records lack: graphs, laws, draws from them, and what they identify."""
+"""Which panels the records lack: graphs, laws, draws from them, and identification."""

@@ -31,7 +31,7 @@ class IndicatorChain:
     Attributes:
         order: places of the panels that can be missing, causes before effects.
         causes: place → places of the panels whose indicators cause its own; none if not named.
-        probability: (place, rows (m,), what is observed (m, a)) → p(R_place = 1 | x, its causes).
+        probability: (place, rows (m,), observed (m, a)) → p(R_place = 1 | x, its causes).
             (m,)
     """
 
@@ -113,7 +113,7 @@ class IndicatorChain:
         required: Bool[np.ndarray, "m a"],
         rng: np.random.Generator,
     ) -> tuple[Bool[np.ndarray, "m a"], Float[np.ndarray, " m"]]:
-        """One pattern a row that holds what is wanted, and its weight.
+        """One pattern a row that holds the wanted values, and its weight.
 
         Indicators are drawn in their order, the wanted ones being held at 1; the weight is
         Π_{j wanted} p(R_j = 1 | x, causes drawn). So the mean of weight × f(pattern) is

@@ -1,7 +1,7 @@
 """Missingness graphs: read from a description, checked, ordered, and evaluated. [afape, sec. A.2]
 
 A graph holds X → R and R → R edges between the features and the indicators of the panels that can
-be missing. This module must not know how masks are drawn, or what a graph identifies.
+be missing. This module must not know how masks are drawn, or identification.
 """
 
 import math
@@ -121,7 +121,7 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     unscaled = source == "induced" and "standardise" not in mapping
     if unscaled and any(values for _, values, _ in laws.values()):
         raise ConfigError(
-            f"{where} has columns as parents but does not say standardise: true or false"
+            f"{where} has columns as parents but does not set standardise: true or false"
         )
     graph = MissingnessGraph(
         name, {p: IndicatorModel(*model, standardise=standardise) for p, model in laws.items()}

@@ -81,7 +81,7 @@ def identify(graph: MissingnessGraph, table: Table, *, s: Sequence[str] | None) 
     """Decide which estimators a graph allows, with the reasons. [afape, eq. A.6 and sec. A.8]
 
     The propensity factorises over the panels that can be missing, and each factor is a regression
-    on rows that observe what it needs, because an indicator does not depend on its non-descendants
+    on rows that observe its arguments, because an indicator does not depend on its non-descendants
     given its parents:
 
         p(R = 1 | X_adj) = Π_j p(R_j = 1 | pa_X(j), pa_R(j) = 1)

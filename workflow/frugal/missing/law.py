@@ -1,6 +1,6 @@
 """True probabilities of recorded patterns and subsets, for judging fitted ones. [afape, A.2, A.10]
 
-Knows the law that masks were drawn from; must not know what was fitted to them, or any policy.
+Knows the law that masks were drawn from; must not know models fitted to them, or any policy.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ def grid_law(
 ) -> dict[str, Any]:
     """The block `missingness` of a world.
 
-    The first panels of the table can be missing, each in `missing_share` of the rows. What causes
+    The first panels of the table can be missing, each in `missing_share` of the rows. The causes of
     its gaps: mcar: nothing; mar: an always-known column; mnar: a column of the panel before it that
     is none of its own (of the first panel, an always-known one); self: its own first column.
 

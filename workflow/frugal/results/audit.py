@@ -1,7 +1,7 @@
-"""Checks of what lies under results/: strays, digests, chains back to raw data, steps run again.
+"""Checks of the files under results/: strays, digests, chains back to raw data, steps run again.
 
 Files are held against their sidecars and receipts; the chain from a file, or from some rows of a
-table, is a tree of lines. Knows sidecars; must not know what any stage computes.
+table, is a tree of lines. Knows sidecars, and no stage.
 """
 
 import glob
@@ -305,7 +305,7 @@ def check_payload(payload: Path, outside: Outside) -> dict[str, Any]:
         The sidecar.
 
     Raises:
-        AuditError: names the file and what differs.
+        AuditError: names the file and the difference.
     """
     if not payload.is_file():
         raise AuditError(f"{payload}: is missing, but its sidecar is there")
@@ -338,7 +338,7 @@ def rerun(
         document: the step's sidecar.
         outside: where its inputs from outside lie.
         trusted: SHA-256 of the files whose code may be run; None: the step runs no file's code.
-        run_job: runs a stage and writes what it makes.
+        run_job: runs a stage and writes its outputs.
 
     Returns:
         Why the step was not run; empty where it gave the same bytes.
@@ -392,8 +392,8 @@ def _run(
         raise
     except Exception as error:  # its settings are checked where a study starts, not here
         raise AuditError(
-            f"{document['outputs'][document['output']]}: running stage {stage} again as its "
-            f"sidecar says ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            f"{document['outputs'][document['output']]}: running stage {stage} again as in "
+            f"its sidecar ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         ) from None
 
 

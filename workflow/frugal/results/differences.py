@@ -2,7 +2,7 @@
 
 Every file that differs is followed back through its sidecars to the first steps whose recipe
 differs: a parameter, the root seed, a file from outside, the code, or the locked environment. Knows
-sidecars; must not know what any stage computes.
+sidecars; must not depend on any stage.
 """
 
 import json
@@ -48,9 +48,7 @@ def file_changes(a: Path, b: Path) -> list[str]:
     if a.suffix == ".safetensors":
         return list(array_changes(read_payload(a), read_payload(b)))
     if a.suffix in DRAWN:
-        return [
-            "the drawing or page differs; the table of the same name beside it holds its numbers"
-        ]
+        return ["the drawing or page differs; its numbers are in the table of the same name"]
     return [f"{a.stat().st_size} bytes and {b.stat().st_size} bytes"]
 
 
@@ -201,7 +199,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class ResultsComparison:
-    """Two folders that hold results/, and what was found out so far about their files.
+    """Two folders that hold results/, and the findings so far about their files.
 
     Attributes:
         a: folder that holds the first results/.
@@ -220,7 +218,7 @@ class ResultsComparison:
     def causes(self, path: str) -> frozenset[Cause]:
         """Why a payload that both folders have differs: its own recipe's changes and its inputs'.
 
-        An input counts only where its own bytes differ: what left no trace explains nothing.
+        An input counts only where its own bytes differ: an input without a trace explains nothing.
 
         Raises:
             AuditError: a sidecar is lacking or was edited.

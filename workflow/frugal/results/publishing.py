@@ -8,7 +8,7 @@ can make all of them anew. Only a signature, with an Ed25519 key of one's own, s
 are those of who holds the key. The signed text lists every result with the SHA-256 of its sidecar.
 
 The crate's profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate
-1.1. Knows sidecars; must not know what any stage computes.
+1.1. Knows sidecars; must not depend on any stage.
 """
 
 import base64
@@ -53,7 +53,7 @@ def table_digest(path: Path) -> str:
 
 
 def publish() -> str:
-    """Write down the tables of this folder as the published ones; returns what was written.
+    """Record the tables of this folder as the published ones; returns a line on them.
 
     Raises:
         DataError: there are none, or they were not all made with the same arithmetic and lock.
@@ -78,8 +78,8 @@ def compare_published() -> str:
     """One line where every table of this folder has the published bytes.
 
     Raises:
-        AuditError: names the tables that differ, the CPU that made the published ones, and what
-            else differs between both runs.
+        AuditError: names the tables that differ, the CPU that made the published ones, and
+            everything else that differs between both runs.
     """
     document = json.loads(PUBLISHED.read_bytes())
     published: dict[str, str] = document["tables"]
@@ -130,7 +130,7 @@ SIGNATURE = Path("results.signature.json")
 
 
 def sign_results(key: Path, payloads: Iterable[Path]) -> str:
-    """Sign results that agree with their sidecars; what was done, in words.
+    """Sign results that agree with their sidecars; returns a sentence.
 
     Args:
         key: private Ed25519 key, as `ssh-keygen -t ed25519` or `openssl genpkey` writes it.
@@ -149,7 +149,7 @@ def sign_results(key: Path, payloads: Iterable[Path]) -> str:
 
 
 def verify_results(key: Path, payloads: Iterable[Path]) -> str:
-    """Hold results against their signature; what holds, in words.
+    """Check results against their signature; returns a sentence.
 
     Args:
         key: public Ed25519 key of who signed, of OpenSSH or PEM.
@@ -175,7 +175,7 @@ def verify_results(key: Path, payloads: Iterable[Path]) -> str:
     listed = _listed(payloads)
     names = sorted(signed.keys() | listed.keys())
     if wrong := [name for name in names if signed.get(name) != listed.get(name)]:
-        raise AuditError("\n".join(f"{name}: is not what was signed" for name in wrong))
+        raise AuditError("\n".join(f"{name}: differs from the signed file" for name in wrong))
     return f"{len(listed)} files are those that the holder of {key} signed"
 
 
@@ -309,8 +309,8 @@ def crate(
                 "@id": "./",
                 "@type": "Dataset",
                 "name": "Results of Frugal",
-                "description": "What a run of the Snakemake workflow Frugal has made: tables, "
-                "policies, estimates and figures, each with its digest and what it was made from.",
+                "description": "Results of a run of the Snakemake workflow Frugal: tables, "
+                "policies, estimates and figures, each with its digest and its inputs.",
                 "datePublished": ended,
                 "license": {"@id": "https://spdx.org/licenses/MIT"},
                 "conformsTo": [{"@id": profile} for profile in _PROFILES],

@@ -75,7 +75,7 @@ def read_receipt(path: Path) -> Receipt:
             raise ValueError("edited")
         files = tuple(Path(name) for name in document["files"])
         if not all(_is_result(p) for p in files) or not str(document["stage"]).isidentifier():
-            raise ValueError("names what no step writes")
+            raise ValueError("names a file that no step writes")
         return Receipt(path, str(document["stage"]), files, str(document["environment"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DataError(f"{path}: is no receipt that this project writes; remove it") from None
@@ -118,7 +118,7 @@ class Survey:
         """Notices to print before the run, one per line.
 
         Args:
-            strict: whether the run makes again what was made under another lock.
+            strict: whether the run makes again the files made under another lock.
         """
         lines = []
         if self.missing:
@@ -141,7 +141,7 @@ class Survey:
 
 
 def survey(environment: str) -> Survey:
-    """Compare what finished steps have made with what is there.
+    """Compare the receipts of finished steps with the files present.
 
     Args:
         environment: SHA-256 of the lock as it is now.
@@ -159,7 +159,7 @@ def survey(environment: str) -> Survey:
 
 
 def tidy_up(root: Path = RESULTS) -> list[Path]:
-    """Finish what a killed writer had begun to put in place, and remove what it left half-written.
+    """Finish replacements that a killed writer began, and remove its half-written files.
 
     Returns:
         The files that were put in place.

@@ -4,7 +4,7 @@ Each file is first written whole, under a hidden name next to its target. Then a
 too, names all the moves: from here on the change counts as made, and whoever comes next finishes
 it. A process that dies before the journal leaves the old files, one that dies after it the new
 ones. A link is never followed, and nothing but a regular file is ever replaced. Knows files only;
-must not know what they hold. `python -m frugal.results.replacing FILE … FOLDER` copies files so.
+must not know their content. `python -m frugal.results.replacing FILE … FOLDER` copies files so.
 """
 
 import contextlib
@@ -114,7 +114,7 @@ def replace_files(contents: Mapping[Path, bytes | Written]) -> None:
     Raises:
         DataError: the disk is full, a folder cannot be written to, or a link, a folder, a pipe or
             a device has a target's name; all targets are as before. Or another process took away
-            what was about to be put in place.
+            files about to be put in place.
     """
     # what a writer that has died meanwhile left to be done must not be done after this
     finish_interrupted(path.parent for path in contents)
@@ -203,7 +203,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse the name of what is there and is no regular file; a link counts as itself."""
+    """Refuse an existing path that is no regular file; a link counts as itself."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -215,7 +215,7 @@ def _require_replaceable(path: Path) -> None:
 
 
 def _holds(path: Path, content: bytes | Written) -> bool:
-    """Whether a file is what was to be put in place."""
+    """Whether a file is the one to be put in place."""
     if not path.is_file():
         return False
     if isinstance(content, Written):
@@ -294,7 +294,7 @@ def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
         except FileNotFoundError:
             vanished.append(target)
         except OSError as error:
-            later = "the next start finishes what is half done" if journal else "it is as before"
+            later = "the next start finishes the replacement" if journal else "it is as before"
             raise DataError(f"{target} cannot be written: {error.strerror}; {later}") from None
     if journal is not None:
         journal.unlink(missing_ok=True)
@@ -362,7 +362,7 @@ class GrowingFiles:
             file.discard()
 
     def written(self, produced: Growing) -> dict[str, Any]:
-        """Write what a stage yields.
+        """Write the outputs of a stage.
 
         Returns:
             Its payloads, those that have grown as `Grown`.
@@ -427,7 +427,7 @@ class _GrowingFile:
         return Grown(self._head, self._rows, content)
 
     def discard(self) -> None:
-        """Remove what was not put in place."""
+        """Remove files that were not put in place."""
         with contextlib.suppress(Exception):
             self._writer.close()
         with contextlib.suppress(OSError):  # what is held back has no room either

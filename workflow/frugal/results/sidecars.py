@@ -69,7 +69,7 @@ class Job:
 
 
 def lock_digest() -> str:
-    """SHA-256 of the lock from which the environment is made; in a wheel, of what is installed."""
+    """SHA-256 of the environment's lock file; in a wheel, of the installed packages."""
     if LOCK.is_file():
         return file_digest(LOCK)
     return _digest_of_installed()
@@ -96,7 +96,7 @@ def shown_path(path: Path) -> str:
 
 
 def write_apart(path: Path, content: bytes) -> None:
-    """Write a file that a person names, all of it or nothing; never over what a step has made.
+    """Write a file that a person names, all of it or nothing; never over a step's output.
 
     Raises:
         DataError: a step has made the file, it is a sidecar, or it cannot be written.
@@ -124,7 +124,7 @@ def input_records(job: Job) -> list[dict[str, str]]:
 def require_intact(job: Job) -> list[dict[str, str]]:
     """Refuse an input that disagrees with its sidecar: truncated, edited, or of another step.
 
-    What lies under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
+    A file under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
     without one comes from outside, or from somebody who works by hand.
 
     Returns:
@@ -291,7 +291,7 @@ def write_outputs(
 
     Raises:
         DataError: an input has gone or is another one by now, a column has no description, or the
-            disk is full; what was there before is there still.
+            disk is full; the former file is kept.
     """
     for before, now in zip(records, input_records(job), strict=True):
         if before != now:
@@ -329,7 +329,7 @@ class Checkpoint:
         """The arrays that were saved last, or None.
 
         Raises:
-            DataError: what lies there cannot be read.
+            DataError: the file cannot be read.
         """
         if not self.path.is_file():
             return None
@@ -462,8 +462,9 @@ def origins_of(job: Job) -> dict[str, Any]:
 
     Returns:
         `inputs`: name → paths. `files`: path → `sha256`, `bytes`, `stage`, `output`, `wildcards`,
-        `rows` and `columns` of a table, and `inputs`, each with name, path and sha256; what came
-        from outside has no entry of its own. `url` is the publisher's address of a fetched file.
+        `rows` and `columns` of a table, and `inputs`, each with name, path and sha256; data that
+        came from outside has no entry of its own. `url` is the publisher's address of a fetched
+        file.
 
     Raises:
         AuditError: a sidecar on the way is lacking, or was edited.

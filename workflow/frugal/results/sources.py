@@ -1,9 +1,10 @@
 """Digest of the code that a stage reaches, so that an edit reruns exactly the rules it touches.
 
-The code is what Python runs: an edit of a comment, of a docstring or of the layout changes nothing.
+The code is compiled: an edit of a comment, of a docstring or of the layout changes nothing.
 Reads imports as text (it never imports), because the Snakefile needs a digest of every rule each
-time it is parsed, and each job for its own: it must cost milliseconds and must not load NumPy. What
-is found in a file is therefore kept next to Python's compiled modules, by the digest of its text.
+time it is parsed, and each job for its own: it must cost milliseconds and must not load NumPy. Code
+that is found in a file is therefore kept next to Python's compiled modules, by the digest of its
+text.
 """
 
 import ast
@@ -50,7 +51,7 @@ def _path(module: str) -> Path | None:
 def _imports(module: str) -> frozenset[str]:
     """Modules of this package that a module imports, parents' `__init__` included.
 
-    Of `module:stage` it is what that function of it needs.
+    For `module:stage`, only the code which that function needs.
     """
     _, imported, folders, _ = _facts(module)
     imported = [*imported, *(name for folder in folders["all"] for name in modules_of(folder))]
@@ -68,7 +69,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _facts(module: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
-    """Result of `_read` for a module, or in what one stage of it needs: `module:stage`."""
+    """Result of `_read` for a module, or for the code of one stage of it: `module:stage`."""
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(f"{module} is no module of this package")
@@ -77,7 +78,7 @@ def _facts(module: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str
 
 @cache
 def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[str]], str]:
-    """Digest of a file's code, what its imports may mean, the folders it loads from, its literals.
+    """Digest of a file's code, targets of its imports, the folders it loads from, its literals.
 
     Of a folder it loads `all` declarations, the `one` of a given name, or the `literals` of
     all. The last item is the digest of those that its own declarations have. Of a stage it is the
@@ -166,7 +167,7 @@ def _given_by(line: ast.stmt) -> set[str]:
 
 
 def _imported_names(tree: ast.Module) -> set[str]:
-    """Names of all modules, and of what is taken from them, which may be modules, too."""
+    """Names of all modules, and of names imported from them, which may be modules, too."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,1 +1,1 @@
-"""The command line and what looks over results: audit, diff, benchmark, plan."""
+"""The command line and checks of results: audit, diff, benchmark, plan."""

@@ -1,4 +1,4 @@
-"""`python -m frugal advise BUNDLE cases.csv`: what to acquire next for each new case, and why.
+"""`python -m frugal advise BUNDLE cases.csv`: the next panel for each new case, and why.
 
 Needs the bundle's folder and the cases (CSV, Excel or Parquet), nothing else: no config, no
 results. Knows no study.
@@ -32,7 +32,7 @@ _HEAD = ("predicted probability", "if nothing more is acquired")
 
 
 def advise_command(words: list[str]) -> int:
-    """Print what to acquire next; returns the exit status.
+    """Print the next panels; returns the exit status.
 
     Raises:
         DataError: the folder holds no bundle, or the file is none of its cases.
@@ -132,7 +132,7 @@ def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
 
 
 def path_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:
-    """A table of the whole path of each case: panels, what they cost, and the belief at the end."""
+    """A table of the whole path of each case: panels, their cost, and the final belief."""
     panels = np.array([panel.name for panel in bundle.layout.actions], dtype=object)
     last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
     cost = bundle.layout.price(advice.acquired[last])
@@ -148,7 +148,7 @@ def path_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
 
 
 def last_lines(cases: Cases, out: Path | None) -> list[str]:
-    """What a table of so many cases leaves out, and how many have values that are flagged."""
+    """Notes on cases that the table leaves out, and on how many have values that are flagged."""
     n, flagged = len(cases.ids), sum(bool(flags) for flags in cases.outside)
     lines = []
     if n > MOST_SHOWN:
@@ -157,7 +157,7 @@ def last_lines(cases: Cases, out: Path | None) -> list[str]:
     if flagged:
         lines.append(
             f"{flagged:,} of {n:,} cases have values that training did not see, or that are "
-            "incomplete: see the last column. What is advised for them is a guess."
+            "incomplete: see the last column. Advice for them is a guess."
         )
     return lines
 

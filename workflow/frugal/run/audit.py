@@ -2,7 +2,7 @@
 
 Finds: a changed byte in a payload, a payload or sidecar that is edited, lacking or at another place
 than its own, an input that is no longer the one that was used, and a step that does not give the
-same bytes again. Code from outside is run only if it is named. Knows sidecars; must not know what
+same bytes again. Code from outside is run only if it is named. Knows sidecars; must not know how
 any stage computes.
 """
 
@@ -64,8 +64,8 @@ from frugal.run.arguments import command_parser, whole_number
 
 _ROCRATE = """Results as a Workflow Run RO-Crate, for archives and other readers.
 
-Writes `ro-crate-metadata.json` beside `results/`, made from the sidecars: every file with its
-digest, what the run read from outside, its settings as parameters, and one action that joins them.
+Writes `ro-crate-metadata.json` next to `results/`, made from the sidecars: every file with its
+digest, external inputs of the run, its settings as parameters, and one action that joins them.
 The profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate 1.1. It
 checks nothing that `audit` checks.
 """
@@ -80,7 +80,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
 
     Args:
         words: the command line after `audit`.
-        run_job: runs a stage and writes what it makes.
+        run_job: runs a stage and writes its outputs.
 
     Raises:
         AuditError: names every file that does not agree, one a line.
@@ -114,7 +114,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
 
 
 def _payloads(parsed: argparse.Namespace, target: Path) -> tuple[list[Path], list[str]]:
-    """The files to check, and what is wrong with what lies there; a file's chain is printed."""
+    """The files to check, and their faults; a file's chain is printed."""
     wrong: list[str] = []
     if target.is_file():
         _show_chain(target, parsed.row)
@@ -136,7 +136,7 @@ def _digest_of_code(path: Path) -> str:
 
 
 def _show_chain(target: Path, words: str | None) -> None:
-    """Print what is behind a file, or behind some rows of it, which are shown first."""
+    """Print the inputs of a file, or behind some rows of it, which are shown first."""
     rows = ALL_ROWS
     if words is not None:
         table, rows = selected_rows(target, words)
@@ -224,7 +224,7 @@ def _rerun_sample(
 
 
 def _remarks(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]:
-    """What else is to be known, a part of a line each."""
+    """Further notes, a part of a line each."""
     if absent := list(outside.absent):
         yield (
             f"{len(absent)} inputs from outside are not here and were not compared, first "

@@ -1,7 +1,7 @@
-"""What every step took: the measurements of all jobs as one table and a figure.
+"""Resources of every step: the measurements of all jobs as one table and a figure.
 
 A measurement is not the same twice, so it lies under benchmarks/, never under results/. Knows the
-files in which jobs say what they used; must not know what a stage computes, nor any engine.
+files in which jobs record their resources; must not know stages, nor any engine.
 """
 
 import json
@@ -27,7 +27,7 @@ def measurement_table(folder: Path, studies: Mapping[str, str]) -> pd.DataFrame:
 
     Args:
         folder: holds `<stage>/<key>=<value>/….jsonl`, a line a job, as `accounted` writes it.
-        studies: stage → study; a stage that is not there stands under `shared`.
+        studies: stage → study; a stage that is not there counts as `shared`.
 
     Raises:
         DataError: a line is no measurement, or there is none.

@@ -1,7 +1,7 @@
-"""`python -m frugal compile`: what numba compiles, compiled once, when the environment is made.
+"""`python -m frugal compile`: numba's kernels, compiled once, when the environment is made.
 
 Each kernel that the package calls is compiled for the arrays that it is called with, and kept where
-numba keeps it, beside the modules. A kernel that is missing here is compiled by the first job.
+numba keeps it, next to the modules. A kernel that is missing here is compiled by the first job.
 """
 
 import importlib

@@ -19,7 +19,7 @@ from frugal.run.arguments import command_parser
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """What a config holds: that of JSON where it is JSON, else that of YAML.
+    """Content of a config, read as JSON where it is JSON, else as YAML.
 
     Raises:
         ConfigError: there is no such file, it is neither, or it asks to be run as a program.
@@ -35,7 +35,7 @@ def typed_entries(entries: Iterable[str], read: Mapping[str, Any]) -> dict[str, 
 
     Args:
         entries: KEY=VALUE each.
-        read: what Snakemake has made of them; other values are left as they are there.
+        read: the config as Snakemake read it; other values are left unchanged.
 
     Raises:
         ConfigError: such a value is no YAML as a config file has it.

@@ -1,7 +1,7 @@
-"""`python -m frugal describe POLICY`: what a trained policy does, in a few lines.
+"""`python -m frugal describe POLICY`: a trained policy's decisions, in a few lines.
 
 A cascade is its own sentences. A lattice is a short tree fitted to its own decisions, a network or
-any other agent one fitted to what it orders first: both need units to decide on, `--data FOLDER`.
+any other agent one fitted to its first orders: both need units to decide on, `--data FOLDER`.
 Knows no study.
 """
 
@@ -33,7 +33,7 @@ _EXPORT = """A policy as an ONNX graph, for other programs.
 
 Inputs: `values` (encoded columns, float64, NaN where unknown), `acquired` and `available` (panels,
 truth), a row for each state. Outputs: `probabilities` of each panel and, last, of stopping, and
-`belief`, the class probabilities. Names of columns, panels and classes stand in the model.
+`belief`, the class probabilities. Names of columns, panels and classes are in the model.
 """
 
 MOST_UNITS = 3000  # evenly spaced over the table
@@ -43,7 +43,7 @@ YES_NO = (0.0, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """What the members of a policy did for some units.
+    """Decisions of a policy's members for some units.
 
     Attributes:
         policy: K members.
@@ -65,7 +65,7 @@ class Watched:
 
     @property
     def choices(self) -> list[str]:
-        """What may be decided, in words."""
+        """Possible decisions, in words."""
         return [*(panel.name for panel in self.layout.actions), "nothing"]
 
     def first(self, k: int) -> np.ndarray:
@@ -86,18 +86,18 @@ class Watched:
         )
 
     def first_orders(self, k: int) -> list[str]:
-        """What a member orders first, and for whom."""
+        """First orders of a member, and the units that get them."""
         free = np.flatnonzero(self.world.free_columns)
         columns = [_column(self.layout, int(j), self.world.values[:, j]) for j in free]
         tree = fit_short_tree(self.world.values[:, free], self.first(k), columns, self.choices)
         last = (
-            f"For {_percent(tree.right)} of the {len(self.world):,} units this is what it orders "
-            "first; shares are of units."
+            f"For {_percent(tree.right)} of the {len(self.world):,} units this is the first "
+            "order; shares are of units."
         )
         return ["It orders first:", *tree.lines, last]
 
     def decisions(self, k: int) -> list[str]:
-        """All decisions of a member, by what was known, bought and believed at each."""
+        """All decisions of a member, by values, panels and belief at each."""
         mine = self.episodes.member == k
         acquired, row = visited_sets(self.episodes)[mine], self.episodes.row[mine]
         visible, probability = self.world.visible(row, acquired), self.episodes.belief
@@ -126,7 +126,7 @@ class Watched:
 
 
 def describe_command(words: list[str]) -> int:
-    """Print what a trained policy does; returns the exit status.
+    """Print a trained policy's decisions; returns the exit status.
 
     Raises:
         DataError: the file holds no trained policy, it has no such member, or its units are needed
@@ -149,8 +149,8 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
     """The lines of `describe`."""
     if is_search_policy(path):
         raise DataError(
-            f"{path} holds a policy of treatment searches; `python -m frugal advise` says what it "
-            "tries next"
+            f"{path} holds a policy of treatment searches; `python -m frugal advise` prints its "
+            "next treatment"
         )
     if (path / FILES["policy"]).is_file():  # the bundle of one member
         member = read_bundle(path).member if member is None else member
@@ -185,13 +185,13 @@ def _front(kind: str, sentences: Sequence[str]) -> list[str]:
 
 
 def _policy(path: Path) -> tuple[Policy, Layout, str]:
-    """A trained policy, what it was made for, and its kind."""
+    """A trained policy, its header, and its kind."""
     stored = read_payload(path)
     if not isinstance(stored, StoredArrays):
         raise DataError(f"{path} is no trained policy; that is a file policies.safetensors")
     kind = (stored.header or {}).get("kind")
     if isinstance(kind, str) and kind in KINDS and KINDS[kind].fit is None:
-        raise DataError(f"{path} is of kind {kind!r}, which is not trained; its settings say it")
+        raise DataError(f"{path} is of kind {kind!r}, which is not trained; its settings define it")
     policy, layout = load_policy(stored)
     return policy, layout, str(kind)
 
@@ -207,7 +207,7 @@ def _units(folder: Path, layout: Layout, path: Path) -> World:
 
 
 def _column(layout: Layout, index: int, values: np.ndarray) -> FeatureWords:
-    """How a column of a table is said; a level of a category is so or not."""
+    """Words for a column of a table; a level of a category is so or not."""
     name, observed = layout.columns[index], values[~np.isnan(values)]
     if any(index in group for group in layout.onehot) and np.isin(observed, YES_NO).all():
         before, _, level = name.partition("=")

@@ -2,7 +2,7 @@
 
 It runs in a process of its own: the workflow adapts Snakemake there and works in the folder, which
 must not reach the program around it, and in a notebook an event loop runs already. Progress goes to
-stderr; what is refused comes back as an exception with the same sentence.
+stderr; a refusal comes back as an exception with the same sentence.
 """
 
 import json
@@ -47,7 +47,7 @@ def run_workflow(config: Mapping[str, Any], folder: Path, target: str, cores: in
 
 
 class _Sentences(logging.Handler):
-    """What the jobs that failed have in their logs."""
+    """Logs of the jobs that failed."""
 
     def __init__(self) -> None:
         super().__init__()

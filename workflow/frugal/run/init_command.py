@@ -1,7 +1,7 @@
 """`python -m frugal init TABLE --label COLUMN`: the YAML of one's own table, guessed and commented.
 
 A guess for a person to correct: a price that is not stated is left open, and a run without it is
-refused. `StatedTerms` are what a person states; `frugal.load` describes a data frame by the same
+refused. `StatedTerms` are the user's statements; `frugal.load` describes a data frame by the same
 ones.
 """
 
@@ -37,7 +37,7 @@ _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
 @dataclass(frozen=True)
 class StatedTerms:
-    """What is stated about a table, beside its cells.
+    """Statements about a table in addition to its cells.
 
     Attributes:
         free: columns that are known at the start, without a price.
@@ -382,10 +382,10 @@ def describe_guess(
 
     Args:
         opened: the table.
-        guess: what its columns are.
+        guess: types of its columns.
         label: the column to predict.
         out: path of the YAML.
-        terms: what is stated; what is not is null.
+        terms: statements; null where there is none.
         name: of the data set; by default that of the file.
 
     Raises:
@@ -411,7 +411,7 @@ def describe_guess(
         f"    missing: {_flow(list(guess.missing))}   # texts that mean no value",
         "columns:",
         *(line for column in guess.columns for line in _column_lines(column)),
-        "panels:                   # what is acquired together; a price, or free: true",
+        "panels:                   # panels acquired together; a price, or free: true",
         *_panel_lines(panels, used, terms),
         "cost_draw: null",
         "label:",
@@ -420,7 +420,7 @@ def describe_guess(
         *(f"    - {{name: {_flow(name)}, {bounds}}}" for name, bounds in _classes(guess)),
         "sensitive: null",
         *_cluster_lines(guess.clusters),
-        "misclassification_cost:   # row: what is true; column: what is predicted; in cost_unit",
+        "misclassification_cost:   # row: true class; column: predicted class; in cost_unit",
         *(f"  - {_flow(row)}" for row in errors),
         f"drop_rows: {_dropped(guess)}",
         "missing_values: own",
@@ -456,7 +456,7 @@ def _classes(guess: TableGuess) -> list[tuple[str, str]]:
 
 
 def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
-    """The column that says which rows belong together, and others that could."""
+    """The column that groups rows, and others that could."""
     for k, column in enumerate(clusters):
         missing = (
             f"; {column.missing_share:.0%} of the rows have no value yet"
@@ -482,7 +482,7 @@ def _dropped(guess: TableGuess) -> str:
 
 
 def _column_lines(column: Guess) -> list[str]:
-    """The column's entry, or a comment that says why it is left out."""
+    """The column's entry, or a comment with the reason for leaving it out."""
     remarks = "".join(f"  # {_plain(remark)}" for remark in column.remarks)
     if column.kind == "out":
         return [f"  # left out: {_plain(column.name)}{remarks}"]
@@ -554,12 +554,12 @@ def _flow(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that can stand in a comment."""
+    """Text that is safe in a comment."""
     return " ".join(text.split())
 
 
 def _lines(opened: Opened, guess: TableGuess, out: Path, terms: StatedTerms) -> Iterator[str]:
-    """What was found, for a person, and what to do next."""
+    """Summary of the findings, and the next steps."""
     used = [column for column in guess.columns if column.kind != "out"]
     yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
     panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
@@ -572,7 +572,7 @@ def _lines(opened: Opened, guess: TableGuess, out: Path, terms: StatedTerms) -> 
 def remarks_on(
     opened: Opened, guess: TableGuess, panels: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """What was assumed of a table, and what to look at; a sentence each."""
+    """Assumptions on a table, and points to check; a sentence each."""
     yield from (*opened.remarks, *guess.remarks)
     for column in guess.columns:
         for remark in column.remarks:
@@ -604,7 +604,7 @@ def remarks_on(
     if complete:
         yield (
             f"no gap in {listed(map(repr, complete))}: a price for each that is measured; "
-            "free: true (or --free NAME,NAME) for what is known at the start"
+            "free: true (or --free NAME,NAME) for panels known at the start"
         )
 
 

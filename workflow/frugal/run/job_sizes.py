@@ -1,8 +1,8 @@
 """How large the jobs of a config are, from which their time and memory follow.
 
 Read by the Snakefile before any job has run, so it imports nothing heavy and opens no table: rows
-are counted as lines of files, or stand in a description. Knows which part of the config decides the
-size of a job with which wildcards; must not know stages, nor what a job costs.
+are counted as lines of files, or given in a description. Knows which part of the config decides the
+size of a job with which wildcards; must not know stages, nor the cost of a job.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ Sizing = dict[str, Any]  # `keys` (wildcards), the `sizes` of jobs that have the
 def sizes_of(
     keys: Mapping[str, str], sizings: Iterable[Sizing]
 ) -> tuple[dict[str, float], str | None]:
-    """The sizes of one job by its wildcards, and the kind of what it learns or fits.
+    """The sizes of one job by its wildcards, and the kind of its learner.
 
     Args:
         keys: wildcards; those of a portion of seeds or rows count these.
@@ -74,7 +74,7 @@ def config_sizes(
     tables: Mapping[str, int | None] | None = None,
     own_records: tuple[int, int] | None = None,
 ) -> list[Sizing]:
-    """What the config says of the size of its jobs, as JSON can hold it.
+    """Settings of the config that decide job sizes, as JSON values.
 
     Args:
         study: the config, and afape.

@@ -1,6 +1,6 @@
-"""Memory and CPU time as the operating system counts them: of this process, and what is free.
+"""Memory and CPU time as the operating system counts them: of this process, and free memory.
 
-Knows /proc and control groups (Linux) and `resource` (elsewhere); must not know what a stage
+Knows /proc and control groups (Linux) and `resource` (elsewhere); must not know how a stage
 computes, nor any engine.
 """
 
@@ -40,7 +40,7 @@ def used(*, children: bool) -> dict[str, float]:
 
 @contextlib.contextmanager
 def accounted(path: Path | None) -> Iterator[None]:
-    """Write what the process used as the work within ends, well or not; None: nowhere.
+    """Write the resources used when the work within ends, well or not; None: nowhere.
 
     One line of JSON: `used`, and `ended`, which is done or failed. A full disk, that cannot take
     it, changes nothing about the job.
@@ -60,8 +60,8 @@ def accounted(path: Path | None) -> Iterator[None]:
 def _own_peak(usage: resource.struct_rusage) -> int:
     """Peak resident bytes of this program.
 
-    `ru_maxrss` also counts what the process held before it became this program, a copy of the
-    engine that started it; Linux's VmHWM does not.
+    `ru_maxrss` also counts memory that the process held before it became this program, a copy of
+    the engine that started it; Linux's VmHWM does not.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
@@ -72,7 +72,7 @@ def _own_peak(usage: resource.struct_rusage) -> int:
 
 
 def free_memory_mb(root: Path = Path("/")) -> int:
-    """MB that new processes may take: what the machine, or a control group around us, has left.
+    """MB that new processes may take: free memory of the machine, or of a control group.
 
     Args:
         root: holds `proc` and `sys`; another one in tests.
@@ -93,7 +93,7 @@ def _machine_bytes(meminfo: Path) -> int:
 
 
 def _group_bytes(root: Path) -> Iterator[int]:
-    """Bytes left in each control group, version 2 or 1, that this process stands in."""
+    """Bytes left in each control group, version 2 or 1, of this process."""
     groups = root / "proc" / "self" / "cgroup"
     if not groups.is_file():
         return
@@ -115,7 +115,7 @@ def _group_bytes(root: Path) -> Iterator[int]:
 
 
 def _left_bytes(folder: Path, most: str, used: str, prefix: str) -> int | None:
-    """The limit of one control group less what it cannot give back; None if it has no limit."""
+    """A control group's limit less the memory that it cannot release; None if without limit."""
     try:
         limit = (folder / most).read_text().strip()
         in_use = int((folder / used).read_text())

@@ -1,4 +1,4 @@
-"""What `python -m frugal --help` prints: commands, targets and stages, a line each."""
+"""Text of `python -m frugal --help`: commands, targets and stages, a line each."""
 
 import textwrap
 
@@ -7,19 +7,19 @@ from frugal.results.sources import STAGES
 USED_FIRST = {
     "init TABLE --label COLUMN": "the YAML of one's own table",
     "recourse UNITS ACTIONS": "the cheapest set of actions of every unit, proven",
-    "advise POLICY CASES": "what to acquire, or to try, next for each new case",
+    "advise POLICY CASES": "the next panel, or treatment, for each new case",
     "export POLICY FILE.onnx": "a policy as an ONNX graph",
-    "audit": "whether results are still what was made",
+    "audit": "whether results are unchanged since they were made",
     "diff A B": "which numbers moved between two runs, and why",
 }
 TARGETS = {
-    "decide --config table=my.yaml": "own table: which policy, what cost, how sure",
+    "decide --config table=my.yaml": "own table: the best policy, its cost, its uncertainty",
     "search --config records=my.yaml": "own records: which treatment to try next",
-    "plan": "what a run will take, before it begins",
+    "plan": "CPU time and memory of a run, before it begins",
     "all report": "the embedded default of all studies",
 }
 REST = {
-    "benchmark": "time what was run, as a table",
+    "benchmark": "resources of the steps run, as a table",
     "compile": "compile the kernels once",
     "config": "the whole config, every default written out",
     "describe": "a stored policy in words",

@@ -19,7 +19,7 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
 
     Raises:
         DataError: the stage refuses; its own sentence.
-        FrugalError: it broke; the last that it said.
+        FrugalError: it failed; with its last output.
     """
     words, settings_text = list(words), None
     if SETTINGS in words:  # by a pipe, as one word has at most 131,072 bytes

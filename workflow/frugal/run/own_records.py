@@ -1,4 +1,4 @@
-"""Where `snakemake search` finds one's own records, and where it puts what it makes of them.
+"""Where `snakemake search` finds one's own records, and where it puts its results.
 
 Read by the Snakefile where `records` is given.
 """
@@ -14,7 +14,7 @@ from frugal.core.schema_check import asked_file
 
 @dataclass(frozen=True)
 class SearchFiles:
-    """What `snakemake search` reads and where it works; all paths absolute.
+    """Inputs and folders of `snakemake search`; all paths absolute.
 
     Attributes:
         description: the YAML.
@@ -39,7 +39,7 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
         folder: the working folder; relative paths start there.
 
     Raises:
-        ConfigError: a sentence with the key or file, what was found and what is allowed.
+        ConfigError: a sentence with the key or file, the value found and the values allowed.
         DataError: of the records.
         SearchSizeError: their tables would take too much memory.
     """

@@ -33,14 +33,14 @@ SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, that F1 is gi
 
 @dataclass(frozen=True)
 class Decision:
-    """What `snakemake decide` is asked.
+    """The request of `snakemake decide`.
 
     Attributes:
         dataset: name of the table.
         folder: where everything of it lies.
         place: the same, from the working folder on.
         config: of the run.
-        remarks: what was assumed, a sentence each.
+        remarks: assumptions, a sentence each.
     """
 
     dataset: str
@@ -77,7 +77,8 @@ def decision(
         within: where everything is made, from there on; None: results/decide/NAME.
 
     Raises:
-        ConfigError, DataError: a sentence with the key or file, what was found and what is allowed.
+        ConfigError, DataError: a sentence with the key or file, the value found and the values
+            allowed.
     """
     config = effective(config)
     writes = "the YAML of a table, which `python -m frugal init TABLE --label COLUMN` writes"
@@ -199,7 +200,7 @@ def _files(described: Description, mirror: Path | None) -> Files:
 
 @dataclass(frozen=True)
 class _MissingPanels:
-    """Which panels are not always there, and what is known of every row.
+    """Panels that can be missing, and those known for every row.
 
     Attributes:
         share: panel → share of rows without it, of panels that are missing somewhere.
@@ -207,7 +208,7 @@ class _MissingPanels:
         always_observed: encoded columns that vary, have no gap, and are in a panel without one.
         rows: of the table.
         layout: the table without its rows.
-        suspicions: what is probably not meant, a sentence each.
+        suspicions: probable mistakes, a sentence each.
     """
 
     share: Mapping[str, float]
@@ -282,7 +283,7 @@ def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> It
 
 
 def _suspicions(table: Table, described: Description) -> Iterator[str]:
-    """Columns that name units or tell the label, rows that are copies, and no complete row."""
+    """Columns that name units or reveal the label, rows that are copies, and no complete row."""
     import pandas as pd
 
     from frugal.data.guessing import label_told, told_in
@@ -323,7 +324,7 @@ def _causes(path: Path | None, missing: _MissingPanels) -> tuple[dict[str, dict[
     if not missing.share:
         return (
             {},
-            f"{missing.rows:,} rows without a gap: what a policy would do is seen in every row.",
+            f"{missing.rows:,} rows without a gap: a policy's decisions are seen in every row.",
         )
     if path is not None:
         stated = read_yaml(path)
@@ -346,7 +347,7 @@ def _causes(path: Path | None, missing: _MissingPanels) -> tuple[dict[str, dict[
         f"{missing.rows:,} rows, gaps in {len(causes)} panels (most in {worst}: "
         f"{missing.share[worst]:.0%}); assumed is that they depend only on columns of panels that "
         f"all rows have ({listed(missing.always_observed) or 'none'}) and on which other panels "
-        "are recorded; the answer says where the records contradict that."
+        "are recorded; the answer reports where the records contradict that."
     )
 
 
@@ -375,7 +376,7 @@ def _often(missing: _MissingPanels, panel: str) -> bool:
 
 
 def _without_learners(agents: dict[str, Any], described: Description) -> list[str]:
-    """Leave out agents that cannot learn from this table; say so."""
+    """Leave out agents that cannot learn from this table, with a remark."""
     classes = len(described.label.classes)
     if classes == 2:
         return []

@@ -1,7 +1,7 @@
-"""What a run will take before it starts: the jobs of the config, each at its size.
+"""Resources of a run before it starts: the jobs of the config, each at its size.
 
 Measured jobs ship with the project (config/costs.yaml); between them amounts are interpolated.
-Knows jobs as stage, wildcards and sizes; must not know what a stage computes, nor any engine.
+Knows jobs as stage, wildcards and sizes; must not know stages, nor any engine.
 """
 
 import argparse
@@ -78,7 +78,7 @@ class PlannedJob:
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured job: its data set, kind and sizes, as far as they matter, and what it took."""
+    """A measured job: its data set, kind and sizes, as far as they matter, and its resources."""
 
     dataset: str | None
     kind: str | None
@@ -88,13 +88,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Costs:
-    """What jobs took.
+    """Resources of measured jobs.
 
     Attributes:
         stages: stage → its measured jobs.
         blocks: stages that take a table block by block: memory stays when rows are more than one.
-        start: what a job takes of any size: Python and its imports.
-        unmeasured: what a job of a stage that was never measured is supposed to take.
+        start: resources of a job of any size: Python and its imports.
+        unmeasured: assumed resources of a job of an unmeasured stage.
         rows: of data sets whose files do not show them.
         measured_on: the machine.
     """
@@ -109,7 +109,7 @@ class Costs:
 
 @dataclass
 class Plan:
-    """What a set of jobs will take.
+    """Predicted resources of a set of jobs.
 
     Attributes:
         cpu_s: stage → CPU seconds of all its jobs.
@@ -154,7 +154,7 @@ def load_costs(path: Path) -> Costs:
 
 
 def _measured(row: Sequence[Any], by: Sequence[str], where: str) -> Measured:
-    """A line of the table: data set, what `by` names, CPU seconds and MB."""
+    """A line of the table: data set, the value of `by`, CPU seconds and MB."""
     columns = ["dataset", *by, *AMOUNTS]
     named = dict(zip(columns, row, strict=False))
     texts = {key: named.pop(key, None) for key in ("dataset", KIND)}
@@ -189,7 +189,7 @@ def _interpolated(job: PlannedJob, name: str, measured: Sequence[Measured], cost
     """An amount at a job's size, between measured jobs, of the same data set if there are any.
 
     The logarithm of the amount is linear in that of the size, the product of all sizes. Beyond the
-    measured sizes what exceeds the start grows in proportion.
+    measured sizes the excess over the start grows in proportion.
     """
     same_dataset = [each for each in measured if each.dataset == job.keys.get("dataset", "")]
     at: dict[float, list[float]] = {}

@@ -1,7 +1,7 @@
 """How the jobs of a large scenario are divided: seeds among all jobs, rows among roll-outs.
 
 Read by the Snakefile, so it imports nothing heavy. Knows rows, seeds and where files lie; nothing
-of what a job computes.
+of a job's computation.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class Portions:
     def row_folders(self, dataset: str, agent: str) -> list[str]:
         """Folder of each portion of the rows that a policy is rolled out on; one empty name if all.
 
-        What a table of states lacks is looked for in all rows, so that one job plays it.
+        States that a table lacks are searched in all rows, so that one job plays it.
         """
         rows, each = self.rows.get(dataset), self.rows_each(dataset)
         if rows is None or each is None:

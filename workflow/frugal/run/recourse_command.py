@@ -37,10 +37,10 @@ _STATUS = {
 
 
 def recourse_command(words: list[str]) -> int:
-    """Print what each unit is to do; returns the exit status: 1 where an answer is not proven.
+    """Print the actions for each unit; returns the exit status: 1 where an answer is not proven.
 
     Raises:
-        DataError: a file does not hold what it should; which, where, and what is allowed.
+        DataError: a file has wrong content: which, where, and the values allowed.
     """
     parser = command_parser("recourse", __doc__)
     parser.add_argument("units", type=Path, metavar="units.csv", help="CSV or Parquet")
@@ -92,7 +92,7 @@ def recourse_command(words: list[str]) -> int:
 def advise_units(
     units: Path, actions: Path, for_all: RulesForAll, *, best: int, max_nodes: int, cost_unit: str
 ) -> tuple[Advice, list[str]]:
-    """Answers for all units of a file, and what is to be said of the files."""
+    """Answers for all units of a file, and remarks on the files."""
     for path in (units, actions):
         if not path.is_file():
             raise DataError(f"there is no file {path}")

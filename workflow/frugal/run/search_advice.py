@@ -1,4 +1,4 @@
-"""`python -m frugal advise` for a policy of treatment searches: what to try next for each unit.
+"""`python -m frugal advise` for a policy of treatment searches: the next treatment for each unit.
 
 Needs the folder that `snakemake search` calls `policy`, and a file like the records.
 """
@@ -29,7 +29,7 @@ def advise_searches(args: argparse.Namespace) -> int:
     """Print the next step of every unit; returns the exit status.
 
     Raises:
-        DataError: the folder or the file is not what it should be, or another option is given.
+        DataError: the folder or the file is invalid, or another option is given.
     """
     for name in _OTHERS:
         if getattr(args, name) not in (None, False, []):
@@ -49,7 +49,7 @@ def load_search_policy(folder: Path) -> tuple[StepTable, RecordsDescription, Str
     """A stored policy, its records' description and its contexts; all of them fit together.
 
     Raises:
-        DataError: the folder holds no such policy, or its parts are not what they should be.
+        DataError: the folder holds no such policy, or its parts are invalid.
     """
     path = folder / "policy.json"
     document = read_payload(path)
@@ -78,7 +78,7 @@ def load_search_policy(folder: Path) -> tuple[StepTable, RecordsDescription, Str
 
 
 def search_advice(folder: Path, file: Path) -> pd.DataFrame:
-    """One row per unit: its history, what to try next, why, and the records behind it."""
+    """One row per unit: its history, the next treatment, why, and the records behind it."""
     table, described, strata = load_search_policy(folder)
     records = read_own_records(described, file, treatments=table.treatments)
     context = strata.index(records.covariate, records.names)

@@ -45,7 +45,7 @@ _PROGRESS_SECONDS = 2.0  # between two lines of a progress bar in a log
 
 
 def read_command(words: list[str]) -> tuple["Job", Path | None]:
-    """The job that a command line names, and the file that is to hold what it used, if one is.
+    """The job that a command line names, and the file for its measured resources, if any.
 
     Raises:
         ConfigError: the words contradict each other.
@@ -71,7 +71,7 @@ def run_job(job: "Job") -> None:
     """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
 
     Raises:
-        FrugalError: there is no such stage, or an input is not what it needs; no output is
+        FrugalError: there is no such stage, or an input is invalid; no output is
             written then.
     """
     if job.stage not in STAGES:
@@ -141,7 +141,7 @@ def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> A
 
 
 def _content(path: Path, payload: Any) -> Any:
-    """The bytes of a payload, or the hidden file in which it stands already."""
+    """The bytes of a payload, or the hidden file that holds it already."""
     from frugal.results.files import payload_bytes
     from frugal.results.replacing import Grown
 
@@ -183,7 +183,7 @@ def _require_places(job: "Job") -> None:
             if output := output_of.get(os.path.realpath(path)):
                 raise ConfigError(
                     f"--output {output} is {path}, which --input {name} reads; a step never "
-                    "replaces what it is made from"
+                    "replaces its own input"
                 )
 
 
@@ -203,7 +203,7 @@ def _require_place_for_used(used: Path | None, job: "Job") -> None:
 
 
 class _StageSettings(dict[str, Any]):
-    """Settings that say in a sentence which key the command line lacks."""
+    """Settings whose error names the key that the command line lacks."""
 
     def __init__(self, mapping: Mapping[str, Any], at: str = "") -> None:
         super().__init__(
@@ -277,7 +277,7 @@ def _json(text: str) -> Any:
 
 
 def _once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """The pairs by name; a name that stands twice is refused."""
+    """The pairs by name; a repeated name is refused."""
     named = dict(pairs)
     if len(named) < len(pairs):
         names = [name for name, _ in pairs]

@@ -37,7 +37,7 @@ def stage_words(
         wildcards: identity of the job.
         settings: of the stage, as JSON can hold them.
         seed: root seed.
-        arithmetic: fast, or portable, which the command line then says.
+        arithmetic: fast, or portable, which the command line then states.
     """
     words = []
     for name, value in inputs.items():

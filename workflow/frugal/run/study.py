@@ -149,7 +149,7 @@ class Study:
         return [[e["dataset"], e["mechanism"]] for e in self.config["afape"]["scenarios"]]
 
     def scenario_files(self, template: str) -> list[str]:
-        """One path per scenario; `{scenario}` stands for its two folders."""
+        """One path per scenario; `{scenario}` is replaced by its two folders."""
         return [
             template.replace("{scenario}", f"dataset={d}/mechanism={m}")
             for d, m in self.scenario_names()
@@ -217,7 +217,7 @@ class Study:
         return {name: self.descriptions[name].cost_unit for name in used}
 
     def remarks(self) -> list[str]:
-        """What is allowed and probably not meant: a sentence each, for the start of a run."""
+        """Warnings of probably unintended settings: a sentence each, for the start of a run."""
         remark_of = {
             entry["dataset"]: remark_on_error_costs(
                 f"afape.scenarios[{k}]", self.descriptions[entry["dataset"]]
@@ -260,7 +260,7 @@ def published_file(
         file: the name under which it is stored.
 
     Raises:
-        ConfigError: none does, or two say different things of it.
+        ConfigError: none does, or two disagree on it.
     """
     answers = [settings_of(dataset, file) for settings_of in sources]
     matches = [settings for settings in answers if settings is not None]
@@ -283,7 +283,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
             working folder.
 
     Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
+        ConfigError: one sentence with the key, the value found and the values allowed.
     """
     config = effective(config)
     used = _used_datasets(config)
@@ -340,7 +340,7 @@ def _used_datasets(config: Mapping[str, Any]) -> list[str]:
     """The data sets that scenarios of any study on tables name, each once, in order.
 
     Raises:
-        ConfigError: one of them does not stand under `datasets`.
+        ConfigError: one of them is not under `datasets`.
     """
     datasets, used = config["datasets"], {}
     for block in ("afape", *(study for study in TABLE_STUDIES if study in config)):

@@ -1,6 +1,6 @@
 """The page: one file of HTML that needs no other, made of a template, styles, scripts and data.
 
-The parts of the page lie beside this module under `page/`, as one would write them by hand. A rule
+The parts of the page lie next to this module under `page/`, as one would write them by hand. A rule
 of the page itself (its content security policy) forbids every request, so a browser makes none.
 """
 

@@ -68,7 +68,7 @@ class Chart:
         mark: `interval` for a row per name, `scatter` for a mark per row, `line` for a line per
             name through its marks.
         name: of the chart, once in a section.
-        title: what is to be seen.
+        title: the finding.
         table: from which the rows are.
         by: column by which marks have colour and shape.
         looks: of its values.
@@ -96,7 +96,7 @@ class Chart:
     log: bool = False
 
     def document(self) -> dict[str, Any]:
-        """The specification, without its address of a schema, and what the page must know of it."""
+        """The specification, without its address of a schema, and its data for the page."""
         document = self._drawn().to_dict()
         for key in ("$schema", "config", "datasets"):
             document.pop(key, None)

@@ -1,4 +1,4 @@
-"""Units step by step: what is known, what each policy ordered, and what came of it.
+"""Units step by step: values known, panels ordered by each policy, and outcomes.
 
 Knows decisions and outcomes as every study logs them; must not know how a policy decides.
 """
@@ -16,11 +16,11 @@ from frugal.draw.explorer.sections import packed_column
 
 @dataclass(frozen=True)
 class Course:
-    """What one policy did with some units.
+    """Decisions of one policy on some units.
 
     Attributes:
         name: of the policy.
-        why: what it goes by, in a sentence; empty where that is not told.
+        why: its criterion, in a sentence; empty where unknown.
         decisions: its log: row_id, step, action, cost, probability, belief.
         outcomes: a row per unit: row_id, verdict, cost and, if it is known, probability.
         source: path of the log's file.
@@ -54,7 +54,7 @@ def spread_units(row_id: np.ndarray, label: np.ndarray, count: int) -> list[int]
 def patients(
     data: Table, units: Mapping[str, str], courses: Sequence[Course], row_ids: Sequence[int]
 ) -> dict[str, Any]:
-    """The units with their values, and what each policy did with each of them, as plain JSON.
+    """The units with their values, and the decisions of each policy on each, as plain JSON.
 
     Args:
         data: the table.

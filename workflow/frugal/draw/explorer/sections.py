@@ -1,7 +1,7 @@
-"""What a study puts on the page: answers, tables, charts, and a budget that names a policy.
+"""Content of a study's page: answers, tables, charts, and a budget that names a policy.
 
 All of it is plain JSON, with the rows that it speaks of named by their place in a table, so that
-the page can show where each number comes from. Tables stand column by column, every number with all
+the page can show where each number comes from. Tables are stored by column, every number with all
 its digits; a text column is its distinct values and a code for each row. JSON has no NaN and no
 infinity: a missing cell is null, an infinite one the text "inf" or "-inf".
 """
@@ -38,13 +38,13 @@ def section(
 
     Args:
         study: its name.
-        question: what it asks, in a sentence.
+        question: its question, in a sentence.
         answers: of `answer`.
-        tables: name → the table, what it tells, and the columns to be seen at first; tables
+        tables: name → the table, its caption, and the columns shown at first; tables
             without rows are left out.
-        keys: columns that tell rows apart.
+        keys: columns that identify a row.
         charts: of `charts`.
-        scope: of `scope_of`: what is looked at together.
+        scope: of `scope_of`: rows shown together.
         sliders: of `slider`.
         sources: name → the stage's input that a table comes from, where it has another name.
     """
@@ -74,10 +74,10 @@ def packed_table(
 
     Args:
         table: any table with one line of column names.
-        title: what it tells, in words.
+        title: its finding, in words.
         source: name of the stage's input from which it comes.
         shown: columns to be seen at first; those that the table lacks are left out.
-        keys: columns that tell its rows apart; those that the table lacks are left out.
+        keys: columns that identify its rows; those that the table lacks are left out.
     """
     return {
         "title": title,
@@ -127,13 +127,13 @@ def answer(
     sure: bool | None,
     state: str = "",
 ) -> dict[str, Any]:
-    """One answer: a sentence, what to know about it, and the row on which it stands.
+    """One answer: a sentence, notes on it, and the row that supports it.
 
     Args:
         sentence: the answer.
         answers: an answer to each of `QUESTIONS`, in this order.
-        title: what was looked at.
-        trust: on what it stands, in a few words.
+        title: the subject.
+        trust: its evidence, in a few words.
         table: name of the table that holds it.
         row: place of the row.
         sure: whether the numbers settle it; None where that is not asked.
@@ -176,14 +176,14 @@ def slider(
     """A budget, and which row of a table to take within it.
 
     Args:
-        label: what is limited.
+        label: name of the limited quantity.
         unit: of the limit.
         table: that has the rows.
-        described: columns that are told of the row taken.
+        described: columns shown for the row chosen.
         stops: `budget` from which on the row is taken that has the values of `match`; a `unit` of
             its own where data sets differ.
-        goal: what the row is best in.
-        names: columns of `match` that name what is to be taken.
+        goal: criterion of the best row.
+        names: columns of `match` that name the row to choose.
         note: a sentence on the numbers.
         begins: data set → budget at which it begins; of others without a limit.
     """

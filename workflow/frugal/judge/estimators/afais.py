@@ -15,7 +15,7 @@ conditioned on the acquired values X̂ as well. The paper's derivation takes p(C
 the same with and without blocking. If the policy's decisions depend on a value outside X_adj, the
 set R̂ of a blocked episode has another distribution given that value than the same R̂ does at run
 time, and the paper's weight is biased. With h = p(R = 1 | X_adj, X̂, R̂, R_s = 1) the estimate is
-exact: the values that the policy saw are then part of what is reweighted. Both are the same for
+exact: the values that the policy saw are then reweighted, too. Both are the same for
 policies that read no value, or only values in X_adj.
 """
 

@@ -4,7 +4,7 @@ Not in the paper: users of the semi-offline view look for this row, so it is sho
 estimators of [afape, eq. 3] and [afape, eq. A.9], of which it uses the weights. It must not know
 how the outcome model or the propensities were fitted.
 
-What may be wrong, all else being right (shown by enumeration in the tests):
+Models that may be wrong, all else being right (shown by enumeration in the tests):
 
 | wrong nuisance            | `doubly_robust`       | `doubly_robust_afais`                    |
 |---------------------------|-----------------------|------------------------------------------|
@@ -68,7 +68,7 @@ def doubly_robust_afais(
         Ĵ = (1/n) Σᵢ { 1{R_s,ᵢ = 1}/p(R_s = 1 | xᵢ) · m(xᵢ) + 1{R_s,ᵢ = 1} hᵢ/eᵢ · (Cᵢ − m(xᵢ)) }
 
     with m(x) = E[C | X_adj = x, R = 1], fitted on complete cases: the mean under blocking is not
-    what is asked for. The residual weight is that of [afape, eq. A.9].
+    the quantity estimated. The residual weight is that of [afape, eq. A.9].
 
     Args:
         outcome: outcomes of the rollout under the mask; read where the weight is not zero. (n, o)

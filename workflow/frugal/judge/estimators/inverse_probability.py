@@ -1,6 +1,6 @@
 """Inverse probability weighting of complete cases: black-box missing data [afape, sec. 3.4.1].
 
-It must not know what the policy acquired: to this view a row is complete or worthless.
+It must not know the policy's acquisitions: to this view a row is complete or worthless.
 """
 
 from collections.abc import Callable

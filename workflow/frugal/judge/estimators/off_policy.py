@@ -1,7 +1,7 @@
 """Off-policy evaluation with the recorded acquisitions as actions [afape, sec. A.9, eq. A.13].
 
 Here the retrospective missingness is the logging policy, not part of the environment: a row speaks
-only for what was acquired in it. That is u: the set of panels in the set view, where a row is a
+only for the panels acquired in it. That is u: the set of panels in the set view, where a row is a
 bandit's one action; their order in the sequence view, where π(u | x) and p(u | x) are products
 over the steps, "stop" included. It must not know the mask.
 """
@@ -27,8 +27,8 @@ def off_policy(
     Unbiased if every set (order) that the policy may acquire occurs in the records at every x.
 
     Args:
-        outcome: outcomes with the recorded set itself acquired, regardless of what the policy would
-            have chosen; read where the policy's probability is above zero. (n, o)
+        outcome: outcomes with the recorded set itself acquired, regardless of the panels that the
+            policy would have chosen; read where the policy's probability is above zero. (n, o)
         policy_probability: π(u | x), of ending with exactly the recorded set; in the sequence
             view, of acquiring in exactly the recorded order and stopping. (n,)
         recorded_probability: p(U = u | x) of the recorded set or order; read where π > 0. (n,)

@@ -28,7 +28,7 @@ def ground_truth(outcome_full: Float[np.ndarray, "n o"]) -> Terms:
 
 
 def blocking(outcome_blocked: Float[np.ndarray, "n o"]) -> Terms:
-    """Mean outcome when the acquisition of what is missing is refused and nothing is corrected.
+    """Mean outcome when the acquisition of a missing panel is refused and nothing is corrected.
 
         Ĵ_R = (1/n) Σᵢ Cᵢ,   C from the world with R as drawn      [afape, sec. A.9]
 

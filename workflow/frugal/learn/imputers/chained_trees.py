@@ -227,7 +227,7 @@ def fit_chained_trees(
         settings: those of `TreeSettings`.
 
     Returns:
-        The imputer, and what it makes of these rows: observed entries bit for bit. (n, d)
+        The imputer, and these rows, completed: observed entries bit for bit. (n, d)
 
     Raises:
         DataError: a variable has no observed value; a group is no one-hot code; a value is

@@ -1,4 +1,4 @@
-"""The imputer `mean`: training means in place of what is missing."""
+"""The imputer `mean`: training means in place of missing values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ARRAYS = {
 
 @dataclass(frozen=True, eq=False)
 class MeanImputer:
-    """Training means in place of what is missing.
+    """Training means in place of missing values.
 
     Attributes:
         scaling: whose `centre` are the means.

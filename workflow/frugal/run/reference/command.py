@@ -36,8 +36,8 @@ def columns_page() -> str:
     """Columns of several studies, then of each."""
     parts = [
         head("Columns", "columns"),
-        "Columns of all Parquet tables under `results/`. The sidecar beside a table (`_NAME.json`) "
-        "has the same for its own columns. Which table holds what: [outputs](outputs.md).\n",
+        "Columns of all Parquet tables under `results/`. The sidecar of a table (`_NAME.json`) "
+        "has the same for its own columns. Tables by stage: [outputs](outputs.md).\n",
         "## Of several studies\n",
         _rows(shared.COLUMNS, shared.PATTERNS),
     ]
@@ -74,8 +74,8 @@ def data_sets_page() -> str:
     searches = {path: read_yaml(path) for path in sorted(FOLDER.glob("treatment/*.yaml"))}
     parts = [
         head("Data sets", "data_sets"),
-        "Tables whose YAML comes with Frugal. How many rows are kept, and what files and names may "
-        "hold: [files and names](files.md). A table of one's own is described in the same way: "
+        "Tables whose YAML comes with Frugal. How many rows are kept, and limits on files and "
+        "names: [files and names](files.md). A table of one's own is described in the same way: "
         "[template.yaml](../../config/datasets/template.yaml).\n",
         "## Overview\n",
         table(
@@ -173,7 +173,7 @@ def target_words() -> dict[str, str]:
 
 
 def help_of(command: str) -> str:
-    """What `--help` of a command prints."""
+    """Text of `--help` of a command."""
     module = import_module(f"frugal.run.{COMMANDS[command]}")
     call = getattr(module, f"{command}_command")
     runs = [run_job] if command == "audit" else []

@@ -19,7 +19,7 @@ _ENTRY = re.compile(r"^    (\S[^:]*):\s+", re.MULTILINE)
 
 
 def library_page() -> str:
-    """The page as Markdown: an example, each verb, then what the verbs return."""
+    """The page as Markdown: an example, each verb, then the returned objects."""
     about = ast.get_docstring(ast.parse((LIBRARY / "__init__.py").read_bytes())) or ""
     first, _, rest = about.partition("\n\n")
     example = _example(PROJECT / "README.md")
@@ -66,7 +66,7 @@ def _object(node: ast.ClassDef, all_found: list[ast.FunctionDef | ast.ClassDef])
         if isinstance(member, ast.FunctionDef) and not member.name.startswith("_")
     ]
     first = (ast.get_docstring(node) or "").partition("\n")[0]
-    lines = [f"### `{node.name}`\n\n{first}\n", "| property | type | what it is |", "|---|---|---|"]
+    lines = [f"### `{node.name}`\n\n{first}\n", "| property | type | meaning |", "|---|---|---|"]
     lines += [_row(*field) for field in _fields(node) if field[0] != "asked"]
     lines += [_property(m) for m in members if _is_property(m)]
     methods = [_verb(m, f"{node.name.lower()}.", 4) for m in members if not _is_property(m)]
@@ -78,7 +78,7 @@ def _is_property(node: ast.FunctionDef) -> bool:
 
 
 def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
-    """Name, type and meaning of what an object holds, by its docstring."""
+    """Name, type and meaning of an object's attributes, by its docstring."""
     types = {
         statement.target.id: _type(statement.annotation)
         for statement in node.body

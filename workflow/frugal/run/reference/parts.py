@@ -1,4 +1,4 @@
-"""What pages of reference are made of: tables of Markdown, and words for what a schema allows."""
+"""Parts of reference pages: tables of Markdown, and words for the values a schema allows."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def head(title: str, page: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; what would end a cell is escaped."""
+    """A table; characters that would end a cell are escaped."""
     lines = [row(columns), row("---" for _ in columns)]
     return "\n".join([*lines, *(row(map(in_cell, cells)) for cells in rows)]) + "\n"
 
@@ -89,7 +89,7 @@ def allowed(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int = 0) 
 
 
 def followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema that a reference names, with what stands beside the reference."""
+    """The schema that a reference names, with the keys next to the reference."""
     while "$ref" in schema:
         named = defs[schema["$ref"].rsplit("/", 1)[1]]
         schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}

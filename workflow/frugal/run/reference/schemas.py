@@ -1,4 +1,4 @@
-"""Pages of what the config may hold: its keys, and what files of a folder declare.
+"""Pages on the config: its keys, and the declarations of a folder's files.
 
 The models are read by their JSON schema, methods, kinds of agents and figures from their
 declarations, without importing one of them.
@@ -28,7 +28,7 @@ _NAMES = ("kind", "source", "world")  # keys that tell which of several forms a 
 
 @dataclass(frozen=True)
 class Key:
-    """One row: path, what is allowed, default, meaning."""
+    """One row: path, values allowed, default, meaning."""
 
     path: str
     allowed: str
@@ -44,7 +44,7 @@ def config_page() -> str:
     parts = [
         head("Config keys", "config"),
         "All keys of a config with their defaults. Only keys that "
-        "differ are written ([how](../../config/README.md)). NAME stands for a name that you "
+        "differ are written ([how](../../config/README.md)). NAME is a name that you "
         "choose, `[]` for each entry of a list.\n",
         "## First keys\n",
     ]
@@ -277,7 +277,7 @@ def _names_of_settings(name: str, literals: _Literals) -> str:
 
 
 def _default(block: type[Block], key: str) -> str:
-    """The default of a setting in words; of a block of settings what differs from its own."""
+    """The default of a setting in words; of a block of settings, those that differ from its own."""
     field = block.model_fields[key]
     if field.is_required():
         return "none"
@@ -299,7 +299,7 @@ def _json(value: Any) -> str:
 
 
 def _settings(block: type[Block]) -> list[tuple[str, str, str]]:
-    """Key, what is allowed, and meaning of each setting of a kind."""
+    """Key, values allowed, and meaning of each setting of a kind."""
     schema = schema_of(block)
     return [
         (key, allowed(entry, schema.get("$defs", {})), entry.get("description", ""))
