@@ -28,7 +28,7 @@ FREE_SHARE = 0.5  # of the episodes of a mixed start that begin with the free bl
 
 @runtime_checkable
 class Reward(Protocol):
-    """What K learners get: −cost_weight·c for a panel, and an amount for the end."""
+    """Rewards of K learners: −cost_weight·c for a panel, and an amount for the end."""
 
     @property
     def cost_weight(self) -> Float32[np.ndarray, " K"]:
@@ -73,7 +73,7 @@ class DiagnosisReward:
 
 @dataclass(frozen=True, eq=False)
 class StopReward:
-    """−loss of the decision that is taken with what was acquired when the agent stops.
+    """−loss of the decision that is taken with the panels acquired when the agent stops.
 
     Attributes:
         loss: of each unit at each set, by code (n, 2^a); or a function (row, acquired) → (m,).
@@ -100,7 +100,7 @@ class StopReward:
 def reward_pairs() -> Float[np.ndarray, "190 2"]:
     """The 190 pairs of the front: (penalty ratio, penalty W), the ratio outermost. (190, 2)
 
-    ASSUME: the paper says 190 pairs only; these are the pairs of the authors' release.
+    ASSUME: the paper gives 190 pairs only; these are the pairs of the authors' release.
     """
     ratio, penalty = np.meshgrid(RATIOS, PENALTIES, indexing="ij")
     return np.column_stack([ratio.ravel(), penalty.ravel()]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a bundled policy advises for new cases: the next panel, its price, and why.
+"""Advice of a bundled policy for new cases: the next panel, its price, and why.
 
 Frames in the words of the table; decisions are those of the roll-out. Knows no file.
 """
@@ -47,7 +47,7 @@ class CaseAdvice:
 def case_uniforms(
     bundle: CaseBundle, ids: Sequence[str], rollout: int | None
 ) -> Float[np.ndarray, "n b"]:
-    """What decisions are drawn by: entry k decides the step at which k panels are known. (n, a + 1)
+    """Uniform draws of decisions: entry k decides the step at which k panels are known. (n, a + 1)
 
     Args:
         bundle: whose policy draws.
@@ -117,7 +117,7 @@ def _advice(
     action: np.ndarray,
     states: States,
 ) -> CaseAdvice:
-    """Decisions with what they rest on."""
+    """Decisions with their evidence."""
     probability, label = _class_probabilities(bundle, cases, row, acquired, states)
     why = _reasons(bundle, world, row, acquired, states)
     return CaseAdvice(row, acquired, action, states, probability, label, why)
@@ -159,9 +159,9 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.Dat
 def decision_threshold(bundle: CaseBundle, states: States) -> float | None:
     """Probability of the second of two classes from which on it is predicted; None where none is.
 
-    That of the policy where it says the class, else the one at which both predictions cost the same
-    in expectation. Of more classes there is none, nor of a policy that says the class by other
-    means than its predicted probability.
+    That of the policy where it predicts the class, else the one at which both predictions cost the
+    same in expectation. Of more classes there is none, nor of a policy that predicts the class by
+    other means than its predicted probability.
     """
     if len(bundle.layout.classes) != 2:
         return None
@@ -179,7 +179,7 @@ def decision_threshold(bundle: CaseBundle, states: States) -> float | None:
 def _reasons(
     bundle: CaseBundle, world: World, row: np.ndarray, acquired: np.ndarray, states: States
 ) -> list[str]:
-    """Why, in a few words for each decision: what was compared, the best first, or the rule."""
+    """Why, in a few words for each decision: the scores compared, the best first, or the rule."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
     scores, action_probability = states.scores, states.action_probability
     why = bundle.policy.traits.why

@@ -2,7 +2,7 @@
 
 `policy.safetensors` is the stored agent with its header (settings, panels, prices, classes);
 `classifier.safetensors` what predicts the class where the agent does not; `cases.json` how a file
-of cases is read, what an error costs, and what training saw. Knows no study.
+of cases is read, the cost of errors, and the training data's ranges. Knows no study.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ _DOCUMENT = {
 
 @dataclass(frozen=True, eq=False)
 class CaseBundle:
-    """What a folder holds, ready to be asked.
+    """Contents of a folder, ready to use.
 
     Attributes:
         policy: K members.
@@ -98,12 +98,12 @@ def bundle_payloads(
 
     Args:
         settings: of the agent, as the config has them.
-        policy: what `train_agent` stored, the file of one's own function, or None where the
+        policy: the output of `train_agent`, the file of one's own function, or None where the
             settings are all.
         table: that the policy was evaluated on.
         catalogue: of the table.
         description: the data set's.
-        classifier: arrays of what says the class; None where the agent says it.
+        classifier: arrays of the classifier; None where the agent predicts the class.
         streams: those of the step that rolled the policy out.
         member: which of the policies of a front.
 
@@ -143,7 +143,7 @@ def bundle_payloads(
 
 
 def write_bundle(folder: Path, **content: Any) -> None:
-    """Write a bundle into a folder; takes what `bundle_payloads` takes.
+    """Write a bundle into a folder; takes the arguments of `bundle_payloads`.
 
     Raises:
         DataError: the folder cannot be written to; nothing is written then.
@@ -162,7 +162,7 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
             from a bundle.
 
     Raises:
-        DataError: the folder holds no bundle, a part of it was edited or is not what it must be, or
+        DataError: the folder holds no bundle, a part of it was edited or is invalid, or
             the function is needed and not given, or another one.
     """
     document_path, policy_path = folder / FILES["cases"], folder / FILES["policy"]

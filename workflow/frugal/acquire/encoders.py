@@ -1,4 +1,4 @@
-"""What a policy network reads of a state: values and panel bits, any function of them, or a table.
+"""Inputs of a policy network: values and panel bits, any function of them, or a table.
 
 Encoders of the decision process of [diagnosis] and of the trained agents of [afape]; all keep the
 contract of `frugal.core.world.StateEncoder`. They know no reward, no trainer and no label.
@@ -63,7 +63,7 @@ def tabulate(encoder: StateEncoder, n: int, a: int, *, max_gib: float) -> Tabula
         encoder: whose answers are stored.
         n: number of units.
         a: number of panels.
-        max_gib: what the table may take, in GiB.
+        max_gib: limit of the table, in GiB.
 
     Raises:
         DataError: the table would be larger.
@@ -129,7 +129,7 @@ class ValuesEncoder:
 
 
 def observe_values(visible: RowValues, acquired: RowPanels, *, column_bits: bool) -> RowReadings:
-    """What `ValuesEncoder` makes of visible values, NaN where unknown; bit for bit. (m, w)"""
+    """Output of `ValuesEncoder` for visible values, NaN where unknown; bit for bit. (m, w)"""
     parts = [np.nan_to_num(visible, nan=0.0), acquired]
     if column_bits:
         parts.insert(1, ~np.isnan(visible))
@@ -138,7 +138,7 @@ def observe_values(visible: RowValues, acquired: RowPanels, *, column_bits: bool
 
 @dataclass(frozen=True, eq=False)
 class CallableEncoder:
-    """Any function of what a state shows, asked once for all states of a step.
+    """Any function of a state's values, evaluated once for all states of a step.
 
     Attributes:
         world: shows the values.

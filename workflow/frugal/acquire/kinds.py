@@ -1,4 +1,4 @@
-"""What every kind of agent declares, and from a block of config or a stored bundle to a policy.
+"""Declarations of kinds of agents, and from a block of config or a stored bundle to a policy.
 
 Kinds are found in the folder `acquire.policies`. Knows no files, no study and no kind by name.
 """
@@ -35,7 +35,7 @@ CLASSIFIER = "asked_classifier."  # prefix, in the file of a policy that only st
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What an agent learns from: rows, what their records hold, and what an error costs.
+    """Training data of an agent: rows, their records, and the cost of errors.
 
     Attributes:
         table: the rows.
@@ -81,7 +81,7 @@ class Ground:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of rows, values, labels and what is recorded."""
+        """SHA-256 of rows, values, labels and recorded panels."""
         return rows_digest(self.table, self.values, self.recorded)
 
     def require_two_classes(self, kind: str) -> None:
@@ -105,7 +105,7 @@ class Ground:
 
 
 def trained(stored: Saved, kind: str) -> Mapping[str, np.ndarray]:
-    """What training left of an agent.
+    """A stored agent.
 
     Raises:
         ConfigError: there is nothing.
@@ -117,7 +117,7 @@ def trained(stored: Saved, kind: str) -> Mapping[str, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What training leaves.
+    """Output of training.
 
     Attributes:
         arrays: everything that the policy is except its settings.
@@ -134,7 +134,7 @@ class AgentKind:
 
     Attributes:
         name: `kind` in a config.
-        build: (settings, layout, what is stored) → policy.
+        build: (settings, layout, stored agent) → policy.
         fit: learns on records; None for kinds that need no training.
         settings: key → the name of a type of `config.blocks` or `config.learners`, `bool`, `str`,
             or a tuple of words; its meaning; its default where it has one.
@@ -148,7 +148,8 @@ class AgentKind:
             answer to a new case.
         two_classes: True where the label must have two classes.
         acts_on_beliefs: True where `front` takes beliefs by a further argument `network`.
-        names: setting → what it names of a data set: `panels`, the `dataset`, `steps` of a rule.
+        names: setting → the part of a data set that it names: `panels`, the `dataset`, `steps` of a
+            rule.
         steps: settings whose products, summed, are the transitions, updates or iterations of
             training: (("outer.loops", "updates"), ("pretraining",)).
         graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions in ONNX;
@@ -222,9 +223,9 @@ def build_policy(settings: Mapping[str, Any], *, table: Table, stored: Saved = N
     """Agent described by `{kind: random, probability: 0.1}` or `{kind: fixed, panels: all}`.
 
     Args:
-        settings: `kind` and what this kind needs.
+        settings: `kind` and the settings of this kind.
         table: on which it acts; its values are not read.
-        stored: what training left of an agent that learns; None for the others.
+        stored: output of training of an agent that learns; None for the others.
 
     Returns:
         The policy.
@@ -319,7 +320,7 @@ class TrainingData:
     streams: Streams
 
     def uniforms(self, name: str, part: str) -> Float[np.ndarray, "n A"]:
-        """What decides the draws of one way on one part. (n, a + 1)"""
+        """Uniform numbers of one way on one part. (n, a + 1)"""
         shape = (len(self.rows[part]), self.world.panels + 1)
         return self.streams.generator(name, part).random(shape)
 
@@ -331,7 +332,7 @@ class PolicySet:
     Attributes:
         settings: λ, ρ and words of each.
         policies: with thresholds of the probability of illness, which are tuned afterwards.
-        readings: part → what they read of its units.
+        readings: part → inputs for its units.
     """
 
     settings: Sequence[tuple[float, float, str]]

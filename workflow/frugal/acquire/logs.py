@@ -52,7 +52,7 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Who acted where on whom, in what the tables repeat in each of their rows.
+    """Who acted where on whom, repeated in each row of the tables.
 
     Attributes:
         members: K of them, in the order of the episodes' leading axis.

@@ -1,8 +1,8 @@
 """Formulas over arrays as an ONNX graph, and the parts that graphs of policies share.
 
-What is written reads like NumPy, and runs anywhere. The graph of a kind of policy lies in the file
-of the kind, which names it as `graph`. Knows no kind. The package `onnx` is imported where a graph
-is written out, and nowhere else.
+The code reads like NumPy, and the graph runs anywhere. The graph of a kind of policy lies in the
+file of the kind, which names it as `graph`. Knows no kind. The package `onnx` is imported where a
+graph is written out, and nowhere else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -203,7 +203,7 @@ class Graph:
         """The graph as a file.
 
         Args:
-            outputs: name → what is computed, and its width.
+            outputs: name → the value computed, and its width.
             notes: on the model, for its readers.
         """
         import onnx  # only to write a graph
@@ -311,7 +311,7 @@ class State:
         return parts[0].beside(*parts[1:])
 
     def completed(self, scaling: Scaling) -> GraphNode:
-        """Rows with means for what is unknown, standardised, float32. (m, d)"""
+        """Rows with means for unknown values, standardised, float32. (m, d)"""
         filled = self.values.known().where(self.values, self.graph.constant(scaling.centre))
         return ((filled - scaling.centre) / scaling.scale).of_kind("f")
 
@@ -338,7 +338,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class GraphOutputs:
-    """What the graph of a policy gives for states.
+    """Outputs of a policy's graph for states.
 
     Attributes:
         action_probability: probability of each panel, last "stop", float64. (m, a + 1)
@@ -352,7 +352,7 @@ class GraphOutputs:
 def perceptron(
     top: GraphNode, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str
 ) -> GraphNode:
-    """A perceptron, in the precision of what enters it; the last layer is linear."""
+    """A perceptron, in the precision of its inputs; the last layer is linear."""
     for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         top = (activated(top, activation) if layer else top) @ weight + bias
     return top

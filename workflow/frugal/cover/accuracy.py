@@ -1,4 +1,4 @@
-"""How often generated action sets are the cheapest, and what is wrong with those that are not.
+"""How often generated action sets are the cheapest, and the mistakes of the others.
 
 Rows of outcomes, one per unit, and the tables of the recourse study that are sums over them. Knows
 neither which generator answered nor files.
@@ -20,7 +20,7 @@ from frugal.judge.intervals import share_interval
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """Answers that work, and what making them work costs. Shapes: n units, a actions.
+    """Answers that work, and the cost of making them work. Shapes: n units, a actions.
 
     Attributes:
         chosen: the repaired answer; the given one where that works already. (n, a)
@@ -269,10 +269,10 @@ def accuracy_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
     Returns:
         actions ('all', '1', '2', …), n, accuracy, accuracy_se, half_width, accuracy_low and
         accuracy_high (see `share_interval`), mistakes,
-        feasible_share_of_mistakes, cost_gap (mean over feasible mistakes of what the answer costs
-        more, relative to the cheapest set), infeasible_cost_gap (the same over infeasible ones,
-        below zero if they are cheaper), infeasible_share, repair_cost_gap (mean over infeasible
-        answers of what the repaired one costs more than the cheapest, relative), repaired_accuracy,
+        feasible_share_of_mistakes, cost_gap (mean over feasible mistakes of the cost of the answer
+        beyond the cheapest, relative to that set), infeasible_cost_gap (the same over infeasible
+        ones, below zero if they are cheaper), infeasible_share, repair_cost_gap (mean over
+        infeasible answers of the extra cost of the repaired one, relative), repaired_accuracy,
         repaired_infeasible_share, empty_share (of answers without an action: their repair is the
         solver's own answer), unseen (units whose set no training unit has).
     """
@@ -350,7 +350,7 @@ def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.Data
 
 
 def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """The mistakes with what they and the cheapest sets cost.           [recourse, fig. 8]
+    """The mistakes with their cost and that of the cheapest sets.           [recourse, fig. 8]
 
     Returns:
         feasible, answer_cost, true_cost, repaired_cost, size; one row per mistake.
@@ -405,7 +405,7 @@ def _accuracy(rows: pd.DataFrame) -> dict[str, float | int]:
 
 
 def _cost_difference(rows: pd.DataFrame, column: str) -> float:
-    """Mean of what a set costs more than the cheapest, as a share of that; NaN without rows."""
+    """Mean extra cost of a set over the cheapest, as a share of that; NaN without rows."""
     if rows.empty:
         return float("nan")
     return float(((rows[column] - rows["true_cost"]) / rows["true_cost"]).mean())

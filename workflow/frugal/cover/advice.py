@@ -1,4 +1,4 @@
-"""Recourse in words: what a unit is to do, which action mends what, and how sure it is.
+"""Recourse in words: the actions for a unit, the need that each meets, and its certainty.
 
 Sentences that an applicant can read, and the same as columns of a table. Knows no file.
 """
@@ -94,7 +94,7 @@ def _obstacles(
     rules: UnitRules,
     unit: str,
 ) -> str:
-    """The obstacles, and what would be enough without them."""
+    """The obstacles, and the set that would be enough without them."""
     chosen = choices.chosen[place, 0]
     names = _set(choices, place, catalogue, unit)
     match kind:
@@ -134,7 +134,7 @@ class Advice:
         catalogue: actions and thresholds.
         rules: of each unit.
         choices: the cheapest sets.
-        without: what forbidding each action of the cheapest set would cost more. (n, a)
+        without: extra cost of forbidding each action of the cheapest set. (n, a)
         reasons: why a unit has no set; empty where it has. (n,)
         groups: of each unit, the name; empty where the catalogue has none. (n,)
         cost_unit: unit of all costs; may be empty.
@@ -246,7 +246,7 @@ def sentence(advice: Advice, u: int) -> str:
 
 
 def group_lines(advice: Advice) -> list[str]:
-    """One line for each group: how many units, and what the cheapest sets cost on average.
+    """One line for each group: how many units, and the mean cost of the cheapest sets.
 
     Units that meet every threshold cost 0; those without a set are counted apart.
     """

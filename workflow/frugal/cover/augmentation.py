@@ -142,7 +142,7 @@ def augment(
 def _within_quota(
     action_set: Int[np.ndarray, "n m"], source: Int[np.ndarray, " c"], target: int
 ) -> Int[np.ndarray, " k"]:
-    """Candidates to keep, the first ones of each explanation up to what it lacks to the target."""
+    """Candidates to keep, the first ones of each explanation up to the target."""
     index, _, frequency = explanation_index(action_set)
     explanation = index[source]
     order = np.argsort(explanation, kind="stable")

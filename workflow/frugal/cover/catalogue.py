@@ -1,6 +1,6 @@
 """A user's own recourse catalogue: actions × features with costs and thresholds, and their units.
 
-Serves the recourse study. Parses text; errors state in one sentence what is wrong, or why a unit
+Serves the recourse study. Parses text; errors state the fault in one sentence, or why a unit
 cannot be covered; knows no solver.
 """
 
@@ -32,7 +32,7 @@ class ActionRules:
     """Rules between actions, for all units.
 
     Attributes:
-        requires: of each action all that it requires, with what these require.
+        requires: of each action all that it requires, with all that these require.
         excludes: of each action those that may not be combined with it; symmetric.
     """
 
@@ -127,7 +127,7 @@ class Catalogue:
         features: names, in the order of its columns.
         groups: names of the groups of units; `everyone` alone where the catalogue has none.
         instance: costs, provided amounts, thresholds and access.
-        rules: what actions require and exclude; None where the catalogue has no such columns.
+        rules: required and excluded actions; None where the catalogue has no such columns.
     """
 
     actions: tuple[str, ...]
@@ -148,7 +148,7 @@ def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
     Columns: `action`, `cost`, optionally `groups` (names separated by `;`, empty means all),
     `requires` and `excludes` (names of actions, separated by `;`), then one column per feature with
     the whole number that the action adds to it. One row is named
-    `threshold`: its cost is empty, and it holds what each feature needs for a positive decision.
+    `threshold`: its cost is empty, and it holds each feature's amount for a positive decision.
 
     Raises:
         DataError: a column, the threshold row or a number is missing or wrong; which, and where.
@@ -304,7 +304,7 @@ def refusal_sentences(
 def _access(
     frame: pd.DataFrame, rows: list[int]
 ) -> tuple[tuple[str, ...], Bool[np.ndarray, "g a"]]:
-    """Names of the groups in order of appearance, and who may take what."""
+    """Names of the groups in order of appearance, and the actions of each group."""
     if "groups" not in frame.columns:
         return (EVERYONE,), np.ones((1, len(rows)), dtype=bool)
     named = [names_in(frame["groups"].iloc[i]) for i in rows]

@@ -30,8 +30,8 @@ class UnitRules:
     Attributes:
         required: True where the unit takes the action in any case. (n, a)
         forbidden: True where it may not take it. (n, a)
-        cost: what each action costs each unit, unit of the catalogue. (n, a)
-        budget: what its set may cost; ∞ for no limit. (n,)
+        cost: of each action for each unit, unit of the catalogue. (n, a)
+        budget: limit of the set's cost; ∞ for no limit. (n,)
         at_most: how many actions it may take. (n,)
     """
 
@@ -57,7 +57,7 @@ class RulesForAll:
 
 
 def rules_of(sheet: Sheet, catalogue: Catalogue, for_all: RulesForAll, *, source: str) -> UnitRules:
-    """Rules of the units, from their own columns and from what holds for all.
+    """Rules of the units, from their own columns and from the rules for all.
 
     Columns, each optional: `forbidden` and `required` (names of actions, separated by `;`),
     `budget`, `at_most`, and `cost:NAME` for a price of one's own (empty: the catalogue's).
@@ -330,7 +330,7 @@ def prices_of_forbidding(
     *,
     max_nodes: int,
 ) -> Float[np.ndarray, "n a"]:
-    """What each action of the cheapest set saves: the extra cost of the unit's best set without it.
+    """Saving of each action of the cheapest set: the extra cost of the unit's best set without it.
 
     NaN where the action is required or not in the set (then it is 0), ∞ where nothing else is
     enough, and −∞ where the search stopped before it was known. (n, a)

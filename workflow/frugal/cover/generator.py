@@ -1,7 +1,7 @@
 """Interface of a kind of generator, and how one is fitted, stored and applied.
 
-A generator answers each unit with a set of actions. What is fitted answers from its arrays, and so
-does what was read back: there is no second path. Knows no kind; a file of `cover.generators`
+A generator answers each unit with a set of actions. A fitted generator answers from its arrays, and
+so does a stored one: there is no second path. Knows no kind; a file of `cover.generators`
 declares each.
 """
 
@@ -33,7 +33,8 @@ class GeneratorKind:
         look: colour, by its word in `draw.style`; marker of matplotlib; whether it is hollow. Blue
             knows names of explanations, green names of actions, vermillion effects of actions.
         fit: (settings, training units, source of draws) → its arrays, and the held-out accuracy
-            after each epoch. It may use what its kind of information grants [recourse, table 1].
+            after each epoch. It may use the data that its kind of information grants [recourse,
+            table 1].
         check: the arrays are such a generator, or `DataError`.
         answerer: (arrays, catalogue) → the function (features, group) → answers.
         settings: those that must be there, and no others; as of `AgentKind`.

@@ -64,7 +64,7 @@ class CoverInstance:
 
     Attributes:
         cost: of each action, unit of the catalogue; never below zero, at most six decimals. (a,)
-        provides: what an action adds to a feature: yes/no, or whole numbers from 0. (a, d)
+        provides: amount that an action adds to a feature: yes/no, or whole numbers from 0. (a, d)
         thresholds: value that a feature needs for a positive decision. (d,)
         access: True where units of a group may take an action. (g, a)
     """

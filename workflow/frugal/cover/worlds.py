@@ -254,7 +254,7 @@ def labelled_world(
     """A world and its labels: units with exactly one cheapest set, of at most so many actions.
 
     Args:
-        design: what the world is drawn from; `variant_design` gives the paper's.
+        design: parameters of the drawn world; `variant_design` gives the paper's.
         most_actions: larger sets are left out (the paper keeps three).
         max_nodes: see `cheapest_covers`.
         rng: draws the world; the labels need no randomness.

@@ -88,7 +88,7 @@ class Table(_OfQuestion):
         return payloads_of(self.question, "prepare_data")["catalogue"]
 
     def description(self, path: str | Path) -> Path:
-        """Write the YAML of a data frame, and its cells as a CSV beside it; the path of the YAML.
+        """Write the YAML of a data frame, and its cells as a CSV; the path of the YAML.
 
         `load` of that YAML, `snakemake decide --config table=PATH` and the frame give the same
         numbers.

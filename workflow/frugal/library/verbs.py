@@ -202,7 +202,7 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
         ConfigError: there are none, two of one name, or they are of several tables.
         FrugalError: a stage refuses.
     """
-    require("policies", policies, Iterable, "a list of what train or roll_out returns")
+    require("policies", policies, Iterable, "a list of results of train or roll_out")
     policies_used = [
         policy_or_rollouts.policy
         if isinstance(policy_or_rollouts, Rollouts)
@@ -210,7 +210,7 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
         for policy_or_rollouts in policies
     ]
     for policy in policies_used:
-        require("a policy", policy, Policy, "what train or roll_out returns")
+        require("a policy", policy, Policy, "a result of train or roll_out")
     _require_one_table(policies_used)
     question = policies_used[0].question
     settings = {policy.name: dict(policy.settings) for policy in policies_used}
@@ -222,7 +222,7 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
 
 def verdict(answer: Answer | Evaluation) -> str:
     """Which policy to use, at which cost and how sure, in words."""
-    require("answer", answer, (Answer, Evaluation), "what evaluate or decide returns")
+    require("answer", answer, (Answer, Evaluation), "a result of evaluate or decide")
     return answer.summary() if isinstance(answer, Answer) else answer.verdict
 
 
@@ -244,7 +244,7 @@ def advise(
         DataError: the cases are not cases of the policy's table.
     """
     kinds = (Policy, StoredPolicy, str, Path)
-    require("policy", policy, kinds, "what train or load_policy returns, or the path of a folder")
+    require("policy", policy, kinds, "a result of train or load_policy, or the path of a folder")
     loaded = load_policy(policy) if isinstance(policy, str | Path) else policy
     return loaded.advise(cases, **options)
 

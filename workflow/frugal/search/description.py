@@ -23,8 +23,8 @@ class SearchDescription:
         path: the YAML itself; relative paths inside it start in its folder.
         name: as in paths and in config.yaml.
         title: for figures.
-        note: where the data come from and what they are not.
-        reader: what makes units from the files, or `synthetic_world`.
+        note: origin of the data and their limits.
+        reader: of units from the files, or `synthetic_world`.
         files: in the order in which the reader takes them; none for a world.
         actions: name of each action → its name in the files.
         results: letter of each outcome, from the worst to the best.

@@ -63,12 +63,12 @@ def play_policy(
     """One search per unit.                                             [treatment, sec. 6]
 
     Args:
-        policy: what to try next.
+        policy: next treatments.
         context: index of the covariates. (n,)
         outcome: index of every potential outcome. (n, a)
 
     Returns:
-        What was tried, how long it took and what was found.
+        Treatments tried, the number of trials and the best outcome found.
 
     Raises:
         DataError: units have other actions, outcomes or contexts than the policy.
@@ -97,7 +97,7 @@ def found_near_optimal(
     outcome_value: Float64[np.ndarray, " y"],
     epsilon: float,
 ) -> Bool[np.ndarray, " n"]:
-    """True where no action of the unit is better than what was found by more than ε.
+    """True where no action of the unit is better than the best outcome found by more than ε.
 
         maxₐ Y(a) ≤ max found + ε                             [treatment, eq. 1; efficacy, sec. 6]
 

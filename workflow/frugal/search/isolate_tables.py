@@ -1,7 +1,7 @@
 """Public susceptibility tables as potential outcomes: K. pneumoniae, E. coli, AMR's isolates.
 
 Parses the three raw files of the real data of `treatment` that anyone may read. None of them
-records what was prescribed: histories of treatment come from elsewhere (`prescribing`, simulated).
+records prescriptions: histories of treatment come from elsewhere (`prescribing`, simulated).
 """
 
 from collections.abc import Mapping, Sequence

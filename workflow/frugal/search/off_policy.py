@@ -4,11 +4,11 @@ Serves the study `treatment` beyond its paper. A record bears on a policy as lon
 policy would have done; weights make up for the others.
 
     w_s = Π_{u ≤ s} 1[a_u = π(h_u)] / p(a_u | x, l, h_u)
-    weights          Σᵢ w_T G / Σᵢ w_T              G: what the policy's search came to, T its end
+    weights          Σᵢ w_T G / Σᵢ w_T              G: outcome of the policy's search, T its end
     doubly robust    mean of V(h_0) + Σ_{s: a_s = π(h_s)} d(h_s)/q(h_s, a_s) · r_s,
                      r_s = c + V(h_{s+1}) − V(h_s)
 
-A history is a set, so that a record that came to it in another order bears on what follows, too:
+A history is a set, so that a record that came to it in another order bears on later steps, too:
 d(h) is how often the policy comes to h, q(h, a) how often records try a there. Both within strata
 of covariates and confounders. Doubly robust estimates are right where either the ratio d/q or the
 outcomes are modelled rightly. Knows no planner and no file.
@@ -96,7 +96,7 @@ def fit_behaviour(records: TrialRecords, covariates: Float[np.ndarray, "n c"]) -
 
 
 def _decisions(records: TrialRecords):
-    """Every point at which something could be tried: what was known, whose, what, whether."""
+    """Every point at which something could be tried: history, unit, action, whether."""
     n, k = len(records), records.n_actions
     observed = np.full((n, k), -1, dtype=np.int64)
     alive, parts = np.arange(n), []
@@ -161,7 +161,7 @@ ESTIMATORS = ("doubly_robust", "weights", "model")
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRecords:
-    """Records for evaluation, with models of what they do and find. Shapes: n units, c indicators.
+    """Records for evaluation, with models of their actions and outcomes. n units, c indicators.
 
     Attributes:
         records: searches of units that no policy was learned from.
@@ -203,7 +203,7 @@ def prepare_judging(
         cluster: any label; units that belong together share it. (n,)
         rng: draws the folds.
         outcome_value: value of each outcome, ascending. (y,)
-        memory_gib: what the tables of one fold may take.
+        memory_gib: limit of the tables of one fold.
 
     Raises:
         DataError: fewer clusters than folds.
@@ -298,7 +298,7 @@ def model_value(
 
     Args:
         table: of the outcomes.
-        policy: what is tried.
+        policy: next treatments.
         step: of each trial.
         end: value of ending with each best outcome; of nothing tried it is 0. (y,)
     """
@@ -444,7 +444,7 @@ def estimates(policy: SearchPolicy, judged: EvaluationRecords) -> "Estimates":
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """A policy's estimates and what they rest on.
+    """A policy's estimates and their evidence.
 
     Attributes:
         cells: quantity and estimator → estimate, std_error, ci_low, ci_high.

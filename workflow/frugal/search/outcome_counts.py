@@ -1,7 +1,7 @@
 """Outcomes after each history: counts of outcomes, sparse, from records of searches.
 
 The sufficient statistic of every tabular model of `treatment`. It must not know how the counts are
-smoothed or what they are used for.
+smoothed or used.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class OutcomeCounts:
 
 @dataclass(frozen=True, eq=False)
 class TrialEvents:
-    """One row per trial with what was known before it. Shapes: e trials, a actions.
+    """One row per trial with the history before it. Shapes: e trials, a actions.
 
     Attributes:
         context: x. (e,)

@@ -73,7 +73,7 @@ def forest_table(
         rng: source of bootstraps and of the columns tried at a cut.
         options: how the forest is grown.
         outcome_value: value of each outcome, ascending. (y,)
-        memory_gib: what all tables of the search may take.
+        memory_gib: limit of all tables of the search.
 
     Returns:
         The forest's answer for every context, action and history.

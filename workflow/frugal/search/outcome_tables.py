@@ -106,7 +106,7 @@ def smoothed_table(
         outcome_value: value of each outcome, ascending. (y,)
         mode: `paper` keeps β unchanged; `release` scales it to a total of 4 wherever it is not
             0, as the authors' program does (the factor 1/|h| then cancels).
-        memory_gib: what all tables of the search may take.
+        memory_gib: limit of all tables of the search.
 
     Returns:
         A table for every context, action and history.
@@ -165,7 +165,7 @@ def uninformed_table(
         counts: n_y(a, h).
         outcome_value: value of each outcome, ascending. (y,)
         pseudo_count: b ≥ 0 of each outcome; 0 is the release: raw frequencies where any exist.
-        memory_gib: what all tables of the search may take.
+        memory_gib: limit of all tables of the search.
 
     Returns:
         A table for every context, action and history.
@@ -207,7 +207,7 @@ def true_table(
         p_outcome: distribution of each action's outcome given covariates and moderator. (x, z, a,
             y)
         outcome_value: value of each outcome, ascending. (y,)
-        memory_gib: what all tables of the search may take.
+        memory_gib: limit of all tables of the search.
 
     Returns:
         A table for every context, action and history.

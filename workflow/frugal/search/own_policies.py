@@ -45,7 +45,7 @@ WARNINGS = {
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPolicy:
-    """A policy with what it would cost and find."""
+    """A policy with its expected cost and outcome."""
 
     plan: PlannedSearch
     estimates: Estimates

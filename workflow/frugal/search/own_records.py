@@ -65,7 +65,7 @@ class RecordsDescription:
 
 @dataclass(frozen=True, eq=False)
 class OwnRecords:
-    """Units with what they were given, in order. Shapes: n units, c columns of a kind.
+    """Units with their treatments, in order. Shapes: n units, c columns of a kind.
 
     Attributes:
         names: of the units. (n,)
@@ -135,13 +135,13 @@ def read_own_records(
     """The trials of every unit in their order.
 
     Args:
-        described: what the file is.
+        described: description of the file.
         file: CSV or Parquet.
         treatments: where units are those of whom the next step is asked, the treatments that the
             policy knows; units without a trial stay, neither order nor confounders are read.
 
     Raises:
-        DataError: a column is missing, or a cell is not what it should be; which, and where.
+        DataError: a column is missing, or a cell is invalid; which, and where.
     """
     frame, lines = cells_of(file)
     fresh = treatments is not None
@@ -292,7 +292,7 @@ def _searches(
         at = long[long["step"].isna()].iloc[0]
         raise DataError(
             f"{source}, line {at['line']}: treatment {shown_cell(at['treatment'])} has an outcome "
-            "and no step; the order of trials decides what was known before each"
+            "and no step; the order of trials defines the history before each"
         )
     rows = long.sort_values(["unit", "step"], kind="stable")
     repeated = rows.duplicated(["unit", "treatment"])

@@ -23,7 +23,7 @@ class StepTable:
     """A policy with the evidence for each step. Shapes: x contexts, h histories, a actions.
 
     Attributes:
-        action: what is tried next; k for stop. (x, h)
+        action: next treatment; k for stop. (x, h)
         statistic: Σ, largest or joint probability that an untried action is better; NaN for none.
             (x, h)
         records: records that came to the history and tried the next action. (x, h)
@@ -57,7 +57,7 @@ def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> St
     """The table that `arrays` and its names were taken from; the only place that reads one.
 
     Raises:
-        DataError: a list of names, or an array, is not what a policy of searches has.
+        DataError: a list of names, or an array, is not valid for a policy of searches.
     """
     texts_of: dict[str, tuple[str, ...]] = {}
     for key, least in (("contexts", 1), ("treatments", 1), ("outcomes", 2)):

@@ -47,9 +47,9 @@ class SearchPlanner:
         label: in figures and on pages.
         look: colour, by its word in `draw.style`; marker and stroke of matplotlib.
         reads: "bound": a model of the outcomes and a bound on the stopping statistic; "model": the
-            model; "records": how often what was tried after what, and came out how.
+            model; "records": counts of treatments and outcomes by history.
         thresholds: key of a grid that lists its thresholds; None if it has none.
-        plan: (what it reads, threshold) → policy.
+        plan: (its input, threshold) → policy.
         doc: a line for the pages.
         may_try_nothing: True where a search may end before its first trial.
     """

@@ -1,7 +1,7 @@
 """Earlier searches that were never recorded: a rule by which drugs might have been prescribed.
 
 The public susceptibility tables of `treatment` give the outcome of every drug, but not
-who was given what. The histories here are SIMULATED from a stated rule; results learned from them
+treatments of units. The histories here are SIMULATED from a stated rule; results learned from them
 evaluate planners, not actual treatment. How much the rule knows that the records do not
 hold is adjustable, so that the planners' assumption of no unmeasured confounding can be broken on
 purpose. Must not know planners, models or splits.
@@ -31,7 +31,7 @@ def simulate_prescriptions(
         stop with probability p_best once the best outcome is known, else p_other; never at once
 
     s_a(x) is the share of the context's training units that are susceptible to a, as an antibiogram
-    reports it: no test unit adds to what was known when anybody was treated. In a context without
+    reports it: no test unit adds to the counts when anybody was treated. In a context without
     training units it is the share of all training units; so is the mean E[Y(a) | x].
     The second term uses the unit's own result, which no record holds before the trial: with c = 0
     there is no unmeasured confounding, with c > 0 a drug that would work is up to eᶜ times as

@@ -1,7 +1,7 @@
 """Treatment search: records of earlier searches, outcome models and policies as dense tables.
 
 Holds the frozen types of `treatment` (Håkansson et al. 2020) and the index of a history. They must
-not know how a model was fitted, how a policy was planned, or what will be tried.
+not know how a model was fitted, how a policy was planned, or later trials.
 
 A history is a set: which actions were tried, with which outcome [treatment, eq. 3]. A search that
 has reached the best outcome is over, so the histories that need a table are those in which every
@@ -61,11 +61,11 @@ def require_search_memory(
         n_contexts: distinct values of the covariates.
         n_actions: k.
         n_outcomes: |Y|.
-        memory_gib: what the tables may take, in GiB.
+        memory_gib: limit of the tables, in GiB.
         copies: policies and judging models, see `search_bytes`.
 
     Raises:
-        SearchSizeError: names what was asked, the limit, and what would fit.
+        SearchSizeError: names the size requested, the limit, and the size that would fit.
     """
     size = {"n_contexts": n_contexts, "n_outcomes": n_outcomes, **copies}
     needed = search_bytes(n_actions=n_actions, **size) / GIB

@@ -1,8 +1,9 @@
 """One repeat of a search experiment after the other: who is learned from, and who is searched.
 
 A repeat is a realisation of the synthetic world, or a split of a table by patient, of `treatment`
-(Håkansson et al. 2020, sec. 6). Also what is kept of every policy: its score, the number of units
-by trials and best outcome, the mean best outcome by trials. It must not know files or figures.
+(Håkansson et al. 2020, sec. 6). Also the results kept of every policy: its score, the number of
+units by trials and best outcome, the mean best outcome by trials. It must not know files or
+figures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +50,7 @@ class SearchRepeat:
         outcome: every potential outcome of each test unit. (n, a)
         features: covariates of each context. (x, f)
         true_model: makes the world's own table; None where the world is not known.
-        observed: what was done with the test units before; None where nothing is known of it.
+        observed: recorded treatments of the test units; None where unknown.
     """
 
     seed: int
@@ -125,7 +126,7 @@ def search_repeat(
     """Every policy of the options, learned from the first training units, played and scored.
 
     One policy after the other: each is played and scored before the next one is planned,
-    so that `memory_gib` bounds what is held.
+    so that `memory_gib` bounds the memory held.
 
     Args:
         streams: of the stage; a forest's draws depend on seed and size alone.
@@ -172,7 +173,7 @@ def search_repeat(
 def _first_trial(
     repeat: SearchRepeat, n_train: int, outcome_value: np.ndarray
 ) -> tuple[list[Identity], list[dict[str, np.ndarray]]]:
-    """Identity and mean outcome of what was done first with the test units; empty if unknown."""
+    """Identity and mean outcome of the first treatment of the test units; empty if unknown."""
     if repeat.observed is None:
         return [], []
     mean, _ = first_step_outcome(repeat.observed, outcome_value=outcome_value)

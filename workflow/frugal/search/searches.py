@@ -44,7 +44,7 @@ class ComparisonOptions:
         pseudo_count: of the uninformed table; 0 for the release.
         forest: how a forest is grown.
         outcome_value: value of each outcome, ascending. (y,)
-        memory_gib: what the tables of one policy may take.
+        memory_gib: limit of the tables of one policy.
     """
 
     planners: tuple[str, ...]
@@ -105,7 +105,7 @@ class SearchScore:
         mean_trials: trials per unit.
         trials_se: its standard error over units.
         worst_case: most trials of any unit.
-        mean_outcome: mean value of what was found, unit of the outcome; NaN if a unit tried
+        mean_outcome: mean of the best outcome found, unit of the outcome; NaN if a unit tried
             nothing, as ndp does where a trial costs too much.
         outcome_se: its standard error over units.
     """

@@ -48,7 +48,7 @@ class TreatmentWorld:
         p_x_given_z: distribution of the covariates. (z, x)
         p_outcome: distribution of each potential outcome. (x, z, a, y)
         choice_base: log-weight of each action before its history. (x, a)
-        choice_history: log-weight of action i per unit of what is known of action j. (a, a)
+        choice_history: log-weight of action i per unit of the known outcome of action j. (a, a)
         dissimilarity: Δ, factor on the chance of action i for every tried action j. (a, a)
         covariates: bits of each context. (x, v)
         form: `release` or `text`.
@@ -85,10 +85,10 @@ def require_world_memory(
         n_moderators: d, bits of Z.
         n_actions: k.
         n_outcomes: |Y|.
-        memory_gib: what the world's tables may take, in GiB.
+        memory_gib: limit of the world's tables, in GiB.
 
     Raises:
-        SearchSizeError: names what was asked, the limit, and what would fit.
+        SearchSizeError: names the size requested, the limit, and the size that would fit.
     """
     bits = n_covariates + n_moderators
     cell = 8 * ((1 + bits) + 3 * n_actions + 4 * n_actions * n_outcomes)  # of `build_world`
@@ -206,7 +206,7 @@ def _all_bits(count: int) -> Float64[np.ndarray, "rows bits"]:
 def _unit_scaled(
     bits: Float[np.ndarray, "x z l"], weight: Float[np.ndarray, "a l"]
 ) -> Float64[np.ndarray, "x z a"]:
-    """weight·bits, scaled to [0, 1] by what bits could make of it. (x, z, a)"""
+    """weight·bits, scaled to [0, 1] by its possible range. (x, z, a)"""
     low, high = np.minimum(weight, 0).sum(axis=1), np.maximum(weight, 0).sum(axis=1)
     return (bits @ weight.T - low) / (high - low)
 
@@ -295,7 +295,7 @@ def sample_searches(
 
 @dataclass(frozen=True)
 class WorldOptions:
-    """Which synthetic world, and what is redrawn between realisations.
+    """Which synthetic world, and its parts redrawn between realisations.
 
     Attributes:
         form: of Algorithm 1, `release` or `text`.

@@ -1,8 +1,8 @@
-"""Culture tests as potential outcomes: what every drug would do for each unit, and whose it is.
+"""Culture tests as potential outcomes: the outcome of every drug for each unit, and its context.
 
 Serves the real data of `treatment` (Håkansson et al. 2020, sec. 6.2): the tests of an organism
 against all drugs replace the outcomes of treatments that were never given. Must not know where
-the tests come from, who prescribed what, or what is learned from them.
+the tests come from, prescriptions, or learners.
 """
 
 from collections.abc import Mapping, Sequence
@@ -127,7 +127,7 @@ def cross_contexts(
         units: n.
 
     Returns:
-        Index of each unit, and what each index means.
+        Index of each unit, and the meaning of each index.
     """
     if not factors:
         return np.zeros(units, dtype=np.int64), Contexts(("all",), np.zeros((1, 0)))
@@ -156,11 +156,11 @@ def complete_table(
     Args:
         row_id: position in the raw file. (n,)
         patient: any label of the person. (n,)
-        context: index of each unit, and what each index means.
+        context: index of each unit, and the meaning of each index.
         outcome: index of each result, −1 where there is none. (n, a)
         actions: name of each drug.
         results: letters of the outcomes, from the worst to the best.
-        report: what is known of the steps before.
+        report: of the steps before.
 
     Raises:
         DataError: no unit was tested against every drug.

@@ -1,7 +1,7 @@
 """A data set of the treatment search, read and as tables between the steps, and back without loss.
 
-The frame of units holds what varies by unit, the catalogue (plain JSON values) what is the same for
-all, the frame of searches who was given what. Writes no file.
+The frame of units holds values by unit, the catalogue (plain JSON values) those shared by
+all, the frame of searches their treatments. Writes no file.
 """
 
 from collections.abc import Mapping
@@ -140,7 +140,7 @@ def _read(path: Path, name: str) -> pd.DataFrame:
 
 
 def _packing(path: Path) -> Any:
-    """Gzipped or not, by the first two bytes: a mirror may pack what is published plain."""
+    """Gzipped or not, by the first two bytes: a mirror may pack a file that is published plain."""
     with path.open("rb") as stream:
         return "gzip" if stream.read(2) == b"\x1f\x8b" else None
 
@@ -244,7 +244,7 @@ def _trials(
 def read_searches(
     description: SearchDescription, files: Mapping[str, Path]
 ) -> tuple[SusceptibilityTable, TrialRecords | None]:
-    """Units with all their tests, and what they were given where that is known.
+    """Units with all their tests, and their treatments where known.
 
     Args:
         description: of a data set that is read, not drawn.
@@ -254,7 +254,7 @@ def read_searches(
         The table, and the recorded trials: of MIMIC-III only; None for the others.
 
     Raises:
-        DataError: a file is another than the one described, or does not hold what it should.
+        DataError: a file is another than the one described, or has invalid content.
         ConfigError: an option is not allowed.
     """
     for file in description.files:

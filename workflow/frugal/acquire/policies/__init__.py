@@ -1,1 +1,1 @@
-"""One file a kind of policy: its declaration, and what acts."""
+"""One file a kind of policy: its declaration, and its policy."""

@@ -1,10 +1,10 @@
 """The kind `aaco`: looks up, in similar units, which set of further panels pays.
 
-For a state the nearest training units by what is known are looked up, and for each set u of further
-panels what their loss falls by once they have u. The best set by fall and price is sought, not the
-best panel, so that panels are found which tell nothing alone (Valancius, Lennon, Oliva, ICML 2024).
-Nothing is trained but a boosted model of all sets, on blocked records, for the table's own costs
-or, in `diagnosis`, for a score within budgets.
+For a state the nearest training units by known values are looked up, and for each set u of further
+panels the fall of their loss once they have u. The best set by fall and price is sought, not the
+best panel, so that panels are found which predict nothing alone (Valancius, Lennon, Oliva, ICML
+2024). Nothing is trained but a boosted model of all sets, on blocked records, for the table's own
+costs or, in `diagnosis`, for a score within budgets.
 
 Differs from the paper: a neighbour's loss is that of its own row, by trees that did not see it (the
 paper's predictor sees the state's known values and learnt from its neighbours); and the fall is
@@ -67,7 +67,7 @@ class Neighbours:
         trees: that believe, and the fold of each unit.
         scaling: of values, before distances.
         sets: of panels that are tried. (M, a)
-        payoff: whose loss is counted; None: the loss is the logarithm of what was believed.
+        payoff: whose loss is counted; None: the loss is the logarithm of the belief.
         count: units that represent a state.
     """
 
@@ -80,7 +80,7 @@ class Neighbours:
     _losses: dict[bytes, np.ndarray] = field(default_factory=dict)
 
     def loss(self, panels: Bool[np.ndarray, " a"]) -> Float[np.ndarray, " r"]:
-        """Of each unit if it has what it can have of a set, by trees that did not see it. (r,)"""
+        """Of each unit with the available panels of a set, by trees that did not see it. (r,)"""
         key = panels.tobytes()
         if key not in self._losses:
             acquired = self.world.available & panels
@@ -97,7 +97,7 @@ class Neighbours:
         return -np.where(ill == 1, np.log(p), np.log1p(-p))
 
     def nearest(self, visible: RowValues, unit: Int[np.ndarray, " m"]) -> Int[np.ndarray, "m k"]:
-        """The nearest units by what states show, a state's own unit aside. (m, k)
+        """The nearest units by the values of states, a state's own unit aside. (m, k)
 
         Standardised, Euclidean. Where a unit has a missing value, the distance is that expected of
         a unit drawn from all.
@@ -128,7 +128,7 @@ class Neighbours:
         """Mean rise of the neighbours' loss by each further set; infinite where none has it.
 
         Returns:
-            The rises (below zero where a set tells something), and the further panels of each set.
+            The rises (below zero where a set is informative), and the further panels of each set.
         """
         further = np.unique(self.sets & ~acquired, axis=0)
         further = further[further.any(axis=1)]
@@ -157,7 +157,7 @@ def next_panels(
 
     Args:
         oracle: where it is looked up.
-        visible: what states show. (m, d)
+        visible: values of states. (m, d)
         acquired: panels. (m, a)
         available: panels that can be had. (m, a)
         weight: value of a unit of price, in the unit of the loss. (m,)
@@ -235,7 +235,7 @@ def tried_sets(rows: TreeRows, *, most: int) -> Bool[np.ndarray, "M a"]:
 
 
 def price_weights(oracle: Neighbours, rows: TreeRows, count: int) -> Float[np.ndarray, " w"]:
-    """Values of a unit of price, in nats, around what all panels tell for their price."""
+    """Values of a unit of price, in nats, around the information of all panels per price."""
     panels = rows.world.panels
     fall = oracle.loss(rows.bits(rows.base)) - oracle.loss(np.ones(panels, dtype=bool))
     full = float(rows.price(range(panels)).mean())
@@ -296,7 +296,7 @@ class AacoPolicies(ThresholdRules):
         return self.oracle.trees.ensemble
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
-        """What the state shows, and that its unit is not looked up in. (m, d + 1)"""
+        """The state's values, and that its unit is not looked up in. (m, d + 1)"""
         return with_unit(values, np.full(len(acquired), STRANGER))
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:

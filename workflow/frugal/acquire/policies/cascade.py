@@ -45,7 +45,7 @@ NO_END = 2.0  # a window's upper end where it has none
 class CascadePolicies(ThresholdRules):
     """K cascades of s sets. Shapes: a panels, M models.
 
-    A state belongs to the first set of its cascade that contains what was acquired; panels of no
+    A state belongs to the first set of its cascade that contains the acquired panels; panels of no
     set are not looked at. Its belief is that of this set's trees. If panels of the set are left,
     the cheapest is bought; else the next set that offers something, while the windows on the way
     hold the belief.
@@ -104,7 +104,7 @@ class CascadePolicies(ThresholdRules):
         return np.stack([1 - ill, ill], axis=-1)
 
     def _stage(self, acquired: Panels) -> Int[np.ndarray, "K m"]:
-        """Number of the first set that contains what was acquired of the last."""
+        """Number of the first set that contains the panels acquired of the last."""
         of_last = acquired & self.sets[:, None, -1]
         return np.stack(
             [(of_last <= self.sets[:, None, t]).all(axis=2) for t in range(self.sets.shape[1])],
@@ -116,7 +116,7 @@ class CascadePolicies(ThresholdRules):
         return told_by_models(self.ensembles, model, reading, self.stack, self.linear)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
-        """What each cascade does, in words."""
+        """Decisions of each cascade, in words."""
         return [self._sentence(k, panels) for k in range(self.members)]
 
     def _sentence(self, k: int, panels: Sequence[str]) -> str:
@@ -227,7 +227,7 @@ class CascadePolicies(ThresholdRules):
 
 
 def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learned:
-    """What cascades leave: their windows, and the trees of their sets, each stored once.
+    """Stored cascades: their windows, and the trees of their sets, each stored once.
 
     `mean_return` of the curve is the score of each, out of fold.
     """

@@ -3,7 +3,7 @@
 One Q-network per price reads masked values and panel bits; its actions are the panels and the
 diagnoses, rewarded 0 or −1, and a panel costs its price times λ (Janisch, Pevný and Lisý 2019).
 Trained in lock-step over several λ by the package's double DQN. As an agent the price of a panel
-and of an error are the table's own, so that one network stands for the study's cost.
+and of an error are the table's own, so that one network corresponds to the study's cost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -140,7 +140,7 @@ class CwcfPolicies(Reading):
         return len(self.weights["0.weight"])
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
-        """Masked values, standardised, with the bits of what is known. (m, w)"""
+        """Masked values, standardised, with the bits of known values. (m, w)"""
         shown = self.scaling.standardise(values)
         return observe_values(shown, acquired, column_bits=self.column_bits)
 

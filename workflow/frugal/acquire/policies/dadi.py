@@ -56,7 +56,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
     """Train one learner on the records.
 
     Raises:
-        DataError: the label has other than two classes, or the data set tells no groups apart, or
+        DataError: the label has other than two classes, or the data set defines no groups, or
             all rows are of one.
         ConfigError: a column belongs to two panels.
     """
@@ -148,7 +148,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> DadiPol
 
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The action of the highest value; a set encoder reads what is known."""
+    """The action of the highest value; a set encoder reads the known values."""
     if policy.exploration:
         raise DataError("a dadi agent that explores cannot be written as an ONNX graph")
     arrays = {name: leaf.detach().numpy() for name, leaf in policy.named.items()}

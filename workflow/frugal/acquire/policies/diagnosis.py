@@ -1,6 +1,6 @@
 """Trained diagnosis policies of K learners: class probabilities, and the next action.
 
-What SM-DDPO [diagnosis, sec. 5] leaves behind, rebuilt from named arrays; and a boosted model as
+Policies of SM-DDPO [diagnosis, sec. 5], rebuilt from named arrays; and a boosted model as
 its belief: one for all learners, fitted to rows with panels hidden at random, and again, from time
 to time, to these and to the states that the learners visited [diagnosis, sec. 5.3]. Of a training
 unit trees tell that did not see it. Knows completed rows, panel bits and worlds; no rewards.
@@ -47,7 +47,7 @@ THRESHOLD = "threshold"  # of the belief, among the weights of policies whose ve
 
 @dataclass(frozen=True, eq=False)
 class ModelProbabilities:
-    """Beliefs that stand behind the completed row in a reading, one of each of M models.
+    """Beliefs that follow the completed row in a reading, one of each of M models.
 
     Attributes:
         model: that each learner goes by. (K,)
@@ -70,7 +70,7 @@ class BelievedStates:
 
     Attributes:
         completed: rows as an imputer completes them.
-        believers: of (unit, panels) each tells the probability of illness.
+        believers: of (unit, panels) each returns the probability of illness.
     """
 
     completed: StateEncoder
@@ -104,7 +104,7 @@ class BoostedBelief:
 
     Attributes:
         settings: how it is fitted.
-        models: every one that was fitted; the last tells now.
+        models: every one that was fitted; the last is in use.
     """
 
     def __init__(
@@ -175,10 +175,10 @@ def _together(first: World, other: World) -> World:
 
 @dataclass(frozen=True, eq=False)
 class ImputedStates:
-    """[reading, panel bits]: what diagnosis policies observe of a state.
+    """[reading, panel bits]: observations of diagnosis policies.
 
     Attributes:
-        completed: the row as an imputer completes it from what the state shows, standardised; and
+        completed: the row as an imputer completes it from the state's values, standardised; and
             then predictions of boosted models, where they are the predictor.
         panels: a.
     """
@@ -204,7 +204,7 @@ def state_embedding(
     columns: int,
     input_bound: float,
 ) -> Float[Tensor, "K m v"]:
-    """What a panel selector reads, with the classifier as it is now.
+    """Inputs of a panel selector, with the classifier as it is now.
 
         s_emb = (Imp(x ⊙ M), f_φ(Imp(x ⊙ M)), M)                          [diagnosis, eq. 3]
 
@@ -236,8 +236,8 @@ class DiagnosisPolicies(CompletesRows):
         models: the boosted ones; none where f_φ are networks.
         classes: k.
         panels: that can be acquired, a.
-        adds: columns that each panel adds to the free ones; one that adds none to what is owned is
-            never ordered. (a, d)
+        adds: columns that each panel adds to the free ones; one that adds none to the acquired ones
+            is never ordered. (a, d)
         terminals: ways to end, 1 or k.
         columns: of a completed row, d.
         threshold: predicted probability from which a unit is classified as ill; None: the actor
@@ -355,7 +355,7 @@ class DiagnosisPolicies(CompletesRows):
     ) -> Int[np.ndarray, "K m"]:
         """Place of the likeliest action, by its logit.
 
-        Probabilities are divided by a sum over what is open, and rounding could tie two of them
+        Probabilities are divided by a sum over open panels, and rounding could tie two of them
         among many panels that are apart among fewer.
         """
         score = self.learners.scores(self._observed(reading, acquired)).numpy()
@@ -423,7 +423,7 @@ class DiagnosisPolicies(CompletesRows):
 
 
 def _require_numbers(output: np.ndarray) -> None:
-    """Of what an actor tells; raises DataError."""
+    """Of an actor's outputs; raises DataError."""
     if not np.isfinite(output).all():
         raise DataError(
             "a stored diagnosis policy gives probabilities that are not numbers: its weights "
@@ -478,7 +478,7 @@ def _require_policies(
 def _sizes_of(
     stored: Stored, models: Sequence[TreeEnsemble], inputs: int, actions: int
 ) -> dict[str, int]:
-    """Classes and columns of policies whose beliefs boosted models tell, of values and bits."""
+    """Classes and columns of policies with beliefs of boosted models, of values and bits."""
     stored.require_between(MODEL, 0, len(models) - 1)
     read = {model.columns for model in models}
     if read != {inputs - 2} or {model.classes for model in models} != {2}:

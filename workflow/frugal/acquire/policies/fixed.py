@@ -95,12 +95,12 @@ FIXED = AgentKind(
 
 @dataclass(frozen=True, eq=False)
 class FixedClassifiers:
-    """K members; each acquires its panels in index order, then its classifier says.
+    """K members; each acquires its panels in index order, then its classifier predicts.
 
     Attributes:
         panels: that each member acquires, as far as a unit has them. (K, a)
         classifiers: (visible values, NaN where unknown (m, d)) → probability of the second class.
-        threshold: of that probability, from which a member says so. (K,)
+        threshold: of that probability, from which a member predicts the class. (K,)
     """
 
     panels: Bool[np.ndarray, "K a"]

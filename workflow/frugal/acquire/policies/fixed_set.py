@@ -1,4 +1,4 @@
-"""The kind `fixed_set`: the same panels for every unit, and boosted trees of what they show.
+"""The kind `fixed_set`: the same panels for every unit, and boosted trees of their values.
 
 The panels are all, none, or the set of least cost found by forward search; `constant` reads
 nothing and decides by the classes' shares. Learns on blocked records for the table's own costs, and
@@ -63,7 +63,7 @@ class ClassSet(Reading):
         return 1
 
     def read(self, values: RowValues, acquired: RowPanels) -> Float32[np.ndarray, "m d"]:
-        """What the state shows, as trees read it. (m, d)"""
+        """The state's values, as trees read them. (m, d)"""
         return self.of_class.read(values, acquired)
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
@@ -82,7 +82,7 @@ class ClassSet(Reading):
         return scaled_to_one(each[..., 1].T)[None]
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
-        """What it does, in words."""
+        """Its decisions, in words."""
         names = [panels[int(j)] for j in np.flatnonzero(self.of_class.sets[0, 0])]
         return [f"{' + '.join(names) or 'no panel'}; then the class of least expected cost"]
 
@@ -171,7 +171,7 @@ def fit_class_set(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 @dataclass(frozen=True, eq=False)
 class _Sets:
-    """Sets of panels with what they cost, out of fold. n units, k classes.
+    """Sets of panels with their cost, out of fold. n units, k classes.
 
     Attributes:
         beliefs: of each class against all others.

@@ -1,4 +1,4 @@
-"""The kind `greedy`: order the panel that is expected to tell most for its price.
+"""The kind `greedy`: order the panel of the highest expected information per price.
 
 A dynamic baseline of [diagnosis, sec. 6.2]: it looks one panel ahead among reference units, knows
 no rewards and learns no policy. As an agent on blocked records it differs from there: reference
@@ -197,7 +197,7 @@ class GreedyPolicies(CompletesRows):
         imputer: completes rows.
         action_cost: of each panel, in the data set's unit. (a,)
         neighbours: units that represent a state.
-        least_gain: per unit of cost, in nats; what each policy stops below. (K,)
+        least_gain: per unit of cost, in nats; the limit below which each policy stops. (K,)
         threshold: of the probability of illness, of each policy. (K,)
     """
 

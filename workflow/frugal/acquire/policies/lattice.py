@@ -1,4 +1,4 @@
-"""The kind `lattice`: one boosted model for all sets of panels, and trees that tell what pays next.
+"""The kind `lattice`: one boosted model for all sets of panels, and trees of panels' gains.
 
 From the largest set down trees tell of each panel what buying it gains over predicting a class now,
 in the value of what the rule itself goes on to do. A value of money decides which gains pay. All
@@ -79,7 +79,7 @@ class Lattice:
         )
 
     def features(self, k: int) -> Float[np.ndarray, "n w"]:
-        """What trees read of units at a set: values, and the predicted probability. (n, d + 1)"""
+        """Inputs of trees for units at a set: values, and the predicted probability. (n, d + 1)"""
         return with_belief(self.rows.visible(self.sets[k]), self.probability[k])
 
 
@@ -93,7 +93,7 @@ def with_belief(
 
 @dataclass(frozen=True, eq=False)
 class LatticeGains:
-    """What each further panel gains at each set, learnt for one value of money.
+    """Gain of each further panel at each set, learnt for one value of money.
 
     Attributes:
         weight: that value.
@@ -133,11 +133,11 @@ def fit_lattice(
     budgets: Float[np.ndarray, " b"],
     network: FoldedNetwork | None = None,
 ) -> tuple[list[LatticeRule], Lattice, MaskedBeliefs | StackedBeliefs, list[LatticeGains]]:
-    """The best rule within each budget, or the cheapest of all, and what they act by.
+    """The best rule within each budget, or the cheapest of all, and their models.
 
     Args:
         rows: training units, and units for evaluation.
-        objective: what is sought, on all of them.
+        objective: of the search, on all of them.
         settings: `copies`, `sets`, `price_weights`, `gains`; see `acquire.policies.lattice`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
         network: that tells of every set in addition to trees of each set; None: one model of all
@@ -336,7 +336,7 @@ Believer = OneModel | ModelPerSet
 
 
 def believer_of(beliefs: MaskedBeliefs | StackedBeliefs, sets: Sequence[PanelSet]) -> Believer:
-    """What training told by, as a policy asks it."""
+    """The models of training, as a policy evaluates them."""
     if isinstance(beliefs, MaskedBeliefs):
         return OneModel(beliefs.ensemble)
     return ModelPerSet([beliefs.of(panels).ensemble for panels in sets], beliefs.stack)
@@ -367,8 +367,8 @@ class LatticePolicies(ThresholdRules):
         gains: by which each rule acts. (K,)
         weight: value of a unit of price. (K,)
         threshold: predicted probability from which a unit is classified as ill. (K,)
-        believer: what tells how likely a state is to be ill.
-        trees: all trees of the gains, over values and belief; column i tells of panel i.
+        believer: model of the probability of illness of a state.
+        trees: all trees of the gains, over values and belief; column i belongs to panel i.
         counts: how many of them each set has, set after set, gains after gains. (G, M)
         cost: of the panels. (a,)
     """
@@ -410,7 +410,7 @@ class LatticePolicies(ThresholdRules):
         return panel_or_stop(net.argmax(axis=2), goes_on, acquired.shape[2])
 
     def weigh(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
-        """What each open panel gains beyond its price, then 0. (K, m, a + 1)"""
+        """Gain of each open panel beyond its price, then 0. (K, m, a + 1)"""
         left, at = available & ~acquired, self._set_of(acquired | self.sets[0])
         probability = self._belief(reading, acquired, at)
         gain = np.full(left.shape, -np.inf)

@@ -1,4 +1,4 @@
-"""The kind `opportunistic`: Q-learning of what panels change in the probabilities, per price.
+"""The kind `opportunistic`: Q-learning of panels' changes of the probabilities, per price.
 
 A Q-network learns what all further panels change in sum, discounted (Kachuee and others, ICLR
 2019); a panel is bought while its value reaches a least one. Only the predictor reads labels.

@@ -1,7 +1,7 @@
 """Networks that learn to choose panels in lock-step: `dime` and `gdfs`.
 
 A predictor f reads what is known of a unit; a chooser learns with it along many episodes at once.
-What a network meets follows from draws of its own fold alone, so that networks trained together
+The states of a network follow from draws of its own fold alone, so that networks trained together
 equal networks trained apart. Knows no policy interface.
 
 DIME, after Gadgil, Covert and Lee (ICLR 2024), written anew. A value network regresses, for the
@@ -9,12 +9,12 @@ panel that is taken next, the loss that it saves,
 
     v_i(x_o) → ℓ(f(x_o), y) − ℓ(f(x_{o ∪ i}), y),   0 ≤ v_i ≤ entropy of f(x_o),
 
-whose conditional mean is the mutual information of panel and label given what is known. Both learn
-together along episodes that take the panel of the largest v_i / price_i, or, with a probability
-that falls, any. One training serves all values of money: who acts stops where no v_i / price_i is
-above one. Differs from the paper: f learns from the states before a panel, which are those after
-the last one; a quarter of the episodes start from random panels; values are a share of the entropy
-by a sigmoid.
+whose conditional mean is the mutual information of panel and label given the known values. Both
+learn together along episodes that take the panel of the largest v_i / price_i, or, with a
+probability that falls, any. One training serves all values of money: who acts stops where no v_i /
+price_i is above one. Differs from the paper: f learns from the states before a panel, which are
+those after the last one; a quarter of the episodes start from random panels; values are a share of
+the entropy by a sigmoid.
 
 GDFS, after Covert and others (ICML 2023), written anew. A selector gives logits over its panels and
 "stop". Both descend the loss of f one step ahead,
@@ -65,7 +65,7 @@ class Units:
     """Units as tensors. Shapes: n units, d columns, a panels.
 
     Attributes:
-        read: what networks read of a unit of which all is known: scores, then flags. (n, 2 d)
+        read: inputs of networks for a fully known unit: scores, then flags. (n, 2 d)
         label: 0 or 1. (n,)
         available: 1 where a panel can be had. (n, a)
         adds: 1 for columns that a panel adds to the free ones. (a, d)
@@ -117,11 +117,11 @@ class ShownStates:
     open: Bool[Tensor, "K E a"]
 
     def shown(self) -> Float[Tensor, "K E w"]:
-        """What networks read. (K, E, 2 d)"""
+        """Inputs of networks. (K, E, 2 d)"""
         return self.read * (1 - self.hidden).repeat(1, 1, 2)
 
     def fresh(self) -> Float[Tensor, "K E w"]:
-        """What is hidden from them. (K, E, 2 d)"""
+        """Values hidden from them. (K, E, 2 d)"""
         return self.read * self.hidden.repeat(1, 1, 2)
 
 
@@ -162,7 +162,7 @@ class LockstepEpisodes:
         return torch.stack([drawn[f] for f in self._folds])
 
     def restart(self, ended: Bool[Tensor, "K E"]) -> None:
-        """New units where True: with what has no price, or with panels drawn at random."""
+        """New units where True: with panels of no price, or with panels drawn at random."""
         drawn = self.uniforms(len(self.units.cost) + 3)
         groups = [self.units.groups[f] for f in self._folds]
         count = torch.tensor([len(group) for group in groups])[:, None]
@@ -175,7 +175,7 @@ class LockstepEpisodes:
         self.acquired = torch.where(ended[..., None], acquired, self.acquired)
 
     def look(self) -> ShownStates:
-        """What the states show."""
+        """Values of the states."""
         units = self.units
         hidden = (self.acquired @ units.adds == 0) * units.closed
         left = units.available[self.row] * (1 - self.acquired)
@@ -238,7 +238,7 @@ class ChooserSettings:
         updates: steps of Adam.
         batch: episodes of each network side by side.
         learning_rate: at first; it falls to 0.
-        ends: what makes choices random, at first and at last.
+        ends: randomness of choices, at first and at last.
         weight_decay: penalty of the predictor's squared weights.
     """
 
@@ -366,7 +366,7 @@ class DimeTraining(ChooserTraining):
         saved: Float[Tensor, "K E 1"],
         panel: Int[Tensor, "K E"],
     ) -> Float[Tensor, "K E a"]:
-        """Of the mean squared error of what the taken panel saved, in entropies of the label."""
+        """Of the mean squared error of the taken panel's gain, in entropies of the label."""
         mine = panel[..., None]
         predicted = value.gather(2, mine)
         inner = predicted * (1 - predicted / bound.clamp(min=SMALLEST_ENTROPY))

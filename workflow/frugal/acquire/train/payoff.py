@@ -1,9 +1,9 @@
-"""What a rule that orders panels and says a class is worth: F1, AM, or an expected cost.
+"""Objectives of a rule that orders panels and predicts a class: F1, AM, or an expected cost.
 
 For a given score each of the three is linear in units: a unit that is called ill is worth `hit` if
 it is ill and −`alarm` if not, and a panel costs its price. That is how rules are planned; they are
 then evaluated by the score itself. Labels are replaced by what is believed of a unit once all is
-known of it, where that is told: it has the same mean and far less chance in it, so that the best
+known of it, where available: it has the same mean and far less chance in it, so that the best
 of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
 """
 
@@ -30,7 +30,7 @@ class Payoff:
 
     Attributes:
         hit: of a unit that is ill; above 0.
-        alarm: what it costs of one that is not; above 0.
+        alarm: its cost for one that is not; above 0.
     """
 
     hit: float
@@ -50,7 +50,7 @@ class Payoff:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What is sought on some units.
+    """Objective on some units.
 
     Attributes:
         name: f1 or am: the highest within a budget; cost: the least sum of prices and errors.
@@ -70,7 +70,7 @@ class Objective:
         return cls(name, label.astype(np.float64), errors)
 
     def knowing(self, probability: Float[np.ndarray, " n"]) -> "Objective":
-        """The same with what is believed of units when all is known, out of fold.
+        """The same with the belief of units when all is known, out of fold.
 
         It is fitted to the labels first, in log-odds by a slope and an intercept, so that its mean
         is theirs.
@@ -85,11 +85,11 @@ class Objective:
 
     @property
     def budgeted(self) -> bool:
-        """True where prices are bounded, False where they are part of what is sought."""
+        """True where prices are bounded, False where they are part of the objective."""
         return self.name != "cost"
 
     def payoff(self, score: float) -> Payoff:
-        """What units are worth to a rule that is to pass a score.
+        """Values of units for a rule that is to pass a score.
 
         A rule has F1 above F exactly if Σ (1 − F/2) · hits − F/2 · alarms is above F/2 · ill units.
         """
@@ -176,7 +176,7 @@ def best_within(
 
 
 def fit_for_cost(kind: str, learn: Learns, ground: Ground, settings: Mapping[str, Any]) -> Learned:
-    """What `learn(rows, objective, settings, budgets)` makes of the records.
+    """Result of `learn(rows, objective, settings, budgets)` on the records.
 
     Raises:
         DataError: the label has other than two classes, or one of them too few rows.

@@ -2,9 +2,9 @@
 
 Whatever the class, it learns from the same records as the other agents, and leaves a plain network.
 Action masks are asked for by `env_method("action_masks")`, or are at the end of the observation
-for trainers whose memory keeps observations only (the reference DQN). What stable-baselines3 does
-beside training is kept away from all others: global seeds, folders of logs. The only module that
-knows it.
+for trainers whose memory keeps observations only (the reference DQN). All that stable-baselines3
+does besides training is kept away from all others: global seeds, folders of logs. The only module
+that knows it.
 """
 
 import inspect
@@ -230,7 +230,7 @@ class OpenVecEnv(AcquisitionVecEnv):
 
 @dataclass(frozen=True, eq=False)
 class Sb3Weights:
-    """What training leaves: the network that acts, and how training went.
+    """Output of training: the network that acts, and how training went.
 
     Attributes:
         layers: of layer i, "i.weight" (in, out) and "i.bias" (out,); the last has an output for
@@ -260,7 +260,7 @@ def require_sb3(*, algorithm: str, policy: str, steps: int, arguments: Mapping[s
     Refuses settings that no training could follow, before anything is trained.
 
     Raises:
-        ConfigError: names the setting, what it is, and what is allowed.
+        ConfigError: names the setting, its value, and the values allowed.
     """
     kind = _algorithm(algorithm)
     _policy(algorithm, kind, policy)
@@ -281,8 +281,8 @@ def fit_sb3(
 ) -> Sb3Weights:
     """Train the one learner of an environment.
 
-    What is not among the arguments has stable-baselines3's own default, `gamma` included. The
-    global generators, which it seeds, are put back; it logs nothing.
+    A setting that is not among the arguments has stable-baselines3's own default, `gamma` included.
+    The global generators, which it seeds, are put back; it logs nothing.
 
     Args:
         environment: of one learner.

@@ -255,7 +255,7 @@ def without_nested(
         provides: columns that each panel adds to the free ones; at least one. (a, d)
 
     Returns:
-        The plan with new places; infinite for what is dropped. (n, a)
+        The plan with new places; infinite for dropped panels. (n, a)
     """
     nested = nested_panels(provides)
     ordered, dropped = np.zeros_like(available), np.zeros_like(available)
@@ -271,7 +271,7 @@ def without_nested(
 def panels_by_use(acquired: Bool[np.ndarray, "*n a"]) -> Int[np.ndarray, " a"]:
     """Panels from the most to the least acquired one, equals by index. (a,)
 
-    FS takes the first two of what the policies under comparison acquired.
+    FS takes the first two of the panels that the policies under comparison acquired.
     """
     uses = acquired.reshape(-1, acquired.shape[-1]).sum(axis=0)
     return np.argsort(-uses, kind="stable")
@@ -294,7 +294,7 @@ class SelectionPolicies(CompletesRows):
         classifier: gives the diagnosis.
         imputer: completes rows.
         provides: columns that each panel adds to the free ones. (a, d)
-        order: of the panels; None: each next panel is drawn evenly from what is left. (a,)
+        order: of the panels; None: each next panel is drawn evenly from the rest. (a,)
         length: panels that each policy takes. (K,)
         threshold: of the probability of illness, of each policy. (K,)
     """

@@ -1,9 +1,9 @@
-"""What agents made of trees believe, set by set of panels: cross-fitted boosted trees and networks.
+"""Beliefs of agents made of trees, set by set of panels: cross-fitted boosted trees and networks.
 
 One model serves all sets that show the same columns (`SetBeliefs`). Where a unit cannot have a
-panel of a set, the trees see what is left. Or one model serves all sets (`MaskedBeliefs`): its
-trees learn from rows with panels hidden, and beside the values stand bits of the panels, so that a
-value that the table lacks and one that was not bought are told apart. A masked network may stand
+panel of a set, the trees see the rest. Or one model serves all sets (`MaskedBeliefs`): its
+trees learn from rows with panels hidden, and bits of the panels follow the values, so that a
+value that the table lacks and one that was not bought are distinguished. A masked network may be
 in addition to the trees of sets, their log-odds weighed by out-of-fold predictions: trees see
 thresholds and networks sums, and on every real table that was tried the two together lose less than
 either. Knows worlds; no rule that orders panels.
@@ -64,7 +64,7 @@ class FoldedRows:
 
     Attributes:
         world: all of them.
-        learns: True for those that are learnt from; the others are told by all models. (n,)
+        learns: True for those that are learnt from; the others are predicted by all models. (n,)
         settings: how they are folded.
         rng: of folds and of the models' draws.
     """
@@ -121,11 +121,11 @@ class FoldedRows:
         return np.isin(np.arange(self.world.panels), sorted(panels))
 
     def price(self, panels: Iterable[int]) -> Float[np.ndarray, " n"]:
-        """What the set costs each unit, panels that it cannot have left out."""
+        """Cost of the set for each unit, panels that it cannot have left out."""
         return self.world.price(self.world.available & self.bits(panels))
 
     def visible(self, panels: Iterable[int]) -> Float[np.ndarray, "n d"]:
-        """Values that each unit shows once it has what it can have of the set."""
+        """Values that each unit shows once it has the available panels of the set."""
         acquired = self.world.available & self.bits(panels)
         return self.world.visible(np.arange(len(self.world)), acquired)
 
@@ -152,7 +152,7 @@ class SetBeliefs:
     """Trees of the sets that were asked for; each is fitted once.
 
     Attributes:
-        rows: what they learn from.
+        rows: training data.
         repeats: how many divisions into folds are averaged.
         linear: whether a regression is averaged with the trees of each set.
     """
@@ -164,7 +164,7 @@ class SetBeliefs:
     _parts: dict[tuple[int, ...], LinearPart] = field(default_factory=dict)
 
     def of(self, panels: PanelSet) -> CrossFitted:
-        """Trees that see what the set shows, and the regression averaged with them."""
+        """Trees that see the set's values, and the regression averaged with them."""
         shown = self._shown(panels)
         if shown not in self._fitted:
             values, fold = self.rows.visible(panels), self.rows.fold[: self.repeats]
@@ -214,9 +214,9 @@ def log_loss(log_odds: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) ->
 
 
 def belief_edges(probability: Float[np.ndarray, " n"]) -> Float[np.ndarray, " e"]:
-    """Beliefs between which rules may be cut: at even shares of the units, and of what is open.
+    """Beliefs between which rules may be cut: at even shares of the units, and of open variance.
 
-    What is open of a unit is the variance of its label. The second grading is finer where few
+    The open variance of a unit is the variance of its label. The second grading is finer where few
     units lie and much is at stake.
     """
     at = np.arange(1, EDGES) / EDGES
@@ -284,7 +284,7 @@ class MaskedBeliefs:
     """Predictions of one model for every set.
 
     Attributes:
-        rows: what it learnt from.
+        rows: training data.
         trees: of each repeat and fold.
     """
 
@@ -301,7 +301,7 @@ class MaskedBeliefs:
 
         Args:
             panels: the set.
-            first: units that are told of, from the first on; None: all.
+            first: units that are predicted, from the first on; None: all.
         """
         units = np.arange(len(self.rows.world))[:first]
         return self.at(units, self.rows.world.available[units] & self.rows.bits(panels))
@@ -361,7 +361,7 @@ def predicted_risk(
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """A network and its weight beside trees.
+    """A network and its weight relative to trees.
 
     Attributes:
         network: of all sets.
@@ -392,7 +392,7 @@ class Stack:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], *, columns: int) -> "Stack | None":
-        """What `to_arrays` left among a bundle's arrays; None if nothing.
+        """Output of `to_arrays` among a bundle's arrays; None if nothing.
 
         Raises:
             DataError: it is no stack of so many columns.
@@ -412,7 +412,7 @@ class Stack:
 
 @dataclass(frozen=True, eq=False)
 class FoldedNetwork:
-    """The network of all sets, and what it learnt from.
+    """The network of all sets, and its training data.
 
     Attributes:
         rows: units.
@@ -429,7 +429,7 @@ class FoldedNetwork:
         return self.network.out_of_fold(self.rows.visible(panels), self.rows.fold)
 
     def beside(self, repeats: int) -> "StackedBeliefs":
-        """Trees of so many repeats with the network beside them."""
+        """Trees of so many repeats with the network."""
         rng, rows = np.random.default_rng(self.rows.seed), self.rows
         all_panels = rows.reduced(range(rows.world.panels)) | rows.base
         sizes = rng.integers(1, rows.world.panels + 1, DRAWN)
@@ -458,7 +458,7 @@ def _widened(
 ) -> Float[np.ndarray, " 3"]:
     """Weights for the mean of all models, which varies less than a mean of few does.
 
-    Weights are fitted where few models tell of a row; noise of the few makes them smaller. On rows
+    Weights are fitted where few models predict a row; noise of the few makes them smaller. On rows
     that none saw both means are known: the slope of a mean on the truth behind it goes as one over
     its variance. Without such rows the weights stay.
     """
@@ -471,12 +471,12 @@ def _widened(
 
 
 class StackedBeliefs(SetBeliefs):
-    """What trees of a set and the network of all sets say together.
+    """Joint predictions of trees of a set and the network of all sets.
 
     Attributes:
-        rows: what they learn from.
+        rows: training data.
         repeats: of the trees, divisions into folds that are averaged.
-        stack: the network, and how it is weighed where all models tell of a unit.
+        stack: the network, and how it is weighed where all models predict a unit.
     """
 
     def __init__(
@@ -514,7 +514,7 @@ def networks_of_sets(rows: FoldedRows, settings: Mapping[str, Any]) -> MaskedNet
     """A network of all sets for each repeat and fold, from copies in which panels are hidden.
 
     Args:
-        rows: units that are learnt from, and units that are told of alone.
+        rows: units that are learnt from, and units that are predicted only.
         settings: as `MaskedNetworkSettings`.
     """
     network_settings = MaskedNetworkSettings.of(settings)

@@ -20,7 +20,7 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
 
 
 def check(stored: StoredGenerator) -> None:
-    """A scorer with what each action of the catalogue leaves."""
+    """A scorer with the needs that each action of the catalogue leaves."""
     shape = (stored.actions + 1, stored.features)
     check_action_scores(stored, known=Array("float32", shape, low=0, high=1))
     provided = np.pad(stored.effects, ((0, 1), (0, 0)))

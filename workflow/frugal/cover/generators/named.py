@@ -19,7 +19,7 @@ from frugal.cover.learned.training import held_out_split
 
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
-    """Held-out units choose the weights; only then they show what they see covered, too."""
+    """Held-out units choose the weights; only then they add their covered needs, too."""
     named, training = NamedSets.of(units), TrainingSettings.of(settings)
     split = held_out_split(len(units), share=training.held_out_share, rng=rng)
     network = NamedScores(named.seen_in(units.features, split[0]), named.cost)

@@ -20,7 +20,7 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
 
 
 def check(stored: StoredGenerator) -> None:
-    """A scorer with what each action, or none, provides."""
+    """A scorer with the effect of each action, or of none."""
     shape = (stored.actions + 1, stored.features)
     check_action_scores(stored, provides=Array("float32", shape))
 

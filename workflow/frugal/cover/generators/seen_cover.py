@@ -1,4 +1,4 @@
-"""The kind `seen_cover`: the cheapest explanation seen to cover what the unit lacks."""
+"""The kind `seen_cover`: the cheapest explanation seen to cover the unit's needs."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from frugal.cover.learned.stored import Arrays, StoredGenerator
 
 
 def fit(settings, units: LabelledUnits, rng) -> Learned:
-    """Note what each explanation is seen to cover, and for which groups."""
+    """Record the needs that each explanation covers, and for which groups."""
     del settings, rng
     named = NamedSets.of(units)
     open_to = np.zeros((len(units.instance.access), len(named.explanations)), dtype=bool)
@@ -25,7 +25,7 @@ def fit(settings, units: LabelledUnits, rng) -> Learned:
 
 
 def check(stored: StoredGenerator) -> None:
-    """Explanations with what they are seen to cover."""
+    """Explanations with the needs seen to be covered."""
     stored.require(
         {
             "covered": Array("bool", ("k", stored.features)),
@@ -62,5 +62,5 @@ SEEN_COVER = GeneratorKind(
     check=check,
     answerer=answerer,
     settings={},
-    doc="the cheapest explanation that training units show to cover what the unit lacks",
+    doc="the cheapest explanation that training units show to cover the unit's needs",
 )

@@ -77,7 +77,7 @@ class EncoderDecoder(nn.Module):
         Args:
             state: internal state. (n, h)
             inputs: of the unit. (n, i)
-            done: what the actions so far do together. (n, d)
+            done: joint effect of the actions so far. (n, d)
         """
         moved = torch.relu(self.move(torch.cat([state, inputs, done], dim=1))) + state
         scores = self.out(moved) @ self.reading(self.words).T
@@ -229,7 +229,7 @@ def check(stored: StoredGenerator) -> None:
     stored.require_names()
     effects = np.pad(stored.effects[stored.stored.arrays["names"][:-1]], ((0, 1), (0, 0)))
     stop = np.eye(len(effects), dtype=bool)[:, -1:]
-    stored.require_derived("effects", effects, "what the catalogue's actions provide")
+    stored.require_derived("effects", effects, "effects of the catalogue's actions")
     stored.require_derived("words", np.hstack([effects, stop]), "made of its actions' effects")
 
 

@@ -1,1 +1,1 @@
-"""The learners behind generators: networks, scorers, neighbours, and what their files hold."""
+"""The learners behind generators: networks, scorers, neighbours, and their files."""

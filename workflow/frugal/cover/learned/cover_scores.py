@@ -1,7 +1,7 @@
 """Generators with the form of the problem built in: score every known explanation, take the best.
 
-An explanation E (a set of actions seen in training) is scored for a unit that lacks M by what it is
-learned to cost and what it is learned to leave uncovered:
+An explanation E (a set of actions seen in training) is scored for a unit that lacks M by the cost
+that it is learned to have and the needs that it is learned to leave uncovered:
 
     score(E | x) = −v_E − Σⱼ λⱼ Mⱼ u_Ej,   p(E | x) = softmax score
 
@@ -50,7 +50,7 @@ class NamedScores(nn.Module):
         self.log_sharpness = nn.Parameter(torch.tensor(FIRST_SHARPNESS))
 
     def add_seen(self, covered: Bool[np.ndarray, "k d"]) -> None:
-        """Note what further units show to be covered."""
+        """Record the covered needs of further units."""
         self.covered |= torch.from_numpy(covered)
 
     def forward(self, lacks: Tensor) -> Tensor:
@@ -60,10 +60,10 @@ class NamedScores(nn.Module):
 
 
 class ActionScores(nn.Module):
-    """Names of actions are known: an explanation leaves what all its actions leave.
+    """Names of actions are known: an explanation leaves the needs that all its actions leave.
 
     It costs the sum of its actions' costs.
-    What an action provides is learned, or given (full actions); its cost is learned, and so is how
+    An action's effect is learned, or given (full actions); its cost is learned, and so is how
     much each feature counts.
     """
 
@@ -109,7 +109,7 @@ class CoverGenerator:
     """A fitted scorer of explanations.
 
     Attributes:
-        network: scores from what a unit lacks.
+        network: scores from a unit's needs.
         explanations: the sets seen in training. (k, m)
         open_to: True where a training unit of the group had the explanation. (g, k)
         history: held-out accuracy after each epoch.

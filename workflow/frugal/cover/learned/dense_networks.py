@@ -1,8 +1,8 @@
 """The paper's dense networks: named (MC), named-action (NA) and padded full-action (FA) generators.
 
 Hidden layers with ReLU, batch normalisation and dropout [recourse, sec. 4.3]; the paper's own size
-is a matter of settings. They know states and, of each training unit, what their kind of information
-gives; no costs, no classifier.
+is a matter of settings. They know states and, of each training unit, the data that their kind of
+information gives; no costs, no classifier.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the arrays of a fitted generator must be before it answers from them: the common words.
+"""Checks of a fitted generator's arrays before it answers from them: the common words.
 
 Knows no kind of generator, not how one is fitted, nor how it answers.
 """
@@ -69,7 +69,7 @@ class StoredGenerator:
             )
 
     def require_derived(self, name: str, expected: np.ndarray, because: str) -> None:
-        """A part of the network that follows from the catalogue is what it must be."""
+        """A part of the network that follows from the catalogue agrees with it."""
         self.stored.require_equal(NETWORK + name, expected, because)
 
 

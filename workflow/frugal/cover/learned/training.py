@@ -1,7 +1,7 @@
 """The training loop that all networks of the recourse study share.
 
 Adam with a one-cycle learning rate; rows held out of training decide when to stop and which weights
-are kept [recourse, sec. 4.3]. Knows neither what a network computes nor what its answers mean.
+are kept [recourse, sec. 4.3]. Knows neither a network's function nor the meaning of its answers.
 """
 
 from collections.abc import Callable

@@ -37,7 +37,7 @@ class ActionLinks:
 
     Attributes:
         cost: in steps. (a,)
-        step: what a step is, in millionths of the catalogue's unit: the costs' common divisor.
+        step: size of a step, in millionths of the catalogue's unit: the costs' common divisor.
         links: of each action its features and gains.
         providers: of each feature its actions.
         rules: of each action those that it requires, those that require it, those that it excludes.
@@ -66,8 +66,8 @@ def action_links(
 
     Args:
         cost: ascending. (a,)
-        gain: what each action adds, from 0. (a, d)
-        requires: row i: all that action i requires, with what these require. None for no rule.
+        gain: amount that each action adds, from 0. (a, d)
+        requires: row i: all that action i requires, directly or not. None for no rule.
         excludes: pairs that may not be taken together. None for no rule.
     """
     step = max(gcd(*(int(c) for c in cost)), 1) if len(cost) else 1

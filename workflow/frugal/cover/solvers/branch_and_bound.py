@@ -2,9 +2,9 @@
 
 Units whose every missing feature is met by any one action that touches it are weighted set covers:
 they are looked up in the sets listed by cost, and searched over bit sets where these end. The
-others need several actions for one feature and go to the search over remaining amounts. What these
-two leave open, as they do in sparse catalogues, goes to the tree with a Lagrangian bound. Knows no
-data generator and no learner.
+others need several actions for one feature and go to the search over remaining amounts. A unit
+that these two leave open, as they do in sparse catalogues, goes to the tree with a Lagrangian
+bound. Knows no data generator and no learner.
 """
 
 from typing import no_type_check
@@ -326,7 +326,7 @@ def _solve_bits(
     covers: Bool[np.ndarray, "a d"],
     max_nodes: int,
 ) -> tuple[np.ndarray, ...]:
-    """Plain set covers: the cheapest sets in order of cost first, the search for what they leave.
+    """Plain set covers: the cheapest sets in order of cost first, the search for the rest.
 
     A table pays off for many units only, and an action that costs nothing would double
     the sets of each cost; both cases are searched at once.

@@ -2,11 +2,11 @@
 
     L(u) = Σⱼ uⱼ bⱼ + Σᵢ min(0, cᵢ − Σⱼ uⱼ min(dᵢⱼ, bⱼ)),    u ≥ 0
 
-with b what the features still lack. No set costs less, for any prices u; the largest L is that of
-the linear program. An action outside a set of cost C with reduced cost rᵢ > C − L can be in no set
-as cheap. Costs are whole numbers and L is computed in doubles, so that a search compares L less a
-bound of its rounding error [Neumaier & Shcherbina, Math. Program. 99, 2004]: no set is lost at any
-price. Works on plain arrays: knows no catalogue and no error.
+with b the remaining needs of the features. No set costs less, for any prices u; the largest L is
+that of the linear program. An action outside a set of cost C with reduced cost rᵢ > C − L can be in
+no set as cheap. Costs are whole numbers and L is computed in doubles, so that a search compares L
+less a bound of its rounding error [Neumaier & Shcherbina, Math. Program. 99, 2004]: no set is lost
+at any price. Works on plain arrays: knows no catalogue and no error.
 """
 
 from typing import no_type_check
@@ -75,7 +75,7 @@ def improve(need, shut, cost, links, providers, state):
     """A set as cheap as that of `state` (1: taken), or cheaper, written there; returns its cost.
 
     Args:
-        need: what each feature lacks. (d,)
+        need: of each feature. (d,)
         shut: actions that may not be taken. (a,)
         cost: whole numbers above 0. (a,)
         links: of each action its features and gains, see `lagrangian_tree.solve_choices`.
@@ -145,14 +145,14 @@ def mark_dominated(lack, free, cost, links, providers, state, effect, shut_mark)
     """Mark in `state` free actions that give nothing, or no more than another that is as cheap.
 
     Args:
-        lack: what each feature lacks; from 0 down where it is met. (d,)
+        lack: remaining need of each feature; from 0 down where it is met. (d,)
         free: actions that may be taken, whose state is 0. (f,)
         cost: whole numbers, ascending. (a,)
         links: of each action its features and gains, see `lagrangian_tree.solve_choices`.
         providers: of each feature its actions.
         state: written. (a,)
         effect: zeros, and zeros again at the end. (d,)
-        shut_mark: what is written.
+        shut_mark: the value written.
     """
     first, feature, gain = links
     for i in free:
@@ -195,10 +195,10 @@ _EPSILON, _MOST = 2.0**-52, 2.0**60  # twice the unit of rounding; above any cos
 @numba.njit(cache=True)
 @no_type_check
 def reduced_costs(lack, free, cost, links, price, reduced, short):
-    """L(u) of the free actions; writes their reduced costs and what each feature is short of.
+    """L(u) of the free actions; writes their reduced costs and the remaining need of each feature.
 
     Args:
-        lack: what each feature lacks; from 0 down where it is met. (d,)
+        lack: remaining need of each feature; from 0 down where it is met. (d,)
         free: actions that may be taken. (f,)
         cost: whole numbers. (a,)
         links: of each action the place of its first feature, features and gains. (a + 1,), (m,) × 2
@@ -309,7 +309,7 @@ def first_prices(lack, cost, links, price):
 @numba.njit(cache=True)
 @no_type_check
 def too_dear(need, shut, cost, links, best, price):
-    """Actions that no set cheaper than `best` can hold, shut ones too, and what any set costs.
+    """Actions that no set cheaper than `best` can hold, shut ones too, and the least cost of a set.
 
     The bound, from these prices, is the least whole number that a set may cost.
     """

@@ -1,7 +1,7 @@
 """Compiled branch and bound with a Lagrangian bound: the k cheapest sets of actions under rules.
 
 The tree of the bit sets (take one action for the feature with fewest choices, shut those tried
-before, so that each lean set lies on one path), with what each feature lacks in place of a bit, a
+before, so that each lean set lies on one path), with the need of each feature in place of a bit, a
 bound near that of the linear program at each node, and actions shut that no set as cheap can hold.
 A set is lean if no action can be left out. Rules: an action may require others, exclude others, be
 taken or shut from the start; a set may have at most so many actions, and cost at most so much.
@@ -292,7 +292,7 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
 @numba.njit(cache=True)
 @no_type_check
 def _greedy(need, shut, cost, links, state):
-    """Actions by price for what is still lacking, without expensive ones that became idle.
+    """Actions by price for the remaining needs, without expensive ones that became idle.
 
     Marks them in `state` and returns their cost; −1 if no set is enough.
     """
@@ -334,7 +334,7 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, sta
     """The `keep` cheapest lean sets of n units; actions ascend in cost, the same for all of them.
 
     Args:
-        need: what each feature lacks, from 0. (n, d)
+        need: of each feature, from 0. (n, d)
         cost: whole numbers, ascending. (a,)
         links: of each action the place of its first feature, features and gains. (a + 1,), (m,) × 2
         providers: of each feature the place of its first action, and actions. (d + 1,), (m,)

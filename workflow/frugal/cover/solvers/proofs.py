@@ -1,6 +1,6 @@
-"""Cheapest sets with their proof: the tree first, and what it leaves open by other means.
+"""Cheapest sets with their proof: the tree first, and the units left open by other means.
 
-A search that counts sets of equal cost ends soon in most catalogues. What it leaves open has a
+A search that counts sets of equal cost ends soon in most catalogues. A unit left open has a
 second search for cheaper sets only, from a set that exchanges made cheap; then HiGHS.
 Where the least cost is proven, sets of that cost are counted. Every step is limited by branches,
 never by time, and takes one unit after the other, so that an answer is the same on every run,
@@ -39,7 +39,7 @@ class ProgramAnswer:
 
     Attributes:
         sets: cheapest first; each as its actions in ascending order.
-        bound: what the cheapest costs at least; `NOTHING_LEFT` if there is none.
+        bound: lower bound of the cheapest cost; `NOTHING_LEFT` if there is none.
         ended: no other set was there to be found.
     """
 
@@ -60,7 +60,7 @@ def cheapest_by_program(
     """The `keep` cheapest lean sets of a unit.
 
     Args:
-        need: what each feature lacks. (d,)
+        need: of each feature. (d,)
         catalogue: the catalogue.
         unit_rules: what the unit may and must take.
         below: only sets that cost less are sought; None for all.
@@ -387,7 +387,7 @@ def _wide(sets: np.ndarray, width: int) -> np.ndarray:
 def _with_program(
     answer: Answer, catalogue: ActionLinks, program: ProgramAnswer, *, all_: bool
 ) -> Answer:
-    """The answer of one unit with what the program found; `all_`: it sought sets of any cost."""
+    """The answer of one unit with the program's result; `all_`: it sought sets of any cost."""
     tree_costs, sets, optima, unsearched, nodes = answer
     keep = tree_costs.shape[1]
     of_tree = [

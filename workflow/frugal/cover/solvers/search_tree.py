@@ -16,7 +16,7 @@ from frugal.cover.solvers.bitsets import NOTHING_LEFT, comes_before, lowest_bit,
 @numba.njit(cache=True)
 @no_type_check
 def _prepare(lack, allowed, gain, cost, budget):
-    """Feature with fewest affordable actions, and a bound on what completing costs.
+    """Feature with fewest affordable actions, and a bound on the cost of completion.
 
     The bound is the largest, over features, of the cheapest cost per amount times the amount
     lacking, rounded up, and of the cheapest action. Returns (−1, 0) if some feature cannot be met.
@@ -111,9 +111,9 @@ def solve_amounts(need, cost, gain, max_nodes):
     """Cheapest sets of n units; actions ascend in cost and are the same for all of them.
 
     Args:
-        need: what each feature lacks, from 0. (n, d)
+        need: of each feature, from 0. (n, d)
         cost: whole numbers, ascending. (a,)
-        gain: what each action adds, from 0. (a, d)
+        gain: amount that each action adds, from 0. (a, d)
         max_nodes: branches at which the search of one unit stops.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The planner `doctor`: what was done before, imitated."""
+"""The planner `doctor`: imitation of the recorded treatments."""
 
 from frugal.search.planner import Planning, SearchPlanner
 from frugal.search.planning.observed import plan_emulated

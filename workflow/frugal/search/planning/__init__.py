@@ -1,1 +1,1 @@
-"""The algorithms behind planners: backward induction, stopping statistics, what was done before."""
+"""The algorithms behind planners: backward induction, stopping statistics, imitation."""

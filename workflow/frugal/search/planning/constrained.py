@@ -383,7 +383,7 @@ def rule_for(bound: str, *, stop_rule: str) -> str:
 
     Args:
         bound: `upper`, `lower` or `exact`.
-        stop_rule: `<=` or `<` for all of them; `release`: what the authors' program compares with,
+        stop_rule: `<=` or `<` for all of them; `release`: the rule of the authors' program,
             `<` for the two bounds and `<=` for the exact statistic.
 
     Raises:
@@ -409,7 +409,7 @@ def may_stop(
 
         γ(h) = 1[ρ(h) ≤ δ/α]   or   1[ρ(h) < δ/α]              [treatment, eq. 1; sec. 5.1]
 
-    α ≥ 1 bounds the influence of unmeasured confounding on what was tried    [treatment, thm. 2].
+    α ≥ 1 bounds the influence of unmeasured confounding on the treatments    [treatment, thm. 2].
     A search in which everything was tried may stop under either rule; one that has not begun may
     not: with δ ≥ 1 the definition would end it before its first trial (a reading; the release does
     the same).

@@ -30,7 +30,7 @@ def plan_emulated(
     Args:
         counts: trials by context, action and history.
         outcome_value: value of each outcome, ascending. (y,)
-        memory_gib: what all tables of the search may take.
+        memory_gib: limit of all tables of the search.
 
     Returns:
         The policy; value and statistic are NaN.

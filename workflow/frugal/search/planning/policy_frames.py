@@ -19,7 +19,7 @@ COLUMNS = {
     "history": "tried actions with their outcomes, in the order of actions, not of trials",
     "trials": "number of tried actions",
     "best": "best outcome so far; empty if nothing was tried",
-    "action": "what to do next: an action's name, or stop",
+    "action": "next decision: an action's name, or stop",
     "value": "expected return from here; for cdp and cg minus the expected number of trials left",
     "better_untried": "probabilities that an untried action is better: their sum (upper), the "
     "largest (lower), or that any is (exact); empty before the first trial",

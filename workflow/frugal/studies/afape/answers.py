@@ -1,6 +1,6 @@
-"""The answer for one table in words: what to do, how sure, what it rests on, what would change it.
+"""The answer for one table in words: policy, certainty, evidence and sensitivities.
 
-Puts into words what `judge_candidates` computed; computes no estimate. `answer.json` is this
+Puts the results of `judge_candidates` into words; computes no estimate. `answer.json` is this
 document under stable names.
 """
 
@@ -43,12 +43,12 @@ class AnswerParts:
     """The four parts of the answer.
 
     Attributes:
-        headline: what to do and what it costs.
+        headline: the policy to use and its cost.
         saving: against recorded practice.
         sure: the state with its number.
-        rests: what it rests on.
-        changes: what would change it, and what changes against today: sentences.
-        groups: what it costs each group; none without groups.
+        rests: its evidence.
+        changes: sensitivities, and changes against today: sentences.
+        groups: its cost for each group; none without groups.
     """
 
     headline: str
@@ -122,7 +122,7 @@ def words(
 def _words_of_f1(
     choice: Mapping[str, Any], outcomes: pd.DataFrame, unit: str, classes: Sequence[str]
 ) -> AnswerParts:
-    """The same where F1 within a budget is what counts; costs of the choice are 1 − F1."""
+    """The same where the score is F1 within a budget; costs of the choice are 1 − F1."""
     rows = outcomes.set_index("agent")
     panels, first = rows["acquisition_cost"], choice["within_budgets"][0]
     simple = {candidate(name): 1 - cost for name, cost in rows["cost"].items()}
@@ -197,7 +197,7 @@ def _saving(choice: Mapping[str, Any], unit: str) -> str:
 
 
 def _sure(choice: Mapping[str, Any], unit: str) -> str:
-    """The state with its number, how many rows would settle it, and what is left out."""
+    """The state with its number, how many rows would settle it, and the candidates left out."""
     others = [name for name in choice["short_list"] if name != choice["policy"]]
     bound, value = choice["bound"], choice["worth_of_knowing"]
     of_f1 = choice["objective"] == "f1"
@@ -347,7 +347,7 @@ def net_benefit_words(net_benefit: Mapping[str, Any]) -> str:
 
 
 def _uncertain(choice: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What ranges of costs do, with names of candidates without versions."""
+    """Effect of ranges of costs, with names of candidates without versions."""
     ranges = choice["uncertain_prices"]
     if ranges is None:
         return None

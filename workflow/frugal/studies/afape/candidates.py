@@ -34,7 +34,7 @@ IN = "/"  # between the name of a policy and that of its array, or of a panel it
 def learn(
     ground: Ground, agents: Mapping[str, Mapping[str, Any]], progress: Callable[..., Any]
 ) -> Iterator[tuple[str, Policy, Mapping[str, np.ndarray] | None]]:
-    """Each candidate as a policy, and what it learned as arrays; None for one that does not learn.
+    """Each candidate as a policy, and its model as arrays; None for one that does not learn.
 
     Within budgets there are versions of each, named by `within`: one for each of `levels`, the
     best of those whose price out of fold keeps to it; or the cheapest, where none does.

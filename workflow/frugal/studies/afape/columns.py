@@ -142,7 +142,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "how sure it is: best, good_enough (no other policy is cheaper by more than the margin), "
         "short_list, or open (nothing can be relied on)",
     ),
-    "worth": (COST, "expected value of perfect information: what knowing all costs would save"),
+    "worth": (COST, "expected value of perfect information: saving if all costs were known"),
     "difference_low": (COST, "lower end of its interval, all pairs at once"),
     "difference_high": (COST, "upper end of its interval, all pairs at once"),
     "sure": ("", "True where the state is best"),

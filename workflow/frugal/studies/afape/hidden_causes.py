@@ -31,7 +31,7 @@ _PARTS = ("cost", "sure", "doubtful")
 class Shifted:
     """One policy and seed: its estimates that verdicts may read, with the basis of their weights.
 
-    Rows are set aside block by block; what is asked of them is asked of one estimate at a time.
+    Rows are set aside block by block; they are used for one estimate at a time.
 
     Args:
         kept: where rows go, and from where differences to other policies are bounded.

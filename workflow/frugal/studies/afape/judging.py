@@ -91,7 +91,7 @@ class JudgedPolicy:
         stopped: status and reason of every other.
         sets: estimator → the sets, as bytes, that the policy ended with in rows with weight.
         completed: costs on completed tables, an outcome each, by method.
-        views: what the views read.
+        views: inputs of the views.
         around: of every estimator of which some row carries weight, level → ends of the interval
             of the estimator alone.
         intervals: of the same, with room for unseen errors, where a cost can be.
@@ -131,8 +131,8 @@ def judge_blocks(
     Args:
         cases: of the study.
         at: agent and seed.
-        scratch: for what this policy and seed alone need.
-        shifted: is given what hidden causes are asked about.
+        scratch: for values of this policy and seed alone.
+        shifted: collects the inputs of hidden-cause ranges.
     """
     agent, seed = at
     evidence, views = Evidence(ESTIMATORS.values(), cases.clusters), None
@@ -198,7 +198,7 @@ def summary_rows(
     Args:
         judged: statistics of blocks.
         fit: of the missingness model.
-        shared: where influence terms go, for what pairs policies.
+        shared: where influence terms go, for comparisons of pairs of policies.
     """
     usable = [name for name in judged.names if judged.terms.tally(name).weight.usable]
     spreads = judged.terms.influence_terms(

@@ -1,6 +1,6 @@
 """Nuisances of one seed: fitted to some records, and predicted for any others, block by block.
 
-What is kept between the two are the models, so that memory follows from the records that are
+Only the models are kept between the two, so that memory follows from the records that are
 learned from and from a block. Knows no file.
 """
 
@@ -150,7 +150,7 @@ def tell(
 def _by_policy(
     missingness: PatternLaw, policy: Policy, played: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and what is lacking.
+    """p(R=1 | X_adj, X̂, R̂, R_s=1) by Bayes, its chance of the needed set, and the missing panels.
 
     The last is which state the policy's table lacks for it, as a sentence; else empty.
     """
@@ -197,7 +197,8 @@ def _reading(policy: Policy, records: Records, played: np.ndarray) -> dict[str, 
 def _gaps_matter(policy: Policy, records: Records, played: np.ndarray) -> bool:
     """Whether a policy requests a panel that can be missing, in any of these rows.
 
-    It does not where it acquires none, and what it did would be as likely if nothing were missing.
+    It does not where it acquires none, and its decisions would be as likely if nothing were
+    missing.
     """
     names = [panel.name for panel in records.data.actions]
     missable = np.isin(names, records.identification["missable_panels"])
@@ -309,7 +310,7 @@ class Quality:
         """Two tables; a probability that serves no row is left out, and the summary states why.
 
         Args:
-            methods: of the regressions; what follows from others has none.
+            methods: of the regressions; derived models have none.
         """
         nothing = FitSums.of(np.empty(0), np.empty(0, dtype=bool), bins=self._bins)
         sums = {name: sums_of_fit for name, sums_of_fit in self._sums.items() if sums_of_fit.rows}

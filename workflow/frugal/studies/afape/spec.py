@@ -34,7 +34,7 @@ def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
         able: policies that can be candidates.
 
     Raises:
-        ConfigError: the key, what was found, and what there is.
+        ConfigError: the key, the value found, and the values available.
     """
     answer, agents = block["answer"], block["agents"]
     for key, names, allowed in (
@@ -56,7 +56,7 @@ def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
 
 
 def require_known_agent(at: str, agent: Mapping[str, Any], description: Description) -> None:
-    """Refuse an agent that speaks of what a data set does not have.
+    """Refuse an agent that names parts absent from a data set.
 
     Args:
         at: key of the agent, as the message begins.
@@ -64,7 +64,7 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
         description: of the data set.
 
     Raises:
-        ConfigError: the key, what was found, and what there is.
+        ConfigError: the key, the value found, and the values available.
     """
     for key, subject in declared_kinds()[agent["kind"]].literals.get("names", {}).items():
         _NAMED[subject](f"{at}.{key}", agent[key], description)
@@ -263,7 +263,7 @@ DRAWS_BETWEEN = {"resamples": 20, "convergence_sizes": []}  # what no table of t
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The block `afape.grid` with what it refers to.
+    """The block `afape.grid` with the blocks it refers to.
 
     Attributes:
         block: `afape`.

@@ -1,1 +1,1 @@
-"""Fair acquisition against an adversary who reads the group from what was collected."""
+"""Fair acquisition against an adversary who reads the group from the collected features."""

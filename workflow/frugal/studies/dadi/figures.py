@@ -1,4 +1,4 @@
-"""Figures of the dadi study: 2 and 3 of the paper, what outsiders learn, and how training went.
+"""Figures of the dadi study: 2 and 3 of the paper, predictions of outsiders, and how training went.
 
 The agent is blue along γ, one colour and marker per baseline; hollow marks read every panel. They
 show the study's tables and know neither agents nor files.
@@ -56,7 +56,7 @@ def method_order(names: Iterable[str]) -> list[str]:
 
 
 def method_labels(names: Iterable[str]) -> dict[str, str]:
-    """Kind → words for it, with what the names add to it: "LASSO, 2, 4, 8 panels"."""
+    """Kind → words for it, with the detail that names add: "LASSO, 2, 4, 8 panels"."""
     added: dict[str, list[str]] = {}
     for name in method_order(names):
         kind = method_kind(name)
@@ -104,7 +104,7 @@ def _finish(
     *,
     whiskers: bool = True,
 ) -> Figure:
-    """The figure with its legend and title: data set, finding, what marks are, what is to know."""
+    """The figure with its legend and title: data set, finding, marks, cautions."""
     title, finding, caution = words
     ends = "and their range" if folds < FEWEST_FOLDS else "with 95 % intervals"
     means = f"means over {folds} folds {ends if whiskers else ''}".rstrip()
@@ -123,7 +123,7 @@ def tradeoff_figure(means: pd.DataFrame, title: str, caution: str | None) -> Fig
         means: of one data set: method, gamma, on_front, degenerate, positive_share, and auc and
             disparity with intervals.
         title: name of the data set.
-        caution: what must be known before it is read; None if nothing.
+        caution: warning to readers; None if none.
     """
     columns = "method gamma auc auc_low disparity disparity_low on_front degenerate positive_share"
     style.require(means, f"{columns} folds", single="dataset")
@@ -240,7 +240,7 @@ def _free_place(
 
 
 def tradeoff_finding(agents: pd.DataFrame, full: pd.DataFrame) -> str:
-    """The least disparity at nearly the AUC of all panels, or what the most accurate agent has.
+    """The least disparity at nearly the AUC of all panels, or that of the most accurate agent.
 
     No method that decides nearly all the same is called fair.
 
@@ -288,7 +288,7 @@ def panels_figure(
         singles: of one data set: panel, network, auc with interval; "all features" among them.
         groups: of `selection`, in their order.
         title: name of the data set.
-        caution: what must be known before it is read; None if nothing.
+        caution: warning to readers; None if none.
     """
     style.require(singles, "panel network auc auc_low auc_high", single="dataset")
     style.require(selection, "group panel frequency folds", single="dataset")
@@ -383,7 +383,7 @@ def audit_figure(
         audit: of one data set: method, gamma, target, learner, auc with interval.
         means: of one data set, for the adversary that was trained with the agents.
         title: name of the data set.
-        caution: what must be known before it is read; None if nothing.
+        caution: warning to readers; None if none.
     """
     columns = "method gamma target learner auc auc_low auc_high folds"
     style.require(audit, columns, single="dataset")
@@ -414,7 +414,7 @@ def audit_figure(
 
 
 def audit_finding(audit: pd.DataFrame) -> str:
-    """How well the best outsider predicts the group from what the most discreet agent collects.
+    """How well the best outsider predicts the group from the most discreet agent's features.
 
     Args:
         audit: method, gamma, target, auc; a row per outsider.
@@ -440,7 +440,7 @@ def curves_figure(curves: pd.DataFrame, title: str, caution: str | None) -> Figu
     Args:
         curves: of one data set: fold, iteration, gamma, objective, panels; up to six γ are drawn.
         title: name of the data set.
-        caution: what must be known before it is read; None if nothing.
+        caution: warning to readers; None if none.
     """
     style.require(curves, "fold iteration gamma objective panels", single="dataset")
     gammas = sorted(curves["gamma"].unique())

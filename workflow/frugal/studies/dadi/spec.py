@@ -140,7 +140,7 @@ class DadiStudy:
         }
 
     def answer_settings(self, dataset: str) -> dict[str, Any]:
-        """Settings of `write_dadi_answer`: the rule of the choice, and what to read next."""
+        """Settings of `write_dadi_answer`: the rule of the choice, and links."""
         compared, folder = self.block["comparison"], f"results/dadi/dataset={dataset}"
         return {
             "reference": compared["reference"],
@@ -165,7 +165,7 @@ class DadiStudy:
         return self._common(dataset)
 
     def answer_files(self, name: str) -> list[str]:
-        """One path per data set, of what `write_dadi_answer` makes."""
+        """One path per data set, of the outputs of `write_dadi_answer`."""
         return [f"results/dadi/dataset={dataset}/{name}" for dataset in self.datasets]
 
     def figure_settings(self, dataset: str) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def load_dadi_study(
         descriptions: of the data sets that scenarios name.
 
     Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
+        ConfigError: one sentence with the key, the value found and the values allowed.
     """
     block = config["dadi"]
     study = DadiStudy(block)

@@ -1,6 +1,6 @@
 """Which policy of all families a budget leads to, by a rule that was written down beforehand.
 
-1. Of each family the best within the budget, by what the family was chosen on: out-of-fold and
+1. Of each family the best within the budget, by the scores that chose it: out-of-fold and
    validation predictions pooled where there are such, else validation units.
 2. Of the families with pooled predictions the best of these leads; they have many more units.
 3. A family that has validation units alone takes the lead if its best is better there, on the same
@@ -124,9 +124,9 @@ def compared(
 
     Returns:
         One row of each: family, method, pair; the score on test units with an interval that holds
-        for all candidates at once (`low`, `high`), so also for one that was picked; what it has
-        less than the chosen one, with an interval for all pairs at once; and `not_worse`, whether
-        it is not significantly worse than the best of them. 95 % each.
+        for all candidates at once (`low`, `high`), so also for one that was picked; its score's
+        shortfall against the chosen one, with an interval for all pairs at once; and `not_worse`,
+        whether it is not significantly worse than the best of them. 95 % each.
     """
     label, predicted = verdicts(outcomes, of_families, "test")
     value, effect = score_effects(label, predicted, score=score)

@@ -64,7 +64,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "repeated": ("decisions", "panels ordered a second time"),
     "kept": ("", "True for the look whose weights were kept"),
     "paid": (COST, "cost of the panels ordered so far"),
-    "values": ("", "what the step revealed"),
+    "values": ("", "values that the step revealed"),
     "share": ("", "share of the units for whom the panel is ordered"),
     "f1_se": ("", "standard error of f1, over units"),
     "am_se": ("", "standard error of am, over units"),

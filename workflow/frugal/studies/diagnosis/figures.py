@@ -258,11 +258,11 @@ def front_figure(
     """Cost and score of every solution, the front of one method, other methods around it.
 
     Faint points: all solutions of `method`. Line: those of its solutions that validation units put
-    on the front, at what they cost and score on the units of the table, so that it need not rise.
+    on the front, at their cost and score on the units of the table, so that it need not rise.
     Dotted steps, where the table has `on_test_front`: the envelope of all solutions on the test
     units themselves, as the paper draws it, for the left score by which it is one; a maximum over
     many draws, and so too high. Methods with several solutions are lines of small marks;
-    classifiers are single marks at what their panels cost, all of one look on all panels (filled)
+    classifiers are single marks at the cost of their panels, all of one look on all panels (filled)
     and of one on fixed ones (hollow).                          [diagnosis, fig. 4; fig. 6]
 
     Args:
@@ -350,7 +350,7 @@ def _front_handles(solutions: pd.DataFrame, method: str, score: str) -> list[Art
 
 
 def _best(rows: pd.DataFrame, score: str) -> str:
-    """The highest score of a method and what it costs, in brackets."""
+    """The highest score of a method and its cost, in brackets."""
     if not rows[score].notna().any():
         return ""
     best = style.highest(rows, score)
@@ -358,10 +358,10 @@ def _best(rows: pd.DataFrame, score: str) -> str:
 
 
 def front_finding(solutions: pd.DataFrame, method: str, score: str) -> str:
-    """From where to where the front goes, and what classifiers on all panels reach.
+    """From where to where the front goes, and the scores of classifiers on all panels.
 
     Args:
-        solutions: method, cost, on_front and the score, of what is drawn.
+        solutions: method, cost, on_front and the score, of the points drawn.
         method: whose front it is.
         score: column.
     """
@@ -540,14 +540,14 @@ MOST_VALUES = 12  # of one step; a table of a hundred columns would leave the pa
 def patients_figure(steps: pd.DataFrame, cost_unit: str, patients: str) -> Figure:
     """Which panel was ordered after which value, and how the predicted probability changed.
 
-    A block per patient, a line per step: panel and its values on the left, what is paid by then,
+    A block per patient, a line per step: panel and its values on the left, the cost by then,
     and on the right the probability of the positive class once they are known.
 
     Args:
-        steps: row_id, step (0: what is known before the first order), panel (words), values (text
-            of what the step revealed, parts separated by "; "), belief (0 to 1, after it), paid
+        steps: row_id, step (0: values known before the first order), panel (words), values (text
+            revealed by the step, parts separated by "; "), belief (0 to 1, after it), paid
             (cost by then), diagnosis and label (words, the same in all rows of a patient).
-        cost_unit: of what is paid.
+        cost_unit: of the cost paid.
         patients: title, of the data set.
     """
     style.require(steps, "row_id step panel values belief paid diagnosis label")

@@ -96,7 +96,7 @@ class Family:
         solutions: K of them.
         policies: the same as a policy of K members.
         readings: of the units of each part, where they were kept.
-        uniforms: part → what decides the draws; None: nothing is drawn. (n, a + 1)
+        uniforms: part → uniform numbers of the draws; None: nothing is drawn. (n, a + 1)
         cuts: least probability of class 1 that is decided 1, which is the last belief, too; None:
             the likeliest class. (K,)
         classifier: asked by policies that only stop.

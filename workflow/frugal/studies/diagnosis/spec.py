@@ -105,7 +105,7 @@ class DiagnosisStudy:
         return self.table_inputs(shown["dataset"]) | {"curves": curves} | files
 
     def training_settings(self, family: str, criterion: str, group: int) -> dict[str, Any]:
-        """Settings of `train_front`: pairs of the group, how it is trained, what stops it."""
+        """Settings of `train_front`: pairs of the group, training, stopping rule."""
         pairs, indices = self.pairs(), self.groups()[group]
         return {
             "pairs": [[k, *pairs[k]] for k in indices],
@@ -223,7 +223,7 @@ class DiagnosisStudy:
         return sorted({*self.block["tree_budget_shares"], *self.block["budget_shares"]})
 
     def agent_settings(self, family: str, criterion: str) -> dict[str, Any]:
-        """Settings of `train_trees`: the agent, what it is to reach, and within what."""
+        """Settings of `train_trees`: the agent, its objective, and its limits."""
         agent = dict(self.block["agents"][family])
         settings = {"name": family, "agent": agent, "criterion": criterion}
         if agent["kind"] in kinds_with("front"):
@@ -345,12 +345,12 @@ def _states_of(encoder: str) -> str:
 
 
 def front_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
-    """Folder of what was trained for one front."""
+    """Folder of the policies trained for one front."""
     return f"results/agents/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
 
 
 def run_folder(dataset: str, family: str, criterion: str, seed: str) -> str:
-    """Folder of what one run diagnosed."""
+    """Folder of the diagnoses of one run."""
     return f"results/diagnoses/dataset={dataset}/family={family}/criterion={criterion}/seed={seed}"
 
 
@@ -364,7 +364,7 @@ def load_diagnosis_study(
         descriptions: of every data set that the config uses.
 
     Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
+        ConfigError: one sentence with the key, the value found and the values allowed.
     """
     block = config["diagnosis"]
     study = DiagnosisStudy(block, descriptions)

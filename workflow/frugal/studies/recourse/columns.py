@@ -22,7 +22,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "answer_status": ("", "works, repaired, positive (nothing is needed) or uncoverable"),
     "answer_cost": (COST, "cost of the generated action set"),
     "cheapest": ("", "names of the proven cheapest actions, separated by semicolons"),
-    "extra_cost": (COST, "what the repaired answer costs more than the cheapest action set"),
+    "extra_cost": (COST, "extra cost of the repaired answer over the cheapest action set"),
     "true_cost": (COST, "cost of the cheapest action set"),
     "repaired_cost": (COST, "cost of the answer after repair by the solver"),
     "repaired_correct": ("", "True where the repaired answer is the cheapest action set"),

@@ -1,4 +1,4 @@
-"""Figures of the recourse study: 4, 5, 7 and 8 of the paper, and what a repair changes.
+"""Figures of the recourse study: 4, 5, 7 and 8 of the paper, and the effect of a repair.
 
 Filled marks are networks with the form of the problem, hollow ones the paper's; one colour per kind
 of information, one marker per kind of learner. They show the study's tables and know neither
@@ -182,10 +182,10 @@ def accuracy_finding(shares: pd.Series) -> str:
 def repair_figure(summary: pd.DataFrame) -> Figure:
     """Cheapest answers and answers that do not work, before and after repair. Not in the paper.
 
-    An arrow runs from what a generator answers to what a unit receives once the solver has added
-    the cheapest actions that make a failing answer work. The legend gives what repaired answers
-    cost more than the cheapest, and how many of all answers were empty: there the repair is the
-    solver's own answer.
+    An arrow runs from a generator's answer to the set that a unit receives once the solver has
+    added the cheapest actions that make a failing answer work. The legend gives how much repaired
+    answers cost more than the cheapest, and how many of all answers were empty: there the repair is
+    the solver's own answer.
 
     Args:
         summary: rows of one scenario, seed and subset (see `accuracy_rows`).
@@ -238,7 +238,7 @@ def _later_beside(rows: pd.DataFrame) -> int:
 
 
 def _repaired(look: Look, row: pd.Series) -> str:
-    """Name of a generator, what its repaired answers cost more, and how many were empty."""
+    """Name of a generator, the extra cost of its repaired answers, and how many were empty."""
     excess = float(row["repair_cost_gap"])
     price = "nothing to repair" if pd.isna(excess) else f"repaired: +{100 * excess:.0f} %"
     empty = f", {100 * row['empty_share']:.0f} % empty" if row["empty_share"] >= 0.005 else ""
@@ -246,7 +246,7 @@ def _repaired(look: Look, row: pd.Series) -> str:
 
 
 def repair_finding(rows: pd.DataFrame) -> str:
-    """Whether repaired answers work, and what they cost more than the cheapest.
+    """Whether repaired answers work, and their extra cost over the cheapest.
 
     Args:
         rows: repaired_infeasible_share, repair_cost_gap; one row per generator.
@@ -369,7 +369,7 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
     """Costs of wrong answers against those of the cheapest sets.        [recourse, fig. 8]
 
     A line per generator. Left: answers that do not work; right: answers that work but cost more
-    than needed. Marks below the diagonal are cheaper than what is needed.
+    than needed. Marks below the diagonal are cheaper than needed.
 
     Args:
         mistakes: dataset, variant, generator, feasible, answer_cost, true_cost; one row per mistake

@@ -86,7 +86,7 @@ class RecourseStudy:
         return common | {"source": dict(self.scenario(dataset, variant)["source"])}
 
     def answer_settings(self, dataset: str, variant: str, subset: str) -> dict[str, Any]:
-        """Settings of `answer_units`: the scenario's generators, and what is kept of its units."""
+        """Settings of `answer_units`: the scenario's generators, and its units' stored parts."""
         names = self.scenario(dataset, variant)["generators"]
         return {
             "train_share": self.block["train_share"],
@@ -136,7 +136,7 @@ def load_recourse_study(config: Mapping[str, Any], base: Path) -> RecourseStudy:
     """Check the recourse block against the files that it names, and read descriptions and rules.
 
     Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
+        ConfigError: one sentence with the key, the value found and the values allowed.
     """
     block = config["recourse"]
     mirror = config["data_mirror"]

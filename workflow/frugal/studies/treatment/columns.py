@@ -26,14 +26,14 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "repeats": ("", "realisations or splits behind the row"),
     "trials": ("trials", "number of actions tried"),
     "best": ("", "best outcome found so far, or its index"),
-    "near_optimal": ("", "True where no action is better than what was found by more than ε"),
+    "near_optimal": ("", "True where no action is better than the best found by more than ε"),
     "outcome": ("worth", "mean value of the best outcome by then, or at termination"),
     "history_index": ("", "index of the history; 0 is empty"),
     "history": ("", "tried actions and their outcomes, in the order of actions, not of trials"),
-    "next": ("", "what the policy does after the history: an action's name, or stop"),
+    "next": ("", "the policy's decision after the history: an action's name, or stop"),
     "facet": ("", "facet of the figure in which the row is drawn"),
     "series": ("", "line of the figure to which the row belongs"),
-    "parameter": ("", "what the threshold is: δ or λ"),
+    "parameter": ("", "kind of the threshold: δ or λ"),
     "better_untried": (
         "",
         "probabilities that an untried action is better, by bound: upper, their sum, which may "

@@ -21,7 +21,7 @@ _Table = Mapping[frozenset[str], Mapping[str, Any]]  # events of a history → i
 
 @dataclass(frozen=True)
 class _Node:
-    """A history in a tree: its place, its words, the outcome that led to it, what follows."""
+    """A history in a tree: its place, its words, the outcome that led to it, its branches."""
 
     x: int
     y: float
@@ -46,7 +46,7 @@ def policy_tree_figure(
 ) -> Figure:
     """A policy as a decision tree, one per context.
 
-    Each box is what to try next; the branches are its outcomes short of the best one, after which
+    Each box is the next treatment; the branches are its outcomes short of the best one, after which
     every search ends. A leaf has the best outcome so far and the stopping statistic. A tree
     of too many leaves is cut at a depth, marked by three dots.
 

@@ -117,7 +117,7 @@ class Searches:
             )
 
     def _split(self, table: SusceptibilityTable, seed: int) -> tuple[int, np.ndarray, TrialRecords]:
-        """Who is tested in a split, and what everybody was given."""
+        """Test units of a split, and the treatments of all units."""
         assert self._searches is not None
         rows = self._searches[self._searches["seed"] == seed]
         tested = rows.loc[rows["part"] == "test", "row_id"]

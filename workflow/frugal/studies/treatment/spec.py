@@ -57,7 +57,7 @@ class TreatmentStudy:
         return inputs
 
     def fetch_settings(self, scenario: str, file: str) -> dict[str, Any] | None:
-        """Where a raw file is published, its SHA-256 and size; None of what nobody may download."""
+        """Where a raw file is published, its SHA-256 and size; None of a restricted file."""
         for published, stored in self._stored_files(scenario):
             if stored == file and published.downloadable:
                 return {
@@ -122,7 +122,7 @@ def load_treatment_study(config: Mapping[str, Any], base: Path) -> TreatmentStud
             working folder.
 
     Raises:
-        ConfigError: one sentence with the key, what was found and what is allowed.
+        ConfigError: one sentence with the key, the value found and the values allowed.
     """
     block, descriptions = config["treatment"], {}
     for name, entry in block["scenarios"].items():

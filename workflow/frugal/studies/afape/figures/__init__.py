@@ -1,1 +1,1 @@
-"""Tidy tables to figures; computes no statistic beyond what that needs."""
+"""Tidy tables to figures; computes no statistic beyond those needed."""

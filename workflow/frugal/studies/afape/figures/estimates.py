@@ -357,7 +357,7 @@ def costs_finding(rows: pd.DataFrame) -> str:
     """The policy whose cost blocking misstates most, against the truth.
 
     Args:
-        rows: dataset, mechanism, agent, estimator, cost, of what could be computed.
+        rows: dataset, mechanism, agent, estimator, cost, of the computable rows.
     """
     table = rows.pivot(
         index=["dataset", "mechanism", "agent"], columns="estimator", values="cost"
@@ -438,7 +438,7 @@ def convergence_figure(convergence: pd.DataFrame, summary: pd.DataFrame, cost_un
 def _named(
     estimators: Sequence[str], errors: pd.DataFrame, line: style.Stroke = "none"
 ) -> list[Line2D]:
-    """Entries of estimators with their mean error over what is drawn: the legend is a table."""
+    """Entries of estimators with their mean error over the rows drawn: the legend is a table."""
     off = mean_errors(errors)
     places = style.decimals(off.to_numpy())
     looks = {name: estimator_style(name) for name in estimators}

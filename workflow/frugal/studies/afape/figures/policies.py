@@ -1,4 +1,4 @@
-"""Figures of afape on policies: which to use, what each costs, and whether to trust the estimates.
+"""Figures of afape on policies: which to use, their costs, and whether to trust the estimates.
 
 Not in the paper. They show tables of estimates and verdicts and know neither estimators nor files.
 """
@@ -163,7 +163,7 @@ def costs_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figu
 
 @style.printed
 def f1_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figure:
-    """F1 of every policy with its 95 % interval, the best first, and what its panels cost.
+    """F1 of every policy with its 95 % interval, the best first, and the cost of its panels.
 
     Args:
         outcomes: agent, cost (1 − F1), ci_low, ci_high, acquisition_cost.
@@ -213,7 +213,7 @@ def prices_figure(
 
     Args:
         ranges: price or error → least and largest unit cost; None: no limit.
-        now: its unit cost today; what costs nothing is left out.
+        now: its unit cost today; free panels are left out.
         cost_unit: the data set's unit of cost.
     """
     names = [name for name in ranges if now[name] > 0]
@@ -392,7 +392,7 @@ def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str], marked: lis
 
 
 def _judge(axes: Axes, matrix: np.ndarray, marked: list[bool]) -> None:
-    """Colour the marked picks by whether they are the truth's (row 0); what others cost more."""
+    """Colour the marked picks by whether they are the truth's (row 0); extra costs of others."""
     truth, (lines, columns) = matrix[0], matrix.shape
     best, places = int(truth.argmin()), style.decimals(matrix.ravel())
     for patch in [p for p in axes.patches if p.get_gid() == "pick" and isinstance(p, Rectangle)]:
@@ -452,7 +452,7 @@ def regret_finding(picks: dict[str, str], truth: dict[str, float], read: str) ->
 
     Args:
         picks: estimator → the agent that it would pick.
-        truth: agent → what it truly costs.
+        truth: agent → its true cost.
         read: the estimator that the verdict reads; empty if none.
     """
     least = min(truth.values())
@@ -488,9 +488,9 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     """Estimates with 95 % intervals and effective sample sizes, per agent: the first figure to see.
 
     A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
-    vertical line. What cannot be computed is greyed with its reason; an estimate beyond the axis
-    is at the edge with its number, and an interval that touches the edge goes on. An interval
-    of no width, where a case can have one cost only, is none: its marker is hollow. Right:
+    vertical line. An estimate that cannot be computed is greyed with its reason; an estimate beyond
+    the axis is at the edge with its number, and an interval that touches the edge goes on. An
+    interval of no width, where a case can have one cost only, is none: its marker is hollow. Right:
     effective sample size, with a red `!` where the table holds warnings; the legend names them.
     More than six agents do not fit a page: select some.
 

@@ -136,7 +136,7 @@ def window(
 
     Args:
         centre: estimates and truths; NaN where there is none. (n,)
-        low: lower ends of what is drawn around them, NaN allowed. (n,)
+        low: lower ends of the bars around them, NaN allowed. (n,)
         high: upper ends, NaN allowed. (n,)
 
     Returns:

@@ -1,4 +1,4 @@
-"""Stages of DADI's agents: training, acting on a fold, what outsiders learn of it, the bundle."""
+"""Stages of DADI's agents: training, acting on a fold, its outsiders, the bundle."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -101,7 +101,7 @@ def train_fair_agent(
 ) -> dict[str, Any]:
     """The agent, trained on the training rows of a fold, and the classifier that it may ask.
 
-    It knows nothing of the adversary: what it collects is audited as DADI's choice is.
+    It knows nothing of the adversary: its collected features are audited as DADI's choice is.
 
     Settings: `design` of the folds; `agent`, its block; `error_weight` of the costs of errors that
     it learns for; `classifier`, for agents that only stop.

@@ -1,4 +1,4 @@
-"""Stage `explore_dadi`: what the report shows of the study: answers, tables, charts, a limit."""
+"""Stage `explore_dadi`: content of the report on the study: answers, tables, charts, a limit."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stage `fit_fair_baselines`: what dadi's agents are compared with, on the same fold."""
+"""Stage `fit_fair_baselines`: baselines of dadi's agents, on the same fold."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ def fit_fair_baselines(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Fit every baseline of the config, predict and decide on test rows, and say what was read."""
+    """Fit every baseline of the config, predict and decide on test rows, and record the inputs."""
     fold = fold_of(table, catalogue, settings["design"], streams)
     _, pretrained = agents_of(weights, fold, settings["training"])
     test, validation_rows = fold.rows("test"), fold.rows("validation")

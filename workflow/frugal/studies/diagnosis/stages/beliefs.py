@@ -59,8 +59,8 @@ def train_encoder(
 ) -> dict[str, Any]:
     """Fit an imputer, and measure it on part `encoder_validation` next to means.
 
-    A row is completed after one random set of panels was taken away; the error is over what had a
-    value and was hidden, in standard deviations of the training rows.
+    A row is completed after one random set of panels was taken away; the error is over entries that
+    had a value and was hidden, in standard deviations of the training rows.
 
     Fitted to the rows of part `encoder` alone, so that no unit of the policies affects it.
     """
@@ -308,7 +308,7 @@ def apply_bayes_rule(
     with a panel whose columns another panel of the set brings as well are left out.
 
     For every fixed set of panels the best rule that sees it: a bound for any policy that orders the
-    same for everyone, known only because the world is. A policy that orders by what it has seen may
+    same for everyone, known only because the world is. A policy that orders by observed values may
     pass it.
 
     Raises:

@@ -87,7 +87,7 @@ def _answer(
     settings: Mapping[str, Any],
     streams: Streams,
 ) -> dict[str, Any]:
-    """The chosen solution, and what it reached on test units."""
+    """The chosen solution, and its scores on test units."""
     expected, label = _expected(chosen, scores, outcomes, settings, streams.generator("resamples"))
     return {name: _json_value(chosen[name]) for name in SOLUTION} | {
         "budget": settings["budget"],
@@ -145,7 +145,7 @@ def _without_panels(
 ) -> list[dict[str, Any]]:
     """Solutions that buy nothing, the best of each method on validation units, the best first.
 
-    Each with its scores on test units, and with what it has less than the chosen one there, with
+    Each with its scores on test units, and with its difference from the chosen one there, with
     an interval.
     """
     score = settings["score"]

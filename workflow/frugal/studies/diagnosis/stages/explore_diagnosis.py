@@ -1,4 +1,4 @@
-"""Stage `explore_diagnosis`: what the report shows of the study: answers, tables, fronts."""
+"""Stage `explore_diagnosis`: content of the report on the study: answers, tables, fronts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -77,7 +77,7 @@ def summarise_diagnosis(
     progress: Callable[..., Any],
     pooled: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Put the scores of every run into one table, with what is on which front.
+    """Put the scores of every run into one table, with their fronts.
 
     `on_front` is true where no solution of the same data set, method, criterion and seed is as
     cheap and as good on the test units, in the very columns `cost` and `f1` of the table;
@@ -129,7 +129,7 @@ def _with_pooled(summary: pd.DataFrame, pooled: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fronts_marked(summary: pd.DataFrame) -> pd.DataFrame:
-    """The table with what is on the fronts of F1 and of AM, on test and on validation units."""
+    """The table with membership of the fronts of F1 and of AM, on test and on validation units."""
     marked = summary.reset_index(drop=True)
     for name in ("on_front", "on_validation_front", "on_am_front", "on_validation_am_front"):
         marked[name] = False
@@ -186,7 +186,7 @@ def _budgets(summary: pd.DataFrame, shares: list[float]) -> pd.DataFrame:
     """For each method and budget, the solution that is chosen, and its test scores.
 
     It is chosen on out-of-fold and validation predictions where the family has both, else on
-    validation units. A budget is a share of what full observation costs. Where nothing fits there
+    validation units. A budget is a share of the cost of full observation. Where nothing fits there
     is no row. The best of all full-observation baselines, chosen on validation, is a method of its
     own.
     """

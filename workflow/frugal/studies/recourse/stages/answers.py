@@ -126,12 +126,12 @@ def recommend_actions(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Ask one generator, repair by the solver what does not work, and show the proven optimum.
+    """Ask one generator, repair failing answers by the solver, and show the proven optimum.
 
-    `extra_cost` is what the repaired answer costs more than the cheapest set.
+    `extra_cost` is the extra cost of the repaired answer over the cheapest set.
     Units that cannot be covered are also named on stderr, a sentence each.
 
-    Run by hand, on what `answer_units` and `label_units` wrote (recourse; beyond the paper).
+    Run by hand, on the outputs of `answer_units` and `label_units` (recourse; beyond the paper).
 
     Args:
         generators: of `answer_units`.
@@ -144,7 +144,7 @@ def recommend_actions(
 
     Raises:
         ConfigError: a setting is missing, or there is no such generator.
-        DataError: a unit is not what the catalogue describes.
+        DataError: a unit does not match the catalogue.
     """
     del streams, progress
     kind, arrays, max_nodes = _requested(generators, settings)

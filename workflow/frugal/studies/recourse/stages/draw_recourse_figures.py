@@ -1,4 +1,4 @@
-"""Stage `draw_recourse_figures`: the paper's Figures 4, 5, 7 and 8, and what a repair changes."""
+"""Stage `draw_recourse_figures`: the paper's Figures 4, 5, 7 and 8, and the effect of a repair."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

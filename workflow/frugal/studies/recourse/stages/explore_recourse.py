@@ -1,4 +1,4 @@
-"""Stage `explore_recourse`: what the report shows of the study: answers, tables and charts."""
+"""Stage `explore_recourse`: content of the report on the study: answers, tables and charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

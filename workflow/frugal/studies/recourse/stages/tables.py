@@ -52,7 +52,7 @@ def label_units(
     units: Path | None = None,
     **raw: Path,
 ) -> dict[str, Any]:
-    """Read or draw units, solve each, and say of every unit what became of it.
+    """Read or draw units, solve each, and record the outcome of every unit.
 
     Of units of one's own, those that cannot be covered and groups that occur on one side only are
     named on stderr, a sentence each.
@@ -62,7 +62,7 @@ def label_units(
 
     Raises:
         ConfigError: the settings are not those of a source, or its files are not given, or others.
-        DataError: a file does not hold what it should; which, where, and what is allowed.
+        DataError: a file has wrong content: which, where, and the values allowed.
     """
     del progress
     LabelSettings.check(settings)
@@ -245,7 +245,7 @@ def summarise_recourse(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Accuracies, groups, confidence, frequencies, and what became of the units of each group."""
+    """Accuracies, groups, confidence, frequencies, and outcomes of the units of each group."""
     del streams, progress
     outcomes, labels = (
         t.assign(seed=t["seed"].astype(str).astype(int)) for t in (outcomes, labels)

@@ -98,15 +98,15 @@ def compare_imputers(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Fit each imputer to training rows and fill in what is hidden of others [diagnosis, table 8].
+    """Fit each imputer to training rows and fill in hidden values of others [diagnosis, table 8].
 
     Rows are drawn and split anew for each seed, independently of other parts of the table; all
     imputers of a seed learn from the same rows and fill in the same holes.
 
     Settings: `seeds`; `most_rows` of the table that are drawn; `train_share` and
     `validation_share` of them, the rest is evaluated; `hidden_share`; and `imputers`, by name, each
-    with its `kind` and what that takes. Columns that do not vary in training, and those of one-hot
-    groups, are hidden but not scored.
+    with its `kind` and the settings of that kind. Columns that do not vary in training, and those
+    of one-hot groups, are hidden but not scored.
     """
     data, _ = table_from_frames(table, catalogue)
     if "mean" not in settings["imputers"]:

@@ -38,7 +38,7 @@ def write_report(
 
 
 def _sources(record_of_part: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
-    """Input of the stage that made a part → its files, and what their columns mean."""
+    """Input of the stage that made a part → its files, and the meaning of their columns."""
     inputs: dict[str, Any] = {}
     for record in record_of_part["inputs"]:
         entry = inputs.setdefault(record["name"].removesuffix("[]"), {"paths": [], "columns": {}})

@@ -1,4 +1,4 @@
-"""Stage `explore_treatment`: what the report shows of the study: answers, tables, charts."""
+"""Stage `explore_treatment`: content of the report on the study: answers, tables, charts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -82,7 +82,7 @@ def _searches(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Who was given what, in each split."""
+    """Treatments of the units of each split."""
     parts = []
     for seed in progress(range(settings["seeds"]), desc="splits"):
         is_test = split_patients(
@@ -177,7 +177,7 @@ def time_planners(
     catalogue: Mapping[str, Any] | None = None,
     searches: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Learn the first repeat's policies again and keep what that took.
+    """Learn the first repeat's policies again and keep the resources used.
 
     Its output is a measurement: no two runs are equal, so it is with the other timings, outside
     results/, and only the summary's column `cpu_s` comes from it.
@@ -219,7 +219,7 @@ def judge_searches(
     """Learn on one part of the units, judge on the other, take one policy.
 
     Raises:
-        ConfigError, DataError: the YAML or the file is not what it should be, or units are too few.
+        ConfigError, DataError: the YAML or the file is invalid, or units are too few.
         SearchSizeError: treatments, outcomes and covariates ask for tables that are too large.
     """
     del settings, progress
@@ -361,7 +361,7 @@ def write_search_answer(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, bytes]:
-    """`text`: the verdict and what was set right in the file; `words`: the policy, step by step."""
+    """`text`: the verdict and corrections of the file; `words`: the policy, step by step."""
     del settings, streams, progress
     corrections = [f"Read: {sentence}." for sentence in policy["said"]]
     text = "\n".join([*policy["verdict"], *corrections])
