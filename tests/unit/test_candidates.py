@@ -17,6 +17,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Belonging, Panel, Table
 from frugal.data.cases import Cases
 from frugal.data.description import SplitSpec
+from frugal.data.prepare import gaps_of
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
@@ -123,7 +124,8 @@ def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None,
     group, names = belonging or (np.arange(len(table)) % 2, ("even", "odd"))
     apart = Belonging(group, names, None)
     frame, catalogue = table_to_frames(table, part, belonging=apart)
-    catalogue = {**catalogue, "report": {"cost_unit": "EUR", "title": "A table"}}
+    report = {"cost_unit": "EUR", "title": "A table", "gaps": gaps_of(table), "suspicions": []}
+    catalogue = {**catalogue, "report": report}
     stored = {"table": frame, "catalogue": catalogue}
     causes = {name: {"values": ["age"], "indicators": []} for name in gappy}
     missing = together(
@@ -230,6 +232,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert curve(choice, outcomes)["policy"].tolist() == named.tolist()
     settings = {
         "budget": 1.0,
+        "causes": None,
         "remarks": ["Assumed."],
         "reading": {"A case": "POLICY cases.csv"},
         "bundle": "bundles/agent=POLICY",
@@ -403,7 +406,7 @@ def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
 
 
 def text_of(found, budget: float | None = None) -> str:
-    settings = {"budget": budget, "remarks": [], "reading": {}, "bundle": "agent=POLICY"}
+    settings = {"budget": budget, "causes": None, "remarks": [], "reading": {}, "bundle": "POLICY"}
     return write_answer(
         choice=found["choice"],
         outcomes=found["outcomes"],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.encoding import drawn_costs
-from frugal.run.own_table import _dropped
+from frugal.data.prepare import _dropped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

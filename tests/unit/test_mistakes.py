@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 import yaml
 from frugal.core.errors import FrugalError
-from frugal.run.study import load_study
 
-from tests.unit.test_own_table import ROOT, asked, folder  # noqa: F401  # a fixture
+from tests.unit.test_own_table import ROOT, folder, remarks  # noqa: F401  # a fixture
 
 PAGE = ROOT / "docs" / "how-to" / "mistakes.md"
 Change = Callable[[Path], Any]
@@ -178,9 +177,7 @@ def test_a_mistake_ends_in_a_sentence_or_a_warning(folder, name):  # noqa: F811
     change, words = MISTAKES[name]
     change(folder)
     try:
-        found = asked(folder)
-        load_study(found.config, ROOT)
-        said = [one for one in found.remarks if one.startswith("Look: ")]
+        said = [one for one in remarks(folder) if one.startswith("Look: ")]
     except FrugalError as error:
         said = [str(error)]
     assert any(words in one for one in said), said

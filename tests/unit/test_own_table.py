@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from frugal.core.errors import ConfigError, DataError
-from frugal.run.own_table import decision
+from frugal.core.errors import ConfigError, FrugalError
+from frugal.library.asked import Question
+from frugal.library.chain import payloads_of
+from frugal.library.objects import Table
+from frugal.run.own_table import MECHANISM, decision
 from frugal.run.study import load_study
 
 from tests.defaults import DEFAULT
@@ -38,21 +41,56 @@ def asked(folder: Path, **changes):
     )
 
 
+def in_memory(found) -> Question:
+    """The same question, whose first steps a test runs."""
+    return Question(found, load_study(found.config, ROOT), MECHANISM, None, 1)
+
+
+def assumed(folder: Path, **changes) -> dict[str, dict[str, list[str]]]:
+    """Panel → columns and panels that may cause its gaps, as `draw_missingness` writes them."""
+    graph = payloads_of(in_memory(asked(folder, **changes)), "draw_missingness")["graph"]
+    return {
+        name: {key: list(law[key]) for key in ("values", "indicators")}
+        for name, law in graph["indicators"].items()
+    }
+
+
+def remarks(folder: Path, **changes) -> tuple[str, ...]:
+    """What the answer names as assumed."""
+    return Table(in_memory(asked(folder, **changes))).remarks
+
+
 def edited(folder: Path, **keys) -> None:
     path = folder / "clinic.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | keys))
 
 
 def test_gaps_may_depend_on_what_all_rows_have_and_on_panels_that_are_often_missing(folder):
-    found = asked(folder)
-    (scenario,) = found.config["afape"]["scenarios"]
-    laws = scenario["missingness"]["panels"]
+    laws = assumed(folder)
     assert list(laws) == ["crp", "procalcitonin", "lactate", "chest film"]
     assert laws["lactate"]["values"] == ["age", "sex=f", "sex=m", "temperature"]
     assert laws["lactate"]["indicators"] == ["crp", "procalcitonin"]
-    assert found.folder == folder / "results" / "decide" / "clinic"
-    assert "most in procalcitonin: 34%" in found.remarks[0]
-    load_study(found.config, ROOT)
+    assert asked(folder).folder == folder / "results" / "decide" / "clinic"
+    (said,) = remarks(folder)
+    assert "most in procalcitonin: 34%" in said
+    assert said.endswith(" recorded; the answer reports where the records contradict that.")
+
+
+def test_the_question_is_read_without_the_rows(folder):
+    (folder / "clinic.csv").write_bytes(b"\xff\x00 no table")
+    found = asked(folder, sensitive="ward")
+    study = load_study(found.config, ROOT)
+    law = study.missingness_settings("clinic", MECHANISM)["missingness"]
+    assert law == {"source": "own", "panels": None}
+    with pytest.raises(FrugalError, match=r"clinic\.csv"):
+        payloads_of(in_memory(found), "prepare_data")
+
+
+def test_causes_that_follow_from_gaps_need_a_table_with_folds(folder):
+    config = asked(folder).config
+    del config["afape"]["answer"]["instead"]["clinic"]["split"]
+    with pytest.raises(ConfigError, match=r"scenarios\[0\]\.missingness\.panels is null; allowed"):
+        load_study(config, ROOT)
 
 
 def test_a_panel_that_few_rows_lack_is_no_cause(folder):
@@ -62,7 +100,7 @@ def test_a_panel_that_few_rows_lack_is_no_cause(folder):
     table["crp"] = table["crp"].fillna("5")
     table.loc[:30, "crp"] = None
     table.to_csv(folder / "clinic.csv", index=False)
-    laws = asked(folder).config["afape"]["scenarios"][0]["missingness"]["panels"]
+    laws = assumed(folder)
     assert laws["procalcitonin"]["indicators"] == []
     assert laws["lactate"]["indicators"] == ["procalcitonin"]
 
@@ -72,7 +110,7 @@ def test_a_column_without_a_gap_is_no_cause_if_its_panel_has_gaps(folder):
     text = (folder / "clinic.yaml").read_text()
     text = text.replace("[age, sex, temperature]", "[age, sex]")
     (folder / "clinic.yaml").write_text(text.replace("[crp]", "[crp, temperature]"))
-    laws = asked(folder).config["afape"]["scenarios"][0]["missingness"]["panels"]
+    laws = assumed(folder)
     assert {tuple(law["values"]) for law in laws.values()} == {("age", "sex=f", "sex=m")}
 
 
@@ -82,12 +120,12 @@ def test_panels_that_are_always_missing_together_have_an_edge_even_if_few_rows_l
     table = pd.read_csv(folder / "clinic.csv", dtype=str).fillna({"crp": "5", "lactate": "2"})
     table.loc[:39, ["crp", "lactate"]] = None
     table.to_csv(folder / "clinic.csv", index=False)
-    laws = asked(folder).config["afape"]["scenarios"][0]["missingness"]["panels"]
+    laws = assumed(folder)
     assert laws["lactate"]["indicators"] == ["crp", "procalcitonin"]
     assert laws["chest film"]["indicators"] == ["procalcitonin"]
 
 
-def test_causes_that_identify_nothing_are_refused_before_anything_runs(folder):
+def test_causes_that_identify_nothing_are_refused_before_anything_learns(folder):
     laws = {name: {"values": ["age"]} for name in ("crp", "procalcitonin", "lactate", "chest film")}
     for law, words in (
         ({"values": ["crp"]}, "column crp causes missingness of crp and is revealed by crp alone"),
@@ -96,26 +134,30 @@ def test_causes_that_identify_nothing_are_refused_before_anything_runs(folder):
     ):
         (folder / "causes.yaml").write_text(yaml.safe_dump(laws | {"crp": law}))
         with pytest.raises(ConfigError, match=r"causes\.yaml: ") as refusal:
-            asked(folder, causes=str(folder / "causes.yaml"))
+            assumed(folder, causes=str(folder / "causes.yaml"))
         assert words in str(refusal.value)
         assert str(refusal.value).count(". ") <= 1  # two sentences at most
 
 
 def test_a_table_without_gaps_needs_no_causes(folder):
-    found = asked(folder, table=str(folder / "form.yaml"))
-    assert found.config["afape"]["scenarios"][0]["missingness"]["panels"] == {}
-    assert found.remarks[0].startswith("2,000 rows without a gap")
+    form = {"table": str(folder / "form.yaml")}
+    assert assumed(folder, **form) == {}
+    assert remarks(folder, **form)[0].startswith("2,000 rows without a gap")
 
 
 def test_own_causes_are_taken_and_those_of_other_panels_refused(folder):
     causes = folder / "causes.yaml"
     laws = {name: {"values": ["age"]} for name in ("crp", "procalcitonin", "lactate", "chest film")}
     causes.write_text(yaml.safe_dump(laws))
-    found = asked(folder, causes=str(causes))
-    assert found.config["afape"]["scenarios"][0]["missingness"]["panels"] == laws
+    given = {"causes": str(causes)}
+    assert assumed(folder, **given) == {n: law | {"indicators": []} for n, law in laws.items()}
+    assert remarks(folder, **given)[0] == "Causes of gaps are those of causes.yaml."
+    causes.write_text(yaml.safe_dump({"crp": {}}))
+    with pytest.raises(ConfigError, match=r"causes for crp; panels with gaps are crp, procal"):
+        assumed(folder, **given)
     causes.write_text(yaml.safe_dump({"crpp": {}}))
-    with pytest.raises(ConfigError, match=r"causes for crpp; panels with gaps are crp, procal"):
-        asked(folder, causes=str(causes))
+    with pytest.raises(ConfigError, match=r"causes for crpp; panels that may have gaps are crp"):
+        asked(folder, **given)
     with pytest.raises(ConfigError, match=r"'causes' is 'nowhere.yaml', and there is no such"):
         asked(folder, causes="nowhere.yaml")
 
@@ -138,8 +180,8 @@ def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
     split = {"scheme": "folds", "seed": 0, "k": 5}
     assert study.prepare_settings("clinic") == {"split": split, "groups": "ward"}
     assert not (folder / "results").exists()
-    with pytest.raises((ConfigError, DataError), match=r"no column 'wart', which 'groups' names"):
-        asked(folder, sensitive="wart")
+    with pytest.raises(FrugalError, match=r"no column 'wart', which 'groups' names"):
+        assumed(folder, sensitive="wart")
 
 
 @pytest.mark.parametrize("changes", [{}, {"sensitive": "ward"}])
@@ -150,12 +192,12 @@ def test_the_table_beside_its_yaml_is_read_and_no_other_of_that_name(folder, mon
     (elsewhere / "clinic.csv").write_text("".join(lines[:501]))
     monkeypatch.chdir(elsewhere)
     found = asked(folder, **changes)
-    assert any("800 rows" in remark for remark in found.remarks)
+    assert any("800 rows" in remark for remark in remarks(folder, **changes))
     raw = load_study(found.config, ROOT).raw_inputs("clinic")
     assert Path(raw["raw_0"]).samefile(folder / "clinic.csv")
     (folder / "clinic.csv").unlink()  # then the one of the working folder, also for the jobs
     found = asked(folder, **changes)
-    assert any("500 rows" in remark for remark in found.remarks)
+    assert any("500 rows" in remark for remark in remarks(folder, **changes))
     monkeypatch.chdir(folder)
     raw = load_study(found.config, ROOT).raw_inputs("clinic")
     assert Path(raw["raw_0"]).samefile(elsewhere / "clinic.csv")

@@ -7,6 +7,7 @@ import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Panel, SetUp, Table
 from frugal.core.world import World
+from frugal.data.encoding import _mean_fee
 from frugal.data.tables import table_of, table_to_frames
 from frugal.judge.choice import choose, judged
 from frugal.judge.net_benefit import ALL, NONE, decision_curves, implied_threshold
@@ -165,6 +166,8 @@ def test_prices_of_a_data_frame_may_be_two_ends():
     assert _amounts("--prices", "a=3..6,b=2") == {"a": (3, 6), "b": 2}
     with pytest.raises(DataError, match="two of them, the least and the largest"):
         terms._cost("prices", "a", (6, 3))
+    with pytest.raises(DataError, match="largest cost; a YAML can state others"):
+        terms._cost("prices", "a", {"column": "fee"})
     with pytest.raises(DataError, match=r"or a range such as 20\.\.35"):
         _amounts("--prices", "a=3..x")
 
@@ -270,6 +273,7 @@ def test_a_table_has_the_set_ups_delays_and_prices_by_case_of_its_yaml(tmp_path)
         ({"set_ups": [{"panels": ["blood", "scann"], "cost": 5}]}, "lacks: blood, scan"),
         ({"set_ups": [{"panels": ["blood"], "cost": 5}]}, "set_ups"),
         ({"waiting_cost": -1}, "waiting_cost"),
+        ({"waiting_cost": 2}, "allowed are both above 0, or neither"),
     ],
 )
 def test_mistakes_in_shared_costs_are_one_sentence(tmp_path, change, words):
@@ -283,3 +287,18 @@ def test_a_price_by_case_is_a_numeric_column_that_is_known_at_the_start(tmp_path
     described["panels"][1]["cost"] = {"column": column}
     with pytest.raises(ConfigError, match="allowed are numeric columns of free panels: age"):
         load(tmp_path, described)
+
+
+def test_a_free_panel_has_no_delay(tmp_path):
+    described = document()
+    described["panels"][0]["delay"] = 2
+    with pytest.raises(ConfigError, match="is free, known at the start; 'delay' is 2, not 0"):
+        load(tmp_path, described | {"waiting_cost": 1})
+
+
+def test_prices_by_case_below_zero_are_counted_and_shown(tmp_path):
+    described = document()
+    described["panels"][1]["cost"] = {"column": "age"}
+    panel = load(tmp_path, described).panels[1]
+    with pytest.raises(DataError, match=r"2 of 3 rows have another value .* first -5$"):
+        _mean_fee(np.array([1.0, -5.0, -2.0]), panel)

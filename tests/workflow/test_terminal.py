@@ -130,6 +130,16 @@ def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):
     assert said.endswith(f"Failed: fails\nfirst\nKilled\nlast\n(all of it: {log})")
 
 
+def test_remarks_of_a_finished_step_are_shown_from_its_log(tmp_path):
+    log = tmp_path / "reads.log"
+    log.write_text("blocks: 100%\nFrugal: Look: 3 rows are copies of others.\n")
+    lines = terminal.Terse()
+    job = {"jobid": 1, "rule_name": "reads", "wildcards": {}, "log": [str(log)]}
+    lines.format(logging.makeLogRecord({"event": LogEvent.JOB_INFO, **job}))
+    shown = lines.format(logging.makeLogRecord({"event": LogEvent.JOB_FINISHED, "job_id": 1}))
+    assert shown == "Frugal: Look: 3 rows are copies of others."
+
+
 def test_a_study_ends_with_its_answer(runs):
     """Ten lines of a person's own: a line a step, and the verdict."""
     done = finished("ten_lines", runs)

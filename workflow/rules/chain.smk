@@ -5,6 +5,7 @@
 
 use rule stage as draw_missingness with:
     input:
+        unpack(located("causes", lambda w: STUDY.causes_input(w.dataset, w.mechanism))),
         **outputs_of(rules.prepare_data, "table catalogue"),
     output:
         **audited(f"results/missingness/{SCENARIO}", "masks graph.json identification.json"),

@@ -15,6 +15,8 @@ def own_table():
         named = found.config["datasets"]
         named[found.dataset] = canonical(named[found.dataset])
         found.config["afape"]["answer"]["instead"][found.dataset].pop("source", None)
+        if found.config["causes"] is not None:
+            found.config["causes"] = canonical(found.config["causes"])
     return {**vars(found), "place": str(found.place), "folder": None}
 
 

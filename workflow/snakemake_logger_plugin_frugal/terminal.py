@@ -61,7 +61,7 @@ class Terse(logging.Formatter):
     def __init__(self) -> None:
         super().__init__()
         self.total = 0
-        self.begun: dict[int, tuple[str, float]] = {}
+        self.begun: dict[int, tuple[str, float, list[str]]] = {}
         self.failed: list[str] = []
 
     def format(self, record: logging.LogRecord) -> str:
@@ -89,27 +89,36 @@ class Terse(logging.Formatter):
     def _begun(self, told: Mapping[str, Any]) -> str:
         keys = [str(value).strip("/") for value in dict(told["wildcards"] or {}).values()]
         name = " ".join([str(told["rule_name"]), *filter(None, keys)])  # of no portion is empty
-        self.begun[told["jobid"]] = (name, time.monotonic())
-        place = f"[{len(self.begun):>{len(str(self.total))}} of {self.total}]"
         logs = [str(log) for log in told["log"] or () if str(log).endswith(".log")]
+        self.begun[told["jobid"]] = (name, time.monotonic(), logs)
+        place = f"[{len(self.begun):>{len(str(self.total))}} of {self.total}]"
         return f"{place} {name}{f'  ({logs[0]})' if logs else ''}"
 
     def _finished(self, told: Mapping[str, Any]) -> str:
-        name, start = self.begun.get(
-            told.get("job_id", told.get("jobid", -1)), ("", time.monotonic())
+        name, start, logs = self.begun.get(
+            told.get("job_id", told.get("jobid", -1)), ("", time.monotonic(), [])
         )
+        words = [line for log in logs for line in _remarks(Path(log))]
         took = time.monotonic() - start
-        if took < _LONG_S:
-            return ""
-        return f"    {name} took {took // 60:.0f} min {took % 60:.0f} s"
+        if took >= _LONG_S:
+            words.append(f"    {name} took {took // 60:.0f} min {took % 60:.0f} s")
+        return "\n".join(words)
 
     def _failed(self, told: Mapping[str, Any]) -> str:
-        name = self.begun.get(told["jobid"], (str(told["rule_name"]), 0.0))[0]
+        name = self.begun.get(told["jobid"], (str(told["rule_name"]), 0.0, []))[0]
         said = [said_last(Path(log)) for log in told["log"] or () if str(log).endswith(".log")]
         words = "\n".join(filter(None, said)) or "it left no words"
         logs = ", ".join(str(log) for log in told["log"] or () if str(log).endswith(".log"))
         self.failed.append(f"\nFailed: {name}\n{words}\n(all of it: {logs})")
         return f"    {name} failed"
+
+
+def _remarks(log: Path) -> list[str]:
+    """What a step that is finished has to say of its data, a line each."""
+    if not log.is_file():
+        return []
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line for line in lines if line.startswith("Frugal: ")]
 
 
 def _total(told: Mapping[str, Any]) -> int:

@@ -247,7 +247,10 @@ class OwnGaps(Block):
     """Gaps that the table has."""
 
     source: Literal["own"]
-    panels: dict[str, OwnPanel] = required("the causes assumed for each panel with missing values")
+    panels: dict[str, OwnPanel] | None = required(
+        "the causes assumed for each panel with missing values; null, as of `decide`: columns of "
+        "panels that all rows have, and which of the panels before it are recorded"
+    )
 
 
 Missingness = Annotated[InducedGaps | OwnGaps, Field(discriminator="source")]

@@ -423,6 +423,8 @@ class PanelEntry(Block):
         yield from _repeated(self.columns, ".columns", "column name")
         if self.free == (self.price is not None):
             yield f" ({self.name!r}) must be either 'free: true' or have a 'cost', not both"
+        if self.free and self.delay:
+            yield f" ({self.name!r}) is free, known at the start; 'delay' is {self.delay:g}, not 0"
 
     @property
     def cost(self) -> float | None:
@@ -693,6 +695,11 @@ class Dataset(Block):
             if not panel.free and free.issuperset(panel.columns):
                 paid = "remove it, or add a column that must be paid for"
                 yield f"{at} has a cost, but every column of it is free; {paid}"
+        if (self.waiting_cost > 0) != any(panel.delay > 0 for panel in self.panels):
+            yield (
+                ".waiting_cost is the cost of one unit of the panels' 'delay'; allowed are both "
+                "above 0, or neither"
+            )
         priced = [panel.name for panel in self.panels if not panel.free]
         for i, set_up in enumerate(self.set_ups):
             for name in set_up.panels:

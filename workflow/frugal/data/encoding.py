@@ -371,10 +371,12 @@ def _mean_fee(fee: Float[np.ndarray, " n"], panel: written.PanelEntry) -> float:
     Raises:
         DataError: a case has none, or one below zero.
     """
-    if not (fee >= 0).all():
+    wrong = fee[~(fee >= 0)]
+    if wrong.size:
         raise DataError(
-            f"column {panel.fee!r} has the cost of panel {panel.name!r} for each case; in "
-            f"{int((~(fee >= 0)).sum())} of {len(fee)} rows it has none from 0 on"
+            f"column {panel.fee!r} has the cost of panel {panel.name!r} for each case; "
+            f"{wrong.size} of {len(fee)} rows have another value than numbers from 0 on, the "
+            f"first {wrong[0]:g}"
         )
     return float(fee.mean())
 

@@ -4,7 +4,8 @@ Which rows belong together, and to which group a row belongs, serves evaluation 
 that count rows that belong together as one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,16 @@ from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.table import Belonging, Table
 from frugal.data.description import Classes, Description
 from frugal.data.encoding import Encoded, class_index, encode
+from frugal.data.guessing import label_told, told_in
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame, text_column
 from frugal.data.raw import verify_content, verify_sha256
-from frugal.data.splits import PART_NAMES, split_rows
+from frugal.data.splits import PART_NAMES, copied, split_rows
 from frugal.data.stays import read_stays
 from frugal.data.tables import table_to_frames
 
 NOT_RECORDED = "not recorded"  # name of the group of rows whose column has no value
 MOST_GROUPS = 20
+NAMING_LEVELS = 30  # of a column; one that names units has more
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,3 +262,107 @@ def _clusters(
             "its cluster"
         )
     return number.astype(np.int64)
+
+
+def gaps_of(table: Table) -> dict[str, Any]:
+    """Which panels are missing somewhere, and which columns every row has, as JSON can hold it.
+
+    Returns:
+        `rows`; `panels`, each with its `name`, the `share` of rows without it, and `together`: an
+        earlier panel that is missing in the same rows, or None; and `known`: encoded columns that
+        vary, have no gap, and are in a panel without one.
+    """
+    finite, lacking = np.isfinite(table.values), _lacking(table)
+    patterns: dict[bytes, str] = {}
+    first = {
+        name: patterns.setdefault(recorded.tobytes(), name) for name, recorded in lacking.items()
+    }
+    shown = {c for panel in table.panels if panel.name not in lacking for c in panel.columns}
+    return {
+        "rows": len(table),
+        "panels": [
+            {
+                "name": name,
+                "share": float(1 - recorded.mean()),
+                "together": first[name] if first[name] != name else None,
+            }
+            for name, recorded in lacking.items()
+        ],
+        "known": [
+            name
+            for name, values, recorded in zip(table.columns, table.values.T, finite.T, strict=True)
+            if name in shown and recorded.all() and np.ptp(values) > 0
+        ],
+    }
+
+
+def suspicions(prepared: Prepared, described: Description) -> Iterator[str]:
+    """What is probably not meant in a table that is divided into folds, a sentence each."""
+    table = prepared.table
+    yield from _dropped(prepared.report["rows_dropped"])
+    yield from _suspicions(table, described)
+    yield from _never_recorded(_lacking(table), prepared.split)
+
+
+def _lacking(table: Table) -> dict[str, np.ndarray]:
+    """Panel → rows that have it, of panels that are missing somewhere. (n,)"""
+    finite = np.isfinite(table.values)
+    observed = {
+        panel.name: np.asarray(finite[:, inside].all(axis=1))
+        for panel, inside in zip(table.actions, table.provides, strict=True)
+    }
+    return {name: recorded for name, recorded in observed.items() if not recorded.all()}
+
+
+def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Rows that a rule on a number leaves out because they have none."""
+    for rule in rules:
+        if count := rule.get("rows_without_value"):
+            yield (
+                f"Look: of {rule['rows']:,} rows that are left out for {rule['reason']!r}, "
+                f"{count:,} have no value in the column of the rule."
+            )
+
+
+def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> Iterator[str]:
+    """Panels that no row has outside of some fold, where the policies of that fold learn."""
+    folds = np.unique(split)
+    for name, recorded in observed.items():
+        if not all(recorded[split != fold].any() for fold in folds):
+            yield (
+                f"Look: panel {name!r} is recorded in {int(recorded.sum())} of "
+                f"{len(recorded):,} rows, all in one of {len(folds)} folds, so that policies "
+                "judged there could not learn from it; record it more often, or leave it out."
+            )
+
+
+def _suspicions(table: Table, described: Description) -> Iterator[str]:
+    """Columns that name units or tell the label, rows that are copies, and no complete row."""
+    frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
+    of = {name: described.column_of(name) or name for name in table.columns}
+    features = list(table.columns)
+    for name, count in Counter(of.values()).items():
+        if count > NAMING_LEVELS and count > 0.2 * len(table):
+            yield (
+                f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
+                "a name predicts nothing for a new case, so leave it out."
+            )
+            features = [feature for feature in features if of[feature] != name]
+    leaks: dict[str, float] = {}
+    for feature in features:
+        name, share = of[feature], label_told(frame[feature], label)
+        leaks[name] = max(leaks.get(name, 0.0), share)
+    for name, share in leaks.items():
+        where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"
+        if share:
+            yield (
+                f"Look: column {name!r} predicts the label in {where}; if it is known only "
+                "afterwards, leave it out."
+            )
+    if copies := int(copied(frame.assign(label=label)).sum()):
+        yield f"Look: {copies:,} rows are copies of others; if of the same units, leave them out."
+    if np.isnan(table.values).any(axis=1).all():
+        yield (
+            "Look: no row has every panel, so that only policies that need few panels can be "
+            "judged; put columns that are measured together into one panel."
+        )

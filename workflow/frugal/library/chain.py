@@ -13,6 +13,7 @@ import copy
 import importlib
 import inspect
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from frugal.results.replacing import Growing
 
 Payloads = Mapping[str, Any]
+logging.getLogger("frugal").addHandler(logging.NullHandler())  # `Table.remarks` has the sentences
 
 
 def payloads_of(question: Question, stage: str, *, again: bool = False, **keys: str) -> Payloads:
@@ -68,7 +70,9 @@ def _table(question: Question) -> Payloads:
 
 def _missingness(question: Question) -> Payloads:
     settings = question.study.missingness_settings(**question.keys)
-    return _run(question, "draw_missingness", question.keys, settings, _table(question))
+    causes = question.study.causes_input(**question.keys)
+    inputs = {**_table(question), **{name: Path(path) for name, path in causes.items()}}
+    return _run(question, "draw_missingness", question.keys, settings, inputs)
 
 
 def _records(question: Question, *more: str) -> dict[str, Any]:

@@ -73,9 +73,13 @@ class Table(_OfQuestion):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is assumed of the missing values, and what is suspect; a sentence each."""
+        """Assumptions about missing values, and probable mistakes; a sentence each."""
+        from frugal.studies.afape.answers import all_remarks
+
         described = self.question.described
-        return (*(described.remarks if described else ()), *self.question.decision.remarks)
+        settings, report = self.question.decision.answer_settings(), self.catalogue["report"]
+        read = all_remarks(report, settings["causes"], settings["remarks"])
+        return (*(described.remarks if described else ()), *read)
 
     @property
     def frame(self) -> "pd.DataFrame":

@@ -98,9 +98,10 @@ def load(
     else:
         if named := [key for key, value in stated.items() if value is not None]:
             require("the table", table, (str, Path), "a data frame, or the path of a YAML")
-            raise ConfigError(
-                f"{listed(named)}: arguments for a data frame; {table} states them itself"
-            )
+            does = "states them itself"
+            if Path(table).suffix.lower() not in (".yaml", ".yml"):
+                does = "is read first, for example by pandas.read_csv, or described by a YAML"
+            raise ConfigError(f"{listed(named)}: arguments for a data frame; {table} {does}")
         question = ask(table, folder, config, **keys)
     payloads_of(question, "prepare_data", again=True)
     return Table(question)

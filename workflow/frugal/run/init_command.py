@@ -117,9 +117,10 @@ class StatedTerms:
             isinstance(amount, int | float) and math.isfinite(amount) and amount >= 0
             for amount in numbers
         ) or not (len(numbers) == 1 or (len(numbers) == 2 and numbers[0] <= numbers[1])):
+            other = "; a YAML can state others" if isinstance(cost, Mapping) else ""
             raise DataError(
                 f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from "
-                "0 on, or two of them, the least and the largest cost"
+                "0 on, or two of them, the least and the largest cost" + other
             )
         return numbers[0] if len(numbers) == 1 else dict(zip(("from", "to"), numbers, strict=True))
 

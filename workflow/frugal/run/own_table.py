@@ -1,33 +1,25 @@
 """The config of `snakemake decide`: one's own table, judged alone.
 
-Read by the Snakefile where `table` is given. Reads the table once, to see which panels have gaps.
+Read by the Snakefile where `table` is given. Reads the table's YAML, and none of its rows.
 """
 
 import copy
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from frugal.config.declared import kinds_with
 from frugal.config.root import effective
-from frugal.core.errors import ConfigError, FrugalError
+from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
-from frugal.core.table import Table
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 
 Files = Mapping[str, Path]  # name in the YAML → where it lies
-if TYPE_CHECKING:
-    from frugal.data.prepare import Prepared
 
 MECHANISM = "own"
 K = 5  # folds of the rows: policies learn on all but one, and are judged on that one
-LEAST_ROWS = 60  # with a gap, and without it, for other panels' missingness to depend on that panel
-LEAST_TOGETHER = 30  # without two panels that are always missing together
 SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, that F1 is given for
 
 
@@ -40,7 +32,7 @@ class Decision:
         folder: where everything of it lies.
         place: the same, from the working folder on.
         config: of the run.
-        remarks: assumptions, a sentence each.
+        remarks: what the question leaves out or adds, a sentence each.
     """
 
     dataset: str
@@ -52,10 +44,12 @@ class Decision:
     def answer_settings(self) -> dict[str, Any]:
         """Settings of `write_answer`."""
         budget = None if self.config["objective"] == "f1" else self.config["budget"]
+        causes = self.config["causes"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
         bundle = (bundles / "agent=POLICY").as_posix()
         return {
             "budget": None if budget is None else float(budget),
+            "causes": None if causes is None else Path(causes).name,
             "remarks": list(self.remarks),
             "bundle": bundle,
             "reading": {
@@ -101,20 +95,14 @@ def decision(
     changed_config["datasets"] = {**config["datasets"], described.name: str(path)}
     answer = changed_config["afape"]["answer"]
     answer["instead"] = {described.name: instead | changed | _sources(path, described, files)}
-    missing = _gaps(described, files, int(config["seed"]))
     if config["objective"] == "f1":
         answer["budgets"] = _budgets(changed_config["budget"], described)
-    yaml = "a YAML of panels with their causes, see docs/how-to/own_table.md"
-    causes_file = None if config["causes"] is None else _file_of(config, "causes", base, yaml)
-    causes, causes_remark = _causes(causes_file, missing)
-    missingness = {"source": "own", "panels": causes}
+    if config["causes"] is not None:
+        changed_config["causes"] = str(_causes_file(config, base, described))
+    missingness = {"source": "own", "panels": None}
     scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
     changed_config["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
-    remarks += [
-        causes_remark,
-        *_without_learners(changed_config["afape"]["agents"], described),
-        *missing.suspicions,
-    ]
+    remarks += _without_learners(changed_config["afape"]["agents"], described)
     return Decision(described.name, folder / place, place, changed_config, tuple(remarks))
 
 
@@ -126,6 +114,22 @@ def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> P
             f"config: {key!r} is {str(config[key])!r}, and there is no such file; allowed is "
             f"{allowed}"
         )
+    return path
+
+
+def _causes_file(config: Mapping[str, Any], base: Path, described: Description) -> Path:
+    """The YAML of causes, by its full path; `draw_missingness` reads it."""
+    allowed = "a YAML of panels with their causes, see docs/how-to/own_table.md"
+    path = _file_of(config, "causes", base, allowed).absolute()
+    causes, panels = read_yaml(path), [p.name for p in described.panels if not p.free]
+    if not isinstance(causes, dict):
+        raise ConfigError(f"{path}: has causes for none; panels are {listed(panels)}")
+    for name in causes:
+        if name not in panels:
+            raise ConfigError(
+                f"{path}: has causes for {name}; panels that may have gaps are {listed(panels)}"
+                f"{did_you_mean(name, panels)}"
+            )
     return path
 
 
@@ -196,183 +200,6 @@ def _files(described: Description, mirror: Path | None) -> Files:
             )
         files[file.name] = path
     return files
-
-
-@dataclass(frozen=True)
-class _MissingPanels:
-    """Panels that can be missing, and those known for every row.
-
-    Attributes:
-        share: panel → share of rows without it, of panels that are missing somewhere.
-        together: panel → an earlier one that is missing in the same rows.
-        always_observed: encoded columns that vary, have no gap, and are in a panel without one.
-        rows: of the table.
-        layout: the table without its rows.
-        suspicions: probable mistakes, a sentence each.
-    """
-
-    share: Mapping[str, float]
-    together: Mapping[str, str]
-    always_observed: tuple[str, ...]
-    rows: int
-    layout: Table
-    suspicions: tuple[str, ...]
-
-    @classmethod
-    def of(cls, prepared: "Prepared", described: Description) -> "_MissingPanels":
-        """Of a table in memory."""
-        table = prepared.table
-        observed_cells = np.isfinite(table.values)
-        observed = {
-            panel.name: np.asarray(observed_cells[:, inside].all(axis=1))
-            for panel, inside in zip(table.actions, table.provides, strict=True)
-        }
-        lacking = {name: present for name, present in observed.items() if not present.all()}
-        patterns: dict[bytes, str] = {}
-        first = {
-            name: patterns.setdefault(present.tobytes(), name) for name, present in lacking.items()
-        }
-        shown = {c for panel in table.panels if panel.name not in lacking for c in panel.columns}
-        varied = [
-            name
-            for name, values, present in zip(
-                table.columns, table.values.T, observed_cells.T, strict=True
-            )
-            if name in shown and present.all() and np.ptp(values) > 0
-        ]
-        return cls(
-            {name: float(1 - present.mean()) for name, present in lacking.items()},
-            {name: other for name, other in first.items() if name != other},
-            tuple(varied),
-            len(table),
-            table.take(np.arange(0)),
-            (
-                *_dropped(prepared.report["rows_dropped"]),
-                *_suspicions(table, described),
-                *_never_recorded(lacking, prepared.split),
-            ),
-        )
-
-
-def _gaps(described: Description, files: Files, seed: int) -> _MissingPanels:
-    """Read the table."""
-    from frugal.data.prepare import prepare
-
-    return _MissingPanels.of(prepare(described, files, seed), described)
-
-
-def _dropped(rules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Rows that a rule on a number leaves out because they have none."""
-    for rule in rules:
-        if count := rule.get("rows_without_value"):
-            yield (
-                f"Look: of {rule['rows']:,} rows that are left out for {rule['reason']!r}, "
-                f"{count:,} have no value in the column of the rule."
-            )
-
-
-def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> Iterator[str]:
-    """Panels that no row has outside of some fold, where the policies of that fold learn."""
-    for name, recorded in observed.items():
-        if not all(recorded[split != fold].any() for fold in np.unique(split)):
-            yield (
-                f"Look: panel {name!r} is recorded in {int(recorded.sum())} of {len(recorded):,} "
-                f"rows, all in one of {K} folds, so that policies judged there could not learn "
-                "from it; record it more often, or leave it out."
-            )
-
-
-def _suspicions(table: Table, described: Description) -> Iterator[str]:
-    """Columns that name units or reveal the label, rows that are copies, and no complete row."""
-    import pandas as pd
-
-    from frugal.data.guessing import label_told, told_in
-    from frugal.data.splits import copied
-
-    frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
-    of = {name: described.column_of(name) or name for name in table.columns}
-    suspects = list(table.columns)
-    for name, count in Counter(of.values()).items():
-        if count > LEAST_ROWS / 2 and count > 0.2 * len(table):
-            yield (
-                f"Look: column {name!r} has {count} levels in {len(table):,} rows, as a name has; "
-                "a name predicts nothing for a new case, so leave it out."
-            )
-            suspects = [column for column in suspects if of[column] != name]
-    leaks: dict[str, float] = {}
-    for column in suspects:
-        name, share = of[column], label_told(frame[column], label)
-        leaks[name] = max(leaks.get(name, 0.0), share)
-    for name, share in leaks.items():
-        where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"
-        if share:
-            yield (
-                f"Look: column {name!r} predicts the label in {where}; if it is known only "
-                "afterwards, leave it out."
-            )
-    if copies := int(copied(frame.assign(label=label)).sum()):
-        yield f"Look: {copies:,} rows are copies of others; if of the same units, leave them out."
-    if np.isnan(table.values).any(axis=1).all():
-        yield (
-            "Look: no row has every panel, so that only policies that need few panels can be "
-            "judged; put columns that are measured together into one panel."
-        )
-
-
-def _causes(path: Path | None, missing: _MissingPanels) -> tuple[dict[str, dict[str, Any]], str]:
-    """Causes of each panel's gaps, and a sentence on them."""
-    if not missing.share:
-        return (
-            {},
-            f"{missing.rows:,} rows without a gap: a policy's decisions are seen in every row.",
-        )
-    if path is not None:
-        stated = read_yaml(path)
-        if not isinstance(stated, dict) or set(stated) != set(missing.share):
-            names = listed(stated) if isinstance(stated, dict) else "none"
-            raise ConfigError(
-                f"{path}: has causes for {names}; panels with gaps are {listed(missing.share)}"
-                f"{did_you_mean(next(iter(stated or ['']), ''), missing.share)}"
-            )
-        _require_identified(path, stated, missing)
-        return stated, f"Causes of gaps are those of {path.name}."
-    causes: dict[str, dict[str, Any]] = {}
-    for panel in missing.share:
-        enough = missing.share[panel] * missing.rows >= LEAST_TOGETHER
-        same = missing.together.get(panel) if enough else None
-        before = [name for name in causes if _often(missing, name) or name == same]
-        causes[panel] = {"values": list(missing.always_observed), "indicators": before}
-    worst = max(missing.share, key=lambda panel: missing.share[panel])
-    return causes, (
-        f"{missing.rows:,} rows, gaps in {len(causes)} panels (most in {worst}: "
-        f"{missing.share[worst]:.0%}); assumed is that they depend only on columns of panels that "
-        f"all rows have ({listed(missing.always_observed) or 'none'}) and on which other panels "
-        "are recorded; the answer reports where the records contradict that."
-    )
-
-
-def _require_identified(path: Path, causes: Mapping[str, Any], missing: _MissingPanels) -> None:
-    """Refuse causes by which no probability of a gap can be estimated."""
-    from frugal.missing.graphs import parse_graph  # networkx
-    from frugal.missing.identification import identify
-
-    try:
-        graph = parse_graph(MECHANISM, {"source": "own", "panels": causes}, missing.layout)
-        identification = identify(graph, missing.layout, s=None)
-    except FrugalError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    if not identification.propensity_identified:
-        why = next(reason for reason in identification.reasons if "not identified: " in reason)
-        raise ConfigError(
-            f"{path}: with these causes no cost can be estimated: "
-            f"{why.partition('not identified: ')[2]} Columns of panels that all rows have may "
-            f"always be causes: {listed(missing.always_observed) or 'none here'}"
-        )
-
-
-def _often(missing: _MissingPanels, panel: str) -> bool:
-    """Whether a panel is missing, and recorded, in so many rows that others' law can follow it."""
-    return LEAST_ROWS <= missing.share[panel] * missing.rows <= missing.rows - LEAST_ROWS
 
 
 def _without_learners(agents: dict[str, Any], described: Description) -> list[str]:

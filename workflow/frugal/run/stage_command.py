@@ -336,7 +336,7 @@ def takes_rows(stage: Callable[..., Any], name: str) -> bool:
 def takes_path(stage: Callable[..., Any], name: str) -> bool:
     """Whether a stage reads the file of an input itself, with any suffix."""
     parameter = _parameter(stage, name)
-    return parameter is not None and parameter.annotation is Path
+    return parameter is not None and parameter.annotation in (Path, Path | None)
 
 
 def _parameter(stage: Callable[..., Any], name: str) -> inspect.Parameter | None:

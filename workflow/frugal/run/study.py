@@ -82,6 +82,11 @@ class Study:
             "s": entry["s"],
         }
 
+    def causes_input(self, dataset: str, mechanism: str) -> dict[str, str]:
+        """Input of `draw_missingness`: the YAML of causes, where the scenario names none itself."""
+        path, law = self.config["causes"], self.scenario(dataset, mechanism)["missingness"]
+        return {} if path is None or law["panels"] is not None else {"causes": str(path)}
+
     def folds(self, dataset: str) -> list[str]:
         """Folds of a data set's rows; none where it is divided otherwise."""
         split = self.descriptions[dataset].split

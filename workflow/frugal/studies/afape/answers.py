@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.core import schema_check
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
 from frugal.studies.afape.habit import remark
 from frugal.studies.afape.spec import PRACTICE, candidate
@@ -451,3 +452,38 @@ def without_version(name: object) -> str:
 def listed(names: Sequence[str]) -> str:
     """Names in words, with "and" before the last."""
     return joined([without_version(name) for name in names])
+
+
+def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:
+    """What is assumed of the causes of gaps.
+
+    Args:
+        gaps: of the table, as `prepare_data` counted them.
+        file: name of the YAML of causes; None where they follow from the gaps.
+    """
+    rows, panels = gaps["rows"], gaps["panels"]
+    if not panels:
+        return f"{rows:,} rows without a gap: a policy's decisions are seen in every row."
+    if file is not None:
+        return f"Causes of gaps are those of {file}."
+    worst = max(panels, key=lambda panel: panel["share"])
+    known = schema_check.listed(gaps["known"]) or "none"
+    return (
+        f"{rows:,} rows, gaps in {len(panels)} panels (most in {worst['name']}: "
+        f"{worst['share']:.0%}); assumed is that they depend only on columns of panels that "
+        f"all rows have ({known}) and on which other panels are recorded; the "
+        "answer reports where the records contradict that."
+    )
+
+
+def all_remarks(
+    report: Mapping[str, Any], file: str | None, further: Sequence[str]
+) -> tuple[str, ...]:
+    """What is assumed, left out, and probably not meant; a sentence each.
+
+    Args:
+        report: of the table's catalogue.
+        file: name of the YAML of causes, or None.
+        further: sentences of the question.
+    """
+    return (words_on_causes(report["gaps"], file), *further, *report["suspicions"])

@@ -176,8 +176,14 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
         description: of its data set.
 
     Raises:
-        ConfigError: the key, the name found, and those that there are.
+        ConfigError: the key, the name found, and those that there are; or causes that follow from
+            gaps, of which a table that is not divided into folds has no count.
     """
+    if entry["missingness"]["panels"] is None and description.split.scheme != "folds":
+        raise ConfigError(
+            f"{at}.missingness.panels is null; allowed for a table that is not divided into folds "
+            "are panels with their causes, {} where there are none"
+        )
     panels = [panel.name for panel in description.panels if not panel.free]
     columns = [column.name for column in description.columns]
     categorical = {c.name: c.levels for c in description.columns if c.kind == "categorical"}
@@ -199,7 +205,7 @@ def require_known_names(at: str, entry: Mapping[str, Any], description: Descript
 
 def _names(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Key, kind (panel or column) and name, of every name in a scenario."""
-    for panel, mechanism in entry["missingness"]["panels"].items():
+    for panel, mechanism in (entry["missingness"]["panels"] or {}).items():
         at = "missingness.panels"
         yield at, "panel", panel
         for kind, key in (("column", "values"), ("panel", "indicators")):

@@ -1,5 +1,6 @@
-"""Helpers of stages for tables between the steps: evaluated rows, seeds."""
+"""Helpers of stages for tables between the steps: evaluated rows, seeds, remarks."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -16,3 +17,8 @@ def bars(
 def without_bar(rows: Any, **_: Any) -> Any:
     """No bar."""
     return rows
+
+
+def remark(sentence: str) -> None:
+    """Log what a person should see while the run goes on; the terminal shows it from the log."""
+    logging.getLogger("frugal").warning("Frugal: %s", sentence)

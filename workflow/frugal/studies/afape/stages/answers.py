@@ -40,7 +40,14 @@ from frugal.judge.transport import transport
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape import habit as habits
-from frugal.studies.afape.answers import NAMED, curve, document, net_benefit_words, words
+from frugal.studies.afape.answers import (
+    NAMED,
+    all_remarks,
+    curve,
+    document,
+    net_benefit_words,
+    words,
+)
 from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, levels, stem, within
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
@@ -418,7 +425,7 @@ def costs_elsewhere(
 
     Returns:
         agent, cost, std_error, ci_low, ci_high, saving (over practice), saving_low, saving_high
-        (95 %, each alone), effective_rows, largest_weight_share; the cheapest first.
+        (95 %, each alone), effective_rows, largest_weight_share, cases; the cheapest first.
 
     Raises:
         DataError: an always-known column has no value for some of the cases.
@@ -453,6 +460,7 @@ def costs_elsewhere(
             "saving_high": high[c:],
             "effective_rows": moved.effective_rows,
             "largest_weight_share": moved.largest_share,
+            "cases": len(values),
         }
     )
     return rows.sort_values(["cost", "agent"], kind="stable", ignore_index=True)
@@ -509,8 +517,9 @@ def write_answer(
 
     `page` False leaves out the page, which needs packages for pictures.
 
-    Settings: `budget` (of panels, a case on average, or None), `remarks` (what was assumed),
-    `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its name).
+    Settings: `budget` (of panels, a case on average, or None), `causes` (name of their YAML, or
+    None), `remarks` (what the question leaves out or adds), `reading` (words → file or command),
+    `bundle` (folder of a policy, for POLICY its name).
     """
     del streams, progress
     answer = _answer(choice, outcomes, catalogue, settings)
@@ -566,7 +575,7 @@ def _answer(
         else f"What each policy costs a case, {unit}",
         sentence=text.headline,
         curve=rows,
-        further=settings["remarks"],
+        further=all_remarks(report, settings["causes"], settings["remarks"]),
         reading=where,
         lead=[text.saving, text.sure],
         does=choice["does"],

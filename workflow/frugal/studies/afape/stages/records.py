@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pandas as pd
 
 from frugal.core import blocks as micro
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion, tree_sum
-from frugal.core.errors import ConfigError, NoSupportError
+from frugal.core.errors import ConfigError, FrugalError, NoSupportError
 from frugal.core.rows import Rows, ScratchFile, rows_of, slices_of
+from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.streams import Streams
 from frugal.core.table import Mask, Table
 from frugal.data.splits import copied
@@ -35,8 +37,9 @@ from frugal.missing.law import (
     require_free_known,
 )
 from frugal.results.replacing import Growing
+from frugal.studies.afape.answers import words_on_causes
 from frugal.studies.afape.stored import JudgedRows, StoredRecords
-from frugal.studies.shared.frames import bars
+from frugal.studies.shared.frames import bars, remark
 
 
 def draw_missingness(
@@ -46,16 +49,23 @@ def draw_missingness(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
+    causes: Path | None = None,
 ) -> Growing:
     """Draw R for all rows and seeds; store it with its missingness model, identify the graph.
 
+    `causes` is a YAML of panels with the causes of their gaps, where the settings name none.
+
     Raises:
+        ConfigError: with these causes no probability of a missing value can be estimated.
         NoSupportError: a seed of a drawn missingness model leaves no complete case among the test
             rows, and few enough panels can be missing that there should be one. Missing values of
             the table itself stay: estimators that need complete cases report it in their own row.
     """
     stored, missingness = StoredTable(table, catalogue), settings["missingness"]
     induced = missingness["source"] == "induced"
+    if missingness["panels"] is None:
+        own = _own_causes(settings["name"], stored.layout, catalogue, causes)
+        missingness = {**missingness, "panels": own}
     graph = parse_graph(settings["name"], missingness, stored.layout)
     if induced and missingness["complete_share"] is not None:
         graph = _calibrated(graph, stored, missingness["complete_share"])
@@ -72,6 +82,62 @@ def draw_missingness(
         "graph": graph.to_dict() | {"source": missingness["source"]},
         "identification": identified.to_dict(),
     }
+
+
+LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
+LEAST_TOGETHER = 30  # without two panels that are always missing together
+
+
+def _own_causes(
+    name: str, layout: Table, catalogue: Mapping[str, Any], path: Path | None
+) -> dict[str, Any]:
+    """Causes of each panel's gaps: those of a file, or those that the gaps allow to assume."""
+    gaps = catalogue.get("report", {}).get("gaps")
+    if gaps is None:
+        raise ConfigError(
+            f"mechanism {name!r} names no causes ('panels' is null), and the table is not divided "
+            "into folds; allowed are panels with their causes"
+        )
+    remark(words_on_causes(gaps, None if path is None else path.name))
+    shares = {panel["name"]: panel["share"] for panel in gaps["panels"]}
+    if path is not None and shares:
+        causes = read_yaml(path)
+        if not isinstance(causes, dict) or set(causes) != set(shares):
+            names = listed(causes) if isinstance(causes, dict) else "none"
+            raise ConfigError(
+                f"{path}: has causes for {names}; panels with gaps are {listed(shares)}"
+                f"{did_you_mean(next(iter(causes or ['']), ''), shares)}"
+            )
+        _require_identified(name, path, causes, layout, gaps["known"])
+        return causes
+    rows, assumed = gaps["rows"], {}
+    for panel in gaps["panels"]:
+        same = panel["together"] if panel["share"] * rows >= LEAST_TOGETHER else None
+        before = [
+            cause
+            for cause in assumed
+            if LEAST_ROWS <= shares[cause] * rows <= rows - LEAST_ROWS or cause == same
+        ]
+        assumed[panel["name"]] = {"values": gaps["known"], "indicators": before}
+    return assumed
+
+
+def _require_identified(
+    name: str, path: Path, causes: Mapping[str, Any], layout: Table, known: list[str]
+) -> None:
+    """Refuse causes by which no probability of a gap can be estimated."""
+    try:
+        graph = parse_graph(name, {"source": "own", "panels": causes}, layout)
+        reasons = identify(graph, layout, s=None)
+    except FrugalError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    if not reasons.propensity_identified:
+        why = next(reason for reason in reasons.reasons if "not identified: " in reason)
+        raise ConfigError(
+            f"{path}: with these causes no cost can be estimated: "
+            f"{why.partition('not identified: ')[2]} Columns of panels that all rows have may "
+            f"always be causes: {listed(known) or 'none here'}"
+        )
 
 
 class _Drawn:

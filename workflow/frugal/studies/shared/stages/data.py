@@ -14,12 +14,13 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.description import load_description
 from frugal.data.downloads import downloaded_bytes
-from frugal.data.prepare import prepare
+from frugal.data.prepare import gaps_of, prepare, suspicions
 from frugal.data.tables import StoredTable, table_from_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
 from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.trees import classifier_of
 from frugal.results.replacing import Growing
+from frugal.studies.shared.frames import remark
 
 TIMEOUT_SECONDS = 60.0  # of silence
 TOTAL_SECONDS = 3600.0
@@ -46,6 +47,8 @@ def prepare_data(
 ) -> Growing:
     """Encode a data set as in its YAML; `raw` holds its files in the order of the YAML.
 
+    The report of a table that is divided into folds has its gaps, and what is probably not meant.
+
     Settings: keys that replace those of the YAML.
 
     Raises:
@@ -61,6 +64,11 @@ def prepare_data(
         prepared = prepare(described, files, streams.root)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{description}: {error}") from error
+    if described.split.scheme == "folds":  # an answer names what it rests on
+        looks = list(suspicions(prepared, described))
+        prepared.report.update(gaps=gaps_of(prepared.table), suspicions=looks)
+        for sentence in looks:
+            remark(sentence)
     catalogue = {}
     for table, catalogue in prepared.frames():  # noqa: B007  # the same of every block
         yield {"table": table}
