@@ -18,9 +18,7 @@ import pandas as pd
 
 def main() -> None:
     """Compare every row of the summary that was computed."""
-    from obp.ope import (  # pyright: ignore[reportMissingImports]  # no dependency
-        SelfNormalizedInverseProbabilityWeighting,
-    )
+    from obp.ope import SelfNormalizedInverseProbabilityWeighting  # pyright: ignore[reportMissingImports]  # no dependency
 
     if len(sys.argv) < 2:
         sys.exit(__doc__)

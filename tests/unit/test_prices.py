@@ -4,6 +4,8 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from frugal.acquire.policies.fixed import FixedPolicy
+from frugal.acquire.rollouts import roll_out
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Panel, SetUp, Table
 from frugal.core.world import World
@@ -166,8 +168,7 @@ def test_prices_of_a_data_frame_may_be_two_ends():
     assert _amounts("--prices", "a=3..6,b=2") == {"a": (3, 6), "b": 2}
     with pytest.raises(DataError, match="two of them, the least and the largest"):
         terms._cost("prices", "a", (6, 3))
-    with pytest.raises(DataError, match="largest cost; a YAML can state others"):
-        terms._cost("prices", "a", {"column": "fee"})
+    assert terms._cost("prices", "a", {"column": "fee"}) == {"column": "fee"}
     with pytest.raises(DataError, match=r"or a range such as 20\.\.35"):
         _amounts("--prices", "a=3..x")
 
@@ -196,6 +197,7 @@ def small_table(n=60, seed=0):
 
 def test_a_set_up_is_paid_once_by_the_first_panel_that_shares_it():
     world = World.of_table(small_table())
+    assert world.shared_costs is not None
     for chosen in product([False, True], repeat=3):
         bought = np.array([chosen])
         expected = bought[0] @ world.action_cost + 8.0 * (chosen[0] or chosen[1])
@@ -208,6 +210,15 @@ def test_a_set_up_is_paid_once_by_the_first_panel_that_shares_it():
                 if panel < 3:
                     before = before | (np.arange(3) == panel)
             assert paid == pytest.approx(expected, abs=1e-12)
+
+
+def test_decisions_of_a_rollout_pay_for_a_set_up_once():
+    world = World.of_table(small_table())
+    uniforms = np.zeros((len(world), 4))
+    episodes = roll_out(FixedPolicy(np.ones(3, dtype=bool)), world, uniforms=uniforms)
+    paid = np.bincount(episodes.row, episodes.price)
+    assert episodes.cost[0] == pytest.approx(paid)
+    assert paid == pytest.approx(world.action_cost.sum() + 8.0)
 
 
 def test_mean_costs_of_complete_records_count_set_ups_and_prices_by_case():

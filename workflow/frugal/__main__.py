@@ -23,14 +23,7 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
 from frugal.core.arithmetic import PORTABLE, begin_pinned, is_pinned  # noqa: E402
-from frugal.core.errors import (  # noqa: E402
-    PRIVATE,
-    ConfigError,
-    DataError,
-    FrugalError,
-    extras_named,
-    say,
-)
+from frugal.core.errors import PRIVATE, ConfigError, DataError, FrugalError, extras_named, say  # noqa: E402
 from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import COMMANDS, read_command, run_job  # noqa: E402
 

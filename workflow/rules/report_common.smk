@@ -12,7 +12,9 @@ def agent_words():
     """Agent → what its kind does, in a sentence."""
     kinds = declared("frugal.acquire.policies", "AgentKind")
     chosen = {name: agent["kind"] for name, agent in STUDY.agents.items()}
-    return {name: f"Its kind, {kind}: {kinds[kind].literals['doc']}." for name, kind in chosen.items()}
+    return {
+        name: f"Its kind, {kind}: {kinds[kind].literals['doc']}." for name, kind in chosen.items()
+    }
 
 
 def explored_studies():

@@ -270,7 +270,7 @@ def _roll_out_units(
     )
     if world.shared_costs is None:
         return episodes
-    price = world.shared_costs.step_price(visited_sets(episodes), taken, world.action_cost)
+    price = world.shared_costs.step_price(visited_sets(episodes), actions, world.action_cost)
     return replace(episodes, price=price)  # the first panel of a set-up pays for it
 
 

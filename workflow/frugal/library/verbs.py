@@ -53,7 +53,8 @@ def load(
         table: a data frame (pandas, Polars, Arrow), a row for each case, NaN or None for values
             not acquired; or the path of its YAML, as `frugal init TABLE --label COLUMN` writes it.
         label: name of the column to predict.
-        prices: panel → price; a panel of one column has its name.
+        prices: panel → price: a number, two ends such as `(20, 35)`, or as the YAML has it, such as
+            `{"column": "fee"}`; a panel of one column has its name.
         errors: cost of `missed` and `false alarm`, in the unit of prices; with more than two
             classes of each `TRUE as PREDICTED`.
         panels: name → columns that are acquired together; columns that are always missing together

@@ -31,7 +31,7 @@ from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
 
 _START = "known at the start"
-Amount = int | float | Mapping[str, int | float]  # a number, or a range as the YAML has it
+Amount = int | float | Mapping[str, Any]  # a number, or a cost as the YAML has it
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
 
@@ -108,7 +108,9 @@ class StatedTerms:
             rows[i][j] = self._cost("errors", name, cost)
         return rows
 
-    def _cost(self, argument: str, name: str, cost: Any) -> Amount:
+    def _cost(self, argument: str, name: str, cost: Any) -> Any:
+        if isinstance(cost, Mapping):  # as the YAML has it; checked there
+            return {str(key): value for key, value in cost.items()}
         ends = list(cost) if isinstance(cost, list | tuple) else [cost]
         numbers = [
             amount.item() if hasattr(amount, "item") else amount for amount in ends
@@ -117,10 +119,9 @@ class StatedTerms:
             isinstance(amount, int | float) and math.isfinite(amount) and amount >= 0
             for amount in numbers
         ) or not (len(numbers) == 1 or (len(numbers) == 2 and numbers[0] <= numbers[1])):
-            other = "; a YAML can state others" if isinstance(cost, Mapping) else ""
             raise DataError(
                 f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from "
-                "0 on, or two of them, the least and the largest cost" + other
+                "0 on, or two of them, the least and the largest cost"
             )
         return numbers[0] if len(numbers) == 1 else dict(zip(("from", "to"), numbers, strict=True))
 
