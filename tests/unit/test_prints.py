@@ -29,7 +29,7 @@ LOOKS = {
     "b": style.Look("B", style.ORANGE, "x", hollow=True),
 }
 TWICE = {  # a figure of each study, and one with boxes
-    "afape": (test_afape_figures, "resample, all of one scenario"),
+    "afape": (test_afape_figures, "resample, all of six scenarios"),
     "afape, page": (test_afape_figures, "trust, one agent"),
     "dadi": (test_dadi_figures, "tradeoff"),
     "diagnosis": (test_diagnosis_figures, "patients"),

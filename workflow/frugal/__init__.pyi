@@ -1,5 +1,6 @@
 from frugal.library import Answer as Answer
 from frugal.library import Evaluation as Evaluation
+from frugal.library import FairForm as FairForm
 from frugal.library import Masks as Masks
 from frugal.library import Policy as Policy
 from frugal.library import Rollouts as Rollouts
@@ -8,6 +9,7 @@ from frugal.library import Table as Table
 from frugal.library import advise as advise
 from frugal.library import decide as decide
 from frugal.library import evaluate as evaluate
+from frugal.library import fair_form as fair_form
 from frugal.library import load as load
 from frugal.library import load_policy as load_policy
 from frugal.library import missingness as missingness
