@@ -119,7 +119,7 @@ def test_own_gammas_replace_those_of_the_study():
             "'X9', which withheld_panels withholds",
         ),
         (scenario(shown_gammas=[0.4]), "shown_gammas names 0.4"),
-        (scenario(dataset="breast_cancer_diagnosis"), "tells no groups"),
+        (scenario(dataset="breast_cancer_diagnosis"), "has no groups"),
         (scenario(dataset="nothing"), "names data set 'nothing'"),
     ],
 )
