@@ -221,7 +221,12 @@ def config_values() -> Iterator[Case]:
     """The default changed in one place."""
     for place, value, words in test_bad_configs.CASES:
         changed = partial(spoilt, DEFAULT, place, value)
-        yield Case(VALUES, of_change(place, value), partial(_started, changed), words)
+        yield Case(
+            VALUES,
+            of_change(place, value),
+            partial(_started, changed),
+            max(words.split(" … "), key=len),
+        )
     costs = ("misclassification_cost",)
     for name, change, words, ends in (
         ("all error costs zero", (costs, [[0, 0], [0, 0]]), "is zero everywhere", "refused"),

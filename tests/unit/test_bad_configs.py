@@ -55,7 +55,7 @@ CASES: list[tuple[tuple[Any, ...], Any, str]] = [
     (
         of("datasets", "breast_cancer"),
         "config/datasets/breast_cancer_diagnosis.yaml",
-        "'datasets.breast_cancer' is 'config/datasets/breast_cancer_diagnosis.yaml', which "
+        "'datasets.breast_cancer' is … config/datasets/breast_cancer_diagnosis.yaml', which "
         "describes the data set 'breast_cancer_diagnosis'; write one name in both",
     ),
     (of("datasets", "breast_cancer"), "u" * 300, "there is no such file"),

@@ -122,7 +122,10 @@ def test_dadi_trains_on_standardised_rows_apart_from_those_of_its_curves(monkeyp
 
 
 def test_dadi_needs_two_groups():
-    for group, said in ((None, "tells none apart"), (np.ones(240, dtype=int), "all 240 rows")):
+    for group, said in (
+        (None, "and the data set has none"),
+        (np.ones(240, dtype=int), "all 240 rows"),
+    ):
         with pytest.raises(DataError, match=said):
             dadi.fit(ground(group), dadi.agent_settings(SETTINGS, 0.3, 0.2))
 

@@ -41,7 +41,7 @@ def test_expand_inverts_compact():
     [
         (((),), "empty"),
         (((1, 7),), "names column 7; columns are 0 to 6"),
-        (((1, 2), (2, 3)), "column 2 stands twice"),
+        (((1, 2), (2, 3)), "column 2 occurs twice"),
     ],
 )
 def test_bad_groups_are_refused(onehot, sentence):

@@ -49,7 +49,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     # estimates
     "n": ("rows", "evaluation rows"),
     "frequency": ("", "share of units for which the panel is acquired"),
-    "threshold": ("", "of positivity: probability called weak; of a search: δ, or λ of ndp"),
+    "threshold": (
+        "",
+        "of positivity: probability called weak; of net benefit: predicted probability that is "
+        "decided positive; of a search: δ, or λ of ndp",
+    ),
     # imputation
     "method": (
         "",

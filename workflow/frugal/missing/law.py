@@ -96,8 +96,10 @@ def _intercept(table: Table, weights: Mapping[str, float], missing_share: float)
         logit += weight * fit_scaling(values, constant=0.0).standardise(values)
     from scipy.optimize import root_scalar  # a quarter of a second to import
 
-    target = 1 - missing_share
-    return float(root_scalar(lambda at: expit(at + logit).mean() - target, bracket=(-30, 30)).root)
+    observed_share = 1 - missing_share
+    return float(
+        root_scalar(lambda at: expit(at + logit).mean() - observed_share, bracket=(-30, 30)).root
+    )
 
 
 def draw_mask(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:

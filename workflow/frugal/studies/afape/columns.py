@@ -37,7 +37,6 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "picks": ("draws", "in which every policy has an estimate"),
     "wrong_picks": ("draws", "of these, in which the lowest estimate is not that of the best"),
     # net benefit
-    "threshold": ("", "predicted probability from which a case is decided positive"),
     "net_benefit": (
         "",
         "true positives per case, less t/(1−t) false positives and the price of panels",
