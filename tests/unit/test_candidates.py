@@ -477,6 +477,7 @@ def test_the_habit_audit_names_the_planted_habit_and_what_the_policy_owes_to_it(
         assert habit["failing"][name]["share"] <= (~observed[:, j]).mean()
     text = text_of(found)
     assert "A is recorded " in text
+    assert " The records do not contradict" not in text  # which a habit does
     assert "audit_habit=true" not in text
     assert sum(line in text for line in sentences(choice, "EUR")) <= 4
     rows = panel_table(choice, "EUR")

@@ -4,6 +4,7 @@ A block is a pydantic model. Its JSON Schema, its reference page and the sentenc
 derived from it. Read by the Snakefile, so it imports nothing heavy. Knows no key.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -306,3 +307,9 @@ Maybe = Annotated[_Any | None, NotNull()]  # with `maybe`
 Tuple = Annotated[tuple[_Any, ...], Strict(False)]  # written as a list
 Filled = Annotated[tuple[_Any, ...], Strict(False), Len(1)]
 KIND = Field(discriminator="kind")
+
+
+def duplicated(values: Iterable[Any], at: str, subject: str) -> Iterator[str]:
+    """A sentence on the first value that occurs twice; none where each is unique."""
+    if twice := [value for value, times in Counter(values).items() if times > 1]:
+        yield f"{at} has {subject} {twice[0]!r} twice; each must be unique"

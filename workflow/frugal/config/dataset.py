@@ -4,10 +4,8 @@ Reads no file; checks that need the records are made where they are read.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len
@@ -30,14 +28,15 @@ from frugal.config.blocks import (
     Unique,
     UpToOne,
     Whole,
+    duplicated,
     maybe,
     required,
     setting,
 )
+from frugal.config.panels import CostDraw, PanelEntry, SetUpEntry, UncertainCost
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.table import LARGEST
 
-NORMAL_95 = NormalDist().inv_cdf(0.975)
 RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive", "group_index", "cluster_index")
 _KEYS_OF_SOURCE = {
     "generator": {"generator"},
@@ -141,8 +140,8 @@ class ClinicalGenerator(Block):
     seed: Whole = required("of the rows")
 
     def _refusals(self) -> Iterator[str]:
-        yield from _repeated((g.name for g in self.groups), ".groups", "group name")
-        yield from _repeated((f.name for f in self.features), ".features", "feature name")
+        yield from duplicated((g.name for g in self.groups), ".groups", "group name")
+        yield from duplicated((f.name for f in self.features), ".features", "feature name")
         total = sum(g.share for g in self.groups)
         if abs(total - 1) > 1e-9:
             yield f".groups have shares that sum to {total:g}; they must sum to 1"
@@ -237,9 +236,9 @@ class FileFormat(Block):
                 yield f".{key} does not go with kind {self.kind!r}; allowed are {listed(allowed)}"
         if self.decimal == self.thousands:
             yield f".thousands is {self.thousands!r}, the mark of decimals; the two differ"
-        yield from _repeated((s.name for s in self.summaries), ".summaries", "name")
+        yield from duplicated((s.name for s in self.summaries), ".summaries", "name")
         if isinstance(self.header, tuple):
-            yield from _repeated(self.header, ".header", "column name")
+            yield from duplicated(self.header, ".header", "column name")
 
 
 class Source(Block):
@@ -269,7 +268,7 @@ class Source(Block):
         for key in sorted(written - allowed):
             choices = listed(sorted(allowed))
             yield f".{key} does not go with kind {self.kind!r}; allowed are {choices}"
-        yield from _repeated((f.name for f in self.files), ".files", "file name")
+        yield from duplicated((f.name for f in self.files), ".files", "file name")
         for i, file in enumerate(self.files):
             if self.kind == "download" and not (file.url and (file.sha256 or file.content_sha256)):
                 yield f".files[{i}] needs `url` and `sha256` (or `content_sha256`) to be downloaded"
@@ -327,8 +326,8 @@ class ColumnEntry(Block):
         for key in _OF_OTHER_TYPE[self.kind]:
             if key in self.model_fields_set:
                 yield f"{at} is {self.kind}; {key!r} does not apply to it"
-        yield from _repeated(self.levels or (), ".levels", "level")
-        yield from _repeated((s.value for s in self.special_values), at, "special value")
+        yield from duplicated(self.levels or (), ".levels", "level")
+        yield from duplicated((s.value for s in self.special_values), at, "special value")
         if self.levels is not None:
             named = [("missing_level", self.missing_level)] if self.missing_level else []
             for key, level in [*named, *(("recode", level) for level in self.recode.values())]:
@@ -342,114 +341,6 @@ class ColumnEntry(Block):
         if self.valid is not None and self.valid[0] >= self.valid[1]:
             low, high = self.valid
             yield f".valid is [{low:g}, {high:g}]; the first must be below the second"
-
-
-class UncertainCost(Block):
-    """A cost that is not known exactly: between two ends, or lognormal.
-
-    Policies learn with the mean; the answer looks at the range.
-    """
-
-    low: Maybe[NonNegative] = maybe(
-        "least cost, in `cost_unit`; every cost up to `to` is as likely", name="from"
-    )
-    high: Maybe[NonNegative] = maybe("largest cost, in `cost_unit`", name="to")
-    median: Maybe[Positive] = maybe("of a lognormal cost, in `cost_unit`")
-    sigma: Maybe[Positive] = maybe("of a lognormal cost: standard deviation of its logarithm")
-
-    def _refusals(self) -> Iterator[str]:
-        written = {
-            key for key in ("low", "high", "median", "sigma") if getattr(self, key) is not None
-        }
-        if written not in ({"low", "high"}, {"median", "sigma"}):
-            yield " must have either 'from' and 'to', or 'median' and 'sigma'"
-        elif self.low is not None and self.high is not None and self.low > self.high:
-            yield f" has 'from' {self.low:g} above 'to' {self.high:g}"
-
-    @property
-    def mean(self) -> float:
-        """Expected cost."""
-        if self.low is not None and self.high is not None:
-            return (self.low + self.high) / 2
-        assert self.median is not None
-        assert self.sigma is not None
-        return self.median * math.exp(self.sigma**2 / 2)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Least and largest cost; of a lognormal one those that hold 95 % of its probability."""
-        if self.low is not None and self.high is not None:
-            return self.low, self.high
-        assert self.median is not None
-        assert self.sigma is not None
-        factor = math.exp(NORMAL_95 * self.sigma)
-        return self.median / factor, self.median * factor
-
-
-class CostOfCase(Block):
-    """A cost that differs from case to case and is known at the start."""
-
-    column: Text = required("numeric column of a free panel that has it for each case")
-
-
-class SetUpEntry(Block):
-    """A cost that several panels share: the first of them pays for it."""
-
-    panels: Annotated[Filled[str], Len(2)] = required("names of the panels that share it")
-    cost: NonNegative = required("paid once, in `cost_unit`")
-
-
-def mean_cost(cost: float | UncertainCost) -> float:
-    """The cost itself, or the mean of an uncertain one."""
-    return cost.mean if isinstance(cost, UncertainCost) else cost
-
-
-class PanelEntry(Block):
-    """Features acquired together: either free, or with a cost."""
-
-    name: Text = required("unique")
-    columns: Filled[str] = required("that the panel reveals")
-    free: bool = setting(False, "true: known for every unit before the first decision, at no cost")
-    price: Maybe[NonNegative | Literal["drawn"] | UncertainCost | CostOfCase] = maybe(
-        "of one acquisition in `cost_unit`: a number; uncertain `{from: 20, to: 35}` or "
-        "`{median: 20, sigma: 0.3}`; of each case `{column: fee}`; or drawn (see `cost_draw`)",
-        name="cost",
-    )
-    delay: NonNegative = setting(
-        0, "time until the result is there; `waiting_cost` is the cost of one unit of it"
-    )
-
-    def _refusals(self) -> Iterator[str]:
-        yield from _repeated(self.columns, ".columns", "column name")
-        if self.free == (self.price is not None):
-            yield f" ({self.name!r}) must be either 'free: true' or have a 'cost', not both"
-        if self.free and self.delay:
-            yield f" ({self.name!r}) is free, known at the start; 'delay' is {self.delay:g}, not 0"
-
-    @property
-    def cost(self) -> float | None:
-        """Of one acquisition; None where it is drawn or of each case, 0 where the panel is free."""
-        if self.price == "drawn" or isinstance(self.price, CostOfCase):
-            return None
-        return mean_cost(self.price or 0.0)
-
-    @property
-    def fee(self) -> str | None:
-        """Column with the cost of each case; None where it does not differ."""
-        return self.price.column if isinstance(self.price, CostOfCase) else None
-
-
-class CostDraw(Block):
-    """Law of the panel costs that are drawn, one draw per panel in their order."""
-
-    distribution: Literal["uniform"] = required("name of the law")
-    low: NonNegative = required("lowest cost, in `cost_unit`")
-    high: NonNegative = required("highest cost, in `cost_unit`")
-    seed: Whole = required("of the draw")
-
-    def _refusals(self) -> Iterator[str]:
-        if self.low > self.high:
-            yield f".low is {self.low:g}, above `high`, {self.high:g}"
 
 
 class EventRule(Block):
@@ -662,7 +553,7 @@ class Dataset(Block):
 
     def _refusals(self) -> Iterator[str]:
         names = [column.name for column in self.columns]
-        yield from _repeated(names, ".columns", "column name")
+        yield from duplicated(names, ".columns", "column name")
         rule = self.label.rule
         telling = {self.label.column, *(() if rule is None else rule.columns)}
         for i, column in enumerate(self.columns):
@@ -682,7 +573,7 @@ class Dataset(Block):
                 yield from _unknown(name, names, f".drop_rows[{i}].columns", "columns")
 
     def _check_panels(self, names: Sequence[str]) -> Iterator[str]:
-        yield from _repeated((panel.name for panel in self.panels), ".panels", "panel name")
+        yield from duplicated((panel.name for panel in self.panels), ".panels", "panel name")
         free = {c for panel in self.panels if panel.free for c in panel.columns}
         for i, panel in enumerate(self.panels):
             at = f".panels[{i}] ({panel.name!r})"
@@ -734,8 +625,8 @@ class Dataset(Block):
 
 def _not_apart(classes: Sequence[Group], at: str) -> Iterator[str]:
     """Classes must be defined either all by values or all by ranges that do not overlap."""
-    yield from _repeated((c.name for c in classes), at, "class name")
-    yield from _repeated((str(v) for c in classes for v in c.values or ()), at, "raw value")
+    yield from duplicated((c.name for c in classes), at, "class name")
+    yield from duplicated((str(v) for c in classes for v in c.values or ()), at, "raw value")
     ranged = [c for c in classes if c.low is not None or c.below is not None]
     valued = [c for c in classes if c.values is not None]
     if sorted((len(ranged), len(valued))) != [0, len(classes)]:
@@ -773,11 +664,6 @@ def _is_number(text: str | float) -> bool:
         return math.isfinite(float(text))
     except ValueError:
         return False
-
-
-def _repeated(values: Iterable[Any], at: str, subject: str) -> Iterator[str]:
-    if twice := [value for value, times in Counter(values).items() if times > 1]:
-        yield f"{at} has {subject} {twice[0]!r} twice; each must be unique"
 
 
 def _unknown(value: Any, allowed: Iterable[str], at: str, where: str) -> Iterator[str]:

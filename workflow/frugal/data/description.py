@@ -14,16 +14,8 @@ import numpy as np
 from jaxtyping import Int
 
 import frugal.config.dataset as written
-from frugal.config.dataset import (
-    Block,
-    CostDraw,
-    Dataset,
-    DropRule,
-    LabelRule,
-    PanelEntry,
-    Source,
-    StaySummary,
-)
+from frugal.config.dataset import Block, Dataset, DropRule, LabelRule, Source, StaySummary
+from frugal.config.panels import CostDraw, PanelEntry, UncertainCost, mean_cost
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import listed, read_yaml
 from frugal.core.table import SetUp, error_name
@@ -258,7 +250,7 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
         path=path,
         **{key: getattr(dataset, key) for key in same},
         misclassification_cost=tuple(
-            tuple(map(written.mean_cost, row)) for row in dataset.misclassification_cost
+            tuple(map(mean_cost, row)) for row in dataset.misclassification_cost
         ),
         cost_ranges=_cost_ranges(dataset),
         waiting_cost=float(dataset.waiting_cost),
@@ -283,7 +275,7 @@ def _cost_ranges(dataset: Dataset) -> dict[str, tuple[float, float]]:
     return {
         name: (cost.ends[0] + waiting.get(name, 0.0), cost.ends[1] + waiting.get(name, 0.0))
         for name, cost in costs.items()
-        if isinstance(cost, written.UncertainCost)
+        if isinstance(cost, UncertainCost)
     }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-import frugal.config.dataset as written
 from frugal.config.dataset import EventRule, LabelRule
+from frugal.config.panels import PanelEntry
 from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.core.table import Panel, Table
@@ -365,7 +365,7 @@ def _encode_levels(
     return EncodedColumn(names, ("1",) * len(levels), True, {}), cells
 
 
-def _mean_fee(fee: Float[np.ndarray, " n"], panel: written.PanelEntry) -> float:
+def _mean_fee(fee: Float[np.ndarray, " n"], panel: PanelEntry) -> float:
     """Mean of the cost that differs by case.
 
     Raises:

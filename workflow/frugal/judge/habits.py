@@ -16,7 +16,7 @@ from frugal.core.scaling import average_ranks, fit_scaling
 from frugal.judge.choice import Candidates
 from frugal.judge.comparisons import LEVEL, gaussian, savings_quantile
 from frugal.judge.fairness import IntervalEstimate
-from frugal.judge.intervals import cluster_sums, normal_interval
+from frugal.judge.intervals import cluster_sums, mean_error, normal_interval
 
 LEAST_ROWS = 30  # with a panel, without it, and of a class, that are needed for a test
 RIDGES = (1.0, 10.0, 100.0, 1000.0)  # prior precisions of a slope, per standard deviation
@@ -246,10 +246,6 @@ def vanishing(by_known: Candidates, by_label: Candidates, policy: str) -> Interv
         policy: whose saving it is.
     """
     lost = savings(by_known, policy) - savings(by_label, policy)
-    apart = lost - lost.mean()
-    cluster, n = by_known.cluster, len(lost)
-    if cluster is not None:
-        apart = np.bincount(cluster, apart)
-    error = np.sqrt(len(apart) / (len(apart) - 1) * np.square(apart).sum(keepdims=True)) / n
+    error = mean_error((lost - lost.mean())[:, None], by_known.cluster)
     low, high = normal_interval(np.array([lost.mean()]), error, level=LEVEL)
     return IntervalEstimate(float(lost.mean()), float(low[0]), float(high[0]))

@@ -33,6 +33,20 @@ def cluster_sums(
     return np.stack(sums, axis=1, dtype=np.float64).reshape(clusters, *values.shape[1:])
 
 
+def mean_error(
+    centred: Float[np.ndarray, "n *o"], cluster: Int[np.ndarray, " n"] | None = None
+) -> Float[np.ndarray, " *o"]:
+    """Standard error of means, by the deviations of rows from them. (…,)
+
+    Args:
+        centred: deviation of each row. (n, …)
+        cluster: rows of one number, from 0 on, count as one; None: each for itself. (n,)
+    """
+    sums = centred if cluster is None else cluster_sums(centred, cluster, int(cluster.max()) + 1)
+    g = len(sums)
+    return np.sqrt(g / (g - 1) * np.square(sums).sum(axis=0)) / len(centred)
+
+
 def estimate(terms: Terms) -> Float[np.ndarray, " o"]:
     """Value of the estimator.
 

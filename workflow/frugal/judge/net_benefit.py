@@ -15,7 +15,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from frugal.judge.comparisons import LEVEL
-from frugal.judge.intervals import normal_interval
+from frugal.judge.intervals import mean_error, normal_interval
 from frugal.judge.prices import ExtraCosts
 from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import Paths, path_probability, sequential_terms
@@ -121,11 +121,7 @@ def _rows(
     """The curve of one policy from its terms."""
     phi = gain - paid[:, None]
     mean = phi.mean(axis=0)
-    residual = phi - mean
-    if cluster is not None:
-        residual = np.stack([np.bincount(cluster, column) for column in residual.T], axis=1)
-    n = len(residual)
-    error = np.sqrt(n / (n - 1) * (residual**2).sum(axis=0)) / len(phi)
+    error = mean_error(phi - mean, cluster)
     low, high = normal_interval(mean, error, level=LEVEL)
     return pd.DataFrame(
         {

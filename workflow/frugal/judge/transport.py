@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.scaling import fit_scaling
-from frugal.judge.intervals import effective_sample_size, largest_weight_share
+from frugal.judge.intervals import effective_sample_size, largest_weight_share, mean_error
 from frugal.learn.weighted_logistic import logistic_mode
 
 RIDGE = 1.0  # prior precision of the slopes of both regressions, of standardised inputs
@@ -93,16 +93,11 @@ def transport(
     weight = odds / odds.mean()
     residual = term - expected[:n]
     shift = (weight[:, None] * residual).mean(axis=0)
-    influence = weight[:, None] * (residual - shift)
-    if cluster is not None:
-        influence = np.stack([np.bincount(cluster, column) for column in influence.T], axis=1)
-    k = len(influence)
-    variance = (
-        k / (k - 1) * (influence**2).sum(axis=0) / n**2 + expected[n:].var(axis=0, ddof=1) / m
-    )
+    of_records = mean_error(weight[:, None] * (residual - shift), cluster)
+    of_others = expected[n:].std(axis=0, ddof=1) / np.sqrt(m)
     return Transported(
         expected[n:].mean(axis=0) + shift,
-        np.sqrt(variance),
+        np.hypot(of_records, of_others),
         effective_sample_size(weight),
         largest_weight_share(weight),
     )

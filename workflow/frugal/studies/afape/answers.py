@@ -230,7 +230,9 @@ def _rests(choice: Mapping[str, Any]) -> str:
     if untested := graph["untested"]:
         read += f" Too few rows to test what causes the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
-        return f"{read} The records do not contradict the assumed causes of missingness."
+        is_found = choice["habit"]["state"] == "found"
+        start = "Apart from the habit of ordering, the" if is_found else "The"
+        return f"{read} {start} records do not contradict the assumed causes of missingness."
     added = "; ".join(f"{cause['panel']} on {cause['column']}" for cause in graph["added"][:SHOWN])
     if graph["state"] == "widened":
         before = graph["before"]

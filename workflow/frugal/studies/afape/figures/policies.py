@@ -133,7 +133,7 @@ def answer_finding(verdict: pd.Series) -> str:
     return f"use {agent}; {other} may be cheaper"
 
 
-BAR = 0.62
+BAR, HALF = 0.62, 0.5
 FACTOR = 10.0  # up to which prices are shown to change
 NAMES = {PRACTICE: "today's practice"}
 
@@ -249,10 +249,11 @@ def net_benefit_figure(curves: pd.DataFrame, policy: str, threshold: float) -> F
     axes = figure.subplots()
     axes.axvline(100 * threshold, color=style.GREY, linewidth=0.8)
     axes.annotate(
-        " implied by error costs",
+        " implied by error costs ",
         (100 * threshold, 1.0),
         xycoords=("data", "axes fraction"),
         va="bottom",
+        ha="left" if threshold <= HALF else "right",
         color=style.GREY,
     )
     looks = {
@@ -272,8 +273,8 @@ def net_benefit_figure(curves: pd.DataFrame, policy: str, threshold: float) -> F
         if name == policy:
             low, high = 1000 * rows["ci_low"], 1000 * rows["ci_high"]
             axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    shown = curves[curves["agent"].isin([policy, PRACTICE])]["ci_high"]
-    top = 1000 * max(float(shown.max()), 1e-3)
+    named = curves[curves["agent"] == policy]["ci_high"].max()
+    top = 1000 * max(float(named), float(curves["net_benefit"].max()), 1e-3)
     axes.set_ylim(-0.25 * top, 1.08 * top)
     axes.set_xlim(0, 100)
     axes.set_xlabel("threshold probability (%)")

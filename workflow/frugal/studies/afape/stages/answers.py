@@ -287,13 +287,14 @@ def price_box(
     """Ranges of unit costs as the YAML states them; None where all are known."""
     ranges = catalogue["report"].get("cost_ranges", {})
     names = (*data.unit_cost_names, *extra.names)
-    return PriceBox.of(unit, names, ranges) if ranges else None
+    box = PriceBox.of(unit, names, ranges)
+    return box if box.uncertain.any() else None
 
 
 def _uncertain(chosen: Choice, box: PriceBox | None, data: Table) -> dict[str, Any] | None:
     """What ranges of unit costs do to the choice; None where all costs are known, and of F1."""
     candidates = chosen.candidates
-    if box is None or candidates.score == "f1" or not box.uncertain.any():
+    if box is None or candidates.score == "f1":
         return None
     mean, names = candidates.means, candidates.names
     wide = np.flatnonzero(box.uncertain).tolist()
