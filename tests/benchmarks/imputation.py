@@ -1,7 +1,7 @@
 """Imputers side by side in one run: time on a wide table, error and bias of J_Imp on five tables.
 
-    OMP_NUM_THREADS=1 python tests/benchmarks/imputation.py time [rows] [columns] [nomissforest]
-    OMP_NUM_THREADS=1 python tests/benchmarks/imputation.py tables [maskings]
+    OMP_NUM_THREADS=1 python -m tests.benchmarks.imputation time [rows] [columns] [nomissforest]
+    OMP_NUM_THREADS=1 python -m tests.benchmarks.imputation tables [maskings]
 
 `time`: ours beside the same chain with LightGBM as one would write it down in twenty lines, the
 MissForest of the paper and scikit-learn's IterativeImputer; 20 % of the entries hidden. Goals on
@@ -24,10 +24,11 @@ from frugal.learn.imputation_errors import hide_at_random
 from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.imputers.chained_trees import fit_chained_trees
 from frugal.learn.imputers.missforest import impute_missforest
-from missforest import curved_table
 from scipy import stats
 from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier
+
+from tests.benchmarks.missforest import curved_table
 
 TREES = {
     "rounds": 2,

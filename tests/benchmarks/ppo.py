@@ -11,7 +11,6 @@ a slice of the real loop: classifier, validation, training curves and their unit
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -52,8 +51,8 @@ RELEASE = PpoSettings(
     max_gradient_norm=0.5,
     compiled=False,
 )
-DEFAULTS = replace(
-    RELEASE, hidden=[64, 64], activation="tanh", learning_rate=3e-4, steps=2048, batch=64
+DEFAULTS = RELEASE.changed(
+    hidden=[64, 64], activation="tanh", learning_rate=3e-4, steps=2048, batch=64
 )  # of stable-baselines3
 EMFLOW = {
     "couplings": 8,

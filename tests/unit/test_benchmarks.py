@@ -1,6 +1,11 @@
-"""The table of measurements: sums per stage, unit costs by data set, refusal of what is none."""
+"""The table of measurements: sums per stage, unit costs by data set, refusal of what is none.
+
+And every benchmark still imports with the package as it is.
+"""
 
 import json
+from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -18,6 +23,7 @@ JOBS = {
 }
 
 
+BENCHMARKS = sorted(Path(__file__).parents[1].joinpath("benchmarks").glob("*.py"))
 GOOD = '{"cpu_s": 1.5, "wall_s": 2, "memory_mb": 3, "ended": "done"}'
 
 
@@ -89,3 +95,8 @@ def test_the_command_writes_table_and_figure_and_says_the_sums(folder, capsys):
     assert len(pd.read_parquet(folder / "summary.parquet")) == 6
     assert (folder / "summary.png").read_bytes().startswith(b"\x89PNG")
     assert main(["benchmark", str(folder), *words]) == 0, "its own files are no measurements"
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda p: p.stem)
+def test_every_benchmark_follows_the_package(path):
+    import_module(f"tests.benchmarks.{path.stem}")
