@@ -21,8 +21,8 @@ def test_a_panel_is_worth_what_the_loss_rises_by_without_it():
     assert rise[0] > rise[1] + 0.05
     assert rise[1] > 0.03
     assert np.abs(rise[2:]).max() < 0.01
-    assert panel_order(rows)[:2] == ([1, 0] if rise[1] > rise[0] / 4 else [0, 1])
-    assert 3 not in panel_order(rows)  # without a price: bought at once
+    assert panel_order(rows, rise)[:2] == ([1, 0] if rise[1] > rise[0] / 4 else [0, 1])
+    assert 3 not in panel_order(rows, rise)  # without a price: bought at once
 
 
 def test_it_orders_the_telling_panel_and_stops_where_beliefs_are_sure():
@@ -47,7 +47,8 @@ def test_it_orders_the_telling_panel_and_stops_where_beliefs_are_sure():
 
 def test_a_panel_inside_another_is_not_in_the_order():
     world = cases.nested_world(1200, 2)
-    assert sorted(panel_order(cases.rows_of(world))) == [1, 3]
+    rows = cases.rows_of(world)
+    assert sorted(panel_order(rows, permutation_importance(rows))) == [1, 3]
     made = learn(
         cases.rows_of(world),
         cases.objective("cost", world),

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder, fits, tabulate
-from frugal.config.declared import block_of, declared_kinds
+from frugal.config.declared import block_of, declared_kinds, needs_two_classes
 from frugal.core.declarations import load_one
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError, DataError
@@ -92,7 +92,7 @@ class Ground:
         """
         if len(self.table.classes) != 2:
             raise DataError(
-                f"an agent of kind {kind!r} predicts one of two classes; the table has "
+                f"an agent of kind {kind!r} {needs_two_classes()}; the table has "
                 f"{len(self.table.classes)}: {', '.join(self.table.classes)}"
             )
 

@@ -28,6 +28,12 @@ def kinds_with(argument: str) -> list[str]:
     return [name for name, declaration in declared_kinds().items() if declaration.has(argument)]
 
 
+def needs_two_classes() -> str:
+    """Why a kind of agent does not take a label, with those that do."""
+    able = [name for name in declared_kinds() if name not in kinds_with("two_classes")]
+    return f"predicts one of two classes; labels of more are for the kinds {', '.join(able)}"
+
+
 def learns(kind: str) -> bool:
     """Whether agents of that kind are trained, on the part `agent` of the table."""
     return "fit" not in declared_kinds()[kind].literals

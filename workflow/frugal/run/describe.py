@@ -13,8 +13,7 @@ import numpy as np
 
 from frugal.acquire.bundles import FILES, export_policy, read_bundle
 from frugal.acquire.kinds import KINDS, load_policy
-from frugal.acquire.policies.cascade import CascadePolicies
-from frugal.acquire.policies.fixed_set import ClassSet
+from frugal.acquire.policies.cascade import CascadePolicies, ClassPath
 from frugal.acquire.policies.lattice import LatticePolicies
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
@@ -162,7 +161,7 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
         raise DataError(f"{path} has {count} members; there is no {member}, they count from 0")
     if member is None and count == 1:
         member = 0
-    if isinstance(policy, CascadePolicies | ClassSet):
+    if isinstance(policy, CascadePolicies | ClassPath):
         sentences = policy.sentences([panel.name for panel in layout.actions])
         return _front(kind, sentences) if member is None else [sentences[member]]
     if world is None:

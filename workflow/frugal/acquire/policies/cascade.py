@@ -1,10 +1,12 @@
 """The kind `cascade`: boosted trees per set of panels; the next is bought by probability.
 
 Sets of panels one after the other, each bought if the belief is in a window. Learns on blocked
-records for the table's own costs, and in `diagnosis` for a score within budgets.
+records for the table's own costs, and in `diagnosis` for a score within budgets. Of more than two
+classes each has its own models, which predict it against all others; the next set is bought within
+a window of the expected cost of the best decision (`ClassPath`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,11 +16,18 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
-from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
+from frugal.acquire.kinds import UNTUNED, AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, logistic, two
-from frugal.acquire.reading import ThresholdRules, panel_or_stop
+from frugal.acquire.reading import Reading, ThresholdRules, panel_or_stop
 from frugal.acquire.train.cascade import Cascade, fit_cascades
-from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.class_paths import (
+    ClassSets,
+    ClassWindows,
+    LearnsClasses,
+    cheapest_path,
+    scaled_to_one,
+)
+from frugal.acquire.train.payoff import SMALLEST, Learns, Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import (
     NETWORK,
     FoldedNetwork,
@@ -27,7 +36,16 @@ from frugal.acquire.train.tree_sets import (
     StackedBeliefs,
     TreeRows,
 )
-from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, RowValues, Traits
+from frugal.core.episodes import (
+    Belief,
+    Law,
+    Panels,
+    Readings,
+    RowPanels,
+    RowReadings,
+    RowValues,
+    Traits,
+)
 from frugal.core.layout import Layout
 from frugal.core.stored import Array, Stored, part_of, under
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, log_odds_of
@@ -37,6 +55,7 @@ from frugal.learn.trees import TreeEnsemble
 
 TREES = "trees."  # prefix of a model's arrays, before its number
 LINEAR = "linear."  # of the regression of the model of this number
+ERRORS = "errors"  # name of the array of their costs
 MEMBERS = ("sets", "model", "low", "high", "threshold")  # with a row for each cascade
 NO_END = 2.0  # a window's upper end where it has none
 
@@ -85,7 +104,13 @@ class CascadePolicies(ThresholdRules):
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         stage = self._stage(acquired)
-        probability, left = self._belief(reading, stage), available & ~acquired
+        return self.go_on(self._belief(reading, stage), acquired, available)
+
+    def go_on(
+        self, probability: Float[np.ndarray, "K m"], acquired: Panels, available: Panels
+    ) -> Law:
+        """`decide` by what windows compare of each state. (K, m, a + 1)"""
+        stage, left = self._stage(acquired), available & ~acquired
         going = np.ones(stage.shape, dtype=bool)
         buyable = np.zeros_like(left)
         for t in range(self.sets.shape[1]):
@@ -120,6 +145,11 @@ class CascadePolicies(ThresholdRules):
         return [self._sentence(k, panels) for k in range(self.members)]
 
     def _sentence(self, k: int, panels: Sequence[str]) -> str:
+        ordered = self.stages(k, panels, _range)
+        return f"{ordered}; positive from {100 * self.threshold[k]:.3g} % on"
+
+    def stages(self, k: int, panels: Sequence[str], window: Callable[[float, float], str]) -> str:
+        """The sets of one cascade in turn, each with its window in words."""
         stages = []
         for t in range(self.sets.shape[1]):
             if t and self.low[k, t - 1] >= self.high[k, t - 1]:
@@ -127,10 +157,9 @@ class CascadePolicies(ThresholdRules):
             before = self.sets[k, t - 1] if t else np.zeros_like(self.sets[k, t])
             names = [panels[int(j)] for j in np.flatnonzero(self.sets[k, t] & ~before)]
             if names:
-                within = _range(self.low[k, t - 1], self.high[k, t - 1]) if t else ""
+                within = window(self.low[k, t - 1], self.high[k, t - 1]) if t else ""
                 stages.append(" + ".join(names) + within)
-        ordered = "; then ".join(stages) or "no panel"
-        return f"{ordered}; positive from {100 * self.threshold[k]:.3g} % on"
+        return "; then ".join(stages) or "no panel"
 
     def why(
         self,
@@ -268,6 +297,168 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
     return Learned(policies.to_arrays(), curve)
 
 
+@dataclass(frozen=True, eq=False)
+class ClassPath(Reading):
+    """Sets one after the other, of a label of k classes. s sets, a panels.
+
+    The next set is bought while the expected cost of the best decision, as a share of the most
+    expensive error, lies in the window of the set.
+
+    Attributes:
+        of_class: k members, each the same sets with the models of one class against all others.
+        errors: cost of predicting a class (column) for a unit of a class (row). (k, k)
+    """
+
+    of_class: CascadePolicies
+    errors: Float[np.ndarray, "k k"]
+
+    @property
+    def traits(self) -> Traits:
+        """See `Traits`."""
+        return Traits(consistent=True, why=self.why)
+
+    @property
+    def members(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def relative(self) -> Float[np.ndarray, "k k"]:
+        """Costs of errors in units of the most expensive one. (k, k)"""
+        return self.errors / max(float(self.errors.max()), SMALLEST)
+
+    def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
+        """The state's values, as trees read them. (m, d)"""
+        return self.of_class.read(values, acquired)
+
+    def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
+        """1 for the next panel, or for "stop". (1, m, a + 1)"""
+        least = (self.believe(reading, acquired) @ self.relative).min(axis=2)
+        return self.of_class.member(0).go_on(least, acquired, available)
+
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
+        """1 for the class of least expected cost. (1, m, k)"""
+        cost = self.believe(reading, acquired) @ self.errors
+        return np.eye(len(self.errors))[cost.argmin(axis=2)]
+
+    def believe(self, reading: Readings, acquired: Panels) -> Belief:
+        """Class probabilities. (1, m, k)"""
+        k = len(self.errors)
+        each = self.of_class.believe(np.repeat(reading, k, axis=0), np.repeat(acquired, k, axis=0))
+        return scaled_to_one(each[..., 1].T)[None]
+
+    def sentences(self, panels: Sequence[str]) -> list[str]:
+        """Its decisions, in words."""
+        ordered = self.of_class.stages(0, panels, self._range)
+        return [f"{ordered}; then the class of least expected cost"]
+
+    def _range(self, low: float, high: float) -> str:
+        """A window in words, in the unit of costs."""
+        unit = float(self.errors.max())
+        if low <= 0 and high >= 1:
+            return ""
+        end = "" if high >= 1 else f" and below {high * unit:.3g}"
+        return f" if the best decision costs {low * unit:.3g} or more in expectation{end}"
+
+    def why(
+        self,
+        member: int,
+        values: RowValues,
+        probability: Float[np.ndarray, "m k"],
+        acquired: RowPanels,
+        available: RowPanels,
+        action_probability: Float[np.ndarray, "m a+1"],
+        layout: Layout,
+    ) -> list[str]:
+        """What the best decision costs in each state, and whether a panel follows."""
+        del member, values, acquired, available, layout
+        stops = (action_probability[:, -1] == 1).tolist()
+        if self.of_class.sets.shape[1] == 1:
+            return ["no further panel" if stop else "bought for everyone" for stop in stops]
+        least = (probability @ self.errors).min(axis=1).tolist()
+        return [
+            f"best decision costs {cost:.3g} in expectation: "
+            + ("nothing more is bought" if stop else "bought")
+            for cost, stop in zip(least, stops, strict=True)
+        ]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policy is; `from_arrays` is the inverse."""
+        return self.of_class.to_arrays() | {ERRORS: self.errors}
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "ClassPath":
+        """The policy that `to_arrays` wrote.
+
+        Raises:
+            DataError: the arrays are no such policy of the classes of the layout.
+        """
+        part, k = part_of(arrays, {ERRORS: ERRORS}), len(layout.classes)
+        stored = Stored("path of sets", part)
+        stored.require({ERRORS: Array("float64", (k, k), low=0)})
+        rest = part_of(arrays, {name: name for name in arrays if name != ERRORS})
+        policies = CascadePolicies.from_arrays(rest, layout)
+        if len(policies.sets) != k or (policies.sets != policies.sets[:1]).any():
+            raise stored.refusal(
+                f"has {len(policies.sets)} members; allowed are the same sets for each of {k} "
+                "classes"
+            )
+        return ClassPath(policies, part[ERRORS])
+
+
+def learned_path(path: ClassWindows) -> Learned:
+    """A path of sets as a bundle holds it; `mean_return` is minus its cost, out of fold."""
+    sets, s = path.of, len(path.sets)
+    k, rows = len(sets.beliefs), sets.rows
+    parts = [
+        part
+        for beliefs in sets.beliefs
+        for panels in path.sets
+        if (part := beliefs.part(panels)) is not None
+    ]
+    policies = CascadePolicies(
+        np.tile([rows.bits(panels) for panels in path.sets], (k, 1, 1)),
+        np.arange(k * s).reshape(k, s),
+        np.tile([*path.low, 1.0], (k, 1)),
+        np.minimum(np.tile([*path.high, 1.0], (k, 1)), NO_END),
+        np.full(k, UNTUNED),
+        tuple(beliefs.of(panels).ensemble for beliefs in sets.beliefs for panels in path.sets),
+        rows.world.action_cost,
+        linear=tuple(parts),
+    )
+    curve = {
+        "transitions": len(rows.world),
+        "mean_return": -path.cost,
+        "acquisition_cost": path.price,
+    }
+    return Learned(ClassPath(policies, sets.errors).to_arrays(), pd.DataFrame([curve]))
+
+
+def fit_paths(
+    kind: str, learn: Learns, of_classes: LearnsClasses, ground: Ground, settings: Mapping[str, Any]
+) -> Learned:
+    """`fit_for_cost`; of more than two classes, where costs are minimised, a path of sets.
+
+    Args:
+        kind: of the agent.
+        learn: of two classes, see `fit_for_cost`.
+        of_classes: (sets of panels, settings) → the path of least cost.
+        ground: training data.
+        settings: of the agent.
+    """
+    if len(ground.table.classes) == 2 or ground.budgets:
+        return fit_for_cost(kind, learn, ground, settings)
+    return learned_path(of_classes(ClassSets.of(ground, settings), settings))
+
+
+def build(
+    settings: Mapping[str, Any], layout: Layout, stored: Saved
+) -> CascadePolicies | ClassPath:
+    """The trained cascades, or the path of a label of more than two classes."""
+    policy = CascadePolicies if len(layout.classes) == 2 else ClassPath
+    return policy.from_arrays(trained(stored, settings["kind"]), layout)
+
+
 def told_by_models(
     ensembles: Sequence[TreeEnsemble],
     model: Int[np.ndarray, "K m"],
@@ -351,23 +542,48 @@ def learn(
     )
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CascadePolicies:
-    """The trained cascades."""
-    del settings
-    return CascadePolicies.from_arrays(trained(stored, "cascade"), layout)
-
-
 def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
-    """As `CascadePolicies.decide` and `believe`, of one cascade."""
-    sets, model = policy.sets[member], policy.model[member]
+    """As `decide` and `believe`, of one cascade, or of a path of several classes."""
+    if not isinstance(policy, ClassPath):
+        stage = _stage_node(state, policy.sets[member])
+        probability = _belief_node(state, policy, member, stage)
+        return _graph_of(state, policy, member, stage, probability, two(probability))
+    of_class, k = policy.of_class, len(policy.errors)
+    stage = _stage_node(state, of_class.sets[0])
+    each = [_belief_node(state, of_class, c, stage) for c in range(k)]
+    together = each[0].beside(*each[1:])
+    probability = together / together.sum()
+    least = (probability @ -policy.relative).max() * -1.0
+    return _graph_of(state, of_class, 0, stage, least, probability)
+
+
+def _stage_node(state: State, sets: np.ndarray) -> GraphNode:
+    """Number of the first set that contains what was acquired. (m, 1)"""
     beyond = (sets[-1] & ~sets).T.astype(np.float32)
     outside = ((state.acquired.of_kind("f") @ beyond) > 0).of_kind("f")
-    stage = (outside * -1.0).argmax()  # the first set that contains what was acquired
+    return (outside * -1.0).argmax()
+
+
+def _belief_node(state: State, policy: Any, member: int, stage: GraphNode) -> GraphNode:
+    """Predicted probability by the model of the set. (m, 1)"""
+    model = policy.model[member]
     of_model = {k: log_odds_node(state, policy, k) for k in np.unique(model).tolist()}
     odds = of_model[model[0]]
     for t, k in enumerate(model.tolist()):
         odds = stage.equals(t).where(of_model[k], odds)
-    probability = logistic(odds)
+    return logistic(odds)
+
+
+def _graph_of(
+    state: State,
+    policy: CascadePolicies,
+    member: int,
+    stage: GraphNode,
+    probability: GraphNode,
+    belief: GraphNode,
+) -> GraphOutputs:
+    """As `go_on`, of one cascade."""
+    sets = policy.sets[member]
     going, buyable = ~(stage < 0), state.open & np.zeros((1, state.panels), dtype=bool)
     for t, panels in enumerate(sets):
         offered, comes = state.open & panels[None], ~(stage > t)
@@ -377,7 +593,7 @@ def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
         within = (probability >= low) & (probability < high)
         going = going & (~comes | (~buys & within))
     cheapest = buyable.where(state.graph.constant(-policy.cost[None]), NO_PANEL)
-    return GraphOutputs(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), two(probability))
+    return GraphOutputs(state.panel_or_stop(cheapest, cheapest.max() > NO_PANEL), belief)
 
 
 def log_odds_node(state: State, policy: Any, k: int) -> GraphNode:
@@ -399,7 +615,7 @@ def log_odds_node(state: State, policy: Any, k: int) -> GraphNode:
 CASCADE = AgentKind(
     name="cascade",
     build=build,
-    fit=partial(fit_for_cost, "cascade", learn),
+    fit=partial(fit_paths, "cascade", learn, cheapest_path),
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {"repeats": 3}),
@@ -413,7 +629,6 @@ CASCADE = AgentKind(
         ),
     },
     doc="boosted trees per set of panels; the next set is bought within a window of probability",
-    two_classes=True,
     acts_on_beliefs=True,
     graph=graph_of_windows,
     looks={"cascade": (60, "cascade of trees", "vermillion", "D")},

@@ -3,22 +3,23 @@
 A panel is worth what the loss of a boosted model of all panels rises by, out of fold, when its
 values are dealt anew among the units that have it. Each next panel of the order is bought while the
 belief lies in one window, up to a number of panels. Trivial, and hard to beat. Learns on blocked
-records for the table's own costs, and in `diagnosis` for a score within budgets.
+records for the table's own costs, and in `diagnosis` for a score within budgets. Of more than two
+classes the window is of the expected cost of the best decision (`ClassPath`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
-from frugal.acquire.policies.cascade import CascadePolicies, graph_of_windows, learned_cascades
+from frugal.acquire.kinds import AgentKind, Learned
+from frugal.acquire.policies.cascade import build, fit_paths, graph_of_windows, learned_cascades
 from frugal.acquire.train.cascade import Cascade, Sets, Walk, within_budgets
-from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.class_paths import ClassSets, ClassWindows
+from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import PanelSet, SetBeliefs, TreeRows, log_loss
-from frugal.core.layout import Layout
 from frugal.learn.cross_fitted_trees import fit_folded
 
 SMALLEST_PRICE = 1e-12
@@ -40,10 +41,7 @@ def fit_permutation(
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
     beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
-    path = [rows.base]
-    for panel in panel_order(rows):
-        if rows.grows(path[-1], panel):
-            path.append(path[-1] | {panel})
+    path = _growing(rows, panel_order(rows, permutation_importance(rows)))
     informed = objective.knowing(beliefs.belief(path[-1]))
     sets = Sets.of(path, beliefs)
     at = np.arange(settings["windows"]) / settings["windows"]
@@ -72,12 +70,20 @@ def _stopping(
     )
 
 
-def panel_order(rows: TreeRows) -> list[int]:
+def _growing(rows: TreeRows, order: Sequence[int]) -> list[PanelSet]:
+    """No panel, then one more of the order at a time."""
+    path = [rows.base]
+    for panel in order:
+        if rows.grows(path[-1], panel):
+            path.append(path[-1] | {panel})
+    return path
+
+
+def panel_order(rows: TreeRows, importance: Float[np.ndarray, " a"]) -> list[int]:
     """Panels with a price, from the one whose loss weighs most for its price to the least.
 
     A panel inside another is left out: who goes on would pay for both.
     """
-    importance = permutation_importance(rows)
     price = np.maximum(rows.world.action_cost, SMALLEST_PRICE)
     order = np.argsort(-importance / price, kind="stable").tolist()
     all_panels = rows.reduced(range(rows.world.panels))
@@ -107,16 +113,27 @@ def learn(
     return learned_cascades(rules, beliefs)
 
 
-def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CascadePolicies:
-    """The trained rules."""
-    del settings
-    return CascadePolicies.from_arrays(trained(stored, "permutation"), layout)
+def of_classes(sets: ClassSets, settings: Mapping[str, Any]) -> ClassWindows:
+    """The best stopping rule along one order of panels, of more than two classes."""
+    rows = [beliefs.rows for beliefs in sets.beliefs]
+    importance = np.sum([permutation_importance(of_class) for of_class in rows], axis=0)
+    path = _growing(rows[0], panel_order(rows[0], importance))
+    at = np.arange(1, settings["windows"]) / settings["windows"]
+    cuts = np.unique(np.quantile(sets.least(path[0]), at).round(6))
+    windows = [(low, high) for low in (0.0, *cuts) for high in (np.inf, *cuts[cuts > low])]
+    tried = [sets.alone(path[0])]
+    tried += [
+        sets.judged(path[:length], [low] * (length - 1), [high] * (length - 1))
+        for length in range(2, len(path) + 1)
+        for low, high in windows
+    ]
+    return min(tried, key=lambda path: (path.cost, len(path.sets)))
 
 
 PERMUTATION = AgentKind(
     name="permutation",
     build=build,
-    fit=partial(fit_for_cost, "permutation", learn),
+    fit=partial(fit_paths, "permutation", learn, of_classes),
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
@@ -124,7 +141,6 @@ PERMUTATION = AgentKind(
         "windows": ("Count", "even shares of the units between which a window begins and ends", 12),
     },
     doc="one order of panels by permutation importance per price; it stops by probability",
-    two_classes=True,
     graph=graph_of_windows,
     looks={"permutation": (80, "permutation importance", "purple", "<")},
 )

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.train.payoff import Objective, Payoff, best_window
+from frugal.acquire.train.payoff import Objective, best_window
 from frugal.acquire.train.tree_sets import (
     ConstantBeliefs,
     FoldedNetwork,
@@ -108,13 +108,14 @@ class Walk:
             )
         return cls(np.stack(probability), sets.price[list(path)], [sets.edges[k] for k in path])
 
-    def windows(
-        self, payoff: Payoff, weight: float, ill: np.ndarray
-    ) -> tuple[list[float], list[float]]:
-        """Windows of the highest value, by backward induction on the units that come to each."""
+    def windows(self, value: Float[np.ndarray, "s n"]) -> tuple[list[float], list[float]]:
+        """Windows of the highest value, by backward induction on the units that come to each.
+
+        Args:
+            value: of ending at each set. (s, n)
+        """
         steps = len(self.probability) - 1
         low, high = [0.0] * steps, [np.inf] * steps
-        value = payoff.of_verdicts(ill, self.probability) - weight * self.price
         for sweep in range(SWEEPS):
             reached = (
                 self._reached(low, high) if sweep else np.ones_like(self.probability, dtype=bool)
@@ -132,9 +133,12 @@ class Walk:
         self, low: Sequence[float], high: Sequence[float]
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Predicted probability and price at which each unit's episode ends."""
-        at = self._reached(low, high).sum(axis=0) - 1
-        units = np.arange(self.probability.shape[1])
+        at, units = self.last(low, high), np.arange(self.probability.shape[1])
         return self.probability[at, units], self.price[at, units]
+
+    def last(self, low: Sequence[float], high: Sequence[float]) -> Int[np.ndarray, " n"]:
+        """Number of the set at which each unit's episode ends. (n,)"""
+        return self._reached(low, high).sum(axis=0) - 1
 
     def _open(self, j: int, low: float, high: float) -> Bool[np.ndarray, " n"]:
         return (self.probability[j] >= low) & (self.probability[j] < high)
@@ -326,10 +330,13 @@ def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> li
     shares = np.append(0.0, np.geomspace(*SHARES, settings["price_weights"] - 1))
     for weight in objective.price_weights(highest_price, shares):
         payoff = objective.payoff(score)
-        of_weight = []
-        for path in _paths(sets, objective.ill, payoff, float(weight), settings["gates"]):
+        of_weight, ill = [], objective.ill
+        value = payoff.of_verdicts(ill, sets.probability) - weight * sets.price
+        for path in best_paths(sets, value, settings["gates"]):
             walk = Walk.along(sets, path)
-            low, high = walk.windows(payoff, float(weight), objective.ill)
+            low, high = walk.windows(
+                payoff.of_verdicts(ill, walk.probability) - weight * walk.price
+            )
             probability, price = walk.ends(low, high)
             reached, threshold = objective.judged(probability, price)
             chain = tuple(sets.panels[k] for k in path)
@@ -341,11 +348,14 @@ def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> li
     return cascades
 
 
-def _paths(
-    sets: Sets, ill: np.ndarray, payoff: Payoff, weight: float, gates: int
-) -> list[list[int]]:
-    """From the first set on: for each next set the best continuation, of at most so many gates."""
-    value = payoff.of_verdicts(ill, sets.probability) - weight * sets.price
+def best_paths(sets: Sets, value: Float[np.ndarray, "M n"], gates: int) -> list[list[int]]:
+    """From the first set on: for each next set the best continuation, of at most so many gates.
+
+    Args:
+        sets: with the first one that everyone has.
+        value: of ending at each set. (M, n)
+        gates: sets of a path, at most.
+    """
     above = [sets.supersets(k) for k in range(len(sets.panels))]
     ahead, after = value, [[k] for k in range(len(sets.panels))]
     for _ in range(gates - 1):

@@ -212,6 +212,7 @@ def agents_page() -> str:
                 "kind": lambda name, _: f"[`{name}`](#{name})",
                 "what it is": _of("doc"),
                 "learns": lambda _, literals: "no" if "fit" in literals else "yes",
+                "classes": lambda _, literals: "two" if "two_classes" in literals else "any",
             },
             kinds,
         ),

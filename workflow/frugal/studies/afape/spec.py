@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal.config.declared import declared_kinds
+from frugal.config.declared import declared_kinds, needs_two_classes
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Column, Description
@@ -56,7 +56,7 @@ def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
 
 
 def require_known_agent(at: str, agent: Mapping[str, Any], description: Description) -> None:
-    """Refuse an agent that names parts absent from a data set.
+    """Refuse an agent that names parts absent from a data set, or cannot predict its classes.
 
     Args:
         at: key of the agent, as the message begins.
@@ -66,7 +66,14 @@ def require_known_agent(at: str, agent: Mapping[str, Any], description: Descript
     Raises:
         ConfigError: the key, the value found, and the values available.
     """
-    for key, subject in declared_kinds()[agent["kind"]].literals.get("names", {}).items():
+    declaration, k = declared_kinds()[agent["kind"]], len(description.label.classes)
+    if declaration.has("two_classes") and k != 2:
+        raise ConfigError(
+            f"{at} is of kind {agent['kind']!r}, which {needs_two_classes()}; data set "
+            f"{description.name!r} has {k} classes; write {at.split('.')[-1]}: null to leave the "
+            "agent out"
+        )
+    for key, subject in declaration.literals.get("names", {}).items():
         _NAMED[subject](f"{at}.{key}", agent[key], description)
 
 
