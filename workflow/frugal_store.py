@@ -28,7 +28,7 @@ class Store:
 
     Attributes:
         provider: of the storage plugin.
-        prefix: what stands in front of `results/…` in a query, with the module's own prefix.
+        prefix: what precedes `results/…` in a query, with the module's own prefix.
         room: the folder of local copies in which jobs work, from the working folder on.
     """
 
@@ -47,20 +47,20 @@ class Store:
     def listed(self, folder: str) -> dict[str, Stamp]:
         """Every file below a folder of the store.
 
-        A plugin lists by a method of its own (`fs`), or notes all that lies beside a file when it
-        is asked for one (`s3`).
+        A plugin lists by a method of its own (`fs`), or notes a file's whole folder when it reads
+        one (`s3`).
 
         Raises:
             DataError: the store cannot be reached, or its plugin can do neither.
         """
         try:
-            found = self._by_folder(folder) or self._by_inventory(folder)
-            if not found:  # `s3` also lists nothing where nothing answers
+            listed = self._by_folder(folder) or self._by_inventory(folder)
+            if not listed:  # `s3` also lists nothing where nothing answers
                 self.object(f"{folder}/any").exists()
         except Exception as error:
             reason = " ".join(str(error).split())[:300]
             raise DataError(f"the store {self.shown(folder)} cannot be read: {reason}") from None
-        return dict(sorted(found.items()))
+        return dict(sorted(listed.items()))
 
     def _by_folder(self, folder: str) -> dict[str, Stamp]:
         if not hasattr(self.provider, "list_objects"):
@@ -74,10 +74,10 @@ class Store:
         probe, cache = self.object(f"{folder}/any"), _Inventory()
         _now(probe.inventory(cache))
         room = f"{self.room.as_posix()}/"
-        found = ((Path(key).as_posix(), key) for key in cache.mtime)
+        stored = ((Path(key).as_posix(), key) for key in cache.mtime)
         return {
             path.removeprefix(room): (cache.mtime[key].storage(), cache.size[key])
-            for path, key in found
+            for path, key in stored
             if path.startswith(f"{room}{folder}/")
         }
 
@@ -129,7 +129,7 @@ class Store:
         return True
 
     def text(self, name: str) -> str | None:
-        """What a small file of the store says; None where there is none."""
+        """The text of a small file of the store; None where there is none."""
         target = OURS / "read" / name
         return target.read_text(encoding="utf-8") if self.copy(name, target) else None
 

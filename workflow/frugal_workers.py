@@ -1,6 +1,6 @@
 """What jobs on other machines get: the project, the files that a config names, what was found out.
 
-A worker that shares no folder gets what the first process has found out (`Told`), for it cannot
+A worker that shares no folder gets what the first process has found out (`StartFacts`): it cannot
 look. Made for Snakemake 9.27, which the lock pins; tests/unit/test_replaced.py fails where another
 one differs. Knows no stage.
 """
@@ -50,36 +50,36 @@ def move_into(folder: Path, *, now: bool) -> None:
         os.chdir(folder)
 
 
-class Told:
+class StartFacts:
     """What the first process has found out, for jobs on machines where there is nothing to look at.
 
     Args:
         path: of the file that holds it.
-        recall: this is such a job's process, and takes what the file says.
+        recall: this is such a job's process, and reads the file.
     """
 
     def __init__(self, path: Path, *, recall: bool) -> None:
         self.path = path
-        self._known = json.loads(path.read_bytes()) if recall and path.is_file() else {}
-        self._found: dict[str, Any] = {}
+        self._stored = json.loads(path.read_bytes()) if recall and path.is_file() else {}
+        self._new: dict[str, Any] = {}
 
     def once(self, name: str, of: Mapping[str, str], find: Callable[[], Any]) -> Any:
-        """What was found under a name; found out now where nobody has told it.
+        """The stored answer to a question; found out now where none is stored.
 
         Args:
             name: of the question.
-            of: wildcards that it is asked with.
+            of: wildcards of the question.
             find: the answer, as JSON can hold it.
         """
         key = json.dumps([name, sorted(of.items())])
-        if key in self._known:
-            return self._known[key]
-        self._found[key] = find()
-        return self._found[key]
+        if key in self._stored:
+            return self._stored[key]
+        self._new[key] = find()
+        return self._new[key]
 
     def keep(self) -> None:
-        """Write all that was found."""
-        write_bytes(self.path, json.dumps(self._found).encode())
+        """Write all answers found here."""
+        write_bytes(self.path, json.dumps(self._new).encode())
 
 
 def canonical(path: str | Path) -> str:
@@ -122,21 +122,21 @@ def require_deployable(project: Path, config: Mapping[str, Any], *, moved: bool)
     Raises:
         ConfigError: names what lies where no other machine finds it.
     """
-    said = (
+    reason = (
         "with --shared-fs-usage none, workers get files of the working folder by their paths in it"
     )
     if moved:
-        raise ConfigError(f"{said}; so --directory cannot be given: start in that folder")
+        raise ConfigError(f"{reason}; so --directory cannot be given: start in that folder")
     if canonical(project).startswith("/"):
         raise ConfigError(
-            f"{said}, and the project lies outside of it, in {project}; start there, or in a "
+            f"{reason}, and the project lies outside of it, in {project}; start there, or in a "
             "folder that holds it"
         )
     for text, path in named_files(config, project).items():
         if os.path.isabs(text) or canonical(path).startswith("/"):
             raise ConfigError(
-                f"{said}, and the config names {text!r}; allowed is a path from the working folder "
-                "or the project on, without .. or a leading /"
+                f"{reason}, and the config names {text!r}; allowed is a path from the working "
+                "folder or the project on, without .. or a leading /"
             )
 
 

@@ -30,7 +30,7 @@ from frugal.run.init_command import init_command
 from frugal.run.memory import accounted
 from frugal.run.stage_command import run_job
 from frugal.studies.shared.stages.reports import keep_report
-from frugal_workers import Told
+from frugal_workers import StartFacts
 
 from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
 
@@ -220,7 +220,7 @@ def test_no_command_writes_through_a_link_or_over_what_a_step_has_made(folder, v
     with accounted(Path("used.jsonl")):
         pass
     with pytest.raises(DataError, match=r"told\.json .* is a link of that name"):
-        Told(Path("told.json"), recall=False).keep()
+        StartFacts(Path("told.json"), recall=False).keep()
     Path("results/verdict.txt").write_text("theirs")
     status, said = in_folder("-m", "frugal.results.replacing", "results/verdict.txt", ".")
     assert (status, "verdict.txt cannot be written: there is a link" in said) == (1, True)

@@ -285,13 +285,13 @@ def test_a_sidecar_shows_a_file_from_outside_by_its_name_with_a_store_and_withou
 
 
 def test_a_worker_is_told_what_the_first_process_found(here):
-    told = workers.Told(Path("told.json"), recall=False)
+    told = workers.StartFacts(Path("told.json"), recall=False)
     assert told.once("raw", {"dataset": "a"}, lambda: {"raw_0": "x"}) == {"raw_0": "x"}
     told.keep()
-    worker = workers.Told(Path("told.json"), recall=True)
+    worker = workers.StartFacts(Path("told.json"), recall=True)
     assert worker.once("raw", {"dataset": "a"}, lambda: pytest.fail("it looks")) == {"raw_0": "x"}
     assert worker.once("raw", {"dataset": "b"}, lambda: "looked") == "looked"
-    again = workers.Told(Path("told.json"), recall=False)
+    again = workers.StartFacts(Path("told.json"), recall=False)
     assert again.once("raw", {"dataset": "a"}, lambda: "new") == "new"
 
 

@@ -23,7 +23,7 @@ use rule stage as impute_features with:
         settings=config["afape"]["imputation"],
 
 
-# The classifier that predicts from whatever was acquired.
+# The classifier that predicts from what was acquired.
 
 
 use rule stage as fit_classifier with:

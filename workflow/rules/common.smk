@@ -32,34 +32,34 @@ if not MODULE:  # whose jobs say so themselves
 
 
 def cannot_start(error):
-    """End the run with what is wrong, and with the config files in which it may stand."""
+    """End the run with what is wrong, and the config files that may have it."""
     files = () if MODULE else workflow.config_settings.configfiles or ()
     names = [Path(path).name for path in files]
-    said = str(error)
-    if names and said.startswith("config: "):
-        said = f"config ({', '.join(names)} over config.yaml): {said[8:]}"
-    sys.exit(f"Frugal cannot start: {said}")
+    sentence = str(error)
+    if names and sentence.startswith("config: "):
+        sentence = f"config ({', '.join(names)} over config.yaml): {sentence[8:]}"
+    sys.exit(f"Frugal cannot start: {sentence}")
 
 
-def checked(load, *given):
+def checked(load, *arguments):
     """What a function returns; what it refuses ends the run."""
     try:
-        return load(*given)
+        return load(*arguments)
     except FrugalError as error:
         cannot_start(error)
 
 
 def require_plain_places():
-    """End the run where its jobs could not be told a folder in the shell's or Snakemake's words."""
+    """End the run where the shell or Snakemake would read a folder's name as something else."""
     places = {
         "the project's folder": (PROJECT, ":{}"),
         "this Python's folder": (Path(sys.executable).parent, ":"),
         "the working folder": (os.getcwd(), '"$`\\'),
     }
     for what, (path, live) in places.items():
-        if found := sorted(set(str(path)) & set(live)):
+        if special := sorted(set(str(path)) & set(live)):
             cannot_start(
-                f"{what} is {str(path)!r}, and there {found[0]!r} would be read as more than a "
+                f"{what} is {str(path)!r}, and there {special[0]!r} would be read as more than a "
                 f"letter; allowed is a path without {' '.join(live)}, so rename or move it"
             )
 
@@ -92,27 +92,27 @@ def look_over_results():
     try:
         if STORED:  # where whole files are put, and nothing is half done
             with chdir(look_into_store()):
-                found = survey(lock_digest())
+                surveyed = survey(lock_digest())
         else:
             with within():
                 require_no_way_out()
                 if not workflow.dryrun:
                     tidy_up()
-                found = survey(lock_digest())
+                surveyed = survey(lock_digest())
     except FrugalError as error:
         cannot_start(error)
     strict = config["environment"] == "strict"
-    elsewhere = {PREFIX + path.as_posix() for path in found.elsewhere if strict}
+    elsewhere = {PREFIX + path.as_posix() for path in surveyed.elsewhere if strict}
 
     def wanted(jobs):
-        own = own_jobs(jobs)
+        ours = own_jobs(jobs)
         if STORED and not workflow.dryrun:
-            TOLD.keep()
-        moved = [job for job in own if not elsewhere.isdisjoint(job.output)]
-        return moved + unnoticed_changes(own)
+            FACTS.keep()
+        moved = [job for job in ours if not elsewhere.isdisjoint(job.output)]
+        return moved + unnoticed_changes(ours)
 
     make_again(wanted, beside=MODULE)
-    for line in found.lines(strict=strict):
+    for line in surveyed.lines(strict=strict):
         print(line, file=sys.stderr)
 
 
@@ -128,11 +128,11 @@ def digest_now(name, path):
 
 def digests_now(job):
     """Name of an input → SHA-256 of its files."""
-    found = {}
+    digests = {}
     for name, value in job.input.items():
         paths = [value] if isinstance(value, str) else value
-        found[name] = [digest_now(bare(path), str(path)) for path in paths]
-    return found
+        digests[name] = [digest_now(bare(path), str(path)) for path in paths]
+    return digests
 
 
 def unnoticed_changes(jobs):
@@ -143,7 +143,7 @@ def unnoticed_changes(jobs):
     """
     if RerunTrigger.PARAMS not in workflow.rerun_triggers:
         return []
-    found = []
+    changed = []
     for job in jobs:
         sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
         settled = job.params.get("settings")
@@ -154,22 +154,22 @@ def unnoticed_changes(jobs):
         now = (job.params.get("source"), digests_now(job))
         if made_otherwise(there, settled, files, *now):
             if not workflow.persistence.params_changed(job):
-                found.append(job)
-    if found:
+                changed.append(job)
+    if changed:
         print(
-            f"{len(found)} steps have files that were made with another seed, settings, code or "
-            f"inputs than there are now, first {found[0].output[0]}; they are made again",
+            f"{len(changed)} steps have files that were made with another seed, settings, code or "
+            f"inputs than there are now, first {changed[0].output[0]}; they are made again",
             file=sys.stderr,
         )
     if not STORED:
-        return found
-    read = {path for job in found for path in job.input}
+        return changed
+    read = {path for job in changed for path in job.input}
     brought = [
         job
         for job in jobs
         if own_name(job.rule.name) == "bring_file" and not read.isdisjoint(job.output)
     ]
-    return found + brought
+    return changed + brought
 
 
 look_over_results()
@@ -180,8 +180,8 @@ def environment_words():
     words = [f"PYTHONPATH={shlex.quote(str(SOURCES))}", "OMP_NUM_THREADS=1", "PYTHONSAFEPATH=1"]
     if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
         words.append(f'PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')
-    said = f"export {' '.join(words)}; "
-    return said.replace("{", "{{").replace("}", "}}")  # Snakemake formats it
+    exports = f"export {' '.join(words)}; "
+    return exports.replace("{", "{{").replace("}", "}}")  # Snakemake formats it
 
 
 if not MODULE:
@@ -199,12 +199,12 @@ wildcard_constraints:
 
 def published(wildcards):
     """Where a raw file of any study is published; their settings are read by now."""
-    asked = [study.fetch_settings for study in (STUDY, TREATMENT, RECOURSE)]
-    return published_file(asked, wildcards.dataset, wildcards.file)
+    fetched = [study.fetch_settings for study in (STUDY, TREATMENT, RECOURSE)]
+    return published_file(fetched, wildcards.dataset, wildcards.file)
 
 
 def reported_studies():
-    """The studies that are asked for beside the report; all of them if none is."""
+    """The studies requested with the report; all of them if none is."""
     known = ("afape", "dadi", "treatment", "diagnosis", "recourse")
     present = [study for study in known if workflow.is_rule(study)]
     return [s for s in present if s in workflow.dag_settings.targets] or present
@@ -221,7 +221,7 @@ def engine_arguments(targets, *options):
     words += [*options, *store_words()]
     if files := workflow.config_settings.configfiles:
         words += ["--configfile", *map(str, files)]
-    if overrides := workflow.config_settings.config_args:  # as the first Snakemake was given them
+    if overrides := workflow.config_settings.config_args:  # those of the first Snakemake
         words += ["--config", *overrides]
     return shlex.join([*words, "--", *targets])
 
@@ -250,10 +250,10 @@ def trained_policies(wildcards):
 
 
 def decided(wildcards):
-    """What decides on one's own table; without one, the sentence that says how to name it."""
+    """The answer of the user's table; without one, a sentence on how to name it."""
     if config["table"] is None:
         cannot_start(
-            "decide needs a table of one's own: --config table=my.yaml, a YAML that "
+            "decide needs your table: --config table=my.yaml, a YAML that "
             "`python -m frugal init TABLE --label COLUMN` writes"
         )
     answer = rules.write_answer.output
@@ -261,10 +261,10 @@ def decided(wildcards):
 
 
 def searched(wildcards):
-    """What one's own records come to; without any, the sentence that says how to name them."""
+    """The answer of the user's records; without any, a sentence on how to name them."""
     if config["records"] is None:
         cannot_start(
-            "search needs records of one's own: --config records=my.yaml, a YAML like "
+            "search needs your records: --config records=my.yaml, a YAML like "
             "docs/examples/searches.yaml"
         )
     answer = rules.write_search_answer.output

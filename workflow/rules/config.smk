@@ -1,5 +1,5 @@
 # Where the project lies, and its config. Config files are read strictly before Snakemake merges them: a
-# key that is written twice, say, would silently lose its first value. Those of `--configfile` it has
+# key that is written twice, for example, would silently lose its first value. Those of `--configfile` it has
 # read by now; what it cannot read at all is refused before by the logger of profiles/default
 # (workflow/snakemake_logger_plugin_frugal).
 
@@ -41,8 +41,8 @@ def strict(path):
 def typed_words():
     """Lists and mappings of `--config`, in which Snakemake takes every number for a text."""
     try:
-        given = workflow.config_settings
-        return typed_entries(given.config_args or (), given.config)
+        settings = workflow.config_settings
+        return typed_entries(settings.config_args or (), settings.config)
     except ConfigError as error:
         sys.exit(f"Frugal cannot start: {error}")
 
@@ -50,16 +50,16 @@ def typed_words():
 def paper_configs():
     """Those of the papers' sizes that are there."""
     names = ("", "_dadi", "_treatment", "_diagnosis", "_recourse")
-    found = [PROJECT / "config" / f"paper{name}.yaml" for name in names]
-    return [path for path in found if path.is_file()]
+    paths = [PROJECT / "config" / f"paper{name}.yaml" for name in names]
+    return [path for path in paths if path.is_file()]
 
 
-def with_defaults(given):
+def with_defaults(overlay):
     """A module's config over the project's files, in the order in which Snakemake merges them."""
-    merged = dict(given)
+    merged = dict(overlay)
     waiting = [PROJECT / "config.yaml"]
     for path in waiting:
-        merged = laid_over(laid_over(merged, read_config_file(Path(strict(path)))), given)
+        merged = laid_over(laid_over(merged, read_config_file(Path(strict(path)))), overlay)
         if len(waiting) == 1:
             waiting += paper_configs() if merged["scale"] == "paper" else []
             waiting += [PROJECT / "config/decide.yaml"] if merged["table"] else []

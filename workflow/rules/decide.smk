@@ -1,5 +1,5 @@
-# One's own table, from its YAML to an answer: `snakemake decide --config table=my.yaml`. All of it lies
-# in results/decide/NAME/, which is the working folder where `table` is given.
+# The user's table, from its YAML to an answer: `snakemake decide --config table=my.yaml`. All of it lies
+# in results/decide/NAME/, which is the working folder with `table`.
 
 if config["table"] is not None:
     OWN_PLACE = f"dataset={OWN_TABLE.dataset}/mechanism=own"
@@ -21,7 +21,7 @@ if config["table"] is not None:
 
 
 rule decide:
-    """A table of one's own to a verdict: --config table=my.yaml."""
+    """Your table to an answer: --config table=my.yaml."""
     input:
         decided,
     log:

@@ -1,4 +1,4 @@
-# Diagnosis: encoders, fronts of learned policies, baselines, what each ordered and said, the summary.
+# Diagnosis: encoders, fronts of learned policies, baselines, what each ordered and decided, the summary.
 
 from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.spec import EVERY

@@ -1,4 +1,4 @@
-# Figures: each as PNG and PDF with the table that it shows beside it, and a caption in the report.
+# Figures: each as PNG and PDF with the table that it shows, and a caption in the report.
 
 
 use rule stage as draw_scenario_figures with:

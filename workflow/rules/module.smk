@@ -34,8 +34,8 @@ def warn_of_another_profile():
     starts = {os.environ.get("PWD", "."), workflow.workdir_init}
     for path in (Path(s, n) for s in starts for n in ("default", "profiles/default")):
         if path.is_dir() and workflow.is_main_process:
-            said = f"Frugal: Snakemake uses the profile {path}, not that of {PROJECT}"
-            print(said, file=sys.stderr)
+            warning = f"Frugal: Snakemake uses the profile {path}, not that of {PROJECT}"
+            print(warning, file=sys.stderr)
 
 
 if not MODULE:
@@ -46,7 +46,7 @@ if not MODULE:
 
 
 def own_name(rulename):
-    """The name of a rule as it stands in the files here."""
+    """The name of a rule as the files here write it."""
     before, mark, after = MODIFIER.modify_rulename("\0").partition("\0")
     if mark:
         return rulename.removeprefix(before).removesuffix(after)
@@ -62,9 +62,9 @@ def require_all_rules():
         if not workflow.is_rule(MODIFIER.modify_rulename(r))
     }
     left_out = {*(MODIFIER.rule_exclude_list or ())} & STAGES.keys()
-    if found := sorted(taken | left_out):
+    if partial := sorted(taken | left_out):
         sys.exit(
-            f"Frugal cannot start: `use rule` takes or excludes {', '.join(found)}; allowed is `use rule * "
+            f"Frugal cannot start: `use rule` takes or excludes {', '.join(partial)}; allowed is `use rule * "
             "from NAME as NAME_*`, after which a rule may be changed under the name it has then"
         )
 
@@ -73,5 +73,5 @@ require_all_rules()
 
 
 def own_jobs(jobs):
-    """Those of the jobs whose rules stand in the files here, read for this module."""
+    """Those of the jobs whose rules are in the files here, read for this module."""
     return [job for job in jobs if job.rule.module_globals is globals()]

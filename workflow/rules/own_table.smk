@@ -1,4 +1,4 @@
-# Where `table` is given, that table is the only one, and everything of it lies in its own folder.
+# With `table`, that table is the only one, and everything of it lies in its own folder.
 
 from frugal.core.errors import FrugalError
 from frugal.run.own_table import Decision, decision
@@ -10,18 +10,18 @@ def own_table():
     With a store jobs see the working folder as it is, so its files are named from there.
     """
     within = Path(MODULE_PREFIX) if MODULE else None
-    found = decision(config, PROJECT, Path.cwd(), within)
+    decided = decision(config, PROJECT, Path.cwd(), within)
     if STORED:
-        named = found.config["datasets"]
-        named[found.dataset] = canonical(named[found.dataset])
-        found.config["afape"]["answer"]["instead"][found.dataset].pop("source", None)
-        if found.config["causes"] is not None:
-            found.config["causes"] = canonical(found.config["causes"])
-    return {**vars(found), "place": str(found.place), "folder": None}
+        named = decided.config["datasets"]
+        named[decided.dataset] = canonical(named[decided.dataset])
+        decided.config["afape"]["answer"]["instead"][decided.dataset].pop("source", None)
+        if decided.config["causes"] is not None:
+            decided.config["causes"] = canonical(decided.config["causes"])
+    return {**vars(decided), "place": str(decided.place), "folder": None}
 
 
 try:
-    OWN_TABLE = TOLD.once("own_table", {}, own_table)
+    OWN_TABLE = FACTS.once("own_table", {}, own_table)
 except FrugalError as error:
     sys.exit(f"Frugal cannot start: {error}")
 OWN_TABLE = Decision(

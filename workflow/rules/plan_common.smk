@@ -13,7 +13,7 @@ from frugal.run.portions import Portions
 
 COSTS = PROJECT / "config" / "costs.yaml"
 MEASURED = checked(load_costs, COSTS)
-PORTIONS = Portions(STUDY, TOLD.once("table_rows", {}, lambda: table_rows(STUDY, MEASURED.rows)))
+PORTIONS = Portions(STUDY, FACTS.once("table_rows", {}, lambda: table_rows(STUDY, MEASURED.rows)))
 ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 
 
@@ -43,7 +43,7 @@ def of_seeds(folder, name):
 
 @cache
 def job_sizes():
-    """What the config says of the size of its jobs; asked for once all studies are read."""
+    """What the config states on the size of its jobs, once all studies are read."""
     return config_sizes(
         STUDY,
         DADI,
@@ -75,7 +75,7 @@ def limit_memory():
     if workflow.is_main_process and "mem_mb" not in workflow.global_resources:
         left = max(1, free_memory_mb() - ENGINE_MB)
         workflow.register_resource("mem_mb", left)
-        if workflow.scheduler is not None:  # made before it was told
+        if workflow.scheduler is not None:  # made before
             workflow.scheduler.global_resources["mem_mb"] = left
 
 
@@ -104,7 +104,7 @@ def say_too_large(jobs):
         )
 
 
-# Of the files in which rules stand; all others are those of afape, the first study.
+# Of the files with rules; all others are those of afape, the first study.
 STUDY_OF_FILE = {
     "treatment": "treatment",
     "recourse": "recourse",
@@ -153,30 +153,30 @@ def say_results():
     answer = "results/summary/verdict.txt"
     if named & {"decide", "search"}:
         answer = "results/verdict.txt"
-    if named & {"afape", "decide", "search"} and (told := result_text(answer)):
-        print(f"\n{told}", file=sys.stderr)
+    if named & {"afape", "decide", "search"} and (text := result_text(answer)):
+        print(f"\n{text}", file=sys.stderr)
     for study in ("diagnosis", "dadi", "treatment", "recourse"):
         section = f"{EXPLORED}/study={study}/section.json"
-        if f"explore_{study}" in named and (told := result_text(section)):
-            print(said_of(study, told), file=sys.stderr)
+        if f"explore_{study}" in named and (text := result_text(section)):
+            print(short_section(study, text), file=sys.stderr)
         elif study == "dadi" and study in named:
             for path in DADI.answer_files("verdict.txt"):
-                if told := result_text(path):
-                    print(f"\n{told}", file=sys.stderr)
+                if text := result_text(path):
+                    print(f"\n{text}", file=sys.stderr)
         elif study in named:
             print(f"{study} → {shown(f'results/summary/{study}.parquet')}", file=sys.stderr)
     if "report" in named and is_there("results/report.html"):
         print(f"All of it: {shown('results/report.html')}", file=sys.stderr)
 
 
-def said_of(study, section):
+def short_section(study, section):
     """The report's answers of a study, a line for each."""
     answers = json.loads(section)["answers"]
-    said = [
+    lines = [
         f"{study}, {answer['title']}: {answer['sentence']} ({answer['trust']})"
         for answer in answers
     ]
-    return "\n".join([*said, f"  → {shown(f'results/summary/{study}.parquet')}"])
+    return "\n".join([*lines, f"  → {shown(f'results/summary/{study}.parquet')}"])
 
 
 def note_engine():

@@ -18,7 +18,7 @@ def agent_words():
 
 
 def explored_studies():
-    """The studies on the page; of one's own table its answer."""
+    """The studies on the page; of the user's table its answer."""
     return reported_studies() if config["table"] is None else ["decide"]
 
 
@@ -35,12 +35,12 @@ def explored_cases(study):
 
 def report_parts(wildcards):
     """Every part of the page, by a name of its own."""
-    found = {}
+    sections = {}
     for study in explored_studies():
-        found[study] = f"{EXPLORED}/study={study}/section.json"
+        sections[study] = f"{EXPLORED}/study={study}/section.json"
         for k, path in enumerate(explored_cases(study)):
-            found[f"{study}_{k}"] = path
-    return found
+            sections[f"{study}_{k}"] = path
+    return sections
 
 
 def diagnosis_cases_settings(wildcards):
@@ -57,7 +57,9 @@ def diagnosis_cases_settings(wildcards):
 
 def diagnosis_cases_inputs(wildcards):
     """Scores, outcomes and decisions of all families of the scenario's first criterion and seed."""
-    told = diagnosis_cases_settings(wildcards)
-    found = DIAGNOSIS.choice_inputs(wildcards.dataset, "all", told["criterion"], str(told["seed"]))
-    logs = [path.replace("outcomes.parquet", "decisions.parquet") for path in found["outcomes"]]
-    return DIAGNOSIS.table_inputs(wildcards.dataset) | found | {"decisions": logs}
+    settings = diagnosis_cases_settings(wildcards)
+    inputs = DIAGNOSIS.choice_inputs(
+        wildcards.dataset, "all", settings["criterion"], str(settings["seed"])
+    )
+    logs = [path.replace("outcomes.parquet", "decisions.parquet") for path in inputs["outcomes"]]
+    return DIAGNOSIS.table_inputs(wildcards.dataset) | inputs | {"decisions": logs}

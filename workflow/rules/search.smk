@@ -1,5 +1,5 @@
 # One's own records of searches, from their YAML to a policy: `snakemake search --config records=my.yaml`.
-# All of it lies in results/search/NAME/, which is the working folder where `records` is given.
+# All of it lies in results/search/NAME/, which is the working folder with `records`.
 
 if config["records"] is not None:
 
@@ -29,7 +29,7 @@ if config["records"] is not None:
 
 
 rule search:
-    """Records of one's own to a search policy: --config records=my.yaml."""
+    """Your records to a search policy: --config records=my.yaml."""
     input:
         searched,
     log:

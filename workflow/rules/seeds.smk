@@ -1,4 +1,4 @@
-# Where several jobs judge the seeds of a scenario: what they told, as one job would have told it.
+# Where several jobs judge the seeds of a scenario: their results joined, as one job would have written them.
 
 OF_PORTIONS = {
     "estimates": "estimates resamples convergence frequencies comparisons groups sensitivity tipping",

@@ -45,7 +45,7 @@ def stage_params(stage, settings):
     """Parameters of a step: what decides it, its command line, and the digest of its sources.
 
     Snakemake compares only parameters that follow from wildcards alone. `arguments` also names
-    inputs and outputs, so seed and settings stand in a parameter of their own as well: a changed one
+    inputs and outputs, so seed and settings are a parameter as well: a changed one
     runs the step again.
     """
     chosen = settings if callable(settings) else lambda wildcards: settings
@@ -58,10 +58,10 @@ def stage_params(stage, settings):
             k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
             for k, v in input.items()
         }
-        asked = (files, payloads, keys_of(dict(wildcards.items())))
+        arguments = (files, payloads, keys_of(dict(wildcards.items())))
         decided = (chosen(wildcards), config["seed"], config["arithmetic"])
         long = Path(os.path.abspath(OURS / "settings"))  # for settings too long for a line
-        line = Arguments(shell_line(stage_words(*asked, *decided), long))
+        line = Arguments(shell_line(stage_words(*arguments, *decided), long))
         line.stage = stage
         return line
 
@@ -112,7 +112,7 @@ def complete_steps():
         place = Path(stage, *(part for part in Path(path).parts if "{" in part)).as_posix()
         if not step.log:  # which a module's user may have named
             step.log_modifier = MODIFIER.path_modifier
-            step.set_log(said=f"logs/{place}.log", used=f"benchmarks/{place}.jsonl")
+            step.set_log(messages=f"logs/{place}.log", used=f"benchmarks/{place}.jsonl")
         params = stage_params(stage, step.params.settings)
         step.params.settings = params.pop("settled")
         step.set_params(**params)

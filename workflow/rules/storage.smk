@@ -60,12 +60,12 @@ def in_place(command, folder=PREFIX):
 
 LOGS = f'"$here"{os.sep}' if APART and not os.path.isabs(PREFIX) else ""
 LOOK_IN = f"--look-in {OUTSIDE}" if STORED else ""
-# Where answers are put for a person: beside results/, or where that would lie without a store
+# Where answers are put for a person: next to results/, or where that would lie without a store
 ANSWERS = f'"$here"{os.sep}{shlex.quote(own_prefix() or ".")}' if STORED else "."
 
 
 def is_made(path):
-    """True for a file that a step makes; the YAML of one's own table may lie beside its answer."""
+    """True for a file that a step makes; the YAML of the user's table may lie with its answer."""
     mine = ("results/decide/", "results/search/")
     return path.startswith("results/") and not path.startswith(mine)
 
@@ -87,14 +87,14 @@ def outside(path):
 
 
 def located(question, inputs, also=()):
-    """An input function whose files lie outside results/: what lacks ends the run in a sentence.
+    """An input function whose files lie outside results/: a missing one ends the run with a sentence.
 
-    A job on another machine is told, by the name of the question, what the first process has found.
+    A job on another machine receives, by the name of the question, what the first process has found.
     `also` are endings of this project's own files that the step reads as a source, too.
     """
     refused = [ending for ending in READ_BY_SUFFIX if ending not in also]
 
-    def found(wildcards):
+    def find(wildcards):
         files = inputs(wildcards)
         for path in files.values():
             if Path(path).suffix in refused and not is_made(path):
@@ -104,14 +104,13 @@ def located(question, inputs, also=()):
                 )
         return {name: outside(path) for name, path in files.items()}
 
-    def told(wildcards):
+    def stored(wildcards):
         try:
-            asked = dict(wildcards.items())
-            return TOLD.once(question, asked, lambda: found(wildcards))
+            return FACTS.once(question, dict(wildcards.items()), lambda: find(wildcards))
         except FrugalError as error:
             cannot_start(error)
 
-    return told
+    return stored
 
 
 def look_into_store():
@@ -135,8 +134,8 @@ def fetch_what_is_read():
     """Copy from the store what `audit` and its like read, for they read whole folders."""
     if not STORED:
         return
-    asked = {own_name(job.rule.name) for job in workflow.dag.needrun_jobs()}
-    folders = {f for name in asked for f in READ_FROM_STORE.get(name, ())}
+    rules_run = {own_name(job.rule.name) for job in workflow.dag.needrun_jobs()}
+    folders = {f for name in rules_run for f in READ_FROM_STORE.get(name, ())}
     shutil.rmtree(FETCHED, ignore_errors=True)
     try:
         for folder in sorted(folders):
@@ -144,7 +143,7 @@ def fetch_what_is_read():
             STORE.fetch(STORE.listed(folder), FETCHED)
     except FrugalError as error:
         cannot_start(error)
-    if "benchmark" in asked:  # what this process itself has measured lies here
+    if "benchmark" in rules_run:  # what this process itself has measured lies here
         mine = Path(own_prefix(), "benchmarks")
         for path in [mine / "engine.jsonl", mine / "sizes.json"]:
             if path.exists():
@@ -152,7 +151,7 @@ def fetch_what_is_read():
 
 
 def put_what_was_described():
-    """Put the description that `rocrate` has made beside the results, and remove what was fetched."""
+    """Put the description that `rocrate` has made next to the results, and remove what was fetched."""
     if STORED:
         for path in [*FETCHED.glob("ro-crate-*"), *FETCHED.glob("ro-crate-*/*")]:
             if path.is_file():
@@ -171,7 +170,7 @@ def is_there(name):
 
 
 def result_text(name):
-    """What a small result says, here or in the store; None where it is not there."""
+    """The text of a small result, here or in the store; None where it is not there."""
     if STORED:
         return STORE.text(name)
     return Path(name).read_text(encoding="utf-8") if Path(name).exists() else None
@@ -207,7 +206,7 @@ if STORED:
     vouch(STORE)
     show_logs_of(STORE)
     send_with_jobs(
-        lambda: [*project_files(PROJECT), *sent_files(config, PROJECT), TOLD.path],
+        lambda: [*project_files(PROJECT), *sent_files(config, PROJECT), FACTS.path],
         beside=MODULE,
     )
 
