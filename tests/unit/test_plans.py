@@ -78,6 +78,16 @@ def test_a_job_takes_what_measured_jobs_took_between_and_beyond_their_sizes(
     assert plan.guessed == set()
 
 
+@pytest.mark.parametrize("name", ["cpu_s", "memory_mb"])
+def test_another_table_of_a_measured_name_is_planned_by_its_size(name):
+    shipped = load_costs(SHIPPED)
+    sizes = {"rows": 1e6, "columns": 20.0}
+    for stage, most in (("fit_classifier", 4000), ("prepare_data", 2000)):
+        named = amount(PlannedJob(stage, {"dataset": "wide"}, sizes), name, shipped)
+        assert named == amount(PlannedJob(stage, {"dataset": "new"}, sizes), name, shipped)
+        assert named < most
+
+
 @given(st.sampled_from([100.0, 10_000.0]))
 def test_at_a_measured_size_it_is_what_was_measured(costs, rows):
     job = PlannedJob("fit", {}, {"rows": rows, "panels": 1.0})

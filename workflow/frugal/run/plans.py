@@ -55,6 +55,7 @@ _SCHEMA = {
     },
 }
 _MEMORY_MARGIN = 1.25
+_ALIKE = 4.0  # between sizes of jobs of one data set
 # How memory grows with a size, as a power of it; CPU time grows in proportion to each
 _MEMORY_GROWS = {
     "rows": 1.0,
@@ -186,18 +187,19 @@ def amount(job: PlannedJob, name: str, costs: Costs) -> float:
 
 
 def _interpolated(job: PlannedJob, name: str, measured: Sequence[Measured], costs: Costs) -> float:
-    """An amount at a job's size, between measured jobs, of the same data set if there are any.
+    """An amount at a job's size, between measured jobs.
 
-    The logarithm of the amount is linear in that of the size, the product of all sizes. Beyond the
-    measured sizes the excess over the start grows in proportion.
+    Those of the same data set count alone where the job is at most `_ALIKE` times as large or as
+    small: a name does not make a table the one that was measured. The logarithm of the amount is
+    linear in that of the size, the product of all sizes. Beyond the measured sizes the excess over
+    the least amount grows in proportion; of a single size, the excess over the start.
     """
     same_dataset = [each for each in measured if each.dataset == job.keys.get("dataset", "")]
-    at: dict[float, list[float]] = {}
-    for each in same_dataset or measured:
-        at.setdefault(_size(each.sizes, each, name, job, costs), []).append(each.amounts[name])
-    typical = max if name == "memory_mb" else lambda values: sum(values) / len(values)
-    points = sorted((size, typical(values)) for size, values in at.items())
-    target = _size(job.sizes, (same_dataset or measured)[0], name, job, costs)
+    for chosen in (same_dataset, measured):
+        points = _points(chosen, job, name, costs)
+        target = _size(job.sizes, (same_dataset or measured)[0], name, job, costs)
+        if points and points[0][0] / _ALIKE <= target <= points[-1][0] * _ALIKE:
+            break
     for (size, value), (larger, most) in pairwise(points):
         if size <= target <= larger:
             share = math.log(target / size) / math.log(larger / size)
@@ -205,6 +207,17 @@ def _interpolated(job: PlannedJob, name: str, measured: Sequence[Measured], cost
     size, value = points[0] if target < points[0][0] else points[-1]
     start = costs.start[name] if len(points) == 1 else min(amount for _, amount in points)
     return min(start, value) + (value - min(start, value)) * target / size
+
+
+def _points(
+    measured: Sequence[Measured], job: PlannedJob, name: str, costs: Costs
+) -> list[tuple[float, float]]:
+    """Sizes in rising order with their amount: the mean CPU time, the largest memory."""
+    at: dict[float, list[float]] = {}
+    for each in measured:
+        at.setdefault(_size(each.sizes, each, name, job, costs), []).append(each.amounts[name])
+    typical = max if name == "memory_mb" else lambda values: sum(values) / len(values)
+    return sorted((size, typical(values)) for size, values in at.items())
 
 
 def _size(
