@@ -122,7 +122,7 @@ def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, 
     grow nothing is.
     """
     n, a = paths.order.shape
-    least = min(1.0, 1 / (MOST * np.sqrt(n)))
+    least = least_probability(n)
     probability = np.full((n, a + 1), np.nan)
     probability[:, 0] = 1.0
     for step in range(1, a + 1):
@@ -297,16 +297,47 @@ def sequential_terms(
         errors: cost of a verdict (column) on a class (row).
         fold: of each row, by which the regressions are cross-fitted. (n,)
     """
-    n, a = paths.order.shape
-    expected = np.zeros((a + 1, n, outcome.shape[1]))
+    n, steps = paths.order.shape
+    expected = np.zeros((steps + 1, n, outcome.shape[1]))
     _predict(expected, paths, chance, outcome, price, errors, fold)
     at_end = np.flatnonzero(paths.complete)
     expected[paths.held[at_end], at_end] = outcome[at_end]
+    return telescoped(expected, chance, paths.held), expected[0]
+
+
+def telescoped(
+    expected: Float[np.ndarray, "s1 n m"],
+    chance: Float[np.ndarray, "n s1"],
+    answered: Int[np.ndarray, " n"],
+) -> Float[np.ndarray, "n m"]:
+    """φ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁) of each row. (n, m)
+
+    Args:
+        expected: V, read up to the last state that the record holds. (s + 1, n, m)
+        chance: π, that a record is followed to each state. (n, s + 1)
+        answered: steps that the record answered. (n,)
+    """
     phi = expected[0].copy()
-    for step in range(1, a + 1):
-        at = np.flatnonzero(paths.held >= step)
+    for step in range(1, len(expected)):
+        at = np.flatnonzero(answered >= step)
         phi[at] += (expected[step, at] - expected[step - 1, at]) / chance[at, step, None]
-    return phi, expected[0]
+    return phi
+
+
+def least_probability(rows: int) -> float:
+    """The smallest π by which is divided: no weight exceeds `MOST` √n."""
+    return min(1.0, 1 / (MOST * np.sqrt(rows)))
+
+
+def ridge_coefficients(
+    inputs: Float[np.ndarray, "n w"],
+    target: Float[np.ndarray, "n m"],
+    weight: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, "w m"]:
+    """Least squares with the penalty `RIDGE` of every coefficient. (w, m)"""
+    weighted = inputs * weight[:, None]
+    system = weighted.T @ inputs + RIDGE * np.eye(inputs.shape[1])
+    return np.linalg.solve(system, weighted.T @ target)
 
 
 def _gradient(paths: Paths, weight: np.ndarray, labels: Labels) -> np.ndarray:
@@ -345,9 +376,7 @@ def _predict(
     low = np.hstack([acquired.astype(float), np.zeros((len(row), outcome.shape[1] - a))])
     for part in np.unique(fold):
         learn, ask = ends & (fold[row] != part), fold[row] == part
-        weighted = inputs[learn] * weight[learn, None]
-        system = weighted.T @ inputs[learn] + RIDGE * np.eye(inputs.shape[1])
-        fitted = np.linalg.solve(system, weighted.T @ outcome[row[learn]])
+        fitted = ridge_coefficients(inputs[learn], outcome[row[learn]], weight[learn])
         predicted = np.clip(inputs[ask] @ fitted, low[ask], 1.0)
         expected[step[ask], row[ask]] = predicted
 
@@ -364,19 +393,34 @@ def _state_features(
     unit, k = errors.max(), errors.shape[0]
     probability = paths.belief[row, step]
     probability = np.where(np.isfinite(probability), probability, 1 / k)
-    if_stopped = probability @ errors
-    decided = np.eye(k)[if_stopped.argmin(axis=1)]
     return np.column_stack(
         [
             np.ones(len(row)),
             acquired @ price / unit,
-            if_stopped.min(axis=1) / unit,
+            belief_inputs(probability, errors),
+            step > 0,
+            price[paths.order[row, step]] / unit,
+        ]
+    )
+
+
+def belief_inputs(
+    probability: Float[np.ndarray, "n k"], errors: Float[np.ndarray, "k k"]
+) -> Float[np.ndarray, "n p"]:
+    """Predictors of the expected cost of errors by class probabilities. (n, p)
+
+    The least expected cost of a decision now, in units of the most expensive error; probabilities,
+    their squares, the decision, and log-odds.
+    """
+    if_stopped = probability @ errors
+    decided = np.eye(errors.shape[0])[if_stopped.argmin(axis=1)]
+    return np.column_stack(
+        [
+            if_stopped.min(axis=1) / errors.max(),
             probability[:, 1:],
             probability[:, 1:] ** 2,
             decided[:, 1:],
             log_odds(probability[:, 1:]) / 4,
-            step > 0,
-            price[paths.order[row, step]] / unit,
         ]
     )
 

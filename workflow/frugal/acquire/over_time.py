@@ -1,0 +1,239 @@
+"""Policies that order panels window by window, followed along records.
+
+A policy is followed as long as the record holds the panels that it orders. Beyond that, panels that
+the record lacks are blocked: the policy goes on without them. So one pass serves semi-offline
+estimators, which read records that were followed to the end, and blocking, which reads all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
+
+PRACTICE = "recorded practice"
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """A panel ordered again and again, always or while a value is on one side of a limit.
+
+    Attributes:
+        panels: that are ordered together. (a,)
+        every: windows between two orders, 1 or more.
+        column: index of the column that is compared; None: always.
+        limit: the last value of `column` must lie above it; NaN compares false.
+        below: it must lie below instead.
+    """
+
+    panels: Bool[np.ndarray, " a"]
+    every: int
+    column: int | None = None
+    limit: float = 0.0
+    below: bool = False
+
+    def due(self, state: TimedState) -> Bool[np.ndarray, " m"]:
+        """Units for which the panels are ordered in the next window. (m,)"""
+        elapsed = state.since[:, self.panels].max(axis=1) >= self.every
+        if self.column is None:
+            return elapsed
+        value = state.last[:, self.column]
+        return elapsed & (value < self.limit if self.below else value > self.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderPlan:
+    """A fixed schedule, and panels that are repeated; it decides after the last window.
+
+    Attributes:
+        name: in tables.
+        schedule: panels that are ordered in each window, without exception. (t, a)
+        repeats: further orders.
+        stop: window before which it decides; None: after the last one.
+    """
+
+    name: str
+    schedule: Bool[np.ndarray, "t a"]
+    repeats: tuple[Repeat, ...] = ()
+    stop: int | None = None
+
+    def order(self, state: TimedState) -> Bool[np.ndarray, "m a1"]:
+        """See `TimedPolicy`. (m, a + 1)"""
+        m, a = state.since.shape
+        action = np.zeros((m, a + 1), dtype=bool)
+        action[:, :a] = self.schedule[state.window]
+        for repeat in self.repeats:
+            action[:, :a] |= repeat.due(state)[:, None] & repeat.panels
+        action[:, a] = self.stop is not None and state.window >= self.stop
+        return action
+
+
+def plan(
+    records: TimedRecords,
+    name: str,
+    at: Mapping[int, Sequence[str]] | None = None,
+    repeats: Sequence[Repeat] = (),
+    stop: int | None = None,
+) -> OrderPlan:
+    """A plan by names of panels.
+
+    Args:
+        records: whose panels and windows it has.
+        name: in tables.
+        at: window → panels ordered in it.
+        repeats: see `repeat`.
+        stop: window before which it decides; None: after the last one.
+
+    Raises:
+        ConfigError: a panel or a window does not exist.
+    """
+    schedule = np.zeros((records.windows, len(records.panels)), dtype=bool)
+    for window, panels in (at or {}).items():
+        if not 0 <= window < records.windows:
+            raise ConfigError(
+                f"plan {name!r} orders in window {window}; windows are 0 to {records.windows - 1}"
+            )
+        schedule[window] |= records.panel_set(tuple(panels))
+    return OrderPlan(name, schedule, tuple(repeats), stop)
+
+
+def repeat(
+    records: TimedRecords,
+    panels: Sequence[str],
+    *,
+    every: int,
+    above: tuple[str, float | int] | None = None,
+    below: tuple[str, float | int] | None = None,
+) -> Repeat:
+    """Panels that are ordered every few windows, always or while a value is above or below a limit.
+
+    Raises:
+        ConfigError: a panel or column does not exist, `every` is below 1, or both limits are set.
+    """
+    if every < 1:
+        raise ConfigError(f"every is {every}; allowed is a number of windows, 1 or more")
+    if above is not None and below is not None:
+        raise ConfigError("a repeated panel has 'above' and 'below'; allowed is one of them")
+    limit = below if above is None else above
+    if limit is None:
+        return Repeat(records.panel_set(tuple(panels)), every)
+    if limit[0] not in records.columns:
+        raise ConfigError(
+            f"there is no column {limit[0]!r}; columns are {', '.join(records.columns)}"
+        )
+    column = records.columns.index(limit[0])
+    return Repeat(records.panel_set(tuple(panels)), every, column, float(limit[1]), above is None)
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPaths:
+    """One policy along n records, blocked where they lack a panel.
+
+    Attributes:
+        ordered: panels ordered in each window. (n, t, a)
+        acquired: those that the record holds. (n, t, a)
+        windows: before the decision of each unit. (n,)
+        answered: windows until the record lacks a panel that was ordered, or ends without a label;
+            the unit's windows where it never does. (n,)
+        complete: the record was followed to the end. (n,)
+        exact: it holds the ordered panels and no other until the decision. (n,)
+        last, age: of the state before each window and after the last, see `TimedState`.
+            (t + 1, n, d)
+    """
+
+    ordered: Bool[np.ndarray, "n t a"]
+    acquired: Bool[np.ndarray, "n t a"]
+    windows: Int[np.ndarray, " n"]
+    answered: Int[np.ndarray, " n"]
+    complete: Bool[np.ndarray, " n"]
+    exact: Bool[np.ndarray, " n"]
+    last: Float[np.ndarray, "t1 n d"]
+    age: Float[np.ndarray, "t1 n d"]
+
+    def at_end(self) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
+        """Last values and their ages when each unit is decided. (n, d), (n, d)"""
+        row = np.arange(len(self.windows))
+        return self.last[self.windows, row], self.age[self.windows, row]
+
+
+def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts) -> TimedPaths:
+    """A policy along every record; `None` orders what was recorded.
+
+    Raises:
+        DataError: the policy returns something else than a truth value for each panel and "stop".
+    """
+    n, t, a = records.recorded.shape
+    last = np.full((t + 1, n, len(records.columns)), np.nan)
+    age = np.full(last.shape, np.inf)
+    ordered, since = np.zeros((n, t, a), dtype=bool), np.full((n, a), np.inf)
+    windows = records.end.copy()
+    for now in range(t + 1):
+        if now:
+            last[now], age[now] = last[now - 1], age[now - 1] + 1
+        _reveal(records, ordered, costs.delay, now, last[now], age[now])
+        if now == t:
+            break
+        going = now < windows
+        if policy is None:
+            ordered[:, now] = records.recorded[:, now]
+        else:
+            state = TimedState(now, records.static, last[now], age[now], since)
+            action = _checked(policy, state, a)
+            windows[going & action[:, a]] = now
+            ordered[:, now] = action[:, :a] & (now < windows)[:, None]
+        since = np.where(ordered[:, now], 1.0, since + 1)
+    lacks = np.asarray((ordered & ~records.recorded).any(axis=2))
+    lacks[np.arange(n), records.end - 1] |= records.censored
+    fails = np.asarray(lacks.any(axis=1))
+    decided = np.arange(t) >= windows[:, None]
+    other = ((ordered != records.recorded) & ~decided[:, :, None]).any(axis=(1, 2))
+    return TimedPaths(
+        ordered,
+        ordered & records.recorded,
+        windows,
+        np.where(fails, lacks.argmax(axis=1), records.end),
+        ~fails,
+        ~fails & ~other,
+        last,
+        age,
+    )
+
+
+def _checked(policy: TimedPolicy, state: TimedState, panels: int) -> np.ndarray:
+    action = np.asarray(policy.order(state))
+    expected = (len(state.since), panels + 1)
+    if action.shape != expected or action.dtype != np.bool_:
+        raise DataError(
+            f"policy {policy.name!r} returned {action.dtype} of shape {action.shape}; allowed are "
+            f"truth values of shape {expected}: a unit in each row, panels and 'stop' in columns"
+        )
+    return action
+
+
+def _reveal(
+    records: TimedRecords,
+    ordered: np.ndarray,
+    delay: np.ndarray | None,
+    now: int,
+    last: np.ndarray,
+    age: np.ndarray,
+) -> None:
+    """Write the results that become known before window `now` into a state, in place."""
+    lag = np.zeros(len(records.panels), dtype=np.int64) if delay is None else delay
+    of_column = np.zeros(len(records.columns), dtype=np.int64)
+    paid = ~records.free
+    of_column[paid] = lag[records.provides[:, paid].argmax(axis=0)]
+    for windows_late in np.unique(of_column):
+        taken_in = now - 1 - int(windows_late)
+        if taken_in < 0:
+            continue
+        columns = np.flatnonzero(of_column == windows_late)
+        acquired = ordered[:, taken_in] & records.recorded[:, taken_in]
+        shown = (acquired @ records.provides[:, columns]) | records.free[columns]
+        new = records.values[:, taken_in, columns]
+        shown &= ~np.isnan(new) & (taken_in < records.end)[:, None]
+        last[:, columns] = np.where(shown, new, last[:, columns])
+        age[:, columns] = np.where(shown, windows_late + 1, age[:, columns])

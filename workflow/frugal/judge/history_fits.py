@@ -1,0 +1,331 @@
+"""Nuisances of policies over time, cross-fitted: laws of ordering, expected outcomes, predictions.
+
+Regressions on the history of a record before a window. The law of ordering is one regression for
+each set of panels that some policy orders, on all windows; expected outcomes are fitted backwards,
+for each policy and fold. Learners are those of `nuisance_choice`. Knows no estimator.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.acquire.over_time import TimedPaths, follow
+from frugal.core.over_time import TimedCosts, TimedRecords
+from frugal.core.scaling import fit_scaling
+from frugal.core.world import set_codes
+from frugal.judge.over_time import TimedCase, reach_of
+from frugal.judge.semi_offline import belief_inputs, ridge_coefficients
+from frugal.learn.nuisance_choice import Head, MeanHead, fit_mean_models, fit_models
+
+FADE = 4.0  # windows after which the freshness of a value has fallen to 1/e
+SETTINGS = {
+    "logistic": {"C": 1.0},
+    "boosting": {"trees": 60, "leaves": 12, "learning_rate": 0.1, "min_leaf": 40},
+}
+
+
+@dataclass(frozen=True)
+class TimedFit:
+    """How nuisances are fitted.
+
+    Attributes:
+        method: `linear` (logistic and ridge regressions) or `boosting` (LightGBM).
+        folds: of cross-fitting, 2 or more; units of one cluster share a fold.
+        bounded: keep π from 0, see `reach_of`.
+        settings: of the learners, by method.
+    """
+
+    method: Literal["linear", "boosting"] = "boosting"
+    folds: int = 3
+    bounded: bool = True
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: SETTINGS)
+
+    def probabilities(self, heads: Sequence[Head], rng: np.random.Generator, **rows: Any) -> list:
+        """Models of probabilities, see `nuisance_choice.fit_models`."""
+        method = "logistic" if self.method == "linear" else "boosting"
+        return fit_models(heads, method=method, settings=self.settings[method], rng=rng, **rows)
+
+
+def unit_folds(
+    cluster: Int[np.ndarray, " n"], folds: int, rng: np.random.Generator
+) -> Int[np.ndarray, " n"]:
+    """Fold of each unit; the units of a cluster share one. (n,)"""
+    clusters = int(cluster.max()) + 1
+    return (rng.permutation(clusters) % folds)[cluster]
+
+
+def state_inputs(
+    records: TimedRecords, last: Float[np.ndarray, "*m n d"], age: Float[np.ndarray, "*m n d"]
+) -> Float[np.ndarray, "*m n f"]:
+    """Finite inputs of states: static columns, last values, and how fresh each is, exp(−age / 4).
+
+    Values are standardised by all recorded values; one that is unknown is 0, with freshness 0.
+    """
+    every = records.values.reshape(-1, records.values.shape[2])
+    centre, scale = _moments(every)
+    value = np.nan_to_num((last - centre) / scale)
+    fresh = np.exp(-age / FADE)
+    still_centre, still_scale = _moments(records.static)
+    missing = np.isnan(records.static)
+    still = np.nan_to_num((records.static - still_centre) / still_scale)
+    still = np.column_stack([still, missing[:, missing.any(axis=0)]])
+    still = np.broadcast_to(still, (*last.shape[:-1], still.shape[1]))
+    return np.concatenate([still, value, fresh], axis=-1)
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each column's values; 0 and 1 without any. (d,), (d,)"""
+    count = (~np.isnan(values)).sum(axis=0)
+    mean = np.nansum(values, axis=0) / np.maximum(count, 1)
+    spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / np.maximum(count, 1))
+    return mean, np.where(spread > 0, spread, 1.0)
+
+
+def history_inputs(records: TimedRecords, costs: TimedCosts) -> Float[np.ndarray, "t1 n f"]:
+    """The history of each record before each window and after the last, H. (t + 1, n, f)
+
+    The state under recorded practice, panels of the previous window, and their mean number so far.
+    """
+    practice = follow(records, None, costs)
+    n, t, a = records.recorded.shape
+    before = np.zeros((t + 1, n, 2 * a))
+    for now in range(1, t + 1):
+        before[now, :, :a] = records.recorded[:, now - 1]
+        before[now, :, a:] = records.recorded[:, :now].mean(axis=1)
+    return np.concatenate([state_inputs(records, practice.last, practice.age), before], axis=2)
+
+
+def fit_predictions(
+    records: TimedRecords,
+    paths: Sequence[TimedPaths],
+    fold: Int[np.ndarray, " n"],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> list[Float[np.ndarray, "t1 n"]]:
+    """Probability of the second class at every state of each policy. (t + 1, n) each
+
+    One model for each fold, fitted to the final states of all policies on the records of the other
+    folds, panels that these lack blocked.
+    """
+    final = np.concatenate([state_inputs(records, *path.at_end()) for path in paths])
+    label = np.tile(records.label == 1, len(paths))
+    usable = np.tile(~records.censored, len(paths))
+    head = Head(final, label, usable, is_law=False)
+    (models,) = fit.probabilities([head], rng, fold=np.tile(fold, len(paths)))
+    predicted = []
+    for path in paths:
+        inputs = state_inputs(records, path.last, path.age)
+        of_path = [models.predict(at, fold)[:, 0] for at in inputs]
+        predicted.append(np.stack(of_path))
+    return predicted
+
+
+def outcomes_of(
+    records: TimedRecords,
+    path: TimedPaths,
+    costs: TimedCosts,
+    probability: Float[np.ndarray, "t1 n"],
+) -> Float[np.ndarray, "n o"]:
+    """Cost, its part of acquisition and its part of errors; NaN without a label. (n, 3)
+
+    Args:
+        records: with labels of two classes.
+        path: of the policy.
+        costs: in one unit.
+        probability: of the second class at every state.
+    """
+    chance = probability[path.windows, np.arange(len(records))]
+    verdict = costs.verdict(np.column_stack([1 - chance, chance]))
+    errors = costs.errors[np.maximum(records.label, 0), verdict]
+    errors = np.where(records.censored, np.nan, errors)
+    acquisition = costs.acquisition(path.acquired, path.windows)
+    return np.column_stack([acquisition + errors, acquisition, errors])
+
+
+@dataclass(frozen=True, eq=False)
+class OrderLaw:
+    """Fitted probabilities that a window holds a set of panels, or exactly this set.
+
+    Attributes:
+        holds, equals: set code → probability in each window, 1 after the end. (n, t) each
+    """
+
+    holds: Mapping[int, Float[np.ndarray, "n t"]]
+    equals: Mapping[int, Float[np.ndarray, "n t"]]
+
+    def chances(self, path: TimedPaths) -> tuple[np.ndarray, np.ndarray]:
+        """P(A_t ⊇ a_t | H_t) and P(A_t = a_t | H_t) along a path, 1 once it fails. (n, t) each"""
+        n, t, _ = path.ordered.shape
+        codes = set_codes(path.ordered.reshape(n * t, -1)).reshape(n, t)
+        holds, equals = np.ones((n, t)), np.ones((n, t))
+        for code in np.unique(codes):
+            at = codes == code
+            if code in self.holds:
+                holds[at] = self.holds[code][at]
+            if code in self.equals:
+                equals[at] = self.equals[code][at]
+        decided = np.arange(t) >= path.windows[:, None]
+        return holds, np.where(decided, holds, equals)
+
+
+def fit_order_law(
+    records: TimedRecords,
+    history: Float[np.ndarray, "t1 n f"],
+    paths: Sequence[TimedPaths],
+    fold: Int[np.ndarray, " n"],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> OrderLaw:
+    """The law of ordering in all windows, for the sets that some policy orders.
+
+    A window in which follow-up ends without a label holds no set, so that the law includes that of
+    censoring.
+    """
+    n, t, a = records.recorded.shape
+    window, unit = np.nonzero(np.arange(t)[:, None] < records.end)
+    inputs = np.column_stack([history[window, unit], np.eye(t)[window][:, 1:]])
+    present = records.recorded[unit, window]
+    stays = ~(records.censored[unit] & (window == records.end[unit] - 1))
+    contained = np.zeros((0, a), dtype=bool)
+    exact = contained
+    for path in paths:
+        alive = np.arange(t) < path.windows[:, None]
+        contained = np.unique(
+            np.concatenate([contained, path.ordered[path.answered[:, None] >= np.arange(t)]]),
+            axis=0,
+        )
+        exact = np.unique(np.concatenate([exact, path.ordered[alive]]), axis=0)
+    laws = []
+    for sets, same in ((contained, False), (exact, True)):
+        targets = {
+            int(code): stays & (present == panels if same else present >= panels).all(axis=1)
+            for code, panels in zip(set_codes(sets), sets, strict=True)
+        }
+        targets = {code: target for code, target in targets.items() if not target.all()}
+        every = np.ones(len(unit), dtype=bool)
+        heads = [Head(inputs, target, every) for target in targets.values()]
+        models = fit.probabilities(heads, rng, fold=fold[unit]) if heads else []
+        by_code = {}
+        for code, model in zip(targets, models, strict=True):
+            by_code[code] = np.ones((n, t))
+            by_code[code][unit, window] = model.predict(inputs, fold[unit])[:, 0]
+        laws.append(by_code)
+    return OrderLaw(*laws)
+
+
+def fit_expected(
+    records: TimedRecords,
+    inputs: Float[np.ndarray, "t1 n f"],
+    path: TimedPaths,
+    outcome: Float[np.ndarray, "n o"],
+    fold: Int[np.ndarray, " n"],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "t1 n o"]:
+    """V before each window and the outcome after the last, cross-fitted. (t + 1, n, o)
+
+    Backwards: V_t is the regression of V_{t+1} on the history, over records that hold the panels
+    ordered in window t. The first outcome is the sum of the others, and so is its expectation.
+
+    Args:
+        records: whose windows are fitted.
+        inputs: history before each window, with whatever else predicts the outcome.
+        path: of the policy.
+        outcome: cost and its parts; read where the path is complete. (n, o)
+        fold: of each unit. (n,)
+        fit: how to fit.
+        rng: of the learners.
+    """
+    n, t = records.recorded.shape[:2]
+    parts = np.where(path.complete[:, None], outcome[:, 1:], np.nan)
+    expected = np.full((t + 1, n, parts.shape[1]), np.nan)
+    for number in np.unique(fold):
+        value = parts
+        expected[t, fold == number] = parts[fold == number]
+        for now in range(t - 1, -1, -1):
+            alive = records.end > now
+            train = alive & (path.answered > now) & (fold != number)
+            ask = alive & (path.answered >= now)
+            previous, value = value, np.where(alive[:, None], np.nan, value)
+            if train.any():
+                value[ask] = _predicted(inputs[now], previous, train, ask, fit, rng)
+            expected[now, fold == number] = value[fold == number]
+    return np.concatenate([expected.sum(axis=2, keepdims=True), expected], axis=2)
+
+
+def _predicted(
+    inputs: np.ndarray,
+    target: np.ndarray,
+    train: Bool[np.ndarray, " n"],
+    ask: Bool[np.ndarray, " n"],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Predictions of the units to predict, by a regression on those to train on. (m, o)"""
+    if fit.method == "linear":
+        scaled = fit_scaling(inputs[train], constant=np.inf).standardise(inputs)
+        design = np.column_stack([np.ones(len(scaled)), scaled])
+        return design[ask] @ ridge_coefficients(design[train], target[train], np.ones(train.sum()))
+    head = MeanHead(inputs, target, train)
+    (models,) = fit_mean_models(
+        [head], method="boosting", settings=fit.settings["boosting"], rng=rng, train=train
+    )
+    return models.predict(inputs[ask], np.zeros(int(ask.sum()), dtype=np.int64))
+
+
+def cases_over_time(
+    records: TimedRecords,
+    costs: TimedCosts,
+    paths: Sequence[TimedPaths],
+    fit: TimedFit,
+    rng: np.random.Generator,
+    probability: Sequence[Float[np.ndarray, "t1 n"]] | None = None,
+) -> list[TimedCase]:
+    """A case for each policy, with everything that estimators read.
+
+    Args:
+        records: of n units.
+        costs: of panels, waiting and errors.
+        paths: of each policy.
+        fit: how nuisances are fitted.
+        rng: of folds and learners.
+        probability: of the second class at every state of each policy; None: fitted. (t + 1, n)
+    """
+    fold = unit_folds(records.cluster, fit.folds, rng)
+    history = history_inputs(records, costs)
+    if probability is None:
+        probability = fit_predictions(records, paths, fold, fit, rng)
+    order_law = fit_order_law(records, history, paths, fold, fit, rng)
+    cases = []
+    for path, chance in zip(paths, probability, strict=True):
+        outcome = outcomes_of(records, path, costs, chance)
+        holds, equals = order_law.chances(path)
+        inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
+        expected = fit_expected(records, inputs, path, outcome, fold, fit, rng)
+        cases.append(
+            TimedCase(
+                outcome,
+                path.answered,
+                path.complete,
+                path.exact,
+                reach_of(holds, bounded=fit.bounded),
+                reach_of(equals, bounded=fit.bounded),
+                expected,
+                records.end,
+                records.cluster,
+            )
+        )
+    return cases
+
+
+def _path_inputs(
+    path: TimedPaths, chance: Float[np.ndarray, "t1 n"], costs: TimedCosts
+) -> Float[np.ndarray, "t1 n p"]:
+    """Money spent before each window, and inputs of the decision there. (t + 1, n, p)"""
+    spent = np.zeros(chance.shape)
+    spent[1:] = np.cumsum(path.ordered @ costs.price, axis=1).T
+    by_window = [belief_inputs(np.column_stack([1 - p, p]), costs.errors) for p in chance]
+    return np.concatenate([spent[:, :, None], np.stack(by_window)], axis=2)

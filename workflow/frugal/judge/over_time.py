@@ -1,0 +1,214 @@
+"""Costs of policies over time, estimated from records: five estimators of one case.
+
+The semi-offline view [von Kleist et al., arXiv 2312.01530]: a record is followed as long as it
+contains the panels that the policy orders, so that records with more panels count, too. Let H_t be
+all that the record holds before window t, A_t its panels in the window and a_t those ordered:
+
+    π_t = Π_{τ ≤ t} P(A_τ ⊇ a_τ | H_τ),    V_t(H_t) = E[V_{t+1} | H_t, A_t ⊇ a_t],  V_T the outcome
+
+It assumes that measuring changes no value and no outcome, that panels are ordered by the recorded
+history, and that π is above zero. The formulas are those of one window: weights are those of
+`inverse_probability`, the doubly robust sum is that of `semi_offline`. Knows no policy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.core.errors import NoSupportError
+from frugal.judge.estimator import Terms, weighted_terms
+from frugal.judge.estimators.inverse_probability import stabilised_ipw
+from frugal.judge.intervals import (
+    cluster_sums,
+    effective_sample_size,
+    estimate,
+    influence,
+    mean_error,
+    skewed_interval,
+)
+from frugal.judge.semi_offline import least_probability, telescoped
+from frugal.judge.sums import Spread, WeightSums
+
+
+@dataclass(frozen=True, eq=False)
+class TimedCase:
+    """One policy on n records. t windows, o outcomes.
+
+    Attributes:
+        outcome: at the end of each path, panels that the record lacks blocked; NaN where the label
+            is unknown. (n, o)
+        answered: windows until the record lacks a panel that was ordered. (n,)
+        complete: the record was followed to the end. (n,)
+        exact: it holds the ordered panels and no other. (n,)
+        reach: π before the first window (1) and after each. (n, t + 1)
+        exact_reach: the same of P(A_τ = a_τ | H_τ). (n, t + 1)
+        expected: V; read up to the window that the record holds. (t + 1, n, o)
+        end: windows of each unit. (n,)
+        cluster: of each unit, numbered from 0 on. (n,)
+    """
+
+    outcome: Float[np.ndarray, "n o"]
+    answered: Int[np.ndarray, " n"]
+    complete: Bool[np.ndarray, " n"]
+    exact: Bool[np.ndarray, " n"]
+    reach: Float[np.ndarray, "n t1"]
+    exact_reach: Float[np.ndarray, "n t1"]
+    expected: Float[np.ndarray, "t1 n o"]
+    end: Int[np.ndarray, " n"]
+    cluster: Int[np.ndarray, " n"]
+
+
+def reach_of(
+    chance: Float[np.ndarray, "n t"], *, bounded: bool = True
+) -> Float[np.ndarray, "n t1"]:
+    """π before the first window and after each, from the probabilities of each window. (n, t + 1)
+
+    Args:
+        chance: P(A_t ⊇ a_t | H_t). (n, t)
+        bounded: keep π from 0, so that no weight exceeds a multiple of √n, which adds a bias that
+            vanishes as n grows  [Ionides, JCGS 17, 2008].
+    """
+    reach = np.column_stack([np.ones(len(chance)), np.cumprod(chance, axis=1)])
+    return np.maximum(reach, least_probability(len(chance))) if bounded else reach
+
+
+def blocking(case: TimedCase) -> Terms:
+    """Mean over all records, in which the panels that a record lacks are refused; biased."""
+    labelled = np.asarray(np.isfinite(case.outcome).all(axis=1), dtype=np.float64)
+    return weighted_terms(case.outcome, labelled, normalised=True)
+
+
+def offline_ipw(case: TimedCase) -> Terms:
+    """Records that match the policy exactly, weighted, self-normalised.
+
+    wᵢ = Π_t 1{A_t = a_t} / P(A_t = a_t | H_t)
+    """
+    return stabilised_ipw(case.outcome, case.exact, case.exact_reach[:, -1])
+
+
+def semi_offline_ipw(case: TimedCase) -> Terms:
+    """Records that contain the ordered panels, weighted, self-normalised.
+
+    wᵢ = Π_t 1{A_t ⊇ a_t} / P(A_t ⊇ a_t | H_t)
+    """
+    return stabilised_ipw(case.outcome, case.complete, case.reach[:, -1])
+
+
+def semi_offline_direct(case: TimedCase) -> Terms:
+    """Mean of V₀; its error leaves out that of the fit, and is too small."""
+    return weighted_terms(case.expected[0], np.ones(len(case.answered)), normalised=True)
+
+
+def semi_offline_doubly_robust(case: TimedCase) -> Terms:
+    """Mean of V₀ + Σ_t ρ_t (V_{t+1} − V_t), ρ_t = 1{followed to t} / π_t.
+
+    Exact if π or V is right.
+
+    Raises:
+        NoSupportError: an expected outcome that is read could not be fitted.
+    """
+    phi = telescoped(case.expected, case.reach, case.answered)
+    if np.isnan(phi).any():
+        raise NoSupportError(
+            f"expected outcomes of {int(np.isnan(phi).any(axis=1).sum())} of {len(phi)} records "
+            "cannot be fitted: in some fold no other record contains the ordered panels"
+        )
+    weight = np.where(case.complete, 1 / case.reach[:, -1], 0.0)
+    return Terms(phi, np.ones(len(phi)), weight)
+
+
+TIMED_ESTIMATORS = {
+    "semi_offline_doubly_robust": semi_offline_doubly_robust,
+    "semi_offline_direct": semi_offline_direct,
+    "semi_offline_ipw": semi_offline_ipw,
+    "offline_ipw": offline_ipw,
+    "blocking": blocking,
+}
+READ = "semi_offline_doubly_robust"  # that answers read
+
+
+@dataclass(frozen=True, eq=False)
+class TimedEstimate:
+    """An estimate of mean outcomes. o outcomes, n records.
+
+    Attributes:
+        mean: of each outcome, in its unit. (o,)
+        std_error: by influence terms, summed within clusters; nuisances as known. (o,)
+        psi: influence terms, mean 0. (n, o)
+        effective: Kish's number of records, by the weights.
+        records: with weight.
+        cluster_weight: summed by cluster. (g,)
+        cluster_psi: summed by cluster, times g / n. (g, o)
+    """
+
+    mean: Float[np.ndarray, " o"]
+    std_error: Float[np.ndarray, " o"]
+    psi: Float[np.ndarray, "n o"]
+    effective: float
+    records: int
+    cluster_weight: Float[np.ndarray, " g"]
+    cluster_psi: Float[np.ndarray, "g o"]
+
+    def interval(
+        self, *, level: float = 0.95
+    ) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
+        """Lower and upper ends, see `skewed_interval`: rare errors make costs skewed. (o,)"""
+        spread, weight = Spread.of(self.cluster_psi), WeightSums.of(self.cluster_weight)
+        return skewed_interval(self.mean, spread, weight, level=level)
+
+
+def estimate_over_time(case: TimedCase, estimator: str = READ) -> TimedEstimate:
+    """Estimate of one case.
+
+    Args:
+        case: a policy on records.
+        estimator: name, see `TIMED_ESTIMATORS`.
+
+    Raises:
+        NoSupportError: no record carries weight, or only those of one cluster.
+        DataError: a probability that is read is outside (0, 1].
+    """
+    terms = TIMED_ESTIMATORS[estimator](case)
+    mean, psi = estimate(terms), influence(terms)
+    clusters = int(case.cluster.max()) + 1
+    by_cluster = cluster_sums(terms.weight, case.cluster, clusters)
+    if (by_cluster > 0).sum() < 2:
+        raise NoSupportError(
+            f"{estimator}: {int((terms.weight > 0).sum())} of {len(psi)} records carry weight, all "
+            "of one cluster; an error needs two clusters"
+        )
+    weight = terms.weight
+    return TimedEstimate(
+        mean,
+        mean_error(psi, case.cluster),
+        psi,
+        effective_sample_size(weight),
+        int((weight > 0).sum()),
+        by_cluster,
+        cluster_sums(psi, case.cluster, clusters) * (clusters / len(psi)),
+    )
+
+
+def support_by_window(case: TimedCase) -> dict[str, Float[np.ndarray, " t"]]:
+    """How far records support the policy after each window: counts and probabilities. (t,) each
+
+    Returns:
+        `at_risk`, units that have the window; `contained`, of these the records that contain all
+        that was ordered up to it; `least` and `fifth`, the smallest and the 5 % smallest of π of
+        these; `effective`, Kish's number of them by 1/π. NaN where there is none.
+    """
+    windows = case.reach.shape[1] - 1
+    columns = {name: np.full(windows, np.nan) for name in ("least", "fifth", "effective")}
+    columns |= {name: np.zeros(windows) for name in ("at_risk", "contained")}
+    for window in range(windows):
+        at_risk = case.end > window
+        contained = at_risk & (case.answered > window)
+        columns["at_risk"][window] = at_risk.sum()
+        columns["contained"][window] = contained.sum()
+        if contained.any():
+            reach = case.reach[contained, window + 1]
+            columns["least"][window] = reach.min()
+            columns["fifth"][window] = np.quantile(reach, 0.05)
+            columns["effective"][window] = effective_sample_size(1 / reach)
+    return columns
