@@ -112,7 +112,7 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     ),
     "error costs of zero": (
         keys(misclassification_cost=[[0, 0], [0, 0]]),
-        "is zero everywhere, so that no acquisition",
+        "is zero everywhere, so no acquisition",
     ),
     "error costs left open": (
         keys(misclassification_cost=[[0, None], [600, 0]]),

@@ -372,7 +372,7 @@ def test_files_that_are_not_there_or_lie_in_results_are_refused(tmp_path, monkey
 
 
 def test_a_panel_of_the_name_stop_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="'stop' to end, and a panel is called so"):
+    with pytest.raises(ConfigError, match="'stop' to end, and a panel has this name"):
         load_python_policy(written(tmp_path, NAMES), "choose", table(("blood", "stop")))
 
 

@@ -266,8 +266,8 @@ def own_costs(config, tmp_path, costs):
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
-        ([[0, 0], [0, 0]], "is zero everywhere, so that no acquisition could pay"),
-        ([[5, 5], [7, 7]], "is the same for all decisions, so that no acquisition could pay"),
+        ([[0, 0], [0, 0]], "is zero everywhere, so no acquisition could pay"),
+        ([[5, 5], [7, 7]], "is the same for all decisions, so no acquisition could pay"),
         ([[6, 0], [0, 12]], "costs 6 and 'positive' costs 0; a right decision may cost no more"),
         ([[0, 6], [12, 13]], "costs 13 and 'negative' costs 12; a right decision may cost no more"),
     ],
@@ -284,7 +284,7 @@ def test_a_decision_that_is_never_wrong_is_told_at_the_start(config, tmp_path):
     assert load_study(config, ROOT).remarks() == []
     own_costs(config, tmp_path, [[0, 0], [12, 0]])
     (said,) = load_study(config, ROOT).remarks()
-    assert "the decision 'positive' is the cheapest whatever is true" in said
+    assert "the decision 'positive' is the cheapest for every true class" in said
     assert "the best policy acquires nothing" in said
 
 

@@ -162,7 +162,7 @@ def refuse_input(run: Finished) -> None:
     taken.write_bytes(content)
     os.utime(taken, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert status != 0
-    assert "so that nothing vouches for it" in said, said[-3000:]
+    assert "so nothing confirms its content" in said, said[-3000:]
 
 
 def fill_disk(run: Finished) -> None:

@@ -196,8 +196,8 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
     classifier = TreeEnsemble.from_arrays(arrays) if arrays else None
     if classifier and (classifier.columns, classifier.classes) != (len(layout.columns), k):
         raise DataError(
-            f"{path} reads {classifier.columns} columns and says {classifier.classes} classes; the "
-            f"policy beside it has {len(layout.columns)} and {k}"
+            f"{path} reads {classifier.columns} columns and predicts {classifier.classes} classes; "
+            f"its policy has {len(layout.columns)} and {k}"
         )
     return CaseBundle(
         policy,
@@ -216,7 +216,7 @@ def _require_edition(document: Mapping[str, Any], path: Path) -> None:
     edition = document.get("bundle") if isinstance(document, Mapping) else None
     if edition != EDITION:
         raise DataError(
-            f"{path} is no bundle of edition {EDITION}, which this version reads (it says "
+            f"{path} is no bundle of edition {EDITION}, which this version reads (it has "
             f"{str(edition)[:50]}); make it again"
         )
 

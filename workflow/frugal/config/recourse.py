@@ -215,7 +215,7 @@ class Recourse(Block):
         learnt = [entry for entry in self.scenarios if entry.subsets]
         if not learnt:
             yield (
-                ".scenarios has none with subsets and generators, so that there is no table to "
+                ".scenarios has none with subsets and generators, so there is no table to "
                 "summarise; for labels only, keep a scenario that learns or run the stage by hand, "
                 "as docs/reference/recourse.md shows under 'A catalogue of one's own'"
             )

@@ -174,7 +174,7 @@ def begin_pinned(words: list[str]) -> None:
         marker = {_BEGUN_AGAIN: str(os.getpid())}
         if os.environ.get(_BEGUN_AGAIN) == marker[_BEGUN_AGAIN]:
             raise ConfigError(
-                "this Python changes the variables that it is given, so that arithmetic cannot be "
+                "this Python changes its environment variables, so arithmetic cannot be "
                 "pinned; find the code that does (a sitecustomize.py, say), or set arithmetic: fast"
             )
         environment = pinned(os.environ) | marker

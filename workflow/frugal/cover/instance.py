@@ -33,7 +33,7 @@ def in_millionths(price: Float[np.ndarray, "*s"]) -> Int[np.ndarray, "*s"]:
     if uneven.any():
         raise DataError(
             f"a price is {float(price[uneven].flat[0])!r}; at most {COST_DECIMALS} decimals are "
-            "allowed, so that ties are exact"
+            "allowed, for exact ties"
         )
     return near.astype(np.int64)
 

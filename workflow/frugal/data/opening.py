@@ -339,7 +339,7 @@ def _divided(text: str, path: Path) -> tuple[str, int, list[tuple[str, ...]], tu
     if not by_mark:
         raise DataError(
             f"{path}: no separator among comma, semicolon, tab, | and blank divides its lines "
-            "alike; save it as CSV"
+            "into equally many cells; save it as CSV"
         )
     separator = max(by_mark, key=lambda mark: by_mark[mark][0])
     return separator, *by_mark[separator][1:]

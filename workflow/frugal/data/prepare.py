@@ -331,7 +331,7 @@ def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> It
         if not all(recorded[split != fold].any() for fold in folds):
             yield (
                 f"Look: panel {name!r} is recorded in {int(recorded.sum())} of "
-                f"{len(recorded):,} rows, all in one of {len(folds)} folds, so that policies "
+                f"{len(recorded):,} rows, all in one of {len(folds)} folds, so policies "
                 "judged there could not learn from it; record it more often, or leave it out."
             )
 
@@ -363,6 +363,6 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
         yield f"Look: {copies:,} rows are copies of others; if of the same units, leave them out."
     if np.isnan(table.values).any(axis=1).all():
         yield (
-            "Look: no row has every panel, so that only policies that need few panels can be "
+            "Look: no row has every panel, so only policies that need few panels can be "
             "judged; put columns that are measured together into one panel."
         )

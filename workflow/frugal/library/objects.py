@@ -579,8 +579,8 @@ class Answer(_Comparison):
         first = moved.iloc[0]
         if first["effective_rows"] < LEAST_ESS or first["largest_weight_share"] > LARGEST_SHARE:
             warnings.warn(
-                f"little overlap: the {len(judged['terms']) // len(moved):,} judged rows are worth "
-                f"{first['effective_rows']:.0f} for these cases, and one of them carries "
+                f"little overlap: the {len(judged['terms']) // len(moved):,} judged rows count as "
+                f"{first['effective_rows']:.0f} rows for these cases, and one of them carries "
                 f"{first['largest_weight_share']:.0%} of the weight",
                 stacklevel=2,
             )

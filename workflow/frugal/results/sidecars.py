@@ -144,8 +144,8 @@ def require_intact(job: Job) -> list[dict[str, str]]:
         if not sidecar.is_file():
             if _is_made(path):
                 raise DataError(
-                    f"{path} has no sidecar {sidecar.name}, so that nothing vouches for it; remove "
-                    "it, and run the step that makes both"
+                    f"{path} has no sidecar {sidecar.name}, so nothing confirms its content; "
+                    "remove it, and run the step that makes both"
                 )
             continue
         expected = vouched_digest(path)

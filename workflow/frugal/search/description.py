@@ -98,6 +98,6 @@ def locate_search_file(
         return None
     raise DataError(
         f"data set {description.name!r}: there is no file {file.name!r} in the working folder, "
-        f"beside {description.path} or in data_mirror; obtain it from {file.url} and put it there, "
-        "or set data_mirror to a folder that holds it"
+        f"next to {description.path} or in data_mirror; obtain it from {file.url} and put it "
+        "there, or set data_mirror to a folder that holds it"
     )

@@ -329,7 +329,7 @@ def _searches(
         if (whose == "").any():
             raise DataError(
                 f"{source}, line {lines[np.flatnonzero(whose == '')[0]]}: column {column!r} is "
-                "empty; 'belongs_to' says for every row whose unit it is, and units of nobody "
+                "empty; 'belongs_to' names the unit of every row, and units of nobody "
                 "known would be one: write a name for each, or leave the rows out"
             )
         _require_names(whose, lines, column, source)

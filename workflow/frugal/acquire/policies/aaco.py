@@ -333,7 +333,7 @@ class AacoPolicies(ThresholdRules):
         del panels
         unit = "a nat" if self.oracle.payoff is None else "a unit of cost"
         return [
-            f"the best set of panels, {unit} being worth {1 / max(w, 1e-12):.3g} of price; ill "
+            f"the best set of panels, {unit} being valued at {1 / max(w, 1e-12):.3g} of price; ill "
             f"from {100 * t:.3g} % on"
             for w, t in zip(self.weight, self.threshold, strict=True)
         ]
@@ -441,7 +441,7 @@ def _trees(
     ensemble = TreeEnsemble.from_arrays(arrays)
     if (ensemble.columns, ensemble.classes) != (columns, 2):
         raise Stored("trees", arrays).refusal(
-            f"read {ensemble.columns} columns and tell {ensemble.classes} classes; allowed: "
+            f"read {ensemble.columns} columns and predict {ensemble.classes} classes; allowed: "
             f"{columns} and 2"
         )
     counts, fold = part["counts"], part["fold"]

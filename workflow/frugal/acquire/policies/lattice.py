@@ -508,7 +508,7 @@ def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, outputs: int) -
     ensemble = TreeEnsemble.from_arrays(arrays)
     if (ensemble.columns, ensemble.classes) != (columns, outputs):
         raise Stored("trees", arrays).refusal(
-            f"read {ensemble.columns} columns and tell {ensemble.classes} numbers; allowed: "
+            f"read {ensemble.columns} columns and predict {ensemble.classes} numbers; allowed: "
             f"{columns} and {outputs}"
         )
     return ensemble

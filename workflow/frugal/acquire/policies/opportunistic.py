@@ -271,7 +271,7 @@ class OpportunisticPolicies(ThresholdRules):
         believer = TreeEnsemble.from_arrays(trees)
         if (believer.columns, believer.classes) != (d + a, 2):
             raise Stored("trees", trees).refusal(
-                f"read {believer.columns} columns and tell {believer.classes} classes; allowed: "
+                f"read {believer.columns} columns and predict {believer.classes} classes; allowed: "
                 f"{d + a} and 2"
             )
         network = QPolicy.from_arrays(under(arrays, NETWORK)).require_layout(layout)

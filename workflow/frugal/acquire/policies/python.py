@@ -323,7 +323,7 @@ def load_python_policy(path: Path, name: str, table: Table | Layout) -> PythonPo
     panels = tuple(panel.name for panel in table.actions)
     if STOP in panels:
         raise ConfigError(
-            f"a python policy says {STOP!r} to end, and a panel is called so; rename the panel"
+            f"a python policy returns {STOP!r} to end, and a panel has this name; rename the panel"
         )
     content = _read_source(path)
     origin = Origin(str(path), name, _line_of(content, name))

@@ -194,7 +194,7 @@ def require_law(*, stochastic: bool, greedy: bool) -> None:
     if not stochastic and not greedy:
         raise ConfigError(
             "an agent of kind 'sb3' has greedy false; its algorithm learns values and no "
-            "probabilities, so that only true is allowed"
+            "probabilities, so only true is allowed"
         )
 
 

@@ -99,7 +99,7 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
     names = [panel.name for panel in layout.actions]
     if STOP in names:
         raise DataError(
-            f"{at}: a table of states says {STOP!r} to end, and a panel is called so; rename it"
+            f"{at}: a table of states ends with {STOP!r}, and a panel has this name; rename it"
         )
     if not len(frame):
         raise DataError(f"{at} has no rows; a table of states needs one for each state and action")

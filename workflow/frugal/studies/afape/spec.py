@@ -105,7 +105,7 @@ def _require_steps(at: str, steps: list[Mapping[str, Any]], description: Descrip
             if condition["column"] not in readable:
                 raise ConfigError(
                     f"{at}[{k}].when asks for column {condition['column']!r}, which is not "
-                    "free and which no earlier step can acquire, so that it never holds; known by "
+                    "free and which no earlier step can acquire, so it never holds; known by "
                     f"then can be {listed(sorted(readable)) or 'none'}"
                 )
         readable |= {*shown[step["panel"]]}
@@ -239,7 +239,7 @@ def require_error_costs(at: str, description: Description) -> None:
     if (cost == cost[:, :1]).all():
         problem = "is zero everywhere" if not cost.any() else "is the same for all decisions"
         raise ConfigError(
-            f"{where} {problem}, so that no acquisition could pay; write what a wrong decision "
+            f"{where} {problem}, so no acquisition could pay; write what a wrong decision "
             f"costs, in {description.cost_unit}: a row for each true class, a column for each "
             "decision"
         )
@@ -247,7 +247,7 @@ def require_error_costs(at: str, description: Description) -> None:
     if dearer.any():
         true, wrong = (int(k) for k in np.argwhere(dearer)[0])
         raise ConfigError(
-            f"{where} says that where {classes[true]!r} is true, the decision {classes[true]!r} "
+            f"{where} states that where {classes[true]!r} is true, the decision {classes[true]!r} "
             f"costs {cost[true, true]:g} and {classes[wrong]!r} costs {cost[true, wrong]:g}; a "
             "right decision may cost no more than a wrong one (rows are true classes, columns "
             "decisions)"
@@ -266,7 +266,7 @@ def remark_on_error_costs(at: str, description: Description) -> str | None:
     decision = description.label.classes[int(always[0])]
     return (
         f"{at}: by 'misclassification_cost' of {description.path} the decision {decision!r} is the "
-        "cheapest whatever is true, so that the best policy acquires nothing; is a cost missing?"
+        "cheapest for every true class, so the best policy acquires nothing; is a cost missing?"
     )
 
 

@@ -333,7 +333,7 @@ def _require_names(
     if set(missable) != set(indicators):
         raise DataError(
             f"the stored missingness graph has laws of {', '.join(indicators) or 'no panel'}, and "
-            f"the identification says that {', '.join(missable) or 'none'} can be missing"
+            f"the identification states that {', '.join(missable) or 'none'} can be missing"
         )
     factored = [f["panel"] for f in factors]
     if identification["propensity_identified"] and sorted(factored) != sorted(missable):

@@ -271,7 +271,7 @@ def scaled_task(data: Table) -> tuple[World, float]:
     world = task_of(data, terminals=len(data.classes))
     mean = float(world.action_cost.mean())
     if not mean > 0:
-        raise DataError("no panel has a cost, so that there is nothing to weigh against errors")
+        raise DataError("no panel has a cost, so there is nothing to weigh against errors")
     return replace(world, action_cost=world.action_cost / mean), mean
 
 

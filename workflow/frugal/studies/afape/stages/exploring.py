@@ -253,7 +253,7 @@ def _change(verdict: Mapping[str, Any], unit: str) -> str:
     if verdict["state"] != "best":
         return (
             f"Chance alone could: {_others(verdict)} may be cheaper, by at most "
-            f"{figures(verdict['bound'])} {unit} a case; to know which is worth at most "
+            f"{figures(verdict['bound'])} {unit} a case; to know which would save at most "
             f"{figures(verdict['worth'])} a case."
         )
     tip = verdict["tipping_gamma"]

@@ -95,8 +95,8 @@ def explore_dadi(
     return {
         "section": section(
             "dadi",
-            question="Which features may be collected from this person, so that what is predicted "
-            "from them is accurate and fair?",
+            question="Which features may be collected from this person for a prediction "
+            "that is accurate and fair?",
             answers=_answers(least_disparity, means, selection, len(checks["passed"])),
             tables={name: (table, *_TABLES[name]) for name, table in tables.items()},
             keys=KEYS,
@@ -208,7 +208,7 @@ def _answer_of(
         "checks of the tables hold.",
         _neighbours(row, means),
         f"The groups' shares of positive decisions differ by {figures(row['disparity'])}. An "
-        f"outsider tells the group from what is collected, with an AUC of {audited}. "
+        f"outsider predicts the group from the collected features with an AUC of {audited}. "
         "Differences in errors: equal_opportunity_gap and equalised_odds_gap in the tables.",
     )
 

@@ -316,9 +316,7 @@ def apply_bayes_rule(
     """
     generator = load_description(description).source.generator
     if not isinstance(generator, ClinicalGenerator):
-        raise ConfigError(
-            f"{description} is no simulated clinic, so that its Bayes rule is unknown"
-        )
+        raise ConfigError(f"{description} is no simulated clinic, so its Bayes rule is unknown")
     data, part = divided(table, catalogue, streams)
     clinic = clinical_world(generator)
     ill_share = float(clinic.share @ clinic.prevalence)

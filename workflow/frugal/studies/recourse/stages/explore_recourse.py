@@ -112,7 +112,7 @@ def _worst(groups: pd.DataFrame, best: Mapping[str, Any]) -> str:
     return (
         f"Group {low['group']}: right for {100 * low['accuracy']:.0f} % of {int(low['n']):,} "
         f"units, against {100 * high['accuracy']:.0f} % in group {high['group']}; intervals "
-        "stand in the table by group."
+        "are in the table by group."
     )
 
 
