@@ -1,5 +1,7 @@
 """Rows in blocks: the same as without, whatever the number of blocks."""
 
+import gc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -273,3 +275,13 @@ def test_what_was_set_aside_comes_back():
         assert kept.blocks("a") == 3
         kept.forget("a")
         assert "a" not in kept
+
+
+def test_a_scratch_file_that_nobody_holds_is_closed_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = ScratchFile()
+        file = kept._file
+        del kept
+        gc.collect()
+    assert file.closed

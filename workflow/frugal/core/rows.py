@@ -6,6 +6,7 @@ that a stage sets aside on the disk. Knows no column.
 """
 
 import tempfile
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -337,6 +338,7 @@ class ScratchFile:
 
     def __init__(self) -> None:
         self._file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed with its owner
+        weakref.finalize(self, self._file.close)
         self._end = 0
         self._at: dict[Hashable, list[_Place]] = {}
 
