@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri
 from frugal.core.rows import ScratchFile
 from frugal.core.table import Table
 from frugal.data.tables import panel_matrix
-from frugal.judge.comparisons import covariance_of
+from frugal.judge.comparisons import covariance_of, gaussian
 from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import cut_interval, effective_share_interval, skewed_interval
@@ -29,7 +29,6 @@ from frugal.judge.sums import Spread, WeightSums
 from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
-DRAWS = 10_000  # of the Gaussian law of all differences, where there are several
 COSTS = ("cost", "acquisition_cost", "misclassification_cost")
 GROUP_GAPS = {
     "demographic_parity": ("positive_share",),
@@ -398,9 +397,7 @@ def _quantile(covariance: Float[np.ndarray, "p p"], rng: np.random.Generator) ->
     varies = error > 0
     if varies.sum() < 2:
         return float(ndtri((1 + LEVEL) / 2))
-    values, vectors = np.linalg.eigh(covariance[np.ix_(varies, varies)])
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = rng.standard_normal((DRAWS, len(root))) @ root.T
+    drawn = gaussian(covariance[np.ix_(varies, varies)], rng)
     return float(np.quantile(np.abs(drawn / error[varies]).max(axis=1), LEVEL))
 
 
