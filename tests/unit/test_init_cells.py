@@ -16,10 +16,10 @@ import yaml
 from frugal.core.errors import DataError
 from frugal.cover.sheets import read_sheet
 from frugal.data.description import load_description
+from frugal.data.long_files import cells_of as records_of_searches
 from frugal.data.prepare import prepare
 from frugal.results import replacing
 from frugal.run.init_command import init_command
-from frugal.search.own_records import cells_of as records_of_searches
 from openpyxl.styles import Font
 
 from tests.oracles.transport_writer import transport_file

@@ -79,8 +79,8 @@ def case_of_world() -> TimedCase:
         PATH.answered,
         PATH.complete,
         PATH.exact,
-        reach_of(np.array(holds), bounded=False),
-        reach_of(np.array(equals), bounded=False),
+        reach_of(np.array(holds)),
+        reach_of(np.array(equals)),
         np.array(expected).T[:, :, None],
         RECORDS.end,
         RECORDS.cluster,
@@ -118,7 +118,7 @@ def test_doubly_robust_is_exact_with_either_nuisance_wrong(wrong):
     case = case_of_world()
     changed = dict(vars(case))
     if wrong != "expected":
-        changed["reach"] = reach_of(np.where(PATH.ordered.any(axis=2), 0.5, 0.9), bounded=False)
+        changed["reach"] = reach_of(np.where(PATH.ordered.any(axis=2), 0.5, 0.9))
     if wrong != "reach":
         changed["expected"] = case.expected + np.array([1.5, -2.0, 0.0])[:, None, None]
     off = mean(semi_offline_doubly_robust(TimedCase(**changed))) - world.truth()
@@ -137,8 +137,8 @@ def test_with_one_window_the_numbers_are_those_of_a_table():
         complete.astype(np.int64),
         complete,
         complete,
-        reach_of(chance[:, None], bounded=False),
-        reach_of(chance[:, None], bounded=False),
+        reach_of(chance[:, None]),
+        reach_of(chance[:, None]),
         np.stack([guess, outcome]),
         np.ones(n, dtype=np.int64),
         np.arange(n),
@@ -159,9 +159,10 @@ def test_with_one_window_the_numbers_are_those_of_a_table():
 
 def test_units_of_a_cluster_count_as_one():
     case = case_of_world()
-    doubled = {
+    doubled: dict = {
         name: np.concatenate([value, value], axis=1 if name == "expected" else 0)
         for name, value in vars(case).items()
+        if name != "least"
     }
     once = estimate_over_time(case, "semi_offline_ipw")
     twice = estimate_over_time(TimedCase(**doubled), "semi_offline_ipw")

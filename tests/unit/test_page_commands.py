@@ -21,6 +21,7 @@ _BEGINS = ("snakemake ", "python -m ", "python tests/", "python docs/", "make ",
 RUN = {  # pages with Python → the test that runs it
     "README.md": "tests/workflow/test_library.py",
     "docs/reference/library.md": "tests/unit/test_reference.py",  # the README's lines
+    "docs/tutorials/over_time.md": "tests/unit/test_over_time_files.py",
     "docs/how-to/library.md": "tests/unit/test_library_frames.py",
 }
 STAGE_OPTIONS = {"--seed", "--input", "--output", "--settings", "--wildcard", "--used", "--help"}

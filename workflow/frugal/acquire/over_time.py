@@ -142,6 +142,7 @@ class TimedPaths:
         exact: it holds the ordered panels and no other until the decision. (n,)
         last, age: of the state before each window and after the last, see `TimedState`.
             (t + 1, n, d)
+        practice: it orders that which each record holds.
     """
 
     ordered: Bool[np.ndarray, "n t a"]
@@ -152,6 +153,7 @@ class TimedPaths:
     exact: Bool[np.ndarray, " n"]
     last: Float[np.ndarray, "t1 n d"]
     age: Float[np.ndarray, "t1 n d"]
+    practice: bool = False
 
     def at_end(self) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
         """Last values and their ages when each unit is decided. (n, d), (n, d)"""
@@ -199,6 +201,7 @@ def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts)
         ~fails & ~other,
         last,
         age,
+        policy is None,
     )
 
 

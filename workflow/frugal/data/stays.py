@@ -77,7 +77,7 @@ def read_stays(description: Description, paths: Mapping[str, Path]) -> RawTable:
             frame = summarise(measured, hours=form.hours, summaries=form.summaries)
             stays.append((file, frame))
         else:
-            outcomes.append((file, _outcomes(paths[file.name], file.name)))
+            outcomes.append((file, read_outcomes(paths[file.name], file.name)))
     if not stays:
         raise ConfigError(
             f"data set {description.name!r} names no archive of stays; its name ends in "
@@ -260,8 +260,16 @@ def _require_cells(content: bytes, place: str) -> None:
             )
 
 
-def _outcomes(path: Path, source: str) -> pd.DataFrame:
-    """A table of outcomes as numbers."""
+def read_outcomes(path: Path, source: str) -> pd.DataFrame:
+    """A table of outcomes as numbers.
+
+    Args:
+        path: of the table.
+        source: its name, for error sentences.
+
+    Raises:
+        DataError: it is no text, lacks the identity of stays, or a cell is no number.
+    """
     try:
         text = unpacked_bytes(path).decode("utf-8")
     except UnicodeDecodeError:

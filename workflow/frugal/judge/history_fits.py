@@ -17,7 +17,7 @@ from frugal.core.over_time import TimedCosts, TimedRecords
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import set_codes
 from frugal.judge.over_time import TimedCase, reach_of
-from frugal.judge.semi_offline import belief_inputs, ridge_coefficients
+from frugal.judge.semi_offline import belief_inputs, least_probability, ridge_coefficients
 from frugal.learn.nuisance_choice import Head, MeanHead, fit_mean_models, fit_models
 
 FADE = 4.0  # windows after which the freshness of a value has fallen to 1/e
@@ -34,7 +34,7 @@ class TimedFit:
     Attributes:
         method: `linear` (logistic and ridge regressions) or `boosting` (LightGBM).
         folds: of cross-fitting, 2 or more; units of one cluster share a fold.
-        bounded: keep π from 0, see `reach_of`.
+        bounded: keep π from 0, see `TimedCase.least`.
         settings: of the learners, by method.
     """
 
@@ -157,8 +157,14 @@ class OrderLaw:
     equals: Mapping[int, Float[np.ndarray, "n t"]]
 
     def chances(self, path: TimedPaths) -> tuple[np.ndarray, np.ndarray]:
-        """P(A_t ⊇ a_t | H_t) and P(A_t = a_t | H_t) along a path, 1 once it fails. (n, t) each"""
+        """P(A_t ⊇ a_t | H_t) and P(A_t = a_t | H_t) along a path, 1 once it fails. (n, t) each
+
+        Of recorded practice, whose orders are those of each record, nothing but censoring counts.
+        """
         n, t, _ = path.ordered.shape
+        if path.practice:
+            stays = self.holds.get(0, np.ones((n, t)))
+            return stays, stays
         codes = set_codes(path.ordered.reshape(n * t, -1)).reshape(n, t)
         holds, equals = np.ones((n, t)), np.ones((n, t))
         for code in np.unique(codes):
@@ -189,9 +195,11 @@ def fit_order_law(
     inputs = np.column_stack([history[window, unit], np.eye(t)[window][:, 1:]])
     present = records.recorded[unit, window]
     stays = ~(records.censored[unit] & (window == records.end[unit] - 1))
-    contained = np.zeros((0, a), dtype=bool)
-    exact = contained
+    contained = np.zeros((1, a), dtype=bool)  # the empty set, whose law is that of censoring
+    exact = contained[:0]
     for path in paths:
+        if path.practice:
+            continue
         alive = np.arange(t) < path.windows[:, None]
         contained = np.unique(
             np.concatenate([contained, path.ordered[path.answered[:, None] >= np.arange(t)]]),
@@ -221,6 +229,7 @@ def fit_expected(
     inputs: Float[np.ndarray, "t1 n f"],
     path: TimedPaths,
     outcome: Float[np.ndarray, "n o"],
+    chance: Float[np.ndarray, "n t"],
     fold: Int[np.ndarray, " n"],
     fit: TimedFit,
     rng: np.random.Generator,
@@ -228,13 +237,16 @@ def fit_expected(
     """V before each window and the outcome after the last, cross-fitted. (t + 1, n, o)
 
     Backwards: V_t is the regression of V_{t+1} on the history, over records that hold the panels
-    ordered in window t. The first outcome is the sum of the others, and so is its expectation.
+    ordered in window t. A window in which no record can fail needs none: there V_t = V_{t+1}, which
+    the sums of all estimators cancel. The first outcome is the sum of the others, and so is its
+    expectation.
 
     Args:
         records: whose windows are fitted.
         inputs: history before each window, with whatever else predicts the outcome.
         path: of the policy.
         outcome: cost and its parts; read where the path is complete. (n, o)
+        chance: P(A_t ⊇ a_t | H_t). (n, t)
         fold: of each unit. (n,)
         fit: how to fit.
         rng: of the learners.
@@ -247,6 +259,9 @@ def fit_expected(
         expected[t, fold == number] = parts[fold == number]
         for now in range(t - 1, -1, -1):
             alive = records.end > now
+            if (chance[alive & (path.answered >= now), now] == 1).all():
+                expected[now, fold == number] = value[fold == number]
+                continue
             train = alive & (path.answered > now) & (fold != number)
             ask = alive & (path.answered >= now)
             previous, value = value, np.where(alive[:, None], np.nan, value)
@@ -269,11 +284,12 @@ def _predicted(
         scaled = fit_scaling(inputs[train], constant=np.inf).standardise(inputs)
         design = np.column_stack([np.ones(len(scaled)), scaled])
         return design[ask] @ ridge_coefficients(design[train], target[train], np.ones(train.sum()))
-    head = MeanHead(inputs, target, train)
-    (models,) = fit_mean_models(
-        [head], method="boosting", settings=fit.settings["boosting"], rng=rng, train=train
+    heads = [MeanHead(inputs, column[:, None], train) for column in target.T]  # some are constant
+    models = fit_mean_models(
+        heads, method="boosting", settings=fit.settings["boosting"], rng=rng, train=train
     )
-    return models.predict(inputs[ask], np.zeros(int(ask.sum()), dtype=np.int64))
+    single = np.zeros(int(ask.sum()), dtype=np.int64)
+    return np.column_stack([model.predict(inputs[ask], single) for model in models])
 
 
 def cases_over_time(
@@ -304,18 +320,19 @@ def cases_over_time(
         outcome = outcomes_of(records, path, costs, chance)
         holds, equals = order_law.chances(path)
         inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
-        expected = fit_expected(records, inputs, path, outcome, fold, fit, rng)
+        expected = fit_expected(records, inputs, path, outcome, holds, fold, fit, rng)
         cases.append(
             TimedCase(
                 outcome,
                 path.answered,
                 path.complete,
                 path.exact,
-                reach_of(holds, bounded=fit.bounded),
-                reach_of(equals, bounded=fit.bounded),
+                reach_of(holds),
+                reach_of(equals),
                 expected,
                 records.end,
                 records.cluster,
+                least_probability(len(records)) if fit.bounded else 0.0,
             )
         )
     return cases

@@ -27,7 +27,7 @@ from frugal.judge.intervals import (
     mean_error,
     skewed_interval,
 )
-from frugal.judge.semi_offline import least_probability, telescoped
+from frugal.judge.semi_offline import telescoped
 from frugal.judge.sums import Spread, WeightSums
 
 
@@ -46,6 +46,8 @@ class TimedCase:
         expected: V; read up to the window that the record holds. (t + 1, n, o)
         end: windows of each unit. (n,)
         cluster: of each unit, numbered from 0 on. (n,)
+        least: of π in weights: larger ones would exceed a multiple of √n; the bias vanishes as n
+            grows  [Ionides, JCGS 17, 2008]. 0: no bound.
     """
 
     outcome: Float[np.ndarray, "n o"]
@@ -57,20 +59,17 @@ class TimedCase:
     expected: Float[np.ndarray, "t1 n o"]
     end: Int[np.ndarray, " n"]
     cluster: Int[np.ndarray, " n"]
+    least: float = 0.0
+
+    @property
+    def divisor(self) -> Float[np.ndarray, "n t1"]:
+        """π by which is divided. (n, t + 1)"""
+        return np.maximum(self.reach, self.least)
 
 
-def reach_of(
-    chance: Float[np.ndarray, "n t"], *, bounded: bool = True
-) -> Float[np.ndarray, "n t1"]:
-    """π before the first window and after each, from the probabilities of each window. (n, t + 1)
-
-    Args:
-        chance: P(A_t ⊇ a_t | H_t). (n, t)
-        bounded: keep π from 0, so that no weight exceeds a multiple of √n, which adds a bias that
-            vanishes as n grows  [Ionides, JCGS 17, 2008].
-    """
-    reach = np.column_stack([np.ones(len(chance)), np.cumprod(chance, axis=1)])
-    return np.maximum(reach, least_probability(len(chance))) if bounded else reach
+def reach_of(chance: Float[np.ndarray, "n t"]) -> Float[np.ndarray, "n t1"]:
+    """π before the first window and after each, from P(A_t ⊇ a_t | H_t). (n, t + 1)"""
+    return np.column_stack([np.ones(len(chance)), np.cumprod(chance, axis=1)])
 
 
 def blocking(case: TimedCase) -> Terms:
@@ -84,7 +83,7 @@ def offline_ipw(case: TimedCase) -> Terms:
 
     wᵢ = Π_t 1{A_t = a_t} / P(A_t = a_t | H_t)
     """
-    return stabilised_ipw(case.outcome, case.exact, case.exact_reach[:, -1])
+    return stabilised_ipw(case.outcome, case.exact, np.maximum(case.exact_reach[:, -1], case.least))
 
 
 def semi_offline_ipw(case: TimedCase) -> Terms:
@@ -92,7 +91,7 @@ def semi_offline_ipw(case: TimedCase) -> Terms:
 
     wᵢ = Π_t 1{A_t ⊇ a_t} / P(A_t ⊇ a_t | H_t)
     """
-    return stabilised_ipw(case.outcome, case.complete, case.reach[:, -1])
+    return stabilised_ipw(case.outcome, case.complete, case.divisor[:, -1])
 
 
 def semi_offline_direct(case: TimedCase) -> Terms:
@@ -108,13 +107,13 @@ def semi_offline_doubly_robust(case: TimedCase) -> Terms:
     Raises:
         NoSupportError: an expected outcome that is read could not be fitted.
     """
-    phi = telescoped(case.expected, case.reach, case.answered)
+    phi = telescoped(case.expected, case.divisor, case.answered)
     if np.isnan(phi).any():
         raise NoSupportError(
             f"expected outcomes of {int(np.isnan(phi).any(axis=1).sum())} of {len(phi)} records "
             "cannot be fitted: in some fold no other record contains the ordered panels"
         )
-    weight = np.where(case.complete, 1 / case.reach[:, -1], 0.0)
+    weight = np.where(case.complete, 1 / case.divisor[:, -1], 0.0)
     return Terms(phi, np.ones(len(phi)), weight)
 
 

@@ -19,6 +19,7 @@ from frugal.library.objects import (
     StoredPolicy,
     Table,
 )
+from frugal.library.over_time import TimedAnswer, load_over_time, order_plan, over_time
 from frugal.library.verbs import (
     advise,
     decide,
@@ -41,13 +42,17 @@ __all__ = [
     "Rollouts",
     "StoredPolicy",
     "Table",
+    "TimedAnswer",
     "advise",
     "decide",
     "evaluate",
     "fair_form",
     "load",
+    "load_over_time",
     "load_policy",
     "missingness",
+    "order_plan",
+    "over_time",
     "roll_out",
     "train",
     "verdict",

@@ -18,16 +18,11 @@ from jaxtyping import Int
 from frugal.config.search import RecordsEntry
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import cell_hint, columns_listed, did_you_mean, listed, read_yaml
-from frugal.data.description import Format
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.encoding import spelled_alike
-from frugal.data.opening import parquet_texts
-from frugal.data.records import parse_file
+from frugal.data.long_files import cells_of, times_of
 from frugal.search.levels import ColumnLevels
 from frugal.search.records import TrialRecords
-
-_CSV = Format("csv", (), ",", None, None, True, "utf-8")
-_ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 
 
 @dataclass(frozen=True)
@@ -176,18 +171,6 @@ def read_own_records(
     return _searches(frame, lines, long, described, treatment_names, fresh=fresh)
 
 
-def cells_of(file: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    """Cells of records as text, and the line of each row.
-
-    Raises:
-        DataError: the file cannot be read, or would not fit into memory.
-    """
-    if file.suffix.lower() not in (".parquet", ".pq"):
-        cells, line = parse_file(file, _CSV, source=file.name)
-        return cells.frame(), line
-    return parquet_texts(file)
-
-
 def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bool) -> pd.DataFrame:
     """One row per trial: unit, step, treatment, outcome (index), line; sorted as the file is."""
     document = described.document
@@ -195,7 +178,7 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
         part = pd.DataFrame(
             {
                 "unit": frame[document["unit"]],
-                "step": 0.0 if fresh else _numbers(frame, document["step"], lines, source),
+                "step": 0.0 if fresh else times_of(frame, document["step"], lines, source),
                 "treatment": frame[document["treatment"]],
                 "outcome": described.outcomes.code(list(frame[document["outcome"]]), lines, source),
                 "line": lines,
@@ -208,7 +191,7 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
         order = document["order"]
         step: Any = float(place)
         if not fresh and order != "columns":
-            step = _numbers(frame, order[name], lines, source)
+            step = times_of(frame, order[name], lines, source)
         coded = level.code(list(frame[column]), lines, source)
         parts.append(
             pd.DataFrame(
@@ -226,35 +209,6 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
 
 def _fields(level: ColumnLevels):
     return level.names, level.texts, level.edges, level.falling
-
-
-def _numbers(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -> np.ndarray:
-    """Steps as numbers; NaN where the cell is empty. Dates and times are read as days.
-
-    Times with a zone are compared as moments; with and without a zone they cannot be ordered.
-    """
-    cells = pd.Series([cell or None for cell in frame[column]], dtype=object)
-    numbers = pd.to_numeric(cells, errors="coerce")
-    if (numbers.isna() & cells.notna()).any():
-        if numbers.notna().sum() > cells.notna().sum() / 2:
-            cells = cells.where(numbers.isna())  # numbers; what is none is refused below
-        zoned = cells.str.contains(_ZONE, na=False) | cells.isna()
-        if not zoned.all() and (zoned & cells.notna()).any():
-            raise DataError(
-                f"{source}, line {lines[np.flatnonzero(~zoned)[0]]}: column {column!r} has a time "
-                "without a zone, and others with one; write all of them with a zone, or none"
-            )
-        dates = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
-        unread = dates.isna() | bool(numbers.notna().any())
-        wrong = np.flatnonzero(unread & cells.notna())
-        if len(wrong):
-            raise DataError(
-                f"{source}, line {lines[wrong[0]]}: column {column!r} holds "
-                f"{shown_cell(cells.iloc[wrong[0]])}; allowed is a number, or a date such as "
-                "2024-03-31"
-            )
-        numbers = (dates - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
-    return numbers.to_numpy(dtype=np.float64)
 
 
 def _searches(

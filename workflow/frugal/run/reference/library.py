@@ -12,7 +12,7 @@ from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.run.reference.parts import head
 
 LIBRARY = PACKAGE / "library"
-_MODULES = ("verbs", "objects")
+_MODULES = ("verbs", "objects", "over_time")
 _HEAD = head("Frugal from Python", "library")
 _PARTS = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)
 _ENTRY = re.compile(r"^    (\S[^:]*):\s+", re.MULTILINE)

@@ -1,0 +1,198 @@
+"""Records over time are read from long tables and from stays, and judged from Python."""
+
+import csv
+import re
+from pathlib import Path
+
+import frugal
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from frugal.core.errors import ConfigError, DataError
+from frugal.data.description import load_description
+from frugal.data.over_time import read_over_time, stays_over_time
+
+from tests.unit.stay_files import archive, stay_text
+from tests.workflow.runs import ROOT
+
+EXAMPLES = ROOT / "docs" / "examples"
+WARDS = EXAMPLES / "wards.yaml"
+
+
+def written(folder: Path, measurements: str, units: str, **changed) -> Path:
+    """A description with its two files; keys are changed by their path, such as `units__end`."""
+    document = yaml.safe_load(WARDS.read_text(encoding="utf-8"))
+    for key, value in changed.items():
+        *parents, last = key.split("__")
+        block = document
+        for parent in parents:
+            block = block[parent]
+        block[last] = value
+    (folder / "wards.csv").write_text(measurements, encoding="utf-8")
+    (folder / "wards_units.csv").write_text(units, encoding="utf-8")
+    path = folder / "wards.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+ROWS = "stay,item,ordered,result,value\n"
+ONE = ROWS + "a,lactate,1,2,3\n"
+UNITS = "stay,age,ward,died\na,50,medical,no\nb,,surgical,yes\n"
+
+
+def test_the_example_is_read_as_a_loop_over_its_rows_reads_it():
+    records = read_over_time(WARDS).records
+    with (EXAMPLES / "wards_units.csv").open(encoding="utf-8") as file:
+        units = list(csv.DictReader(file))
+    with (EXAMPLES / "wards.csv").open(encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: float(row["ordered"]))
+    expected = np.full((len(units), 3, 2), np.nan)
+    place = {unit["stay"]: k for k, unit in enumerate(units)}
+    for row in rows:
+        column = ("creatinine", "lactate").index(row["item"])
+        expected[place[row["stay"]], int(float(row["ordered"]) // 8), column] = float(row["value"])
+    np.testing.assert_array_equal(records.values, expected)
+    np.testing.assert_array_equal(records.recorded, ~np.isnan(expected))
+    assert [records.classes[k] for k in records.label] == [unit["died"] for unit in units]
+    assert records.static_columns == ("age", "ward: surgical")
+    np.testing.assert_array_equal(records.static[:, 0], [float(unit["age"]) for unit in units])
+
+
+def test_parquet_gives_the_same_records(tmp_path):
+    document = yaml.safe_load(WARDS.read_text(encoding="utf-8"))
+    for block in ("measurements", "units"):
+        name = document[block]["file"]
+        pd.read_csv(EXAMPLES / name).to_parquet(tmp_path / Path(name).with_suffix(".parquet"))
+        document[block]["file"] = str(Path(name).with_suffix(".parquet"))
+    (tmp_path / "wards.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    mine, theirs = read_over_time(tmp_path / "wards.yaml").records, read_over_time(WARDS).records
+    np.testing.assert_array_equal(mine.values, theirs.values)
+    np.testing.assert_array_equal(mine.label, theirs.label)
+
+
+def test_rows_outside_are_counted_and_the_latest_value_of_a_window_counts(tmp_path):
+    rows = "a,lactate,1,2,3\na,lactate,0.5,2,9\na,lactate,9,10,50\na,lactate,-1,0,3\n"
+    rows += "a,lactate,24,25,3\nb,creatinine,9,10,1\nb,creatinine,1,2,\n"
+    units = UNITS.replace("died", "end,died").replace("cal,", "cal,7,")
+    data = read_over_time(written(tmp_path, ROWS + rows, units, units__end="end"))
+    records = data.records
+    assert records.end.tolist() == [1, 1]
+    assert records.values[0, 0].tolist()[1] == 3.0
+    assert records.recorded.sum() == 1  # a result without a value is none
+    assert data.remarks == (
+        "1 of 6 values were recorded before the start and are left out",
+        "1 of 6 values were recorded after the last window and are left out",
+        "2 of 6 values were recorded after the end of their unit and are left out",
+    )
+
+
+def test_a_value_out_of_range_leaves_its_panel_recorded(tmp_path):
+    data = read_over_time(written(tmp_path, ROWS + "a,lactate,1,2,99\n", UNITS))
+    assert data.records.recorded[0, 0].tolist() == [False, True]
+    assert np.isnan(data.records.values).all()
+    assert data.remarks == ("1 values lie outside the valid range and count as missing",)
+
+
+def test_times_may_be_dates_and_delays_follow_from_results(tmp_path):
+    rows = "a,lactate,2024-03-01 09:00,2024-03-01 20:00,3\n"
+    rows += "b,creatinine,2024-03-02 00:30,2024-03-02 01:00,1\n"
+    units = UNITS.replace("died", "admitted,died")
+    units = units.replace("medical,", "medical,2024-03-01 08:00,")
+    units = units.replace("surgical,", "surgical,2024-03-01 12:00,")
+    data = read_over_time(written(tmp_path, ROWS + rows, units, units__start="admitted"))
+    assert np.argwhere(data.records.recorded).tolist() == [[0, 0, 1], [1, 1, 0]]
+    assert data.costs.delay is not None
+    assert data.costs.delay.tolist() == [0, 1]  # lactate: ordered in window 0, known in window 1
+
+
+def test_an_empty_label_is_a_censored_unit(tmp_path):
+    data = read_over_time(written(tmp_path, ONE, UNITS.replace(",yes", ",")))
+    assert data.records.censored.tolist() == [False, True]
+
+
+REFUSED = {
+    "no column": (ONE.replace("value", "val"), UNITS, {}, "has no column 'value'"),
+    "unknown unit": (ROWS + "c,lactate,1,2,3\n", UNITS, {}, "line 2: unit 'c' is none of"),
+    "no number": (ROWS + "a,lactate,1,2,x\n", UNITS, {}, "column 'value' holds 'x'; allowed is a"),
+    "no time": (ROWS + "a,lactate,,2,3\n", UNITS, {}, "column 'ordered' holds"),
+    "twice": (ONE, UNITS + "a,1,medical,no\n", {}, "line 4: unit 'a' is empty or occurs before"),
+    "label": (ONE, UNITS.replace("yes", "y"), {}, "column 'died' holds 'y'; allowed are 'no'"),
+    "panel": (ROWS, UNITS, {"panels__lactate__columns": ["ph"]}, "names 'ph'; columns are"),
+    "two panels": (ROWS, UNITS, {"panels__lactate__columns": ["creatinine"]}, "occurs twice"),
+    "key": (ROWS, UNITS, {"windows__hour": 3}, "unknown key 'hour' under 'windows'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_mistakes_are_refused_in_a_sentence(tmp_path, case):
+    measurements, units, changed, sentence = REFUSED[case]
+    with pytest.raises((ConfigError, DataError)) as refusal:
+        read_over_time(written(tmp_path, measurements, units, **changed))
+    assert sentence in str(refusal.value)
+
+
+def test_stays_are_read_with_the_panels_of_their_data_set(tmp_path):
+    stays = {
+        "set/1.txt": stay_text(1, ["00:00,Age,60", "00:00,Gender,1", "01:00,Na,140"]),
+        "set/2.txt": stay_text(2, ["00:00,Age,-1", "07:00,Lactate,3", "11:59,Lactate,4"]),
+    }
+    archive(tmp_path / "set-a.tar.gz", stays)
+    (tmp_path / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n2,1\n1,0\n")
+    path = ROOT / "config" / "datasets" / "physionet2012_death.yaml"
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    files = document["source"]["files"]
+    document["source"]["files"] = [f for f in files if "-a." in f["name"]]
+    (tmp_path / "stays.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    description = load_description(tmp_path / "stays.yaml")
+    paths = {f.name: tmp_path / Path(f.name).name for f in description.source.files}
+    data = stays_over_time(description, paths, hours=6, static=("age", "sex"))
+    records = data.records
+    assert np.argwhere(records.recorded).tolist() == [[0, 0, 0], [1, 1, 3]]
+    assert records.values[1, 1, records.columns.index("lactate")] == 4
+    assert records.label.tolist() == [0, 1]
+    np.testing.assert_array_equal(records.static, [[60, 1], [np.nan, np.nan]])
+    assert data.costs.price.tolist() == [36, 26, 473, 52, 37, 56, 20]
+    with pytest.raises(ConfigError, match="has no column 'ag'"):
+        stays_over_time(description, paths, hours=6, static=("ag",))
+
+
+def test_the_tutorial_prints_the_answer_that_its_page_has(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "tutorials" / "over_time.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"```(?:python)?\n(.*?)```", page, re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    assert capsys.readouterr().out.startswith(printed)
+    answer, data = names["answer"], names["data"]
+    rows = answer.outcomes.set_index("policy")
+    assert rows.loc["nothing", "contained"] == len(data.records)
+    np.testing.assert_allclose(rows["cost"], rows["acquisition"] + rows["errors"], rtol=1e-9)
+    spent = data.costs.acquisition(data.records.recorded, data.records.end).mean()
+    assert rows.loc["recorded practice", "acquisition"] == pytest.approx(spent, rel=1e-9)
+    by = answer.estimates.set_index(["policy", "estimator"])["cost"]
+    assert by["nothing", "blocking"] == pytest.approx(by["nothing", "semi_offline_doubly_robust"])
+
+
+def test_a_policy_that_few_records_contain_is_reported_and_not_named(tmp_path):
+    files = []
+    for name in ("wards.csv", "wards_units.csv"):
+        lines = (EXAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        files.append("".join(line for line in lines if line[:2] in ("st", "s0", "s1")))
+    data = frugal.load_over_time(written(tmp_path, *files))
+    both = ["chemistry", "lactate"]
+    plans = [
+        frugal.order_plan(data, "once", {0: both}),
+        frugal.order_plan(data, "everything", dict.fromkeys(range(3), both)),
+    ]
+    answer = frugal.over_time(data, plans, method="boosting", folds=2, seed=1)
+    rows = answer.outcomes.set_index("policy")
+    assert "effective records; 30 are needed" in rows.loc["everything", "reason"]
+    assert answer.summary().startswith("Use once: ")
+    assert answer.support["contained"].le(answer.support["at_risk"]).all()
+    with pytest.raises(ConfigError, match="each with a name of its own"):
+        frugal.over_time(data, [plans[0], plans[0]])
+    with pytest.raises(ConfigError, match="again has key 'over'"):
+        frugal.order_plan(data, "p", again=[{"panels": ["lactate"], "over": 2}])
+    with pytest.raises(ConfigError, match="length of a window and the folder"):
+        frugal.load_over_time(ROOT / "config" / "datasets" / "physionet2012_death.yaml")

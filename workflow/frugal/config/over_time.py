@@ -1,0 +1,134 @@
+"""Keys of the YAML of records over time: files, windows, columns, panels, costs, label."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from annotated_types import Ge, Le, Len
+
+from frugal.config.blocks import (
+    Block,
+    FileName,
+    Filled,
+    Maybe,
+    Name,
+    NonNegative,
+    Positive,
+    Text,
+    Tuple,
+    maybe,
+    not_among,
+    repeated,
+    required,
+    setting,
+)
+from frugal.config.panels import SetUpEntry
+
+
+class MeasurementFile(Block):
+    """A file with a row for each value."""
+
+    file: FileName = required("CSV or Parquet, relative to this YAML")
+    unit: Text = required("column that names the unit")
+    item: Text = required("column that names the quantity")
+    value: Text = required("column of the value; a row without one is no result")
+    ordered: Text = required(
+        "column of the time of the order: hours after the start, or a date and time"
+    )
+    result: Maybe[Text] = maybe(
+        "column of the time of the result; the delay of a panel is the median of its rows, in "
+        "windows, rounded up"
+    )
+
+
+class TimedLabel(Block):
+    """The label of each unit; an empty cell means that follow-up ended before it was known."""
+
+    column: Text = required("of the file of units")
+    negative: Text = required("cell of the first class")
+    positive: Text = required("cell of the second class, whose predictions are an alarm")
+
+
+class UnitFile(Block):
+    """A file with a row for each unit."""
+
+    file: FileName = required("CSV or Parquet, relative to this YAML")
+    unit: Text = required("column that names the unit")
+    static: Tuple[Text] = setting((), "columns known at the start; texts become one column a level")
+    start: Maybe[Text] = maybe(
+        "column of the date and time from which hours count; without it times are hours"
+    )
+    end: Maybe[Text] = maybe(
+        "column of the end (discharge, event, end of follow-up): hours after the start, or a date "
+        "and time; empty: after the last window"
+    )
+    cluster: Maybe[Text] = maybe("column of those whom units belong to, such as a patient")
+    label: TimedLabel = required()
+
+
+class Windows(Block):
+    """Windows of equal length, in each of which panels are ordered once."""
+
+    hours: Positive = required("length of a window")
+    number: Annotated[int, Ge(1), Le(1000)] = required("of windows from the start")
+
+
+class TimedColumn(Block):
+    """A quantity."""
+
+    item: Text = required("its name in the file of measurements")
+    valid: Maybe[Annotated[Tuple[float], Len(2, 2)]] = maybe(
+        "least and largest value; others count as missing values of a panel that was ordered"
+    )
+
+
+class TimedPanel(Block):
+    """Columns that are ordered together."""
+
+    columns: Filled[Text] = required("names; a column of no panel is free")
+    price: NonNegative = required("of each order, in `cost_unit`")
+    delay: Maybe[Annotated[int, Ge(0)]] = maybe(
+        "windows for which a result is unknown after that of its order; by default 0, or as "
+        "`measurements.result` has it"
+    )
+
+
+class TimedErrors(Block):
+    """Costs of errors."""
+
+    missed: NonNegative = required("the label is positive, the decision negative; in `cost_unit`")
+    false_alarm: NonNegative = required(
+        "the label is negative, the decision positive; in `cost_unit`"
+    )
+
+
+class TimedDataset(Block):
+    """Records over time, in two files."""
+
+    name: Name = required("short, used in paths")
+    cost_unit: Text = required("of prices and errors")
+    measurements: MeasurementFile = required()
+    units: UnitFile = required()
+    windows: Windows = required()
+    columns: Annotated[dict[str, TimedColumn], Len(1)] = required("name → quantity")
+    panels: Annotated[dict[str, TimedPanel], Len(1)] = required("name → panel")
+    set_ups: Tuple[SetUpEntry] = setting(
+        (), "costs shared by panels that are ordered in one window"
+    )
+    waiting: NonNegative = setting(0.0, "cost of each window before the decision")
+    errors: TimedErrors = required()
+
+    def _refusals(self) -> Iterator[str]:
+        for name, panel in self.panels.items():
+            for column in panel.columns:
+                yield from not_among(column, self.columns, f"panels.{name}.columns", "columns")
+        yield from repeated([c for p in self.panels.values() for c in p.columns], "panels")
+        yield from repeated([c.item for c in self.columns.values()], "columns")
+        for k, shared in enumerate(self.set_ups):
+            for panel in shared.panels:
+                yield from not_among(panel, self.panels, f"set_ups[{k}].panels", "panels")
+        for name, column in self.columns.items():
+            if column.valid and column.valid[0] > column.valid[1]:
+                yield f".columns.{name}.valid has its least value above the largest"
+        label = self.units.label
+        if label.negative == label.positive:
+            yield f".units.label has {label.negative!r} for both classes; each has its own cell"

@@ -1,0 +1,405 @@
+"""Records over time from files: long tables that a YAML describes, and stays of PhysioNet 2012.
+
+Values are put into windows by the time of their order; in a window the latest value of a column
+counts. A row before the start, after the end of its unit or after the last window is left out and
+counted in a remark.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from frugal.config.over_time import TimedDataset
+from frugal.core.errors import ConfigError, DataError, shown_cell
+from frugal.core.over_time import CENSORED, TimedCosts, TimedRecords
+from frugal.core.schema_check import columns_listed, did_you_mean, listed, read_yaml
+from frugal.core.table import Panel, SetUp, SharedCosts
+from frugal.data.description import Column, Description
+from frugal.data.long_files import cells_of, times_of
+from frugal.data.stays import ARCHIVES, KEY, read_archive, read_outcomes, summarise
+
+MOST_LEVELS = 20  # of a static column of texts
+
+
+@dataclass(frozen=True, eq=False)
+class TimedData:
+    """Records over time with their costs.
+
+    Attributes:
+        records: of n units.
+        costs: of panels, waiting and errors.
+        cost_unit: of the costs.
+        remarks: rows that were left out, and other decisions; a sentence each.
+    """
+
+    records: TimedRecords
+    costs: TimedCosts
+    cost_unit: str
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Values of columns of units at hours after their start. m events."""
+
+    unit: Int[np.ndarray, " m"]
+    column: Int[np.ndarray, " m"]
+    hour: Float[np.ndarray, " m"]
+    value: Float[np.ndarray, " m"]
+
+
+def read_over_time(path: Path) -> TimedData:
+    """The records that a YAML describes, see `docs/how-to/over_time.md`.
+
+    Raises:
+        ConfigError: a key of the YAML is unknown, missing or of another layout.
+        DataError: a file lacks a column or holds a cell that is none; which, and where.
+    """
+    keys = TimedDataset.read(read_yaml(path), where=str(path))
+    units, unit_lines = cells_of(path.parent / keys.units.file)
+    long, lines = cells_of(path.parent / keys.measurements.file)
+    names = _unit_names(units, unit_lines, keys)
+    place = {name: k for k, name in enumerate(names)}
+    start = _start(units, unit_lines, keys)
+    source, form = Path(keys.measurements.file).name, keys.measurements
+    for column in (form.unit, form.item, form.value, form.ordered, form.result):
+        _require_column(long, column, source)
+    strange = np.flatnonzero(~long[form.unit].isin(names))
+    if len(strange):
+        unit_name = shown_cell(long[form.unit].iat[strange[0]])
+        raise DataError(
+            f"{source}, line {lines[strange[0]]}: unit {unit_name} is none of "
+            f"{Path(keys.units.file).name}"
+        )
+    items = {column.item: k for k, column in enumerate(keys.columns.values())}
+    chosen = (long[form.item].isin(list(items)) & (long[form.value] != "")).to_numpy()
+    long, lines = long[chosen].reset_index(drop=True), lines[chosen]
+    unit = long[form.unit].map(place).to_numpy(dtype=np.int64)
+    events = _Events(
+        unit,
+        long[form.item].map(items).to_numpy(dtype=np.int64),
+        _hours(long, form.ordered, lines, source, start, unit),
+        _numbers(long, form.value, lines, source),
+    )
+    end = np.full(len(names), np.inf)
+    if keys.units.end is not None:
+        every = np.arange(len(names))
+        hours = _hours(units, keys.units.end, unit_lines, keys.units.file, start, every, empty=True)
+        end = np.where(np.isnan(hours), np.inf, hours)
+    delay = np.array([panel.delay or 0 for panel in keys.panels.values()], dtype=np.int64)
+    if form.result is not None:
+        result = _hours(long, form.result, lines, source, start, unit)
+        delay = _delays(keys, events, result)
+    label = _labels(units, unit_lines, keys)
+    columns = [
+        Column(name, c.item, "numeric", "", None, None, (), valid=_pair(c.valid))
+        for name, c in keys.columns.items()
+    ]
+    panels = [Panel(name, p.columns, p.price, False) for name, p in keys.panels.items()]
+    static, static_names = _static(units, keys.units.static)
+    cluster = np.arange(len(names))
+    if keys.units.cluster is not None:
+        cluster = np.unique(units[keys.units.cluster].to_numpy(dtype=str), return_inverse=True)[1]
+    records, remarks = _windowed(
+        events,
+        columns,
+        panels,
+        names,
+        (static, static_names),
+        (keys.windows.number, keys.windows.hours),
+        end,
+        (label, (keys.units.label.negative, keys.units.label.positive)),
+        cluster.ravel(),
+    )
+    errors = np.array([[0.0, keys.errors.false_alarm], [keys.errors.missed, 0.0]])
+    shared = [SetUp(s.panels, s.cost) for s in keys.set_ups]
+    costs = _costs(panels, errors, shared, keys.waiting, delay)
+    return TimedData(records, costs, keys.cost_unit, remarks)
+
+
+def stays_over_time(
+    description: Description,
+    paths: Mapping[str, Path],
+    *,
+    hours: float | int,
+    static: Sequence[str],
+) -> TimedData:
+    """Stays of PhysioNet 2012 in windows, with the columns, panels and costs of a data set's YAML.
+
+    Args:
+        description: of the data set, whose files are archives of stays.
+        paths: file name in the description → where it lies.
+        hours: length of a window; those of `source.format.hours` are divided.
+        static: columns known at the start, by name; their first value counts.
+
+    Raises:
+        ConfigError: the description is none of stays, or a column does not exist.
+        DataError: a file is damaged or holds something else.
+    """
+    form = description.format
+    if form is None or form.hours is None:
+        raise ConfigError(f"data set {description.name!r} has no 'source.format.hours'")
+    for name in static:
+        if name not in [c.name for c in description.columns]:
+            raise ConfigError(f"static: data set {description.name!r} has no column {name!r}")
+    timed = [c for c in description.columns if c.name not in static]
+    place = {c.raw_name: k for k, c in enumerate(timed)}
+    parts, stays, outcomes = [], [], []
+    for file in description.source.files:
+        if not file.name.endswith(ARCHIVES):
+            outcomes.append(read_outcomes(paths[file.name], file.name))
+            continue
+        measured = read_archive(paths[file.name], missing=form.missing, source=file.name)
+        code = np.array([place.get(p, -1) for p in measured.parameters] + [-1])
+        column = code[measured.parameter]
+        use = (column >= 0) & ~np.isnan(measured.value)
+        unit = measured.stay[use] + sum(map(len, stays))
+        parts.append(_Events(unit, column[use], measured.hour[use], measured.value[use]))
+        stays.append(summarise(measured, hours=form.hours, summaries=()))
+    if not stays or not outcomes:
+        raise ConfigError(f"data set {description.name!r} names no archive or no table of outcomes")
+    events = _Events(*(np.concatenate([getattr(p, f) for p in parts]) for f in vars(parts[0])))
+    table = pd.concat(stays, ignore_index=True)
+    table = table.merge(pd.concat(outcomes), on=KEY, how="left", validate="one_to_one")
+    label = table[description.label.column]
+    if label.isna().any():
+        raise DataError(f"stay {table[KEY][label.isna().argmax()]} has no outcome in any table")
+    codes = {float(v): k for k, values in enumerate(description.label.values) for v in values}
+    panels = []
+    for entry in description.panels:
+        if entry.cost is None or entry.delay:
+            raise ConfigError(
+                f"panel {entry.name!r} has a cost of each case, a drawn one or a delay; over time "
+                "a panel has one price, and no delay here"
+            )
+        panels.append(Panel(entry.name, entry.columns, float(entry.cost), entry.free))
+    paid = [panel for panel in panels if not panel.free]
+    n = len(table)
+    records, remarks = _windowed(
+        events,
+        timed,
+        paid,
+        table[KEY].to_numpy(),
+        _static_of_stays(table, [c for c in description.columns if c.name in static]),
+        (round(form.hours / hours), float(hours)),
+        np.full(n, np.inf),
+        (label.map(codes).to_numpy(dtype=np.int64), description.label.classes),
+        np.arange(n),
+    )
+    errors = np.array(description.misclassification_cost, dtype=np.float64)
+    costs = _costs(paid, errors, description.set_ups, description.waiting_cost, None)
+    return TimedData(records, costs, description.cost_unit, remarks)
+
+
+def _static_of_stays(
+    table: pd.DataFrame, columns: Sequence[Column]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    values, names = [], []
+    for column in columns:
+        value = pd.to_numeric(table[column.raw_name], errors="coerce").to_numpy(dtype=np.float64)
+        if column.kind == "numeric":
+            values.append(_within(value, column.valid))
+            names.append(column.name)
+            continue
+        for text, level in column.recode[1:]:
+            values.append(np.where(np.isnan(value), np.nan, value == float(text)))
+            names.append(f"{column.name}: {level}")
+    return np.column_stack(values), tuple(names)
+
+
+def _windowed(
+    events: _Events,
+    columns: Sequence[Column],
+    panels: Sequence[Panel],
+    names: np.ndarray,
+    static: tuple[np.ndarray, tuple[str, ...]],
+    windows: tuple[int, float],
+    end: Float[np.ndarray, " n"],
+    label: tuple[np.ndarray, tuple[str, ...]],
+    cluster: Int[np.ndarray, " n"],
+) -> tuple[TimedRecords, tuple[str, ...]]:
+    """Events in windows; a panel is recorded where one of its columns has a result."""
+    number, hours = windows
+    last = np.clip(np.ceil(np.minimum(end, number * hours) / hours), 1, number).astype(np.int64)
+    window = np.floor(events.hour / hours)
+    outside = {
+        "before the start": events.hour < 0,
+        "after the last window": window >= number,
+        "after the end of their unit": (window >= last[events.unit]) & (window < number),
+    }
+    remarks = [
+        f"{int(left.sum())} of {len(left)} values were recorded {where} and are left out"
+        for where, left in outside.items()
+        if left.any()
+    ]
+    use = ~np.any(list(outside.values()), axis=0)
+    order = np.flatnonzero(use)[np.argsort(events.hour[use], kind="stable")]  # the latest stays
+    at = (events.unit[order], window[order].astype(np.int64), events.column[order])
+    values = np.full((len(names), number, len(columns)), np.nan)
+    values[at] = events.value[order]
+    present = ~np.isnan(values)
+    for k, column in enumerate(columns):
+        values[:, :, k] = _within(values[:, :, k], column.valid)
+    provides = np.array([[c.name in p.columns for c in columns] for p in panels], dtype=bool)
+    recorded = (present.astype(np.float32) @ provides.T.astype(np.float32)) > 0
+    if invalid := int((present & np.isnan(values)).sum()):
+        remarks.append(f"{invalid} values lie outside the valid range and count as missing")
+    return TimedRecords(
+        np.asarray(names),
+        static[0],
+        static[1],
+        values,
+        tuple(c.name for c in columns),
+        tuple(p.name for p in panels),
+        provides,
+        recorded,
+        last,
+        label[0],
+        label[1],
+        cluster,
+        hours,
+    ), tuple(remarks)
+
+
+def _within(value: np.ndarray, valid: tuple[float, float] | None) -> np.ndarray:
+    if valid is None:
+        return value
+    return np.where((value >= valid[0]) & (value <= valid[1]), value, np.nan)
+
+
+def _pair(valid: tuple[float, ...] | None) -> tuple[float, float] | None:
+    return None if valid is None else (valid[0], valid[1])
+
+
+def _costs(
+    panels: Sequence[Panel],
+    errors: np.ndarray,
+    set_ups: Sequence[SetUp],
+    waiting: float,
+    delay: np.ndarray | None,
+) -> TimedCosts:
+    shared = SharedCosts.of(set_ups, panels) if set_ups else None
+    return TimedCosts(np.array([p.cost for p in panels]), errors, shared, waiting, delay)
+
+
+def _require_column(frame: pd.DataFrame, column: str | None, source: str) -> None:
+    if column is not None and column not in frame.columns:
+        raise DataError(
+            f"{source} has no column {column!r}; {columns_listed(frame.columns)}"
+            f"{did_you_mean(column, frame.columns)}"
+        )
+
+
+def _unit_names(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> np.ndarray:
+    form, source = keys.units, Path(keys.units.file).name
+    further = (form.start, form.end, form.cluster, form.label.column, *form.static)
+    for column in (form.unit, *further):
+        _require_column(units, column, source)
+    names = units[form.unit].to_numpy(dtype=str)
+    twice = np.flatnonzero(units[form.unit].duplicated() | (names == ""))
+    if len(twice):
+        raise DataError(
+            f"{source}, line {lines[twice[0]]}: unit {shown_cell(names[twice[0]])} is empty or "
+            "occurs before; each row is a unit of its own"
+        )
+    return names
+
+
+def _start(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> np.ndarray | None:
+    """Start of each unit in days, or None where times are hours."""
+    if keys.units.start is None:
+        return None
+    source = Path(keys.units.file).name
+    days = times_of(units, keys.units.start, lines, source)
+    if np.isnan(days).any():
+        row = int(np.isnan(days).argmax())
+        raise DataError(f"{source}, line {lines[row]}: column {keys.units.start!r} is empty")
+    return days
+
+
+def _hours(
+    frame: pd.DataFrame,
+    column: str,
+    lines: np.ndarray,
+    source: str,
+    start: np.ndarray | None,
+    unit: np.ndarray,
+    *,
+    empty: bool = False,
+) -> Float[np.ndarray, " m"]:
+    """Hours after the start of each unit; NaN where the cell is empty, if that is allowed."""
+    if start is None:
+        hours = _numbers(frame, column, lines, Path(source).name, empty=empty)
+    else:
+        hours = 24 * (times_of(frame, column, lines, Path(source).name) - start[unit])
+    if not empty and np.isnan(hours).any():
+        row = int(np.isnan(hours).argmax())
+        raise DataError(f"{Path(source).name}, line {lines[row]}: column {column!r} is empty")
+    return hours
+
+
+def _numbers(
+    frame: pd.DataFrame, column: str, lines: np.ndarray, source: str, *, empty: bool = False
+) -> Float[np.ndarray, " m"]:
+    cells: Any = frame[column]
+    numbers = pd.to_numeric(cells.replace("", np.nan), errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers) & ~((cells == "").to_numpy() & empty))
+    if len(wrong):
+        raise DataError(
+            f"{source}, line {lines[wrong[0]]}: column {column!r} holds "
+            f"{shown_cell(cells.iat[wrong[0]])}; allowed is a number"
+        )
+    return numbers
+
+
+def _delays(keys: TimedDataset, events: _Events, result: np.ndarray) -> Int[np.ndarray, " a"]:
+    """Windows after that of the order until half of the results of a panel are known. (a,)"""
+    hours, names = keys.windows.hours, list(keys.columns)
+    late = np.maximum(np.ceil(result / hours) - 1 - np.floor(events.hour / hours), 0)
+    delays = []
+    for panel in keys.panels.values():
+        rows = np.isin(events.column, [names.index(c) for c in panel.columns])
+        median = int(np.ceil(np.median(late[rows]))) if rows.any() else 0
+        delays.append(median if panel.delay is None else panel.delay)
+    return np.array(delays, dtype=np.int64)
+
+
+def _labels(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> Int[np.ndarray, " n"]:
+    label, source = keys.units.label, Path(keys.units.file).name
+    codes = units[label.column].map({label.negative: 0, label.positive: 1, "": CENSORED})
+    wrong = np.flatnonzero(codes.isna())
+    if len(wrong):
+        raise DataError(
+            f"{source}, line {lines[wrong[0]]}: column {label.column!r} holds "
+            f"{shown_cell(units[label.column].iat[wrong[0]])}; allowed are {label.negative!r}, "
+            f"{label.positive!r}, and nothing where follow-up ended first"
+        )
+    return codes.to_numpy(dtype=np.int64)
+
+
+def _static(units: pd.DataFrame, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Numbers as they are; texts with a column for each level but the first. (n, w)"""
+    values, columns = [np.zeros((len(units), 0))], []
+    for name in names:
+        cells = units[name].astype(object)
+        cells = cells.where(cells != "")
+        numbers = pd.to_numeric(cells, errors="coerce")
+        if not (numbers.isna() & cells.notna()).any():
+            values.append(numbers.to_numpy(dtype=np.float64)[:, None])
+            columns.append(name)
+            continue
+        levels = sorted(cells.dropna().unique())
+        if len(levels) > MOST_LEVELS:
+            raise DataError(
+                f"static column {name!r} has {len(levels)} texts ({listed(levels, at_most=3)}); "
+                f"allowed are numbers, or at most {MOST_LEVELS} texts"
+            )
+        for level in levels[1:]:
+            values.append((cells == level).to_numpy(dtype=np.float64)[:, None])
+            columns.append(f"{name}: {level}")
+    return np.concatenate(values, axis=1), tuple(columns)
