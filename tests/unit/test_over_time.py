@@ -13,6 +13,7 @@ from frugal.judge.over_time import (
     TIMED_ESTIMATORS,
     TimedCase,
     estimate_over_time,
+    label_shift,
     offline_ipw,
     reach_of,
     semi_offline_doubly_robust,
@@ -155,6 +156,18 @@ def test_with_one_window_the_numbers_are_those_of_a_table():
         result = estimate_over_time(case, name)
         np.testing.assert_allclose(result.mean, estimate(terms), rtol=0, atol=1e-12)
         np.testing.assert_allclose(result.std_error, standard_error(terms), rtol=0, atol=1e-12)
+
+
+def test_the_weighted_share_of_positive_labels_is_that_of_all_records():
+    """In rows as frequent as probable; each has one row here, so the share is computed by hand."""
+    case, p = case_of_world(), np.array([o.p for o in ATOMS])
+    label = RECORDS.label[:, None].astype(np.float64)
+    share = mean(stabilised_ipw(label, case.complete, case.reach[:, -1]))
+    assert abs(share - float(p @ label[:, 0])) < 1e-12
+    shift, error = label_shift(case, RECORDS.label == 1)
+    weight = np.where(case.complete, 1 / case.reach[:, -1], 0.0)
+    assert shift == pytest.approx(weight @ label[:, 0] / weight.sum() - label.mean())
+    assert 0 < error < 1
 
 
 def test_units_of_a_cluster_count_as_one():

@@ -187,7 +187,7 @@ def test_a_policy_that_few_records_contain_is_reported_and_not_named(tmp_path):
     ]
     answer = frugal.over_time(data, plans, method="boosting", folds=2, seed=1)
     rows = answer.outcomes.set_index("policy")
-    assert "effective records; 30 are needed" in rows.loc["everything", "reason"]
+    assert "effective records; 30 are needed" in str(rows.loc["everything", "reason"])
     assert answer.summary().startswith("Use once: ")
     assert answer.support["contained"].le(answer.support["at_risk"]).all()
     with pytest.raises(ConfigError, match="each with a name of its own"):

@@ -100,27 +100,46 @@ def history_inputs(records: TimedRecords, costs: TimedCosts) -> Float[np.ndarray
 
 def fit_predictions(
     records: TimedRecords,
-    paths: Sequence[TimedPaths],
+    path: TimedPaths,
+    weight: Float[np.ndarray, " n"],
     fold: Int[np.ndarray, " n"],
     fit: TimedFit,
     rng: np.random.Generator,
-) -> list[Float[np.ndarray, "t1 n"]]:
-    """Probability of the second class at every state of each policy. (t + 1, n) each
+) -> Float[np.ndarray, "t1 n"]:
+    """Probability of the second class at every state of a policy. (t + 1, n)
 
-    One model for each fold, fitted to the final states of all policies on the records of the other
-    folds, panels that these lack blocked.
+    A model for each fold, fitted to final states of the other folds' records that contain the
+    ordered panels, drawn in proportion to their weights: so they represent all units. Fitted to
+    records as they are, it would read from the presence of a result who was ill enough to get it.
+
+    Args:
+        records: of n units.
+        path: of the policy.
+        weight: one over the probability of each record that contains the ordered panels, else 0.
+        fold: of each unit. (n,)
+        fit: how to fit.
+        rng: of draws and learners.
+
+    Returns:
+        NaN in a fold for which no other record can be learned from.
     """
-    final = np.concatenate([state_inputs(records, *path.at_end()) for path in paths])
-    label = np.tile(records.label == 1, len(paths))
-    usable = np.tile(~records.censored, len(paths))
-    head = Head(final, label, usable, is_law=False)
-    (models,) = fit.probabilities([head], rng, fold=np.tile(fold, len(paths)))
-    predicted = []
-    for path in paths:
-        inputs = state_inputs(records, path.last, path.age)
-        of_path = [models.predict(at, fold)[:, 0] for at in inputs]
-        predicted.append(np.stack(of_path))
-    return predicted
+    final = state_inputs(records, *path.at_end())
+    states = state_inputs(records, path.last, path.age)
+    probability = np.full(states.shape[:2], np.nan)
+    for number in np.unique(fold):
+        rows = np.flatnonzero((weight > 0) & (fold != number))
+        if not len(rows):
+            continue
+        total = np.cumsum(weight[rows])
+        at = (np.arange(len(rows)) + rng.random()) / len(rows) * total[-1]
+        drawn = rows[np.searchsorted(total, at)]  # systematic: equal weights draw each row once
+        every = np.ones(len(rows), dtype=bool)
+        head = Head(final[drawn], records.label[drawn] == 1, every, is_law=False)
+        (models,) = fit.probabilities([head], rng, train=every)
+        units = np.flatnonzero(fold == number)
+        for window, at in enumerate(states[:, units]):
+            probability[window, units] = models.predict(at, fold[units])[:, 0]
+    return probability
 
 
 def outcomes_of(
@@ -140,7 +159,7 @@ def outcomes_of(
     chance = probability[path.windows, np.arange(len(records))]
     verdict = costs.verdict(np.column_stack([1 - chance, chance]))
     errors = costs.errors[np.maximum(records.label, 0), verdict]
-    errors = np.where(records.censored, np.nan, errors)
+    errors = np.where(records.censored | np.isnan(chance), np.nan, errors)
     acquisition = costs.acquisition(path.acquired, path.windows)
     return np.column_stack([acquisition + errors, acquisition, errors])
 
@@ -263,6 +282,7 @@ def fit_expected(
                 expected[now, fold == number] = value[fold == number]
                 continue
             train = alive & (path.answered > now) & (fold != number)
+            train &= np.isfinite(value).all(axis=1)
             ask = alive & (path.answered >= now)
             previous, value = value, np.where(alive[:, None], np.nan, value)
             if train.any():
@@ -312,27 +332,33 @@ def cases_over_time(
     """
     fold = unit_folds(records.cluster, fit.folds, rng)
     history = history_inputs(records, costs)
-    if probability is None:
-        probability = fit_predictions(records, paths, fold, fit, rng)
     order_law = fit_order_law(records, history, paths, fold, fit, rng)
     cases = []
-    for path, chance in zip(paths, probability, strict=True):
-        outcome = outcomes_of(records, path, costs, chance)
+    least = least_probability(len(records)) if fit.bounded else 0.0
+    streams = rng.spawn(len(paths))  # so that a policy's numbers do not depend on later ones
+    for k, path in enumerate(paths):
         holds, equals = order_law.chances(path)
+        reach = reach_of(holds)
+        if probability is None:
+            weight = np.where(path.complete, 1 / np.maximum(reach[:, -1], least), 0.0)
+            chance = fit_predictions(records, path, weight, fold, fit, streams[k])
+        else:
+            chance = probability[k]
+        outcome = outcomes_of(records, path, costs, chance)
         inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
-        expected = fit_expected(records, inputs, path, outcome, holds, fold, fit, rng)
+        expected = fit_expected(records, inputs, path, outcome, holds, fold, fit, streams[k])
         cases.append(
             TimedCase(
                 outcome,
                 path.answered,
                 path.complete,
                 path.exact,
-                reach_of(holds),
+                reach,
                 reach_of(equals),
                 expected,
                 records.end,
                 records.cluster,
-                least_probability(len(records)) if fit.bounded else 0.0,
+                least,
             )
         )
     return cases
@@ -344,5 +370,6 @@ def _path_inputs(
     """Money spent before each window, and inputs of the decision there. (t + 1, n, p)"""
     spent = np.zeros(chance.shape)
     spent[1:] = np.cumsum(path.ordered @ costs.price, axis=1).T
-    by_window = [belief_inputs(np.column_stack([1 - p, p]), costs.errors) for p in chance]
+    finite = np.where(np.isnan(chance), 0.5, chance)  # such a policy is not judged
+    by_window = [belief_inputs(np.column_stack([1 - p, p]), costs.errors) for p in finite]
     return np.concatenate([spent[:, :, None], np.stack(by_window)], axis=2)

@@ -168,6 +168,8 @@ def estimate_over_time(case: TimedCase, estimator: str = READ) -> TimedEstimate:
         NoSupportError: no record carries weight, or only those of one cluster.
         DataError: a probability that is read is outside (0, 1].
     """
+    if np.isnan(case.outcome[case.complete]).any():
+        raise NoSupportError("in some fold no other record contains the ordered panels")
     terms = TIMED_ESTIMATORS[estimator](case)
     mean, psi = estimate(terms), influence(terms)
     clusters = int(case.cluster.max()) + 1
@@ -187,6 +189,26 @@ def estimate_over_time(case: TimedCase, estimator: str = READ) -> TimedEstimate:
         by_cluster,
         cluster_sums(psi, case.cluster, clusters) * (clusters / len(psi)),
     )
+
+
+def label_shift(case: TimedCase, positive: Bool[np.ndarray, " n"]) -> tuple[float, float]:
+    """Share of positive labels in the weighted records less that in all records, and its error.
+
+    No policy changes a label, so the shift is zero if orders depend on the recorded history only:
+    a test of that assumption, and of the fitted law.
+
+    Args:
+        case: a policy on records without censoring.
+        positive: label of each record. (n,)
+
+    Raises:
+        NoSupportError: no record carries weight.
+    """
+    label = positive[:, None].astype(np.float64)
+    terms = stabilised_ipw(label, case.complete, case.divisor[:, -1])
+    shift = estimate(terms) - label.mean(axis=0)
+    psi = influence(terms) - (label - label.mean(axis=0))
+    return float(shift[0]), float(mean_error(psi, case.cluster)[0])
 
 
 def support_by_window(case: TimedCase) -> dict[str, Float[np.ndarray, " t"]]:

@@ -105,7 +105,9 @@ class TimedAnswer:
         outcomes: a row for each policy and for recorded practice: cost with its interval, parts of
             acquisition and errors, saving against recorded practice with its interval, records that
             contain and that equal the ordered panels, effective records; NaN with a `reason` where
-            too few records contain them.
+            too few records contain them. `label_shift`, with its interval, is the share of positive
+            labels in the weighted records less that in all: zero, if orders depend on the recorded
+            history only.
         estimates: the cost of each policy by every estimator, with standard errors.
         support: by policy and window: units at risk, records that contain all that was ordered, and
             probabilities that they do.
@@ -136,8 +138,9 @@ def over_time(
 ) -> TimedAnswer:
     """Costs of policies over time, by the semi-offline doubly robust estimator.
 
-    Every policy decides in the end by one cross-fitted model of the label, fitted to the final
-    states of all policies. Its interval takes nuisances as known and units of a cluster as one.
+    Every policy decides in the end by a cross-fitted model of the label, fitted to its final states
+    on records that contain its orders, weighted to represent all units. Intervals take nuisances as
+    known, and units of a cluster as one.
 
     Args:
         data: from `load_over_time`.
@@ -206,7 +209,7 @@ def _answer(
                     "effective": result.effective,
                 }
             )
-    outcomes = pd.DataFrame([_outcome(name, cases, readings, reasons) for name in cases])
+    outcomes = pd.DataFrame([_outcome(data, name, cases, readings, reasons) for name in cases])
     support = pd.concat(
         [
             pd.DataFrame(support_by_window(case)).assign(policy=name).rename_axis("window")
@@ -218,6 +221,7 @@ def _answer(
 
 
 def _outcome(
+    data: "TimedData",
     name: str,
     cases: Mapping[str, "TimedCase"],
     readings: Mapping[tuple[str, str], "TimedEstimate"],
@@ -228,7 +232,7 @@ def _outcome(
 
     from frugal.acquire.over_time import PRACTICE
     from frugal.judge.intervals import mean_error, normal_interval
-    from frugal.judge.over_time import READ
+    from frugal.judge.over_time import READ, label_shift
     from frugal.judge.verdicts import LEAST_ESS
 
     case = cases[name]
@@ -236,6 +240,7 @@ def _outcome(
         "policy": name,
         **dict.fromkeys(("cost", "ci_low", "ci_high", "acquisition", "errors"), np.nan),
         **dict.fromkeys(("saving", "saving_low", "saving_high", "effective"), np.nan),
+        **dict.fromkeys(("label_shift", "label_shift_low", "label_shift_high"), np.nan),
         "contained": int(case.complete.sum()),
         "equal": int(case.exact.sum()),
         "reason": reasons.get((name, READ), ""),
@@ -248,6 +253,10 @@ def _outcome(
     low, high = result.interval()
     row |= {"cost": result.mean[0], "ci_low": low[0], "ci_high": high[0]}
     row |= {"acquisition": result.mean[1], "errors": result.mean[2], "effective": result.effective}
+    if not data.records.censored.any():
+        shift, error = label_shift(case, data.records.label == 1)
+        ends = normal_interval(np.array([shift]), np.array([error]), level=0.95)
+        row |= {"label_shift": shift, "label_shift_low": ends[0][0], "label_shift_high": ends[1][0]}
     if practice is not None:
         error = mean_error(practice.psi[:, :1] - result.psi[:, :1], case.cluster)
         saving = practice.mean[:1] - result.mean[:1]
@@ -273,7 +282,7 @@ def _sentences(
     from frugal.judge.verdicts import how_sure, interval, number, of_cost, state_of
 
     rows = outcomes.set_index("policy")
-    able = [n for n, why in rows["reason"].items() if n != PRACTICE and why == ""]
+    able = [str(n) for n, why in rows["reason"].items() if n != PRACTICE and why == ""]
     if not able:
         return ("Open: no policy is contained in enough records; see `outcomes`.",), np.nan
     unit = data.cost_unit
@@ -302,10 +311,24 @@ def _sentences(
         f"It rests on {int(row['contained']):,} of {len(data.records):,} records that contain the "
         f"panels ordered by {name} (effective {row['effective']:,.0f}; {int(row['equal']):,} equal "
         "them), and on two assumptions: orders depend on the recorded history only, and measuring "
-        "changes no outcome.",
+        f"changes no outcome.{_shift(row)}",
         f"Hidden causes change it if they shift the odds that a record contains these panels by a "
         f"factor of {odds}.",
     ), gamma
+
+
+def _shift(row: Any) -> str:
+    """Whether the records contradict the first assumption, in a sentence."""
+    from frugal.judge.intervals import ROUNDING
+
+    shift, low, high = (100 * row[f"label_shift{end}"] for end in ("", "_low", "_high"))
+    if not low <= high:  # unknown under censoring
+        return ""
+    verb = "do not contradict" if low - ROUNDING <= 0 <= high + ROUNDING else "contradict"
+    return (
+        f" The records {verb} the first: their weighted share of positive labels differs from that "
+        f"of all records by {shift:+.1f} percentage points ({low:+.1f} to {high:+.1f})."
+    )
 
 
 def _tipping(named: "TimedCase", practice: "TimedCase") -> float:
