@@ -293,7 +293,8 @@ def _sentences(
     place = int(cost.argmin())
     name, bound = able[place], float(compared.bound[place])
     others = [able[k] for k in np.argsort(cost) if compared.not_worse[k] and k != place]
-    row, practice = rows.loc[name], rows.loc[PRACTICE]
+    row: dict[Any, Any] = rows.loc[name].to_dict()
+    practice: dict[Any, Any] = rows.loc[PRACTICE].to_dict()
     gamma = _tipping(cases[name], cases[PRACTICE])
     odds = f"more than {MOST_GAMMA:.0f}" if np.isinf(gamma) else f"{gamma:.2f}"
     saved = f"{number(row['saving'])} ({interval(row['saving_low'], row['saving_high'])})"
@@ -317,7 +318,7 @@ def _sentences(
     ), gamma
 
 
-def _shift(row: Any) -> str:
+def _shift(row: Mapping[Any, Any]) -> str:
     """Whether the records contradict the first assumption, in a sentence."""
     from frugal.judge.intervals import ROUNDING
 
