@@ -252,6 +252,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert "<details>" in written["page"].decode()
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
+    further += " labels"
     assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
 
@@ -548,3 +549,21 @@ def test_f1_of_a_group_lies_between_0_and_1_and_one_without_positives_has_none()
             0 <= each["ci_low"] <= each["ci_high"] <= 1 for each in (one["policy"], one["practice"])
         )
     assert (found["outcomes"]["ci_high"] <= 1).all()
+
+
+def test_rows_without_a_label_are_judged_and_not_learned_from():
+    data = drawn(3, 500)
+    lacks = np.random.default_rng(4).random(500) < expit(data.values[:, 0] - 1)
+    some = {name: AGENTS[name] for name in ("fixed", "never", "always")}
+    found = answered(replace(data, label=np.where(lacks, -1, data.label)), some, ("A", "B"))
+    labels = found["choice"]["labels"]
+    assert labels["missing"] == lacks.sum()
+    assert labels["contradicted"] == []
+    assert found["choice"]["rows"] == 500
+    assert found["choice"]["effective_rows"] < 500 - lacks.sum()
+    every = answered(data, some, ("A", "B"))["choice"]
+    assert every["labels"] is None
+    assert found["choice"]["cost"] == pytest.approx(every["cost"], abs=1.5)
+    text = words(found["choice"], found["outcomes"], "EUR", data.classes)
+    assert f"{lacks.sum()} rows lack a label; the others are weighted" in text.rests
+    assert document(found["choice"], "b")["labels"] == labels

@@ -18,8 +18,9 @@ from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.core.world import World
 from frugal.data.cases import Cases
+from frugal.judge import recorded_labels as recorded
 from frugal.judge.choice import judged
-from frugal.judge.record_law import Causes, RecordLaw
+from frugal.judge.record_law import Causes, RecordedLabels, RecordLaw
 from frugal.judge.semi_offline import Paths
 from frugal.learn.trees import fit_forest
 from frugal.studies.afape.spec import require_known_agent
@@ -285,3 +286,28 @@ def test_costs_of_three_classes_are_exact_in_an_enumerated_world():
         practice="practice",
     )
     assert {name: found.cost(name) for name in truth} == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("right", ["the law", "the regression"])
+def test_costs_with_missing_labels_are_exact_if_the_law_or_the_regression_is(monkeypatch, right):
+    x, y, observed, labelled, fold, truth = enumerated()
+    pairs = zip(x[:, 0].astype(int), observed[:, 0].astype(int), strict=True)
+    chance = np.array([LABELLED[pair] for pair in pairs]) / 4
+    known = x[:, :1].astype(float)
+    if right == "the regression":  # which knows all values; the law is wrong
+        shares = np.array([LABEL_COUNTS[k] for k in range(4)]) / 4
+        code = (x[:, 0] + 2 * x[:, 1] + x[:, 2]).astype(int) % 4
+        monkeypatch.setattr(recorded, "_guess", lambda *_: shares[code])
+        chance = 0.3 + 0.4 * (x[:, 1] == x[:, 2])
+    law = law_of(
+        x, np.where(labelled, y, -1), observed, fold, labels=RecordedLabels(labelled, chance, known)
+    )
+    paths = {name: play(name, x, observed) for name in ("never", "both", "second")}
+    paths["practice"] = as_recorded(x, observed)
+    found = judged(paths, law, known, PRICE, ERRORS, practice="practice")
+    assert {name: found.cost(name) for name in truth} == pytest.approx(truth, abs=1e-12)
+    dropped = law_of(x[labelled], y[labelled], observed[labelled], fold[labelled])
+    kept = {name: play(name, x[labelled], observed[labelled]) for name in paths}
+    kept["practice"] = as_recorded(x[labelled], observed[labelled])
+    without = judged(kept, dropped, known[labelled], PRICE, ERRORS, practice="practice")
+    assert max(abs(without.cost(name) - cost) for name, cost in truth.items()) > 0.05

@@ -10,6 +10,7 @@ import yaml
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
 from frugal.data.guessing import guess_table, label_told, told_in
+from frugal.data.prepare import prepare
 from frugal.run.init_command import init_command
 
 from tests.oracles.transport_writer import transport_file
@@ -446,3 +447,16 @@ def test_groups_of_one_prefix_keep_all_their_columns(tmp_path):
     pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
     panels = yaml.safe_load(init(tmp_path))["panels"]
     assert [one["columns"] for one in panels] == [["lab_a", "lab_b"], ["lab_c", "lab_d"]]
+
+
+def test_rows_without_a_label_are_kept_and_read_where_they_are_weighted(tmp_path, capsys):
+    table = visits()
+    table.loc[:3, "ill"] = ""
+    table.loc[0, "sex"] = "x"  # a level of a row without a label
+    table.to_csv(tmp_path / "t.csv", index=False)
+    document = yaml.safe_load(init(tmp_path, "--unlabelled", "weigh"))
+    assert document["drop_rows"] == []
+    assert document["label"]["unlabelled"] == "weigh"
+    assert "4 of 60 rows have no value of 'ill' and are kept" in capsys.readouterr().out
+    read = prepare(load_description(priced(tmp_path)), {"t.csv": tmp_path / "t.csv"}, 0).table
+    assert (read.label < 0).tolist() == [True] * 4 + [False] * 56

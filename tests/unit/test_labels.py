@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
+from frugal.data.description import SplitSpec
 from frugal.data.encoding import event_within, risen
+from frugal.data.splits import split_rows
+from frugal.data.tables import StoredTable, table_from_frames, table_to_frames
 
 from tests.unit.dataset_documents import document, encoded, load
 
@@ -105,3 +108,32 @@ def test_rows_below_and_above_a_value_of_any_raw_column(tmp_path):
     table = encoded(tmp_path, content, csv)
     assert [d["rows"] for d in table.report["rows_dropped"]] == [2, 2]  # a gap is below, too
     assert table.table.row_id.tolist() == [1, 2]
+
+
+def test_rows_without_a_label_are_kept_for_decide_alone(tmp_path):
+    content = _with_rule(EVENT, dropped=False)
+    content["label"]["unlabelled"] = "weigh"
+    table = encoded(tmp_path, content, EVENTS)
+    assert table.table.label.tolist() == [1, 0, 0, 0, -1, 1]
+    assert table.table.labelled.tolist() == [True] * 4 + [False, True]
+    assert table.report["rows_without_label"] == 1
+    assert sum(table.report["class_share"].values()) == 1
+    part = np.repeat(["train", "test"], 3)
+    frames = table_to_frames(table.table, part)
+    assert StoredTable(*frames, unlabelled=True).at(np.arange(6)).label[4] == -1
+    for read in (StoredTable, table_from_frames):
+        with pytest.raises(DataError, match=r"1 of 6 rows have no label, .* 'drop_rows'"):
+            read(*frames)
+    content["label"]["unlabelled"] = "refuse"
+    with pytest.raises(DataError, match="'bad' holds no value"):
+        encoded(tmp_path, content, EVENTS)
+
+
+def test_folds_have_rows_without_a_label_in_equal_shares():
+    label = np.repeat([-1, 0, 1], [50, 100, 100])
+    folds = {f"fold_{k}": 0.2 for k in range(5)}
+    spec = SplitSpec("folds", 0, folds, {})
+    for cluster in (None, np.arange(250) // 2):
+        part = split_rows(label, np.array([""] * 250), spec, rng_seed=0, cluster=cluster)
+        counts = [int((label[part == name] < 0).sum()) for name in folds]
+        assert max(counts) - min(counts) <= (1 if cluster is None else 4)

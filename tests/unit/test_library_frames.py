@@ -108,6 +108,17 @@ def test_the_positive_class_is_stated():
     assert table.catalogue["classes"] == ["True", "False"]
 
 
+def test_rows_without_a_label_are_dropped_or_kept():
+    frame = visits().astype({"ill": object})
+    frame.loc[:9, "ill"] = None
+    assert len(frugal.load(frame, **TERMS).frame) == N - 10
+    kept = frugal.load(frame, **TERMS, unlabelled="weigh")
+    assert (kept.frame["label"] == -1).sum() == 10
+    assert any("10 of" in remark and "are kept" in remark for remark in kept.remarks)
+    with pytest.raises(DataError, match="10 of 80 rows have no label"):
+        frugal.evaluate([frugal.train(frugal.missingness(kept), "never")])
+
+
 REFUSED = {
     "label is None; with a data frame it is the name": {"label": None},
     "no column 'il' to predict; .*did you mean 'ill'": {"label": "il"},
@@ -119,6 +130,7 @@ REFUSED = {
     "panels names 'opacty'; .*did you mean 'opacity'": {"panels": {"film": ["opacty"]}},
     "free is a str; allowed is a list of names": {"free": "age"},
     "name is 'A b'; allowed are small letters": {"name": "A b"},
+    "unlabelled is 'keep'; allowed are drop, weigh": {"unlabelled": "keep"},
 }
 
 

@@ -297,3 +297,15 @@ def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):
     afape = laid_over(laid_over(config, over), {"afape": block})["afape"]
     with pytest.raises(ConfigError, match=words):
         load_study(asked(folder, afape=afape, **changes).config, ROOT).candidate_settings()
+
+
+def test_rows_without_a_label_are_for_decide_alone(folder):
+    edited(
+        folder,
+        label=yaml.safe_load((folder / "clinic.yaml").read_text())["label"]
+        | {"unlabelled": "weigh"},
+    )
+    config = asked(folder).config
+    assert load_study(config, ROOT).descriptions["clinic"].label.weighed
+    with pytest.raises(ConfigError, match=r"keeps rows without a label .*`decide` alone weighs"):
+        load_study({**config, "table": None}, ROOT)

@@ -404,6 +404,11 @@ class LabelEntry(Block):
         "in order; with two, the second is positive"
     )
     by: Maybe[str] = maybe("raw column whose text chooses among `from` and `below`")
+    unlabelled: Literal["refuse", "weigh"] = setting(
+        "refuse",
+        "rows without a label. refuse: the first ends the run; weigh: `decide` keeps them and "
+        "weighs the others by the probability of a label given the columns that every row has",
+    )
 
     def _refusals(self) -> Iterator[str]:
         yield from _not_apart(self.classes, ".classes")

@@ -115,7 +115,8 @@ class Table:
         values: encoded features; NaN where the data set itself has no value. (n, d)
         columns: names of the d encoded columns.
         onehot: groups of column indices, each group the one-hot code of one categorical variable.
-        label: class index. (n,)
+        label: class index; −1 where it is missing, which a table may be only where its YAML has
+            `label.unlabelled: weigh`. (n,)
         classes: name of each of the k classes.
         panels: every column belongs to at least one panel; panels may overlap.
         misclassification_cost: cost of predicting column j where row i is true. (k, k)
@@ -156,6 +157,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.row_id)
+
+    @cached_property
+    def labelled(self) -> Bool[np.ndarray, " n"]:
+        """True where a unit has a label. (n,)"""
+        return self.label >= 0
 
     @cached_property
     def actions(self) -> tuple[Panel, ...]:

@@ -116,6 +116,7 @@ class Label:
     """Raw column of the label, names of the classes, and how a raw value means each.
 
     With a rule, the column is computed by the rule from other raw columns: "1", "0", or nothing.
+    Where rows without a label are weighed they are kept; else they are refused.
     """
 
     column: str
@@ -123,6 +124,7 @@ class Label:
     values: tuple[tuple[str, ...], ...]
     meaning: Classes
     rule: LabelRule | None
+    weighed: bool = False
 
 
 @dataclass(frozen=True)
@@ -316,7 +318,14 @@ def _groups(groups: written.TwoGroups) -> Classes:
 
 def _label(label: written.LabelEntry) -> Label:
     meaning = classes_from(label.plain(), key="classes")
-    return Label(label.column, meaning.names, meaning.values, meaning, label.rule)
+    return Label(
+        label.column,
+        meaning.names,
+        meaning.values,
+        meaning,
+        label.rule,
+        label.unlabelled == "weigh",
+    )
 
 
 def _split(split: written.Split) -> SplitSpec:

@@ -92,7 +92,14 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     answer = text_column(raw, description.label.column, missing, "label.column")
     retained, dropped = _rows_kept(raw, typed, answer, description)
     rows = np.flatnonzero(retained)
-    label = class_index(raw, rows, description.label.meaning, missing, key="label.classes")
+    label = class_index(
+        raw,
+        rows,
+        description.label.meaning,
+        missing,
+        key="label.classes",
+        may_lack=description.label.weighed,
+    )
     _require_two_classes(raw, label, description)
     groups = description.groups
     sensitive = (
@@ -128,12 +135,14 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         "columns_left_out": [str(c) for c in raw.frame.columns if c not in used],
         "special_values": codes,
         "costs_drawn": drawn,
-        "class_share": _class_share(layout, label),
+        "class_share": _class_share(layout, label[label >= 0]),
         "group_share": None
         if groups is None or sensitive is None
         else {name: float((sensitive == k).mean()) for k, name in enumerate(groups.names)},
         "panel_missing_share": missing_share,
     }
+    if (lacking := int((label < 0).sum())) > 0:
+        report["rows_without_label"] = lacking
     if impossible:
         report["values_outside_valid"] = impossible
     if description.cost_ranges:
@@ -215,9 +224,17 @@ def _rows_kept(
 
 
 def class_index(
-    raw: RawTable, rows: np.ndarray, rule: Classes, missing: Iterable[str], *, key: str
+    raw: RawTable,
+    rows: np.ndarray,
+    rule: Classes,
+    missing: Iterable[str],
+    *,
+    key: str,
+    may_lack: bool = False,
 ) -> Int[np.ndarray, " n"]:
     """Class of each kept record, by the text or the number of its column. (n,)
+
+    −1 where the cell is empty and `may_lack` allows it.
 
     Raises:
         DataError: a record belongs to none; the message names it and its value.
@@ -231,8 +248,9 @@ def class_index(
         column = Column(rule.column, rule.column, "numeric", "1", None, None, ())
         by = None if rule.by is None else text_column(raw, rule.by, missing, f"{owner}.by")[rows]
         index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
-    if (index < 0).any():
-        row = int(np.argmax(index < 0))
+    refused = (index < 0) & ~(may_lack & is_absent(text))
+    if refused.any():
+        row = int(np.argmax(refused))
         cell = "no value" if text[row] is None else shown_cell(text[row])
         allowed = (
             listed(v for values in rule.values for v in values) if not rule.bounds else "ranges"
@@ -248,7 +266,9 @@ def class_index(
 def _require_two_classes(
     raw: RawTable, label: Int[np.ndarray, " n"], description: Description
 ) -> None:
-    present = np.flatnonzero(np.bincount(label))
+    present = np.flatnonzero(np.bincount(label[label >= 0]))
+    if not len(present):
+        raise DataError(f"{raw.source[0]}: label {description.label.column!r} has no value")
     if len(present) < 2:
         raise DataError(
             f"{raw.source[0]}: label {description.label.column!r} has one class only, "

@@ -172,6 +172,7 @@ def guess_table(
     units: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     positive: str | None = None,
+    weigh: bool = False,
 ) -> TableGuess:
     """Guess the type of each column.
 
@@ -183,6 +184,7 @@ def guess_table(
         units: of columns, as the file has them.
         levels: of columns that the file declares to be categories.
         positive: value of a label of two classes that is the positive one; None: guessed.
+        weigh: whether rows without a label are kept.
 
     Raises:
         DataError: there is no such column, it has no two classes, or none is `positive`.
@@ -202,11 +204,13 @@ def guess_table(
     labelled = of_row >= 0
     if not labelled.all():
         lacking = f"{int((~labelled).sum()):,} of {len(cells):,} rows have no value"
-        remarks.append(f"{lacking} of {label!r} and are left out (drop_rows)")
+        kept = "are kept (unlabelled: weigh)" if weigh else "are left out (drop_rows)"
+        remarks.append(f"{lacking} of {label!r} and {kept}")
+    used = labelled | weigh
     columns, values_of = [], {}
     for name, (code, kinds) in factors.items():
         unit = units.get(name, "")
-        values = _Values.of(name, code[labelled], kinds, style._replace(unit=unit))
+        values = _Values.of(name, code[used], kinds, style._replace(unit=unit))
         guess = _column(values, levels.get(name), unit)
         columns.append(guess)
         if guess.kind != "out":
@@ -214,7 +218,8 @@ def guess_table(
             unit = "" if guess.unit == "1" else guess.unit
             values = replace(values, style=style._replace(unit=unit, recode=recode))
             values_of[name] = values
-            _look_for_leak(guess, values, of_row[labelled], list(classes))
+            of_labelled = _Values.of(name, code[labelled], kinds, values.style) if weigh else values
+            _look_for_leak(guess, of_labelled, of_row[labelled], list(classes))
     _compare({guess.name: guess for guess in columns}, values_of)
     remarks += [
         f"{word!r} means no value ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"

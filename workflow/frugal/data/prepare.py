@@ -129,7 +129,7 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
             part: {
                 "rows": int((split == part).sum()),
                 "class_rows": np.bincount(
-                    label[split == part], minlength=len(description.label.classes)
+                    label[(split == part) & (label >= 0)], minlength=len(description.label.classes)
                 ).tolist(),
             }
             for part in (*PART_NAMES, *description.split.parts)
@@ -350,7 +350,8 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
             features = [feature for feature in features if of[feature] != name]
     leaks: dict[str, float] = {}
     for feature in features:
-        name, share = of[feature], label_told(frame[feature], label)
+        name = of[feature]
+        share = label_told(frame.loc[table.labelled, feature], label[table.labelled])
         leaks[name] = max(leaks.get(name, 0.0), share)
     for name, share in leaks.items():
         where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"

@@ -79,8 +79,9 @@ def assign_clusters(
     if sum(sizes.values()) != len(label):
         return assign_parts(label, sizes, rng)  # which refuses them
     _, of_row = np.unique(cluster, return_inverse=True)
-    counts = np.zeros((of_row.max() + 1, label.max() + 1), dtype=np.int64)
-    np.add.at(counts, (of_row, label), 1)
+    code = label - min(int(label.min()), 0)  # rows without a label, −1, are a class here
+    counts = np.zeros((of_row.max() + 1, code.max() + 1), dtype=np.int64)
+    np.add.at(counts, (of_row, code), 1)
     order = stratified_order(counts.argmax(axis=1).astype(np.int64), rng)
     rows = counts.sum(axis=1)[order]
     middle = rows.cumsum() - (rows + 1) / 2
@@ -146,9 +147,10 @@ def split_rows(
     else:
         needed = ["encoder", "agent"] if "encoder" in split else ["train"]
         needed.append("test")
-    rows_of_class = np.bincount(label)
+    has = label >= 0
+    rows_of_class = np.bincount(label[has])
     for part in needed:
-        counts = np.bincount(label[split == part], minlength=len(rows_of_class))
+        counts = np.bincount(label[has & (split == part)], minlength=len(rows_of_class))
         absent = np.flatnonzero((rows_of_class > 0) & (counts == 0))
         if len(absent):
             k = int(absent[0])

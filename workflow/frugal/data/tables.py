@@ -31,6 +31,7 @@ _CATALOGUE = {
     "classes": [str],
     "misclassification_cost": [[float]],
 }
+MISSING = -1  # in place of a class
 IDENTITY_COLUMNS = ("row_id", "part", "label")
 
 
@@ -160,11 +161,16 @@ def require_catalogue(catalogue: Any) -> None:
         )
 
 
-def require_identity(frame: pd.DataFrame, classes: int) -> None:
+def require_identity(frame: pd.DataFrame, classes: int, *, unlabelled: bool = False) -> None:
     """Check that labels are classes and identities are unique.
 
+    Args:
+        frame: rows of a table.
+        classes: how many there are.
+        unlabelled: whether labels may be missing.
+
     Raises:
-        DataError: a label is no class, or a row_id occurs twice.
+        DataError: a label is missing or no class, or a row_id occurs twice.
     """
     for name in ("row_id", "label"):
         if frame[name].dtype.kind not in "iu":
@@ -175,7 +181,13 @@ def require_identity(frame: pd.DataFrame, classes: int) -> None:
     if not frame["row_id"].is_unique:
         raise DataError("the stored table has a row_id twice; each row has its own")
     label = frame["label"].to_numpy()
-    if len(label) and not (label.min() >= 0 and label.max() < classes):
+    if len(label) and label.min() == MISSING and not unlabelled:
+        raise DataError(
+            f"{int((label == MISSING).sum()):,} of {len(label):,} rows have no label, which "
+            "'label.unlabelled: weigh' keeps for `decide`; this step needs a label in every row: "
+            "drop the others by {rule: label_missing, reason: …} under 'drop_rows'"
+        )
+    if len(label) and not (label.min() >= (MISSING if unlabelled else 0) and label.max() < classes):
         raise DataError(
             f"labels of the stored table run from {label.min()} to {label.max()}; allowed are 0 to "
             f"{classes - 1}, its classes"
@@ -309,6 +321,7 @@ class StoredTable:
     Args:
         table: as `table_to_frames` made it.
         catalogue: likewise.
+        unlabelled: whether rows may have no label.
 
     Attributes:
         folds: names of its folds; none where the split is no division into folds.
@@ -319,8 +332,11 @@ class StoredTable:
             twice, or a label is no class. A wrong value is found when it is read.
     """
 
-    def __init__(self, table: pd.DataFrame | Rows, catalogue: Mapping[str, Any]) -> None:
+    def __init__(
+        self, table: pd.DataFrame | Rows, catalogue: Mapping[str, Any], *, unlabelled: bool = False
+    ) -> None:
         require_catalogue(catalogue)
+        self._unlabelled = unlabelled
         self._rows, self.catalogue = rows_of(table), catalogue
         self.columns = [c["name"] for c in catalogue["columns"]]
         present = set(self._rows.columns)
@@ -345,7 +361,7 @@ class StoredTable:
         n_classes = len(self.catalogue["classes"])
         for number, rows in enumerate(self.blocks):
             identity = self._rows.read(rows, IDENTITY_COLUMNS)
-            require_identity(identity, n_classes)
+            require_identity(identity, n_classes, unlabelled=self._unlabelled)
             code, names = pd.factorize(identity["part"], use_na_sentinel=False)
             self._names += [name for name in map(str, names) if name not in self._names]
             self._part[rows] = np.array([self._names.index(name) for name in names])[code]
@@ -355,8 +371,9 @@ class StoredTable:
             self._first_ids[number] = ids[0] if len(ids) else 0
             last = ids.max(initial=last)
         if not self.ascends and len(self.blocks) > 1:  # two blocks may have the same
-            require_identity(self._rows.read(None, IDENTITY_COLUMNS), n_classes)
-        if len(classes) < 2:
+            every = self._rows.read(None, IDENTITY_COLUMNS)
+            require_identity(every, n_classes, unlabelled=self._unlabelled)
+        if len(classes - {MISSING}) < 2:
             raise DataError("the label has one class only; a classifier needs at least two")
         self.folds = sorted(name for name in self._names if name.startswith(FOLD))
         if self.folds:

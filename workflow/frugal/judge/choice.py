@@ -16,6 +16,7 @@ from frugal.judge.comparisons import Comparison, compare, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
 from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.record_law import RecordLaw
+from frugal.judge.recorded_labels import class_indicators
 from frugal.judge.semi_offline import (
     Labels,
     OutcomeMeans,
@@ -140,13 +141,21 @@ def judged(
     }
     chance = {name: path_probability(path, missingness) for name, path in within.items()}
     weight = {name: end_weight(path, chance[name]) for name, path in within.items()}
+    of_label = missingness.labels
+    has = missingness.label >= 0
+    each = np.ones(len(has)) if of_label is None else of_label.weight
     left_out = [
-        name for name in within if name != practice and not enough(weight[name], missingness.label)
+        name
+        for name in within
+        if name != practice and not enough((weight[name] * each)[has], missingness.label[has])
     ]
     within = {name: path for name, path in within.items() if name not in left_out}
-    labels = Labels(np.eye(len(errors))[missingness.label], missingness.label)
-    if len(errors) == 2 and not any(
-        causes.label for causes in missingness.causes
+    indicators = class_indicators(missingness, list(within.values()), len(errors))
+    labels = Labels(indicators, missingness.label)
+    if (
+        of_label is None
+        and len(errors) == 2
+        and not any(causes.label for causes in missingness.causes)
     ):  # else label enters
         ends = [weight[name] for name in within]
         labels = fit_labels(list(within.values()), ends, missingness.label, covariates)

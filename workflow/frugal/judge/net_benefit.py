@@ -18,6 +18,7 @@ from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import mean_error, normal_interval
 from frugal.judge.prices import ExtraCosts
 from frugal.judge.record_law import RecordLaw
+from frugal.judge.recorded_labels import class_indicators
 from frugal.judge.semi_offline import Paths, path_probability, sequential_terms
 
 THRESHOLDS = tuple(round(k / 100, 2) for k in (1, 2, 3, *range(5, 100, 5)))
@@ -69,15 +70,15 @@ def decision_curves(
         intervals are of 95 %, of each alone.
     """
     hit_value = errors[1, 0] - errors[1, 1]
-    positive = missingness.label == 1
+    positive = class_indicators(missingness, list(paths.values()), 2)[:, 1]
     odds = np.array(thresholds) / (1 - np.array(thresholds))
-    everyone = positive[:, None] - odds * ~positive[:, None]
+    everyone = positive[:, None] - odds * (1 - positive[:, None])
     rows = [
         _rows(ALL, thresholds, everyone, np.zeros(len(positive)), cluster),
         _rows(NONE, thresholds, np.zeros(everyone.shape), np.zeros(len(positive)), cluster),
     ]
     for name, path in paths.items():
-        gain, paid = _terms(path, missingness, price, errors, thresholds, extra)
+        gain, paid = _terms(path, missingness, positive, price, errors, thresholds, extra)
         rows.append(_rows(name, thresholds, gain, paid / hit_value, cluster))
     return pd.concat(rows, ignore_index=True)
 
@@ -85,6 +86,7 @@ def decision_curves(
 def _terms(
     paths: Paths,
     missingness: RecordLaw,
+    positive: Float[np.ndarray, " n"],
     price: Float[np.ndarray, " a"],
     errors: Float[np.ndarray, "2 2"],
     thresholds: Sequence[float],
@@ -94,14 +96,14 @@ def _terms(
     chance = path_probability(paths, missingness)
     risk = paths.last_belief[:, 1]
     decided = np.where(np.isfinite(risk), risk, paths.verdict)
-    positive = (missingness.label == 1)[:, None]
+    positive = positive[:, None]
     gains, paid = [], np.zeros(len(decided))
     further = np.zeros((len(decided), 0)) if extra is None else extra.outcomes(paths.acquired)
     unit = np.append(price, np.zeros(0) if extra is None else extra.unit)
     for first in range(0, len(thresholds), AT_ONCE):
         part = np.array(thresholds[first : first + AT_ONCE])
         treated = decided[:, None] >= part
-        outcome = np.hstack([paths.acquired, further, treated & positive, treated & ~positive])
+        outcome = np.hstack([paths.acquired, further, treated * positive, treated * (1 - positive)])
         phi, _ = sequential_terms(
             paths, chance, outcome.astype(float), price, errors, missingness.fold
         )

@@ -40,6 +40,28 @@ class Causes:
     label: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class RecordedLabels:
+    """Which records have a label, and the probability of it; see `judge.recorded_labels`. n rows.
+
+    Attributes:
+        present: R. (n,)
+        chance: π given known columns and recorded panels, by the other folds. (n,)
+        known: columns that every record holds. (n, w)
+        contradicted: columns on which R depends beyond that, by index; see `contradictions`.
+    """
+
+    present: Bool[np.ndarray, " n"]
+    chance: Float[np.ndarray, " n"]
+    known: Float[np.ndarray, "n w"]
+    contradicted: Sequence[int] = ()
+
+    @property
+    def weight(self) -> Float[np.ndarray, " n"]:
+        """R / π. (n,)"""
+        return np.where(self.present, 1 / self.chance, 0.0)
+
+
 @dataclass(eq=False)
 class RecordLaw:
     """p(R_S = 1 | causes) of sets of panels, cross-fitted. n rows, d columns, a panels.
@@ -47,10 +69,11 @@ class RecordLaw:
     Attributes:
         observed: R. (n, a)
         values: as recorded; NaN where missing. (n, d)
-        label: class index. (n,)
+        label: class index; −1 where the record lacks it. (n,)
         fold: of each row; a row's probabilities come from the other folds. (n,)
         causes: of each panel's missingness.
         provides: columns that each panel reveals. (a, d)
+        labels: the law of the labels' being recorded; None where every record has one.
     """
 
     observed: Bool[np.ndarray, "n a"]
@@ -59,6 +82,7 @@ class RecordLaw:
     fold: Int[np.ndarray, " n"]
     causes: Sequence[Causes]
     provides: Bool[np.ndarray, "a d"]
+    labels: RecordedLabels | None = None
     _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -207,7 +231,8 @@ class Added:
 def widened(missingness: RecordLaw) -> tuple[RecordLaw, list[Added], list[Added]]:
     """The law with all causes that the records add, these causes, and those it cannot take.
 
-    A cause cannot be taken where missingness would then depend on values of their own panel.
+    A cause cannot be taken where missingness would then depend on values of their own panel, nor
+    the label where some records lack it.
     """
     added: list[Added] = []
     refused: list[Added] = []
@@ -216,8 +241,8 @@ def widened(missingness: RecordLaw) -> tuple[RecordLaw, list[Added], list[Added]
         if not candidates:
             break
         for cause in sorted(candidates, key=lambda cause: -abs(cause.z)):
-            wider = _with(missingness, cause)
             try:
+                wider = _with(missingness, cause)
                 assert wider.requires is not None
             except GraphError:
                 refused.append(cause)
@@ -230,17 +255,12 @@ def _with(missingness: RecordLaw, cause: Added) -> RecordLaw:
     causes = list(missingness.causes)
     old = causes[cause.panel]
     if cause.column == LABEL:
+        if (missingness.label < 0).any():
+            raise GraphError("labels that some records lack cannot cause missingness")
         causes[cause.panel] = replace(old, label=True)
     else:
         causes[cause.panel] = Causes((*old.columns, cause.column), old.label)
-    return RecordLaw(
-        missingness.observed,
-        missingness.values,
-        missingness.label,
-        missingness.fold,
-        causes,
-        missingness.provides,
-    )
+    return replace(missingness, causes=causes, _sets={})
 
 
 def contradictions(missingness: RecordLaw) -> Sequence[Added]:
@@ -283,8 +303,8 @@ def _tests(missingness: RecordLaw) -> Sequence[Added]:
         ]
         candidates = [(c, finite[:, c], missingness.values[:, c]) for c in left]
         if not causes.label:
-            every = np.ones(len(base), dtype=bool)
-            candidates.append((LABEL, every, missingness.label.astype(np.float64)))
+            labelled = missingness.label >= 0
+            candidates.append((LABEL, labelled, missingness.label.astype(np.float64)))
         control = missingness.values[:, always]
         for column, present, values in candidates:
             rows = base & present

@@ -100,7 +100,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     """
     from frugal.data.guessing import guess_table
     from frugal.data.opening import open_frame
-    from frugal.run.init_command import StatedTerms
+    from frugal.run.init_command import UNLABELLED, StatedTerms
 
     frame = as_pandas(frame)
     label, name = stated["label"], stated["name"] or "table"
@@ -120,6 +120,9 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     for key, (kind, allowed) in kinds.items():
         if stated[key] is not None:
             require(key, stated[key], kind, allowed)
+    unlabelled = stated["unlabelled"] or UNLABELLED[0]
+    if unlabelled not in UNLABELLED:
+        raise ConfigError(f"unlabelled is {unlabelled!r}; allowed are {listed(UNLABELLED)}")
     try:
         opened = open_frame(frame, Path(f"{name}.csv"))
     except TypeError as error:
@@ -130,6 +133,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         str(label),
         levels=opened.levels,
         positive=None if positive is None else str(positive),
+        weigh=unlabelled == "weigh",
     )
     terms = StatedTerms(
         [str(panel_name) for panel_name in stated["free"] or ()],
@@ -137,6 +141,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         {str(key): price for key, price in (stated["prices"] or {}).items()},
         {str(key): cost for key, cost in (stated["errors"] or {}).items()},
         stated["unit"] or "EUR",
+        unlabelled=unlabelled,
     )
     _require_all_stated(terms, guess)
     return Described(opened, guess, str(label), terms, name)

@@ -35,6 +35,7 @@ def load(
     free: Iterable[str] | None = None,
     positive: Any = None,
     unit: str | None = None,
+    unlabelled: str | None = None,
     name: str | None = None,
     folder: str | Path | None = None,
     config: Mapping[str, Any] | str | Path | None = None,
@@ -63,6 +64,8 @@ def load(
         positive: value of the label that is the positive class; by default as its name implies
             (yes, true, 1, …), else the rarer one.
         unit: of prices; by default EUR.
+        unlabelled: rows without a label: `drop`, the default, or `weigh`: `decide` keeps them and
+            weights the others by the probability of having a label.
         name: of the table, small letters and digits; random streams depend on it. Default: table.
         folder: where the workflow is run by Snakemake, which keeps everything below
             `results/decide/NAME/`, as `snakemake decide` does; None: the same stages run here, and
@@ -92,6 +95,7 @@ def load(
         "free": free,
         "positive": positive,
         "unit": unit,
+        "unlabelled": unlabelled,
         "name": name,
     }
     if is_frame(table):

@@ -30,6 +30,7 @@ from frugal.data.opening import MARKS, Opened, open_table
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
 
+UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
 Amount = int | float | Mapping[str, Any]  # a number, or a cost as the YAML has it
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
@@ -47,6 +48,7 @@ class StatedTerms:
         unit: of prices and costs of errors.
         by_prefix: whether a common prefix makes a panel of the other columns.
         dash: before the name of an argument in a refusal.
+        unlabelled: of rows without a label: drop or weigh.
     """
 
     free: Sequence[str] = ()
@@ -56,6 +58,7 @@ class StatedTerms:
     unit: str = "EUR"
     by_prefix: bool = False
     dash: str = ""
+    unlabelled: str = "drop"
 
     def panels_of(self, guess: TableGuess) -> list[dict[str, Any]]:
         """Panels as the YAML has them; the cost is None where no price is stated.
@@ -181,6 +184,7 @@ def init_command(words: Sequence[str]) -> int:
             units=opened.units,
             levels=opened.levels,
             positive=args.positive,
+            weigh=args.unlabelled == "weigh",
         )
     except DataError as error:
         remark = "" if opened.named else f" ({opened.remarks[-1]})"
@@ -197,6 +201,7 @@ def init_command(words: Sequence[str]) -> int:
         args.unit,
         args.by_prefix,
         "--",
+        args.unlabelled,
     )
     if sys.stdin.isatty() and sys.stdout.isatty():
         terms = ask_missing(terms, guess, input)
@@ -241,6 +246,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--unit", default="EUR", help="of prices and costs of errors")
     parser.add_argument("--positive", metavar="CLASS", help="of two classes; guessed without")
+    parser.add_argument(
+        "--unlabelled",
+        choices=UNLABELLED,
+        default=UNLABELLED[0],
+        help="rows without a label: left out, or kept and the others weighted",
+    )
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
     parser.add_argument(
         "--cut",
@@ -420,11 +431,12 @@ def describe_guess(
         f"  column: {_flow(label)}",
         "  classes:                # with two, the second is the positive one",
         *(f"    - {{name: {_flow(name)}, {bounds}}}" for name, bounds in _classes(guess)),
+        *_weighed(guess, terms),
         "sensitive: null",
         *_cluster_lines(guess.clusters),
         "misclassification_cost:   # row: true class; column: predicted class; in cost_unit",
         *(f"  - {_flow(row)}" for row in errors),
-        f"drop_rows: {_dropped(guess)}",
+        f"drop_rows: {_dropped(guess, terms)}",
         "missing_values: own",
         "split:",
         "  scheme: fractions",
@@ -477,8 +489,14 @@ def _is_open(
     )
 
 
-def _dropped(guess: TableGuess) -> str:
-    if not guess.label_gaps:
+def _weighed(guess: TableGuess, terms: StatedTerms) -> Iterator[str]:
+    """That rows without a label are kept, where some are."""
+    if guess.label_gaps and terms.unlabelled == "weigh":
+        yield f"  unlabelled: weigh       # {guess.label_gaps} rows; decide weights the others"
+
+
+def _dropped(guess: TableGuess, terms: StatedTerms) -> str:
+    if not guess.label_gaps or terms.unlabelled == "weigh":
         return "[]"
     return f"[{{rule: label_missing, reason: {guess.label_gaps} rows have nothing to predict}}]"
 

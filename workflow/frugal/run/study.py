@@ -308,6 +308,7 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         description = study.descriptions[entry["dataset"]]
         require_known_names(at, entry, description)
         _require_whole_panels(at, description)
+        _require_labels(at, description, decides=config.get("table") is not None)
         require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
@@ -315,11 +316,22 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         for entry in config[block]["scenarios"]:
             agents = config[block]["agents"]
             for name in entry.get("agents", agents):
+                _require_labels(f"config: {block}.scenarios", descriptions[entry["dataset"]])
                 if agents.get(name) is not None:
                     at = f"config: {block}.agents.{name}"
                     require_known_agent(at, agents[name], descriptions[entry["dataset"]])
     _require_agent_rows(study)
     return study
+
+
+def _require_labels(at: str, description: Description, *, decides: bool = False) -> None:
+    """Refuse rows without a label where nothing weighs them."""
+    if description.label.weighed and not decides:
+        raise ConfigError(
+            f"{at} names data set {description.name!r}, which keeps rows without a label "
+            "('label.unlabelled: weigh'); `decide` alone weighs them, so drop them here: {rule: "
+            "label_missing, reason: …} under 'drop_rows'"
+        )
 
 
 def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:

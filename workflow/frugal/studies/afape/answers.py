@@ -74,6 +74,7 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
         ],
         "graph": choice["graph"]["state"],
         "habit": choice["habit"],
+        "labels": choice["labels"],
         "bundle": bundle,
     }
 
@@ -225,6 +226,7 @@ def _rests(choice: Mapping[str, Any]) -> str:
         f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
         "Today's practice is what was ordered, with decisions by the same models."
     )
+    read += _labels(choice)
     if "withheld" not in choice["habit"] and (habit := remark(choice["habit"])):
         read += f" {habit} audit_habit=true shows what the policy owes to it."
     if untested := graph["untested"]:
@@ -250,6 +252,20 @@ def _rests(choice: Mapping[str, Any]) -> str:
     )
     return (
         f"{read} The records contradict the assumed causes of missingness ({refused}): take care."
+    )
+
+
+def _labels(choice: Mapping[str, Any]) -> str:
+    """Rows without a label, and under which assumption the others represent them."""
+    labels = choice["labels"]
+    if labels is None:
+        return ""
+    refuted = labels["contradicted"]
+    return (
+        f" {labels['missing']:,} rows lack a label; the others are weighted by the probability of "
+        "having one, assumed to depend only on columns that every row has and on which panels are "
+        "recorded"
+        + (f" (the records contradict it: {listed(refuted[:SHOWN])})." if refuted else ".")
     )
 
 

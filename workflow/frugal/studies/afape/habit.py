@@ -35,14 +35,17 @@ def tested(
     data: Table,
     streams: Streams,
 ) -> dict[str, Any]:
-    """The test of every panel with gaps: `state`, and panel → its association or None."""
-    names = [panel.name for panel in data.actions]
+    """The test of every panel with gaps: `state`, and panel → its association or None.
+
+    On the rows that have a label.
+    """
+    names, has = [panel.name for panel in data.actions], data.labelled
     associations = habits(
-        record_law.observed,
-        data.label,
-        columns,
-        record_law.fold,
-        cluster,
+        record_law.observed[has],
+        data.label[has],
+        columns[has],
+        record_law.fold[has],
+        _numbered(cluster, has),
         streams.generator("habits"),
     )
     panels: dict[str, Any] = {
@@ -58,6 +61,11 @@ def tested(
     least = min((test.p for test in associations), default=None)
     state = "untested" if least is None else "found" if least <= LEVEL else "none"
     return {"state": state, "panels": panels}
+
+
+def _numbered(cluster: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    """Clusters of some rows, numbered from 0 on; None where each row is its own."""
+    return None if cluster is None else np.unique(cluster[rows], return_inverse=True)[1]
 
 
 def audited(
@@ -87,12 +95,18 @@ def audited(
     failed = order.asked(len(names)) & ~order.acquired
     panel_of = {f"{policy}{IN}{name}": name for name in names}
     together = judge(record_law, {n: followed[n] for n in (policy, *panel_of, PRACTICE)})
+    has = data.labelled
     able = [name for name in panel_of if name in together.outcomes]
     more = differences(together, policy, able, streams.generator("withheld"))
     return {
         "label": {
             data.classes[c]: _plain(
-                pattern_area(record_law.observed, data.label == c, fold, cluster)
+                pattern_area(
+                    record_law.observed[has],
+                    data.label[has] == c,
+                    fold[has],
+                    _numbered(cluster, has),
+                )
             )
             for c in classes
         },
@@ -120,7 +134,12 @@ def _paid(failed: np.ndarray, j: int, data: Table) -> float:
 def _saving(
     record_law: RecordLaw, judge: Judge, followed: Mapping[str, Paths], policy: str
 ) -> dict[str, Any] | None:
-    """The saving with and without the label among the causes of gaps; None if not judged so."""
+    """The saving with and without the label among the causes of gaps; None if not judged so.
+
+    Nor is it where labels are missing, which then cannot cause gaps.
+    """
+    if record_law.labels is not None:
+        return None
     some = [not column.all() for column in record_law.observed.T]
     named = {name: followed[name] for name in (policy, PRACTICE)}
     by_known, by_label = (

@@ -238,6 +238,8 @@ def learn_candidates(
 ) -> dict[str, Any]:
     """Paths of every candidate and of recorded practice on the rows of a fold, and the policies.
 
+    Rows without a label are followed, and not learned from.
+
     Where `none` is held out they learn on every row and are followed there: these are the policies
     that are handed out, and what they do.
 
@@ -250,10 +252,11 @@ def learn_candidates(
     panel, and where requests fail).
     """
     fold = streams.wildcards["held_out"]
-    records = StoredRecords(table, catalogue, masks)
+    records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     inside = np.array(records.table.folds)[records.table.fold] == fold
-    learned, at = data.take(~inside), observed[~inside]
+    learns = ~inside & data.labelled
+    learned, at = data.take(learns), observed[learns]
     rows, held_panels = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
     classifier = classifier_of(learned, settings["classifier"], streams)
     ground = Ground(
@@ -514,7 +517,7 @@ def bundle_agent(
     agent itself holds.
     """
     del progress
-    stored = StoredTable(table, catalogue)
+    stored = StoredTable(table, catalogue, unlabelled=True)
     trained = ~stored.part_rows([] if policies is not None else [JUDGES])
     who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
     if policies is not None:

@@ -34,7 +34,16 @@ from frugal.judge.net_benefit import (
     implied_threshold,
 )
 from frugal.judge.prices import ExtraCosts, PriceBox
-from frugal.judge.record_law import LABEL, Added, Causes, RecordLaw, untested, widened
+from frugal.judge.record_law import (
+    LABEL,
+    Added,
+    Causes,
+    RecordedLabels,
+    RecordLaw,
+    untested,
+    widened,
+)
+from frugal.judge.recorded_labels import recorded_labels
 from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
 from frugal.judge.transport import transport
 from frugal.missing.graphs import MissingnessGraph
@@ -79,7 +88,7 @@ def judge_candidates(
     the first; `within_budgets` of the document has that of each), `audit_habit` (whether the paths
     hold those without each panel, and the document gets the whole habit audit).
     """
-    records = StoredRecords(table, catalogue, masks)
+    records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
@@ -90,7 +99,14 @@ def judge_candidates(
         observed, values, data.label, records.table.fold, causes_of(graph, data), data.provides
     )
     # columns that every record holds, and that vary
-    varying = values[:, np.ptp(values, axis=0) > 0]
+    varies = np.ptp(values, axis=0) > 0
+    varying = values[:, varies]
+    if not data.labelled.all():
+        names = [name for name, one in zip(data.columns, varies, strict=True) if one]
+        record_model = replace(
+            record_model,
+            labels=recorded_labels(record_model, varying, names, [p.name for p in data.actions]),
+        )
     cluster = records.table.clusters(EVERY)
     wider, added, refused = widened(record_model)
     habit = habits.tested(record_model, varying, cluster, data, streams)
@@ -135,7 +151,7 @@ def judge_candidates(
     if settings["audit_habit"]:
         habit |= habits.audited(chosen, wider, data, judge, followed | without, streams)
     curves = _net_benefit(chosen, followed, wider, data)
-    choice_document = _judged(chosen, data, settings["gamma"], observed) | {
+    choice_document = _judged(chosen, data, settings["gamma"], observed, wider.labels) | {
         "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
         "uncertain_prices": _uncertain(
             chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data
@@ -147,7 +163,8 @@ def judge_candidates(
             _brief(entry) | {"budget": budget, **_ends(entry)}
             for entry, budget in zip(answers, settings["budgets"], strict=False)
         ],
-        "groups": groups(chosen, records.table, data.label),
+        "groups": groups(chosen, records.table, data.label > 0),
+        "labels": _labels(record_model, data),
         "handed_out": {
             panel.name: float(share) for panel, share in zip(data.actions, handed_out, strict=True)
         },
@@ -165,6 +182,19 @@ def judge_candidates(
         "outcomes": outcomes(chosen, data),
         "terms": _terms(chosen, data),
         "net_benefit": curves,
+    }
+
+
+def _labels(record_model: RecordLaw, data: Table) -> dict[str, Any] | None:
+    """How many rows lack a label, and what it depends on; None where all have one."""
+    labels = record_model.labels
+    if labels is None:
+        return None
+    return {
+        "missing": int((~labels.present).sum()),
+        "effective_rows": effective_sample_size(labels.weight),
+        "least_chance": float(labels.chance.min()),
+        "contradicted": [data.columns[j] for j in labels.contradicted],
     }
 
 
@@ -310,14 +340,17 @@ def _uncertain(chosen: Choice, box: PriceBox | None, data: Table) -> dict[str, A
     }
 
 
-def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> dict[str, Any]:
+def _judged(
+    chosen: Choice, data: Table, gamma: float, observed: np.ndarray, labels: RecordedLabels | None
+) -> dict[str, Any]:
     """The answer in plain JSON values; costs of a case in the data set's unit."""
     candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
     weight = named.weight
     a, classes = len(data.actions), data.classes
+    labelled = np.ones(len(weight)) if labels is None else labels.weight
     shares = named.shares(a)
     names = [panel.name for panel in data.actions]
-    labels = (*data.unit_cost_names, *ExtraCosts.of(data).names)
+    of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names)
     linear = candidates.score == "cost"  # what follows holds for costs alone
     k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
     wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
@@ -338,20 +371,22 @@ def _judged(chosen: Choice, data: Table, gamma: float, observed: np.ndarray) -> 
         "left_out": list(candidates.left_out),
         "worth_of_knowing": chosen.last.worth,
         "rows": len(weight),
-        "effective_rows": effective_sample_size(weight),
+        "effective_rows": effective_sample_size(weight * labelled),
         "rows_for_margin": _number(rows_for_margin(chosen)),
         "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
         "most_gamma": gamma,
         "prices": {
-            labels[k]: [_number(end) for end in price_range(chosen, k)] for k in positions if linear
+            of_costs[k]: [_number(end) for end in price_range(chosen, k)]
+            for k in positions
+            if linear
         },
-        "unit_costs": {labels[k]: float(candidates.unit_costs[k]) for k in positions},
+        "unit_costs": {of_costs[k]: float(candidates.unit_costs[k]) for k in positions},
         "panels": {
             name: {"recorded": float(observed[:, j].mean()), "policy": float(shares[j])}
             for j, name in enumerate(names)
         },
         "errors": {
-            labels[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
+            of_costs[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
             for k in wrong
         },
     }
@@ -431,7 +466,7 @@ def costs_elsewhere(
     Raises:
         DataError: an always-known column has no value for some of the cases.
     """
-    stored = StoredTable(table, catalogue)
+    stored = StoredTable(table, catalogue, unlabelled=True)
     at = stored.positions(EVERY)
     data = stored.at(at)
     columns = data.free_columns & np.isfinite(data.values).all(axis=0)

@@ -61,7 +61,7 @@ def draw_missingness(
             rows, and few enough panels can be missing that there should be one. Missing values of
             the table itself stay: estimators that need complete cases report it in their own row.
     """
-    stored, missingness = StoredTable(table, catalogue), settings["missingness"]
+    stored, missingness = StoredTable(table, catalogue, unlabelled=True), settings["missingness"]
     induced = missingness["source"] == "induced"
     if missingness["panels"] is None:
         own = _own_causes(settings["name"], stored.layout, catalogue, causes)

@@ -92,9 +92,10 @@ def fit_classifier(
     that is divided into folds has `agent`.
     """
     del progress  # one fit, seconds
-    stored = StoredTable(table, catalogue)
+    stored = StoredTable(table, catalogue, unlabelled=True)
     name = next((part for part in PARTS if stored.parts([part])), PARTS[0])
     data = stored.at(stored.positions([name]))
+    data = data if data.labelled.all() else data.take(data.labelled)
     return {"classifier": classifier_of(data, settings, streams).to_arrays()}
 
 
