@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.data.description import SplitSpec
 from frugal.data.encoding import event_within, risen
-from frugal.data.splits import split_rows
 from frugal.data.tables import StoredTable, table_from_frames, table_to_frames
 
 from tests.unit.dataset_documents import document, encoded, load
@@ -127,13 +125,3 @@ def test_rows_without_a_label_are_kept_for_decide_alone(tmp_path):
     content["label"]["unlabelled"] = "refuse"
     with pytest.raises(DataError, match="'bad' holds no value"):
         encoded(tmp_path, content, EVENTS)
-
-
-def test_folds_have_rows_without_a_label_in_equal_shares():
-    label = np.repeat([-1, 0, 1], [50, 100, 100])
-    folds = {f"fold_{k}": 0.2 for k in range(5)}
-    spec = SplitSpec("folds", 0, folds, {})
-    for cluster in (None, np.arange(250) // 2):
-        part = split_rows(label, np.array([""] * 250), spec, rng_seed=0, cluster=cluster)
-        counts = [int((label[part == name] < 0).sum()) for name in folds]
-        assert max(counts) - min(counts) <= (1 if cluster is None else 4)

@@ -1,6 +1,7 @@
 """Data frames as tables: described as `frugal init` does, with the numbers of that YAML."""
 
 import re
+import warnings
 
 import frugal
 import numpy as np
@@ -119,7 +120,37 @@ def test_rows_without_a_label_are_dropped_or_kept():
         frugal.evaluate([frugal.train(frugal.missingness(kept), "never")])
 
 
+def test_a_wrong_cell_is_named_by_its_row_of_the_frame():
+    frame = visits().astype({"age": object, "sex": object}).set_axis([f"p{k}" for k in range(N)])
+    frame.loc["p3", "sex"] = "f\nm"  # ends two lines later in the CSV
+    frame.loc["p5", "age"] = "old"
+    with pytest.raises(DataError, match=r"^row 'p5' of the data frame \(position 5\): .*'old'"):
+        frugal.load(frame, **TERMS)
+
+
+def test_policies_of_a_file_are_not_candidates(table):
+    mine = {"mine": {"kind": "python", "file": "a.py", "function": "f"}}
+    with pytest.raises(ConfigError, match=r"'mine' of kind 'python', .* judge yours by fr"):
+        frugal.decide(table, agents=mine)
+
+
+def test_values_that_training_did_not_see_are_warned_of(table):
+    policy = frugal.train(frugal.missingness(table), "never")
+    cases = visits().drop(columns="ill").head(3).astype({"sex": object, "age": object})
+    for answer in (policy.next, policy.predict, policy.predict_proba):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            answer(cases)
+        with pytest.warns(UserWarning, match=r"1 of 3 cases are outside .* by sex x: never seen"):
+            answer(cases.assign(sex=["f", "x", "m"]))
+    with pytest.raises(DataError, match=r"^row 1 of the data frame \(position 1\): .*'old'"):
+        policy.next(cases.assign(age=[40, "old", 50]))
+
+
 REFUSED = {
+    "unknown key 'colum' .*; allowed are from, to, .*, column; did you mean 'column'": {
+        "prices": {"crp": {"colum": "age"}, "film": 40.5}
+    },
     "label is None; with a data frame it is the name": {"label": None},
     "no column 'il' to predict; .*did you mean 'ill'": {"label": "il"},
     r"prices has none for 'age', 'sex'; .* or free=\['age', 'sex'\]": {"free": None},

@@ -247,8 +247,8 @@ def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(fo
     costs = [[0, 150, 150], [600, 0, 100], [900, 300, 0]]
     edited(folder, label={"column": "pneumonia", "classes": classes}, misclassification_cost=costs)
     block = asked(folder).config["afape"]
-    greedy = {"greedy": DEFAULT["afape"]["agents"]["greedy"]}
-    found = asked(folder, afape=block | {"agents": block["agents"] | greedy})
+    cwcf = {"cwcf": DEFAULT["afape"]["agents"]["cwcf"]}
+    found = asked(folder, afape=block | {"agents": block["agents"] | cwcf})
     agents = found.config["afape"]["agents"]
     assert {n for n, one in agents.items() if one is not None} == {
         "cascade",
@@ -258,7 +258,7 @@ def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(fo
         "fixed",
         "constant",
     }
-    assert "The policies greedy are left out: they decide between two" in str(found.remarks)
+    assert "The policies cwcf are left out: they decide between two" in str(found.remarks)
     load_study(found.config, ROOT)
     with pytest.raises(ConfigError, match=r"label of clinic.yaml has 3 classes; allowed are two"):
         asked(folder, objective="f1")

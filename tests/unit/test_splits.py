@@ -193,3 +193,13 @@ def test_a_cluster_in_files_of_two_groups_is_refused():
     whole = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     part = split_rows(label, group, spec, rng_seed=0, cluster=whole)
     assert all(len(set(part[whole == c])) == 1 for c in range(4))
+
+
+def test_folds_have_rows_without_a_label_in_equal_shares():
+    label = np.repeat([-1, 0, 1], [50, 100, 100])
+    folds = {f"fold_{k}": 0.2 for k in range(5)}
+    spec = SplitSpec("folds", 0, folds, {})
+    for cluster in (None, np.arange(250) // 2):
+        part = split_rows(label, np.array([""] * 250), spec, rng_seed=0, cluster=cluster)
+        counts = [int((label[part == name] < 0).sum()) for name in folds]
+        assert max(counts) - min(counts) <= (1 if cluster is None else 4)

@@ -274,6 +274,15 @@ def _sentence_of_branches(error: Any) -> str:
         allowed = [e.validator_value for e in kinds]
         hint = did_you_mean(kinds[0].instance, allowed)
         return f"{_key(kinds[0])!r} is {kinds[0].instance!r}; allowed are {listed(allowed)}{hint}"
+    unknown = [e for es in fitting for e in es if e.validator == "additionalProperties"]
+    keys = dict.fromkeys(key for e in unknown for key in e.schema.get("properties", {}))
+    mappings = [es for es in fitting if any(e.validator != "const" or e.path for e in es)]
+    by_kind = any(e.validator == "const" for es in mappings for e in es)
+    if len(unknown) == len(mappings) > 1 and not by_kind and not set(error.instance) <= set(keys):
+        of_any = {"properties": keys}  # of any of these mappings
+        return _rule_sentence(
+            "additionalProperties", _key(error), error.instance, False, of_any, error.message
+        )
     nearest = min(fitting, key=lambda es: (any(e.validator == "const" for e in es), len(es)))
     return _sentence(
         next((e for e in nearest if e.validator == "additionalProperties"), nearest[0])

@@ -126,7 +126,8 @@ def _raw(source: Path | pd.DataFrame, document: Mapping[str, Any]) -> RawTable:
         otherwise={key: document[key] for key in MARKS if document[key] not in (None, ".")},
     )
     where = np.broadcast_to(np.array(name), len(frame))
-    return RawTable(Cells.of(frame), where, line, where, replace(form, **marks))
+    row = source.index if isinstance(source, pd.DataFrame) else None
+    return RawTable(Cells.of(frame), where, line, where, replace(form, **marks), row)
 
 
 def _cells(

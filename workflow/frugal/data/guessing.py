@@ -204,8 +204,8 @@ def guess_table(
     labelled = of_row >= 0
     if not labelled.all():
         lacking = f"{int((~labelled).sum()):,} of {len(cells):,} rows have no value"
-        kept = "are kept (unlabelled: weigh)" if weigh else "are left out (drop_rows)"
-        remarks.append(f"{lacking} of {label!r} and {kept}")
+        outcome = "are kept (unlabelled: weigh)" if weigh else "are left out (drop_rows)"
+        remarks.append(f"{lacking} of {label!r} and {outcome}")
     used = labelled | weigh
     columns, values_of = [], {}
     for name, (code, kinds) in factors.items():

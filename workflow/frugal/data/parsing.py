@@ -45,6 +45,7 @@ class RawTable:
         frame: one column per raw column; text, or numbers where the source is not a file of text.
         source: name of the file (or generator) of each record. (n,)
         line: where the record ends in its file, from 1. (n,)
+        row: label of each record in a data frame; None where there is none. (n,)
         group: group of each record, for split scheme `given`; empty text without. (n,)
         form: of the files; None where there are none.
     """
@@ -54,12 +55,15 @@ class RawTable:
     line: Int[np.ndarray, " n"]
     group: np.ndarray
     form: Format | None = None
+    row: "pd.Index | None" = None
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def place(self, row: int) -> str:
         """Position of a record, for error messages."""
+        if self.row is not None:
+            return f"row {self.row[row]!r} of the data frame (position {row})"
         return f"{self.source[row]}, line {self.line[row]}"
 
 

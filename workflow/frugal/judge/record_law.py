@@ -47,13 +47,13 @@ class RecordedLabels:
     Attributes:
         present: R. (n,)
         chance: π given known columns and recorded panels, by the other folds. (n,)
-        known: columns that every record holds. (n, w)
+        columns: those that every record holds. (n, w)
         contradicted: columns on which R depends beyond that, by index; see `contradictions`.
     """
 
     present: Bool[np.ndarray, " n"]
     chance: Float[np.ndarray, " n"]
-    known: Float[np.ndarray, "n w"]
+    columns: Float[np.ndarray, "n w"]
     contradicted: Sequence[int] = ()
 
     @property

@@ -57,11 +57,11 @@ def _guess(
     classes: int,
 ) -> Float[np.ndarray, "n k"]:
     """m: one logistic regression for each class against all others, scaled to sum to 1."""
-    scaled = fit_scaling(labels.known, constant=np.inf).standardise(labels.known)
+    scaled = fit_scaling(labels.columns, constant=np.inf).standardise(labels.columns)
     last = [path.last_belief for path in paths if np.isfinite(path.last_belief).all()]
     guess = np.empty((len(label), classes))
     for c in range(classes):
-        odds = [log_odds(belief[:, [c]]) for belief in last]
+        odds = [log_odds(probability[:, [c]]) for probability in last]
         mean = np.mean(odds, axis=0) if odds else np.zeros((len(label), 1))
         design = np.hstack([np.ones_like(mean), mean, scaled])
         towards = [0.0, 1.0, *np.zeros(scaled.shape[1])]
@@ -75,7 +75,7 @@ def _guess(
 
 def recorded_labels(
     record_law: RecordLaw,
-    known: Float[np.ndarray, "n w"],
+    columns: Float[np.ndarray, "n w"],
     names: Sequence[str],
     panels: Sequence[str],
 ) -> RecordedLabels:
@@ -83,7 +83,7 @@ def recorded_labels(
 
     Args:
         record_law: of the panels; its labels are −1 where they are missing.
-        known: columns that every record holds, and that vary. (n, w)
+        columns: those that every record holds, and that vary. (n, w)
         names: of these columns.
         panels: names of the panels.
 
@@ -92,13 +92,13 @@ def recorded_labels(
     """
     present, observed = record_law.label >= 0, record_law.observed
     gappy = ~observed.all(axis=0) & observed.any(axis=0)
-    inputs = np.hstack([known, observed[:, gappy].astype(np.float64)])
-    of_inputs = [*names, *(f"{panels[j]!r} recorded" for j in np.flatnonzero(gappy))]
+    inputs = np.hstack([columns, observed[:, gappy].astype(np.float64)])
+    of_inputs = [*names, *(f"{panels[j]!r} recorded" for j in np.flatnonzero(gappy).tolist())]
     for problem in _unsupported(present, inputs, of_inputs):
         raise NoSupportError(problem)
     partly = ~np.isfinite(record_law.values).all(axis=0)
     d, w = int(partly.sum()), inputs.shape[1]
-    law = RecordLaw(
+    model = RecordLaw(
         present[:, None],
         np.hstack([inputs, record_law.values[:, partly]]),
         np.zeros(len(present), dtype=np.int64),
@@ -106,9 +106,9 @@ def recorded_labels(
         [Causes(tuple(range(w)))],
         np.zeros((1, w + d), dtype=bool),
     )
-    chance = law.panel[0]
-    found = [int(np.flatnonzero(partly)[cause.column - w]) for cause in contradictions(law)]
-    labels = RecordedLabels(present, chance, known, found)
+    chance = model.panel[0]
+    against = [int(np.flatnonzero(partly)[cause.column - w]) for cause in contradictions(model)]
+    labels = RecordedLabels(present, chance, columns, against)
     ess, share = effective_sample_size(labels.weight), largest_weight_share(labels.weight)
     below = float((chance < LEAST_CHANCE).mean())
     if ess < LEAST_ESS or share > LARGEST_SHARE or below > MOST_BELOW:

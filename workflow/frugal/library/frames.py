@@ -4,12 +4,14 @@ Nothing is decided here: `data.guessing` guesses the columns, `run.init_command`
 and the frame becomes the CSV that it names. So a frame gives the numbers of its YAML.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.core.schema_check import listed
 from frugal.library.asked import Question, TemporaryFolder, ask, require
 
@@ -31,6 +33,7 @@ class Described:
         label: the column to predict.
         terms: panels, prices and costs of errors.
         name: of the data set.
+        index: labels of the frame's rows. (n,)
     """
 
     opened: "Opened"
@@ -38,6 +41,27 @@ class Described:
     label: str
     terms: "StatedTerms"
     name: str
+    index: "pd.Index"
+
+    @contextmanager
+    def rows_named(self) -> Iterator[None]:
+        """Refusals that cite a line of the CSV cite the row of the frame instead."""
+        csv = re.escape(f"{self.name}.csv")
+        place = re.compile(rf"(?:\S*{re.escape(self.name)}\.yaml: )?(?:\S*/)?{csv}, line (\d+)")
+
+        def row(match: "re.Match[str]") -> str:
+            within = self.opened.cells.apply(lambda cells: cells.str.count("\n")).sum(axis=1)
+            ends = 1 + (1 + within.to_numpy()).cumsum()  # of each record; names are above
+            at = int(ends.searchsorted(int(match[1])))
+            return f"row {self.index[at]!r} of the data frame (position {at})"
+
+        try:
+            yield
+        except FrugalError as error:
+            sentence = place.sub(row, str(error))
+            if sentence == str(error):
+                raise
+            raise type(error)(sentence) from error
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -90,7 +114,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     """The description of a data frame.
 
     Args:
-        frame: of pandas, or of a library that converts to it; its index is not read.
+        frame: of pandas, or of a library that converts to it; its index is for messages alone.
         stated: arguments of `load` by name, None where left out.
 
     Raises:
@@ -144,7 +168,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         unlabelled=unlabelled,
     )
     _require_all_stated(terms, guess)
-    return Described(opened, guess, str(label), terms, name)
+    return Described(opened, guess, str(label), terms, name, frame.index)
 
 
 def ask_frame(

@@ -243,13 +243,25 @@ class _Advises:
         """Names of the classes, in the order of the columns of `predict_proba`."""
         return list(self._read.layout.classes)
 
+    def _warned(self, cases: Any) -> "pd.DataFrame":
+        """Output of `advise`, with a warning of values that training did not see."""
+        advice = self.advise(cases)
+        outside = advice.loc[advice["outside"] != "", "outside"]
+        if len(outside):
+            warnings.warn(
+                f"{len(outside):,} of {len(advice):,} cases are outside the training data, the "
+                f"first by {outside.iloc[0]}; `advise` has it for each in the column `outside`",
+                stacklevel=3,
+            )
+        return advice
+
     def next(self, cases: Any) -> "pd.Series":
         """The panel to acquire next for each case, or `stop`, by the index of the cases. (n,)
 
         Args:
             cases: as of `advise`, which also states prices and reasons.
         """
-        chosen = self.advise(cases)["next"]
+        chosen = self._warned(cases)["next"]
         return chosen.set_axis(as_pandas(cases).index) if is_frame(cases) else chosen
 
     def predict(self, cases: Any) -> "np.ndarray":
@@ -258,7 +270,7 @@ class _Advises:
         Args:
             cases: as of `advise`.
         """
-        return self.advise(cases)["predicted"].to_numpy()
+        return self._warned(cases)["predicted"].to_numpy()
 
     def predict_proba(self, cases: Any) -> "np.ndarray":
         """Predicted probability of each of `classes`, given the values of a case. (n, k)
@@ -266,7 +278,7 @@ class _Advises:
         Args:
             cases: as of `advise`.
         """
-        return self.advise(cases)[[f"belief {name}" for name in self.classes]].to_numpy()
+        return self._warned(cases)[[f"belief {name}" for name in self.classes]].to_numpy()
 
     def to_onnx(self, path: str | Path) -> Path:
         """Write the policy as an ONNX graph, as `frugal export` does; the path.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from frugal.config.declared import declared_kinds, is_filed
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import ask, only, require
@@ -99,7 +100,10 @@ def load(
         "name": name,
     }
     if is_frame(table):
-        question = ask_frame(describe(table, stated), folder, config, **keys)
+        described = describe(table, stated)
+        with described.rows_named():
+            question = ask_frame(described, folder, config, **keys)
+            payloads_of(question, "prepare_data", again=True)
     else:
         if named := [key for key, value in stated.items() if value is not None]:
             require("the table", table, (str, Path), "a data frame, or the path of a YAML")
@@ -108,7 +112,7 @@ def load(
                 does = "is read first, for example by pandas.read_csv, or described by a YAML"
             raise ConfigError(f"{listed(named)}: arguments for a data frame; {table} {does}")
         question = ask(table, folder, config, **keys)
-    payloads_of(question, "prepare_data", again=True)
+        payloads_of(question, "prepare_data", again=True)
     return Table(question)
 
 
@@ -277,12 +281,26 @@ def decide(
         raise ConfigError(f"{listed(options)}: options of load; give them there")
     question = table.question if isinstance(table, Table) else load(table, **options).question
     if isinstance(agents, Mapping):
+        _require_no_files(agents)
         others = dict.fromkeys(name for name in question.study.agents if name not in agents)
         question = question.with_agents({**agents, **others})
     elif agents is not None:
         question = question.with_agents(only(question, agents))
     payloads_of(question, "write_answer", again=True)
     return Answer(question)
+
+
+def _require_no_files(agents: Mapping[str, Mapping[str, Any] | None]) -> None:
+    """Refuse policies that act by a file, which an answer does not choose from."""
+    for name, settings in agents.items():
+        kind = str(settings.get("kind")) if isinstance(settings, Mapping) else ""
+        if kind in declared_kinds() and is_filed(kind):
+            raise ConfigError(
+                f"agents has {name!r} of kind {kind!r}, which acts by a file of your own; decide "
+                "chooses from policies without one: judge yours by "
+                f"frugal.evaluate([frugal.train(masks, {{'kind': {kind!r}, …}})]), masks from "
+                "frugal.missingness(table)"
+            )
 
 
 def fair_form(

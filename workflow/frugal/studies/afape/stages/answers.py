@@ -102,7 +102,7 @@ def judge_candidates(
     varies = np.ptp(values, axis=0) > 0
     varying = values[:, varies]
     if not data.labelled.all():
-        names = [name for name, one in zip(data.columns, varies, strict=True) if one]
+        names = [data.columns[j] for j in np.flatnonzero(varies).tolist()]
         record_model = replace(
             record_model,
             labels=recorded_labels(record_model, varying, names, [p.name for p in data.actions]),
@@ -248,7 +248,8 @@ def _at_implied(
 
 def _shares(paths: Paths, record_model: RecordLaw, data: Table) -> Float[np.ndarray, " a"]:
     """Share of cases in which a policy acquires each panel; its paths are within the law."""
-    labels = Labels(np.eye(len(data.classes))[data.label], data.label)
+    label = np.maximum(data.label, 0)  # panels alone are read
+    labels = Labels(np.eye(len(data.classes))[label], label)
     chance = path_probability(paths, record_model)
     outcome_terms = terms(
         paths, chance, labels, data.action_cost, data.misclassification_cost, record_model.fold
