@@ -15,8 +15,8 @@ Each fault has a run of its own, whose files are compared, byte for byte, with a
 The study of ten lines runs to its end with its audit, as do the embedded default's smallest study
 and `decide` on a table of one's own.
 It does not show several machines, a network file system, or a Slurm newer than Debian's.
-With --short: the wrong input, and the study of ten lines to its end with accounts.
-Usage: .ci/check_slurm.py [--short] FOLDER     (an empty folder; half an hour, short three minutes)
+With --short: the wrong input, and the study of ten lines up to its rollouts, with accounts.
+Usage: .ci/check_slurm.py [--short] FOLDER     (an empty folder; half an hour, short two minutes)
 """
 
 import json
@@ -260,14 +260,16 @@ class Check:
         require(begun.wait() == 0, "and the run ends when it is back", run.said())
         self.require_same(run, "after a controller that was away")
 
-    def study(self, run: Run, whole: dict) -> None:
-        """A whole study through the profile, its audit, and its bytes."""
-        status, said = run.start()
+    def study(self, run: Run, whole: dict, *until: str, least: int = 5) -> None:
+        """A study through the profile, to its end or a step; its audit, and its bytes."""
+        status, said = run.start(*until)
         require(status == 0, "the study of ten lines ended through the profile", said)
-        require((jobs := said.count(sentences.SUBMITTED)) >= 5, f"{jobs} jobs ran in Slurm", said)
+        jobs = said.count(sentences.SUBMITTED)
+        require(jobs >= least, f"{jobs} jobs ran in Slurm", said)
         audit(run.folder)
         self.group(run.store)
-        self.plain = whole
+        made = run.payloads() if until else whole
+        self.plain = {path: content for path, content in whole.items() if path in made}
         self.require_same(run, "the study of ten lines")
 
     def group(self, study: Path) -> None:
@@ -361,10 +363,10 @@ def main(folder: Path, short: bool) -> None:
     if short:
         plain = finished("ten_lines", folder_of_runs(folder)).folder
         whole = Run(folder / "plain", plain).payloads()
-        print("not shown by the short form: other faults, and a folder that shows late")
+        print("not shown by the short form: other faults, later steps, a folder that shows late")
         with cluster.slurm(folder / "slurm", "database") as state:
             check = Check(state, folder / "runs", {})
-            check.study(check.wrong_input(), whole)
+            check.study(check.wrong_input(), whole, "--until", "roll_out", least=3)
         return
     whole = undisturbed(folder / "plain")
     plain = undisturbed(folder / "plain_faults", *UNTIL)

@@ -11,9 +11,9 @@ said). Shown for each store:
   one that lacks a file names it, one with another seed makes again, a changed byte fails the audit;
   what a worker says of a table without a column stands on the terminal.
 Not shown: a real cluster and its images, other stores than these two, a network that fails.
-With --short: the study of ten lines, further starts of one store and the fault of the other; else
-the embedded default with its report, and an own table.
-Usage: .ci/check_storage.py [--short] FOLDER     (an empty folder; an hour, 5 GB; short 4 minutes)
+With --short: the study of ten lines, its audit and further starts through fs, its masks and the
+fault through S3; else the embedded default with its report, and an own table.
+Usage: .ci/check_storage.py [--short] FOLDER     (an empty folder; an hour, 5 GB; short 2 minutes)
 """
 
 import os
@@ -33,9 +33,10 @@ from storage.kubernetes_stand_in import stand_in
 from storage.places import STUDY, BucketStore, FolderStore, Place, Store, s3_server, under_results
 
 from tests.workflow import sentences
-from tests.workflow.shared import finished, folder_of_runs
+from tests.workflow.shared import MASKS, finished, folder_of_runs
 
-TEN_LINES = ["afape", "--configfile", "docs/examples/ten_lines_config.yaml"]
+CONFIG = ["--configfile", "docs/examples/ten_lines_config.yaml"]
+TEN_LINES, TO_MASKS = ["afape", *CONFIG], [MASKS, *CONFIG]
 DEFAULT = ["all", "report"]
 OWN_TABLE = ["decide", "--config", "table=docs/examples/clinic.yaml"]
 CLUSTER = ROOT / ".ci" / "storage"
@@ -105,7 +106,7 @@ def compare(plain: dict[str, bytes], stored: dict[str, bytes], folder: Path) -> 
 
 
 def check_run(check: Check, study: list[str], plain: dict[str, bytes]) -> None:
-    """The study through workers, its bytes, and its audit."""
+    """The study through workers, and its bytes."""
     name, place = check.store.name, check.place
     before, cpu_before = len(list((place.workers / "jobs").iterdir())), place.cpu_s()
     status, said = check.start(*study, remote=True)
@@ -119,14 +120,14 @@ def check_run(check: Check, study: list[str], plain: dict[str, bytes]) -> None:
     print(f"ok: they took {place.cpu_s() - cpu_before:.0f} CPU seconds, Snakemake's included")
     told = compare(plain, check.store.files(), place.folder / "compared" / name)
     print(f"ok: {name}: {told}", flush=True)
-    status, said = check.start("audit")
-    (verdict,) = re.findall(r".* files agree with their sidecars .*", said) or [""]
-    require(status == 0 and bool(verdict), f"{name}, audit: {verdict}", said)
 
 
 def check_starts(check: Check, study: list[str], plain: dict[str, bytes]) -> None:
-    """What further starts find in the store."""
+    """What the audit and further starts find in the store."""
     name, store = check.store.name, check.store
+    status, said = check.start("audit")
+    (verdict,) = re.findall(r".* files agree with their sidecars .*", said) or [""]
+    require(status == 0 and bool(verdict), f"{name}, audit: {verdict}", said)
     forget(check.place)
     status, said = check.start("-n", *study)
     done = "Nothing to be done" in said
@@ -227,12 +228,14 @@ def main(folder: Path, short: bool) -> None:
         cannot_run("rsync, by which the storage plugin fs copies, is not installed")
     place, study = Place(folder), TEN_LINES if short else DEFAULT
     place.clone()
+    studies = [study, TO_MASKS if short else study]
     if short:
-        plain = under_results(finished("ten_lines", folder_of_runs(folder)).folder)
+        runs = [finished(name, folder_of_runs(folder)) for name in ("ten_lines", "masks")]
+        expected = [under_results(run.folder) for run in runs]
     else:
         status, said = start(place, ["--cores", "2", *study], {})
         require(status == 0, "the study ended on this machine, without a store", said)
-        plain = under_results(place.project)
+        expected = [under_results(place.project)] * 2
         shutil.rmtree(place.project / "results")
     with ExitStack() as stack:
         stack.callback(place.dismiss)
@@ -240,7 +243,7 @@ def main(folder: Path, short: bool) -> None:
         bucket = stack.enter_context(s3_server())
         checks = [Check(place, FolderStore(place.stores), [*cluster(place), *GROUPED], {})]
         checks.append(check_bucket(place, bucket, stack))
-        for check in checks:
+        for check, study, plain in zip(checks, studies, expected, strict=True):
             forget(place)
             check_run(check, study, plain)
             if not short or check is checks[0]:  # of S3: tests/workflow/test_storage.py
