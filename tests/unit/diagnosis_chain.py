@@ -31,6 +31,7 @@ from tests.unit.stored_bundles import as_read
 ROOT = Path(__file__).parents[2]
 NAME, FRONT = "tiny_clinic", "sm_ddpo_end2end"
 PARTS = {"encoder": 200, "encoder_validation": 60, "agent": 400, "validation": 200, "test": 160}
+SHARES = {"budget_shares": [0.05, 0.4, 1.0]}
 DQN = {
     "hidden": [8],
     "double": True,
@@ -158,8 +159,7 @@ class TinyRun:
             for name in ("scores", "recounted")
         }
         self.scores, self.recounted = every["scores"], every["recounted"]
-        shares = {"budget_shares": [0.05, 0.4, 1.0]}
-        self.summary = run(summarise_diagnosis, shares, {}, scores=self.scores)
+        self.summary = run(summarise_diagnosis, SHARES, {}, scores=self.scores)
 
     def _seed(self, seed: str) -> None:
         study, wild = self.study, {"seed": seed}

@@ -2,6 +2,7 @@
 
 import gc
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,11 @@ RANDOM = ("resample_sd", "resample_low", "resample_high", "warning")  # of other
 LOOSE = {"atol": 1e-8, "rtol": 1e-8}  # simultaneous intervals: the root of a covariance
 
 
-def belonging(*, cluster: bool) -> Belonging:
+def belonging(kind: str) -> Belonging | None:
     rng = np.random.default_rng(0)
     group, number = rng.integers(0, 3, N), rng.integers(0, 700, N)
-    return Belonging(group, ("a", "b", "c"), number if cluster else None)
+    own = Belonging(group, ("a", "b", "c"), number if kind == "clusters" else None)
+    return None if kind == "plain" else own
 
 
 def turned_by_nothing(covariance: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -68,9 +70,10 @@ def turned_by_nothing(covariance: np.ndarray, rng: np.random.Generator) -> np.nd
     return rng.standard_normal((comparisons.DRAWS, len(root))) @ root
 
 
-def chain(monkeypatch, rows: int, source: str, own: Belonging | None, **more) -> Chain:
+def chain(rows: int, source: str, kind: str = "plain", **more) -> Chain:
     """All stages, in blocks of so many rows."""
-    with monkeypatch.context() as patched:
+    own = belonging(kind)
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(blocks, "BLOCK_ROWS", rows)
         for module in (comparisons, by_group):
             patched.setattr(module, "gaussian", turned_by_nothing)
@@ -81,6 +84,12 @@ def chain(monkeypatch, rows: int, source: str, own: Belonging | None, **more) ->
         )
 
 
+@cache
+def whole_chain(source: str, kind: str = "plain") -> Chain:
+    """All stages in one block; made once for all tests."""
+    return chain(1 << 16, source, kind)
+
+
 def same(one: pd.DataFrame, other: pd.DataFrame, *, atol: float = 1e-9, rtol: float = 1e-9) -> None:
     """Equal but for rounding, in all columns that no other draw of rows moves."""
     kept = [name for name in one if name not in RANDOM]
@@ -89,9 +98,8 @@ def same(one: pd.DataFrame, other: pd.DataFrame, *, atol: float = 1e-9, rtol: fl
 
 @pytest.mark.parametrize("source", ["induced", "own"])
 @pytest.mark.parametrize("kind", ["plain", "groups", "clusters"])
-def test_blocks_of_rows_are_judged_as_one(monkeypatch, source, kind):
-    own = None if kind == "plain" else belonging(cluster=kind == "clusters")
-    whole, cut = (chain(monkeypatch, rows, source, own) for rows in (1 << 16, 500))
+def test_blocks_of_rows_are_judged_as_one(source, kind):
+    whole, cut = whole_chain(source, kind), chain(500, source, kind)
     for name in ("estimates", "frequencies", "efficiency", "sensitivity", "tipping"):
         same(whole.estimates[name], cut.estimates[name])
     for name in ("comparisons", "groups"):
@@ -104,8 +112,8 @@ def test_blocks_of_rows_are_judged_as_one(monkeypatch, source, kind):
     assert (spread / others).between(0.5, 2.0).all()  # of 20 subsamples each
 
 
-def test_the_rows_of_every_table_are_the_same(monkeypatch):
-    whole, cut = (chain(monkeypatch, rows, "induced", None) for rows in (1 << 16, 300))
+def test_the_rows_of_every_table_are_the_same():
+    whole, cut = whole_chain("induced"), chain(300, "induced")
     order = ["seed", "row_id"]
     drawn = whole.drawn["masks"], cut.drawn["masks"]
     fitted = whole.nuisances["propensities"], cut.nuisances["propensities"]
@@ -118,9 +126,9 @@ def test_the_rows_of_every_table_are_the_same(monkeypatch):
 
 
 def test_the_graph_is_checked_as_one(monkeypatch):
-    for own in (None, belonging(cluster=True)):
-        made = chain(monkeypatch, 1 << 16, "induced", own)
-        frame, catalogue = frames(small_table(N), belonging=own)
+    for kind in ("plain", "clusters"):
+        made = whole_chain("induced", kind)
+        frame, catalogue = frames(small_table(N), belonging=belonging(kind))
         found = []
         for rows in (1 << 16, 400):
             monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
@@ -140,16 +148,16 @@ def test_the_graph_is_checked_as_one(monkeypatch):
         pd.testing.assert_frame_equal(found[0]["graph_check"], found[1]["graph_check"], rtol=0.02)
 
 
-def test_nuisances_of_a_sample_say_which_rows_they_learned_from(monkeypatch):
+def test_nuisances_of_a_sample_say_which_rows_they_learned_from():
     asked = NUISANCE | {"rows": 600}
-    whole, cut = (chain(monkeypatch, rows, "own", None, nuisance=asked) for rows in (1 << 16, 500))
+    whole, cut = (chain(rows, "own", nuisance=asked) for rows in (1 << 16, 500))
     learned = whole.nuisances["propensities"]["learned_from"]
     assert learned.sum() == 600
     told = {one["name"] for one in describe_columns(whole.nuisances["propensities"], {}, columns)}
     assert "learned_from" in told  # a file without its description is not written
     assert whole.nuisances["propensities"]["propensity"].notna().all()
     same(whole.estimates["estimates"], cut.estimates["estimates"])
-    every = chain(monkeypatch, 1 << 16, "own", None)
+    every = whole_chain("own")
     assert "learned_from" not in every.nuisances["propensities"]
     row = {"agent": "always", "estimator": "stabilised_ipw"}
     errors: list[Any] = [
@@ -169,7 +177,7 @@ def test_imputed_copies_of_blocks_are_whole(monkeypatch):
         "linear_penalty": 1.0,
     }
     settings = NO_IMPUTATION | {"chained_trees": trees, "multiple": {"draws": 2, **trees}}
-    made = chain(monkeypatch, 1 << 16, "induced", None)
+    made = whole_chain("induced")
     frame, catalogue = frames(small_table(N))
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 600)
     found = together(

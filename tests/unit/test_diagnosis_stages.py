@@ -36,11 +36,13 @@ from frugal.studies.diagnosis.stages.drawing import (
     group_of_units,
 )
 from frugal.studies.diagnosis.stages.fronts import roll_out_front, train_front
-from frugal.studies.diagnosis.stages.tables import KEYS, check_diagnosis
+from frugal.studies.diagnosis.stages.tables import KEYS, check_diagnosis, summarise_diagnosis
+from frugal.studies.shared.stages.data import prepare_data
 from sklearn.metrics import f1_score
 
 from tests.defaults import DEFAULT, shipped
 from tests.oracles.diagnosis_counts import counted_scores
+from tests.unit import diagnosis_chain
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, TinyRun, run
 from tests.unit.fair_chain import loans
 from tests.unit.stored_bundles import as_read
@@ -55,6 +57,59 @@ RUN = (NAME, FRONT, "f1", "0")
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory) -> TinyRun:
     return TinyRun(tmp_path_factory.mktemp("clinic"))
+
+
+def altered(table):
+    """The table with other values and the opposite label in every test unit."""
+    rows = (table["part"] == "test").to_numpy()
+    rng, changed = np.random.default_rng(0), table.copy()
+    for name in [c for c in table.columns if table[c].dtype == np.float64 and "=" not in c]:
+        changed.loc[rows, name] = rng.normal(scale=3.0, size=rows.sum())
+    changed.loc[rows, "label"] = 1 - changed.loc[rows, "label"]
+    assert not changed[rows].equals(table[rows])
+    return changed
+
+
+def run_altered(stage, settings, wildcards, **inputs):
+    made = run(stage, settings, wildcards, **inputs)
+    return made | {"table": altered(made["table"])} if stage is prepare_data else made
+
+
+@pytest.fixture(scope="module")
+def altered_tiny(tmp_path_factory) -> TinyRun:
+    """Seed 0 of the tiny study with other test units, which decide nothing that is learned."""
+    seed = TinyRun._seed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagnosis_chain, "run", run_altered)
+        patch.setattr(TinyRun, "_seed", lambda self, s: s == "0" and seed(self, s))
+        return TinyRun(tmp_path_factory.mktemp("altered"))
+
+
+def test_other_test_units_leave_encoder_and_policies(tiny, altered_tiny):
+    plain, other = (
+        [t.encoders["0"]["encoder"], *(g["policies"].arrays for g in t.fronts["0"])]
+        for t in (tiny, altered_tiny)
+    )
+    for one, two in zip(plain, other, strict=True):
+        assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("family", [FRONT, "cascade", "baselines", "selection"])
+def test_other_test_units_leave_diagnoses_of_validation_units(tiny, altered_tiny, family):
+    for name in ("scores", "outcomes", "decisions"):
+        plain, other = (t.runs[NAME, family, "f1", "0"][name] for t in (tiny, altered_tiny))
+        for split, same in (("validation", True), ("test", False)):
+            named = "split" if name == "scores" else "part"
+            one, two = (f[f[named] == split].reset_index(drop=True) for f in (plain, other))
+            fixed = (family, name) == ("baselines", "decisions")  # they order the same for all
+            assert one.equals(two) == (same or fixed)
+
+
+def test_other_test_units_leave_the_solutions_of_budgets(tiny, altered_tiny):
+    columns = ["method", "score", "budget_share", "pair"]
+    alone = tiny.scores[tiny.scores["seed"] == "0"]
+    summary = run(summarise_diagnosis, diagnosis_chain.SHARES, {}, scores=alone)
+    assert summary["budgets"][columns].equals(altered_tiny.summary["budgets"][columns])
 
 
 def _checked(tiny, **changed):

@@ -8,6 +8,7 @@ import torch
 from frugal.acquire.policies.dime import ALL, learn, levels
 from frugal.acquire.policies.panel_networks import ChooserWalk
 from frugal.acquire.train.panel_choosers import DimeSettings, DimeTraining, first_chooser
+from frugal.learn.lockstep import FlatParameters
 
 from tests.oracles import plain_panel_networks as plain
 from tests.unit import panel_network_cases as networks
@@ -38,10 +39,13 @@ def training_of(units, how=HOW):
 def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
     believers, units = networks.on_all(networks.whole_world(cases.cell_risk), hidden=64)
     how = DimeSettings(5000, 1024, 1e-2, (1.0, 1.0), 0.0)
-    rngs = np.random.default_rng(0).spawn(3)
-    training = DimeTraining(units, believers.parameters(1), [0, 1], how, rngs)
+    first = {name: view[:1] for name, view in believers.parameters(1).views.items()}
+    rngs = np.random.default_rng(0).spawn(3)[::2]
+    training = DimeTraining(units, FlatParameters.of(first), [0], how, rngs)
     training.run()
-    learnt = believers.beside("values", training.predictor, training.chooser)
+    both = (training.predictor, training.chooser)  # of one network, which stands for both
+    twice = [{k: v.repeat(2, 1, 1) for k, v in one.views.items()} for one in both]
+    learnt = believers.beside("values", *map(FlatParameters.of, twice))
     acquired, values = networks.states()
     read = learnt.believer.reads.read(values).astype(np.float32)
     told = learnt.margins(0, read, acquired, np.ones_like(acquired)) * np.array(cases.CELL_PRICE)

@@ -169,7 +169,7 @@ def _chained(parts: list[Partitions]) -> Partitions:
 )
 def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, rows):
     monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
-    scenario = _Scenario(source, None if kind == "plain" else belonging(cluster=True))
+    scenario = _Scenario(source, belonging(kind))
     one = scenario.of_seeds(None, (None,))["tables"]
     some_rows = ROWS if rows == BLOCK else (None,)
     parts = [scenario.of_seeds(name, some_rows) for name in ("3+0", "7")]
