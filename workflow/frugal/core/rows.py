@@ -9,7 +9,7 @@ import tempfile
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -333,12 +333,18 @@ class _Place:
     dtype: np.dtype
 
 
+def _close(file: Any) -> None:
+    """Close a file whose content is no longer wanted; the rest of it may not fit on the disk."""
+    with suppress(OSError):
+        file.close()
+
+
 class ScratchFile:
     """Columns by any key; each grows by one block at a time."""
 
     def __init__(self) -> None:
         self._file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed with its owner
-        weakref.finalize(self, self._file.close)
+        weakref.finalize(self, _close, self._file)
         self._end = 0
         self._at: dict[Hashable, list[_Place]] = {}
 
