@@ -120,3 +120,10 @@ def payloads(folder: Path) -> dict[str, bytes]:
         if path.is_file()
         and not any(word in path.name for word in ("snakemake_report", "keep_report"))
     }
+
+
+def unmatched(folder: Path) -> set[Path]:
+    """Sidecars under results/ without their file, or of a file that has none; not receipts."""
+    files = {p for p in (folder / "results").rglob("*") if p.is_file() and p.parent.name != "steps"}
+    made = {p for p in files if not p.name.startswith("_")}
+    return {p.with_name(f"_{p.name}.json") for p in made} ^ (files - made)

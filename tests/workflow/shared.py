@@ -1,8 +1,9 @@
 """Finished runs that several files of tests, and the checks of `.ci/`, start from.
 
-Each is made once, by whoever needs it first; the other workers of pytest wait for it. Nobody
-changes one: what is to be changed is copied. `FRUGAL_RUNS` names a folder that keeps them, so that
-`.ci/run` makes them once for `make test` and all checks.
+Each is made once, by whoever needs it first; the other workers of pytest wait for it. The ten lines
+are started as a user starts them, the others warm (`warm.py`); test_ten_lines.py compares both.
+Nobody changes one: what is to be changed is copied. `FRUGAL_RUNS` names a folder that keeps them,
+so that `.ci/run` makes them once for `make test` and all checks.
 """
 
 import fcntl
@@ -26,6 +27,7 @@ WORDS = {  # run → what Snakemake is asked for, and its configs
     "masks": ((MASKS,), (TEN_LINES,)),
     "clinic": (("decide", "--config", CLINIC), (Path("few.yaml"),)),
 }
+FRESH = "ten_lines"
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ def finished(name: str, base: Path) -> Run:
         folder.mkdir()
         (folder / "few.yaml").write_text(yaml.safe_dump(FEW_POLICIES))
         words, configs = WORDS[name]
-        environment = terse_environment() if name == "ten_lines" else None
-        files = [folder / path for path in configs]
-        done = snakemake(folder, *words, configs=files, environment=environment, fresh=True)
+        fresh, files = name == FRESH, [folder / path for path in configs]
+        environment = terse_environment() if fresh else None
+        done = snakemake(folder, *words, configs=files, environment=environment, fresh=fresh)
         assert done.returncode == 0, done.stdout[-5000:]
         said.write_text(done.stdout, encoding="utf-8")
 

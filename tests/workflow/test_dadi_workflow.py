@@ -1,8 +1,8 @@
 """`snakemake dadi` on a few loans: run, audited, the same twice, and killed on the way."""
 
-import os
+import contextlib
 import shlex
-import signal
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -11,7 +11,16 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 
-from tests.workflow.runs import BIN, ROOT, frugal, jobs, payloads, plain_environment, snakemake
+from tests.workflow.runs import (
+    BIN,
+    ROOT,
+    frugal,
+    jobs,
+    payloads,
+    plain_environment,
+    snakemake,
+    unmatched,
+)
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 TINY = (ROOT / "tests/workflow/tiny_dadi.yaml",)
@@ -36,17 +45,13 @@ def test_summary_and_figures_are_there(finished):
 
 
 def test_every_payload_has_a_sidecar_and_no_checkpoint_is_left(finished):
-    folder, _ = finished
-    for path in (folder / "results").rglob("*"):
-        if path.is_file() and path.parent.name != "steps" and not path.name.startswith("_"):
-            assert not path.name.startswith("."), path
-            assert path.with_name(f"_{path.name}.json").is_file(), path
+    assert unmatched(finished[0]) == set()
 
 
 def test_the_audit_passes_and_finds_a_changed_byte(finished):
     folder, _ = finished
     look = ["--look-in", str(ROOT / "config/datasets")]
-    clean = frugal(folder, "audit", "results", "--sample", "2", *look)
+    clean = frugal(folder, "audit", "results", "--sample", "1", *look)
     assert clean.returncode == 0, clean.stdout[-3000:]
     path = folder / WEIGHTS
     whole = path.read_bytes()
@@ -67,9 +72,11 @@ def test_another_threshold_repeats_no_training(finished):
 
 
 def _iterations_done(folder: Path) -> int:
-    """Of the checkpoint in a folder; 0 without one."""
-    found = list(folder.glob(".weights*checkpoint-*.safetensors"))
-    return int(load_file(found[0])["iteration"]) if found else 0
+    """Of the checkpoint in a folder; 0 without one, as when the next has just replaced it."""
+    with contextlib.suppress(FileNotFoundError):
+        for path in folder.glob(".weights*checkpoint-*.safetensors"):
+            return int(load_file(path)["iteration"])
+    return 0
 
 
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(finished, tmp_path):
@@ -84,18 +91,20 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(finished, tmp_pa
         if line.startswith(start) and "fold=0" in line
     )
     words = [str(BIN / "python"), *shlex.split(command)[1:]]
-    running = subprocess.Popen(
-        words, cwd=tmp_path, env=plain_environment(), stderr=subprocess.DEVNULL
-    )
     target = tmp_path / WEIGHTS
-    deadline = time.monotonic() + 300
-    while not _iterations_done(target.parent):
-        assert running.poll() is None, "the training ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
+    for _ in range(5):  # on a busy machine it may end before it is killed
+        shutil.rmtree(target.parent, ignore_errors=True)
+        running = subprocess.Popen(
+            words, cwd=tmp_path, env=plain_environment(), stderr=subprocess.DEVNULL
+        )
+        while running.poll() is None and not _iterations_done(target.parent):
+            time.sleep(0.002)
+        running.kill()
+        running.wait()
+        if not target.exists():
+            break
     assert not target.exists()
+    assert _iterations_done(target.parent)
     again = subprocess.run(words, cwd=tmp_path, env=plain_environment(), capture_output=True)
     assert again.returncode == 0, again.stderr[-2000:]
     made, wanted = payloads(tmp_path), payloads(folder)

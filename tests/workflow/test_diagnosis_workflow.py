@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, tiny_block, tiny_description
-from tests.workflow.runs import frugal_here, payloads, snakemake
+from tests.workflow.runs import frugal_here, payloads, snakemake, unmatched
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 RUN = f"dataset={NAME}/family={FRONT}/criterion=f1/seed=0"
@@ -40,9 +40,7 @@ def test_the_summary_checks_and_figures_are_there(finished):
     assert json.loads((finished / "results/checks/diagnosis.json").read_text())["passed"]
     folder = finished / "results/figures/study=diagnosis"
     assert len(list(folder.glob("*.png"))) == 5
-    for path in (finished / "results").rglob("*"):
-        if path.is_file() and path.parent.name != "steps" and not path.name.startswith("_"):
-            assert path.with_name(f"_{path.name}.json").is_file(), path
+    assert unmatched(finished) == set()
 
 
 def _row_id(folder: Path) -> int:

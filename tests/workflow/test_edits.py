@@ -222,9 +222,9 @@ def test_recipes_pass_the_tests_that_try_every_declaration(copy):
     for part in ("tests", "conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         kept = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         kept(ROOT / part, copy / part)
-    files = ["figure_style", "simple_agents", "estimators", "recourse_generators", "stored_models"]
+    files = ["figure_style", "estimators", "recourse_generators", "stored_models"]
     files += ["recourse_unseen_groups", "prints"]
-    chosen = "commonest or marker or simple or estimators or prints"
+    chosen = "commonest or marker or trimmed or distinct or every_estimator or one_place"
     words = ["-q", "-p", "no:cacheprovider", "-k", chosen]
     words += [f"tests/unit/test_{name}.py" for name in files]
     environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}

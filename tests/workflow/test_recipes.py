@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from frugal.__main__ import main
 
 from tests.workflow.runs import ROOT, snakemake
@@ -75,8 +76,10 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     assert [path.name for path in (folder / "results/data").iterdir()] == ["dataset=clinic"]
     assert not list((tmp_path / "results").glob("summary"))
 
+    few = tmp_path / "few.yaml"  # the page's answer is among the other policies
+    few.write_text(yaml.safe_dump({"afape": {"agents": {"permutation": None, "fixed": None}}}))
     done = snakemake(
-        tmp_path, "decide", "--config", CLINIC, "objective=f1", "budget=15", configs=()
+        tmp_path, "decide", "--config", CLINIC, "objective=f1", "budget=15", configs=(few,)
     )
     assert done.returncode == 0, done.stdout[-5000:]
     said, document = (folder / "verdict.txt").read_text(), _document(folder)
