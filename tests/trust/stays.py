@@ -1,0 +1,76 @@
+"""Ten schedules on 12,000 stays in intensive care (PhysioNet 2012), against recorded practice.
+
+  python -m tests.trust.stays MIRROR [FACTOR] [FOLDER]
+
+MIRROR holds `physionet2012/`, the publisher's files. Costs of errors are FACTOR times those of the
+data set's YAML (default 1). It prints the answer and two tables; with a FOLDER it also writes every
+table as CSV.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from time import process_time
+
+import frugal
+import pandas as pd
+
+from tests.workflow.runs import ROOT
+
+YAML = ROOT / "config" / "datasets" / "physionet2012_death.yaml"
+STATIC = ("age", "sex", "height", "weight", "unit")
+ROUTINE = ["chemistry", "blood count"]
+HOURS = 6
+
+
+def schedules(data) -> list:
+    """Eight windows of 6 hours; ten plans that begin in the second, when a history is recorded."""
+
+    def every(windows: int, panels: list[str]) -> dict[int, list[str]]:
+        return dict.fromkeys(range(1, 8, windows), panels)
+
+    def plan(name: str, at=None, again=()):
+        return frugal.order_plan(data, name, at, again=again)
+
+    high = {"panels": ["lactate"], "every": 1, "above": ("lactate", 2)}
+    acid = {"panels": ["blood gas"], "every": 2, "below": ("bicarbonate", 20)}
+    return [
+        plan("nothing"),
+        plan("routine once", {1: ROUTINE}),
+        plan("routine daily", every(4, ROUTINE)),
+        plan("routine every 12 h", every(2, ROUTINE)),
+        plan("chemistry daily", every(4, ["chemistry"])),
+        plan("blood count daily", every(4, ["blood count"])),
+        plan("lactate once", {1: ["lactate"]}),
+        plan("lactate while above 2", {1: ["lactate"]}, [high]),
+        plan(
+            "routine daily, lactate while above 2",
+            {**every(4, ROUTINE), 1: [*ROUTINE, "lactate"]},
+            [high],
+        ),
+        plan("routine daily, gas while acid", every(4, ROUTINE), [acid]),
+    ]
+
+
+def main() -> None:
+    """Print the answer."""
+    start = process_time()
+    data = frugal.load_over_time(YAML, hours=HOURS, static=STATIC, data_mirror=sys.argv[1])
+    factor = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
+    data = replace(data, costs=replace(data.costs, errors=factor * data.costs.errors))
+    print(f"read in {process_time() - start:.0f} CPU seconds;", *data.remarks, sep="\n")
+    answer = frugal.over_time(data, schedules(data))
+    print(answer.summary(), f"\n{process_time() - start:.0f} CPU seconds\n")
+    with pd.option_context("display.width", 250, "display.max_columns", 30):
+        print(answer.outcomes.round(1).to_string(index=False))
+        wide = answer.estimates.pivot_table(
+            index="policy", columns="estimator", values="cost", sort=False
+        )
+        print(wide.round(1).to_string())
+    if len(sys.argv) > 3:
+        for name in ("outcomes", "estimates", "support"):
+            getattr(answer, name).to_csv(Path(sys.argv[3]) / f"{name}.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
