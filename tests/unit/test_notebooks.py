@@ -1,7 +1,7 @@
 """Notebooks of docs/notebooks run, and give the texts and tables that are stored in them.
 
 `python -m tests.unit.test_notebooks` stores the outputs anew. No Jupyter is needed: a cell shows
-its last expression as Jupyter does.
+its last expression as Jupyter does. They run in portable arithmetic: training depends on the CPU.
 """
 
 import ast
@@ -11,11 +11,13 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from frugal.core.arithmetic import pinned
 
 from tests.unit.page_words import ROOT
 
@@ -48,7 +50,7 @@ def shown(value: Any) -> dict[str, Any]:
     data = {"text/plain": lines(repr(value))}
     if hasattr(value, "_repr_html_"):
         data["text/html"] = lines(value._repr_html_())
-    return data
+    return dict(sorted(data.items()))
 
 
 def lines(text: str) -> list[str]:
@@ -71,6 +73,16 @@ def run(path: Path) -> dict[str, Any]:
     return notebook
 
 
+def run_portable(path: Path) -> dict[str, Any]:
+    """The same from a process of its own whose arithmetic is that of any CPU."""
+    command = [sys.executable, "-m", "tests.unit.test_notebooks", "--show", str(path)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=pinned(os.environ), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
 def without_pictures(notebook: dict[str, Any]) -> list[Any]:
     """Outputs cell by cell; of a figure only that there is one."""
     outputs = [cell.get("outputs", []) for cell in notebook["cells"]]
@@ -84,7 +96,7 @@ def without_pictures(notebook: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_a_notebook_gives_the_outputs_that_are_stored_in_it(path: Path):
     stored = json.loads(path.read_text(encoding="utf-8"))
-    assert without_pictures(run(path)) == without_pictures(stored)
+    assert without_pictures(run_portable(path)) == without_pictures(stored)
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
@@ -102,6 +114,9 @@ def test_there_are_three_notebooks():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--show"]:
+        print(json.dumps(run(Path(sys.argv[2]))))
+        sys.exit()
     for path in [Path(name).absolute() for name in sys.argv[1:]] or ALL:
-        written = json.dumps(run(path), ensure_ascii=False, indent=1)
+        written = json.dumps(run_portable(path), ensure_ascii=False, indent=1)
         path.write_text(written + "\n", encoding="utf-8")
