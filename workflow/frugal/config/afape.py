@@ -17,6 +17,7 @@ from frugal.config.blocks import (
     Seeds,
     Share,
     SomeNames,
+    Text,
     Two,
     Unique,
     Whole,
@@ -30,6 +31,40 @@ from frugal.config.learners import ChainedTreesSettings, MissForest
 from frugal.core.schema_check import did_you_mean, listed
 
 NuisanceMethod = Literal["lowest_loss", "network", "logistic", "boosting"]
+
+
+class Ends(Block):
+    """Range of a column."""
+
+    low: float | None = optional("least value", name="from")
+    below: float | None = optional("values lie below it")
+
+
+class RecordedSet(Block):
+    """Panels that are recorded together."""
+
+    panels: SomeNames = required("of the table")
+    probability: Probability | Text = required(
+        "that a case of the stratum gets the set; a text is a column that all rows have"
+    )
+
+
+class Stratum(Block):
+    """Cases with the same probabilities."""
+
+    where: dict[str, Ends] = setting({}, "encoded column that all rows have → range; none: all")
+    record: list[RecordedSet] = required(
+        "sets, of which each case gets one or, with the remaining probability, none"
+    )
+
+
+class Protocol(Block):
+    """Known probabilities by which rows were recorded."""
+
+    first_row: Count | None = setting(
+        None, "of the rows recorded by it, counted from 1; it goes on to the end. null: all rows"
+    )
+    strata: Annotated[list[Stratum], Len(1)] = required("a row is in the first that it fits")
 
 
 class AnswerSettings(Block):
@@ -47,6 +82,9 @@ class AnswerSettings(Block):
     )
     gamma: AtLeastOne = setting(
         10.0, "the largest shift of odds by hidden causes that is looked at"
+    )
+    recorded: Protocol | None = setting(
+        None, "protocol by which rows were recorded; `decide` reads it from the file `recorded`"
     )
     instead: dict[Name, dict[str, Any]] = setting(
         {}, "data set → keys that replace those of its YAML; `decide` sets split and groups"

@@ -59,6 +59,11 @@ class Config(Block):
         "of decide: whether the answer reports what the named policy owes to the habit of ordering "
         "panels; a text where it comes from --config",
     )
+    recorded: str | None = setting(
+        None,
+        "of decide: YAML of the protocol by which the last rows were recorded; its known "
+        "probabilities take the place of a fitted missingness model",
+    )
     records: str | None = setting(
         None, "YAML of one's own records of searches, for `snakemake search`"
     )

@@ -6,7 +6,7 @@ and no file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -171,6 +171,9 @@ def judged(
         )
         for name, path in within.items()
     }
+    if practice in outcomes and missingness.habitual.any() and not missingness.habitual.all():
+        every = outcomes[practice]  # rows of a design are no practice
+        outcomes[practice] = replace(every.of(missingness.habitual), prior=every.prior)
     names = [name for name in outcomes if name != practice]
     unit = np.zeros(0) if extra is None else extra.unit
     return Candidates(names, left_out, outcomes, price, errors, practice, cluster, score, unit)

@@ -5,7 +5,8 @@ represents 1 / p(R_S = 1 | x) records. Each panel's probability is a logistic re
 columns that cause its missingness, with a ridge chosen by cross-fitted loss. The probability of a
 set is the product of its panels', recalibrated by one more regression, so that panels of one tube
 or order need no law of their own. Where a cause is itself missing from some records, the set grows
-by the panel that holds it (`RecordLaw.closure`). Must not know a policy.
+by the panel that holds it (`RecordLaw.closure`). Of rows that were recorded by a design the
+probabilities are known, and replace fitted ones. Must not know a policy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,27 @@ class RecordedLabels:
         return np.where(self.present, 1 / self.chance, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class KnownLaw:
+    """Probabilities by which a design recorded some of n rows. c sets of panels, a panels.
+
+    Attributes:
+        designed: rows that were recorded by it. (n,)
+        sets: panels that are recorded together; those that no row lacks count as recorded. (c, a)
+        chance: of each set for each row, also for rows recorded otherwise; at most 1 in sum, the
+            rest is that no panel is recorded. (n, c)
+    """
+
+    designed: Bool[np.ndarray, " n"]
+    sets: Bool[np.ndarray, "c a"]
+    chance: Float[np.ndarray, "n c"]
+
+    def probability(self, panels: Bool[np.ndarray, " a"]) -> Float[np.ndarray, " n"]:
+        """p(R_S = 1) of a set of panels; sums over the sets that hold it. (n,)"""
+        holds = (panels <= self.sets).all(axis=1)
+        return self.chance[:, holds].sum(axis=1) if panels.any() else np.ones(len(self.chance))
+
+
 @dataclass(eq=False)
 class RecordLaw:
     """p(R_S = 1 | causes) of sets of panels, cross-fitted. n rows, d columns, a panels.
@@ -74,6 +96,7 @@ class RecordLaw:
         causes: of each panel's missingness.
         provides: columns that each panel reveals. (a, d)
         labels: the law of the labels' being recorded; None where every record has one.
+        protocol: probabilities of rows that a design recorded; None where there are none.
     """
 
     observed: Bool[np.ndarray, "n a"]
@@ -83,6 +106,7 @@ class RecordLaw:
     causes: Sequence[Causes]
     provides: Bool[np.ndarray, "a d"]
     labels: RecordedLabels | None = None
+    protocol: KnownLaw | None = None
     _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -116,14 +140,37 @@ class RecordLaw:
         return grown
 
     def probability(self, panels: Bool[np.ndarray, " a"]) -> Float[np.ndarray, " n"]:
-        """p(R_S = 1 | causes) of a closed set; NaN where a cause is not recorded. (n,)"""
+        """p(R_S = 1 | causes) of a closed set; NaN where a cause is not recorded. (n,)
+
+        Where a design recorded a share m of the rows, of every row (1 − m) times the fitted
+        probability plus m times the known one: the probability that a row of either kind holds the
+        set  [balance heuristic; Veach and Guibas, SIGGRAPH 1995].
+        """
         key = panels.tobytes()
         if key not in self._sets:
-            chosen = np.flatnonzero(panels & ~self.observed.all(axis=0)).tolist()
-            later = [j for j in chosen if self.requires[j]]
-            result = self._together([j for j in chosen if not self.requires[j]])
-            self._sets[key] = np.prod([result, *(self.panel[j] for j in later)], axis=0)
+            gappy = panels & ~self.observed.all(axis=0)
+            result = self._fitted(np.flatnonzero(gappy).tolist())
+            if self.protocol is not None:
+                share = float(self.protocol.designed.mean())
+                by_design = share * self.protocol.probability(gappy)
+                result = by_design if share == 1 else (1 - share) * result + by_design
+            self._sets[key] = result
         return self._sets[key]
+
+    def _fitted(self, chosen: Sequence[int]) -> np.ndarray:
+        """p(R_S = 1 | causes) of incomplete panels among rows that no design recorded. (n,)"""
+        if self.protocol is not None and self.protocol.designed.all():
+            return np.ones(len(self.fold))
+        later = [j for j in chosen if self.requires[j]]
+        result = self._together([j for j in chosen if not self.requires[j]])
+        return np.prod([result, *(self.panel[j] for j in later)], axis=0)
+
+    @cached_property
+    def habitual(self) -> Bool[np.ndarray, " n"]:
+        """Rows that no design recorded; the fitted law is of these. (n,)"""
+        if self.protocol is None:
+            return np.ones(len(self.fold), dtype=bool)
+        return ~self.protocol.designed
 
     @cached_property
     def panel(self) -> Mapping[int, Float[np.ndarray, " n"]]:
@@ -144,7 +191,8 @@ class RecordLaw:
         design = np.hstack(inputs)
         usable = self.usable(j)
         fits = [self._cross_fitted(design, recorded, usable, ridge) for ridge in RIDGES]
-        return min(fits, key=lambda p: _loss(p[usable], recorded[usable]))
+        rows = usable & self.habitual
+        return min(fits, key=lambda p: _loss(p[rows], recorded[rows]))
 
     def _together(self, chosen: Sequence[int]) -> np.ndarray:
         """The product of some panels' probabilities, recalibrated. (n,)"""
@@ -157,7 +205,7 @@ class RecordLaw:
         for learn, ask in self._parts():
             fitted = mode(design[learn], together[learn], CALIBRATION, towards=(0.0, 1.0))
             result[ask] = expit(design[ask] @ fitted)
-        return _inside(result, len(product))
+        return _inside(result, int(self.habitual.sum()))
 
     def _cross_fitted(
         self, inputs: np.ndarray, target: np.ndarray, usable: np.ndarray, ridge: float
@@ -169,11 +217,12 @@ class RecordLaw:
         for learn, ask in self._parts():
             of, to = learn & usable, ask & usable
             result[to] = expit(design[to] @ mode(design[of], target[of], precision))
-        return _inside(result, int(usable.sum()))
+        return _inside(result, int((usable & self.habitual).sum()))
 
     def _parts(self) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         """For each fold, rows to learn from and rows to ask."""
-        return [(self.fold != k, self.fold == k) for k in np.unique(self.fold)]
+        folds = np.unique(self.fold)
+        return [((self.fold != k) & self.habitual, self.fold == k) for k in folds]
 
 
 def mode(
@@ -279,7 +328,7 @@ def untested(missingness: RecordLaw) -> list[int]:
     """Incomplete panels of which too few rows are recorded, or lack them, to test any cause."""
     panels = []
     for j in np.flatnonzero(~missingness.observed.all(axis=0)):
-        recorded = missingness.observed[missingness.usable(int(j)), j]
+        recorded = missingness.observed[missingness.usable(int(j)) & missingness.habitual, j]
         if min(recorded.sum(), (~recorded).sum()) < LEAST_ROWS:
             panels.append(int(j))
     return panels
@@ -289,11 +338,13 @@ def _tests(missingness: RecordLaw) -> Sequence[Added]:
     finite = np.isfinite(missingness.values)
     always = np.flatnonzero(finite.all(axis=0) & (np.ptp(missingness.values, axis=0) > 0))
     tests = []
+    if not missingness.habitual.any():
+        return tests
     for j, causes in enumerate(missingness.causes):
         recorded = missingness.observed[:, j]
         if recorded.all():
             continue
-        base = missingness.usable(j)
+        base = missingness.usable(j) & missingness.habitual
         residual = np.where(base, recorded - missingness.panel[j], 0.0)
         revealed = set(np.flatnonzero(missingness.provides[j]).tolist())
         left = [

@@ -201,7 +201,11 @@ def ask(
         raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
     stated = {key: value for key, value in keys.items() if value is not None}
     over = {**laid_over(_overlay(config), stated), "table": str(table)}
-    for key in {"table", "causes"} & over.keys():  # by their full paths: a run starts elsewhere
+    for key in {
+        "table",
+        "causes",
+        "recorded",
+    } & over.keys():  # by their full paths: a run starts elsewhere
         if path := asked_file(str(over[key]), PROJECT):
             over[key] = str(path.absolute())
     merged: Config = over  # keys stand in the order in which Snakemake merges them

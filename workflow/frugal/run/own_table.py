@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.config.afape import Protocol
 from frugal.config.declared import kinds_with
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError
@@ -99,6 +100,8 @@ def decision(
         answer["budgets"] = _budgets(changed_config["budget"], described)
     if config["causes"] is not None:
         changed_config["causes"] = str(_causes_file(config, base, described))
+    if config["recorded"] is not None:
+        answer["recorded"] = _protocol(config, base, described)
     missingness = {"source": "own", "panels": None}
     scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
     changed_config["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
@@ -131,6 +134,21 @@ def _causes_file(config: Mapping[str, Any], base: Path, described: Description) 
                 f"{did_you_mean(name, panels)}"
             )
     return path
+
+
+def _protocol(config: Mapping[str, Any], base: Path, described: Description) -> dict[str, Any]:
+    """The protocol by which rows were recorded."""
+    path = _file_of(config, "recorded", base, "a protocol, see docs/reference/answer.md")
+    protocol = Protocol.read(read_yaml(path), where=str(path)).plain()
+    panels = [panel.name for panel in described.panels if not panel.free]
+    for entry in (entry for stratum in protocol["strata"] for entry in stratum["record"]):
+        for name in entry["panels"]:
+            if name not in panels:
+                raise ConfigError(
+                    f"{path}: records panel {name!r}; allowed are {listed(panels)}"
+                    f"{did_you_mean(name, panels)}"
+                )
+    return protocol
 
 
 def _budgets(budget: Any, described: Description) -> list[float]:

@@ -127,6 +127,7 @@ class Study:
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
             "audit_habit": self.config["audit_habit"] in (True, "true"),
+            "recorded": self.config["afape"]["answer"]["recorded"],
         }
 
     def verdict_settings(self) -> dict[str, Any]:

@@ -58,6 +58,7 @@ from frugal.studies.afape.answers import (
     words,
 )
 from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, levels, stem, within
+from frugal.studies.afape.recorded import known_law
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 
@@ -86,7 +87,8 @@ def judge_candidates(
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
     the first; `within_budgets` of the document has that of each), `audit_habit` (whether the paths
-    hold those without each panel, and the document gets the whole habit audit).
+    hold those without each panel, and the document gets the whole habit audit), `recorded` (the
+    protocol by which rows were recorded, or None).
     """
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
@@ -95,8 +97,15 @@ def judge_candidates(
     without = {name: followed.pop(name) for name in list(followed) if IN in name}
     followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
     values = np.where(data.columns_observed(observed), data.values, np.nan)
+    recorded = settings["recorded"]
     record_model = RecordLaw(
-        observed, values, data.label, records.table.fold, causes_of(graph, data), data.provides
+        observed,
+        values,
+        data.label,
+        records.table.fold,
+        causes_of(graph, data),
+        data.provides,
+        protocol=None if recorded is None else known_law(recorded, data, observed),
     )
     # columns that every record holds, and that vary
     varies = np.ptp(values, axis=0) > 0
@@ -151,7 +160,8 @@ def judge_candidates(
     if settings["audit_habit"]:
         habit |= habits.audited(chosen, wider, data, judge, followed | without, streams)
     curves = _net_benefit(chosen, followed, wider, data)
-    choice_document = _judged(chosen, data, settings["gamma"], observed, wider.labels) | {
+    habitual = observed[wider.habitual] if wider.habitual.any() else observed
+    choice_document = _judged(chosen, data, settings["gamma"], habitual, wider.labels) | {
         "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
         "uncertain_prices": _uncertain(
             chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data

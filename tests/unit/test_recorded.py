@@ -1,0 +1,122 @@
+"""Rows that a protocol recorded: their probabilities are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.table import Panel, Table
+from frugal.judge.record_law import Causes, RecordLaw
+from frugal.run.study import load_study
+from frugal.studies.afape.recorded import known_law
+
+from tests.unit.test_own_table import asked, folder
+from tests.workflow.runs import ROOT
+
+__all__ = ["folder"]
+N = 400
+
+
+def table() -> Table:
+    rng = np.random.default_rng(0)
+    return Table(
+        row_id=np.arange(N),
+        values=rng.normal(size=(N, 3)),
+        columns=("age", "a", "b"),
+        onehot=(),
+        label=rng.integers(0, 2, N),
+        classes=("no", "yes"),
+        panels=(
+            Panel("known", ("age",), 0.0, True),
+            Panel("A", ("a",), 1.0, False),
+            Panel("B", ("b",), 1.0, False),
+        ),
+        misclassification_cost=np.array([[0.0, 4.0], [10.0, 0.0]]),
+    )
+
+
+def entry(panels, probability):
+    return {"panels": panels, "probability": probability}
+
+
+PROTOCOL = {
+    "first_row": 201,
+    "strata": [
+        {"where": {"age": {"below": 0.0}}, "record": [entry(["A", "B"], 0.25)]},
+        {"where": {}, "record": [entry(["A"], 0.5), entry(["A", "B"], 0.5)]},
+    ],
+}
+
+
+def observed_by(data: Table) -> np.ndarray:
+    """As before in the first 200 rows, by the protocol in the others. (n, 2)"""
+    rng = np.random.default_rng(1)
+    habit, lot = rng.random((N, 2)) < 0.6, rng.random(N)
+    young = data.values[:, 0] < 0
+    by_lot = np.column_stack([~young | (lot < 0.25), np.where(young, lot < 0.25, lot < 0.5)])
+    return np.where(np.arange(N)[:, None] < 200, habit, by_lot)
+
+
+def law_of(data, observed, known) -> RecordLaw:
+    values = np.where(data.columns_observed(observed), data.values, np.nan)
+    causes = [Causes((0,))] * 2
+    return RecordLaw(
+        observed, values, data.label, np.arange(N) % 5, causes, data.provides, protocol=known
+    )
+
+
+def test_probabilities_are_means_of_the_fitted_and_the_known_ones():
+    data = table()
+    observed = observed_by(data)
+    known = known_law(PROTOCOL, data, observed)
+    assert known.designed.sum() == 200
+    young = data.values[:, 0] < 0
+    law, before = law_of(data, observed, known), np.arange(N) < 200
+    alone = replace(known, designed=np.ones(N, dtype=bool))
+    for panels, among_old in ((np.array([True, True]), 0.5), (np.array([True, False]), 1.0)):
+        by_protocol = np.where(young, 0.25, among_old)
+        assert known.probability(panels) == pytest.approx(by_protocol)
+        fitted = 2 * law.probability(panels) - by_protocol
+        assert fitted[~before].mean() == pytest.approx(
+            observed[before][:, panels].all(1).mean(), abs=0.05
+        )
+        assert law_of(data, observed, alone).probability(panels) == pytest.approx(by_protocol)
+    assert law.probability(np.zeros(2, dtype=bool)) == pytest.approx(np.ones(N))
+
+
+def test_rows_that_are_not_as_the_protocol_states_are_named():
+    data = table()
+    observed = observed_by(data)
+    wrong = observed.copy()
+    wrong[300] = (False, True)
+    with pytest.raises(DataError, match="row 301 of the file, holds panels that the protocol"):
+        known_law(PROTOCOL, data, wrong)
+    few = {"first_row": None, "strata": PROTOCOL["strata"][:1]}
+    with pytest.raises(DataError, match="is in no stratum of the protocol"):
+        known_law(few, data, observed)
+    column = {"first_row": 201, "strata": [{"where": {}, "record": [entry(["A"], "a")]}]}
+    gaps = replace(data, values=np.where(data.columns_observed(observed), data.values, np.nan))
+    with pytest.raises(DataError, match="names column 'a'; allowed are columns that all rows"):
+        known_law(column, gaps, observed)
+    much = {"first_row": 201, "strata": [{"where": {}, "record": [entry(["A"], "age")]}]}
+    with pytest.raises(DataError, match="probabilities below 0, or above 1 in sum"):
+        known_law(much, data, observed)
+
+
+def test_a_protocol_is_read_from_a_file_and_its_panels_are_checked(folder):
+    path = folder / "protocol.yaml"
+    text = "strata: [{where: {age: {from: 60}}, record: [{panels: [crp], probability: 0.5}]}]"
+    path.write_text(text)
+    study = load_study(asked(folder, recorded=str(path)).config, ROOT)
+    assert study.judging_settings()["recorded"] == {
+        "first_row": None,
+        "strata": [
+            {"where": {"age": {"from": 60.0}}, "record": [{"panels": ["crp"], "probability": 0.5}]}
+        ],
+    }
+    path.write_text(text.replace("crp", "crq"))
+    with pytest.raises(ConfigError, match="records panel 'crq'; allowed are"):
+        asked(folder, recorded=str(path))
+    path.write_text(text.replace("0.5", "1.5"))
+    with pytest.raises(ConfigError, match="probability"):
+        asked(folder, recorded=str(path))
