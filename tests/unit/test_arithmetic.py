@@ -136,7 +136,7 @@ def test_a_python_that_changes_its_variables_is_not_begun_for_ever(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import os; os.environ['MKL_CBWR'] = 'AVX2'")
     program = f"from frugal.core.arithmetic import begin_pinned\nbegin_pinned({ASKED!r})"
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
-    with pytest.raises(AssertionError, match="this Python changes the variables"):
+    with pytest.raises(AssertionError, match="this Python changes its environment variables"):
         python(program, PYTHONPATH=path)
 
 

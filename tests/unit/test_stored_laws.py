@@ -127,7 +127,8 @@ def test_spoilt_tables_are_one_sentence():
     wrong = {
         "'label' of the stored table is of type float64": frame.assign(label=0.5),
         "labels of the stored table run from 0 to 2": frame.assign(label=np.arange(N) % 3),
-        "labels of the stored table run from -1 to 0": frame.assign(label=-(np.arange(N) % 2)),
+        "labels of the stored table run from -2 to 0": frame.assign(label=-2 * (np.arange(N) % 2)),
+        "20 of 40 rows have no label": frame.assign(label=-(np.arange(N) % 2)),
         "has a row_id twice": frame.assign(row_id=1),
         "column 'b' of the stored table": frame.assign(b=np.inf),
         "column 'c' of the stored table": frame.assign(c="x"),

@@ -65,23 +65,14 @@ def state_inputs(
     Values are standardised by all recorded values; one that is unknown is 0, with freshness 0.
     """
     every = records.values.reshape(-1, records.values.shape[2])
-    centre, scale = _moments(every)
-    value = np.nan_to_num((last - centre) / scale)
+    value = np.nan_to_num(fit_scaling(every, unknown=True).standardise(last))
     fresh = np.exp(-age / FADE)
-    still_centre, still_scale = _moments(records.static)
     missing = np.isnan(records.static)
-    still = np.nan_to_num((records.static - still_centre) / still_scale)
+    scaling = fit_scaling(records.static, unknown=True)
+    still = np.nan_to_num(scaling.standardise(records.static))
     still = np.column_stack([still, missing[:, missing.any(axis=0)]])
     still = np.broadcast_to(still, (*last.shape[:-1], still.shape[1]))
     return np.concatenate([still, value, fresh], axis=-1)
-
-
-def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column's values; 0 and 1 without any. (d,), (d,)"""
-    count = (~np.isnan(values)).sum(axis=0)
-    mean = np.nansum(values, axis=0) / np.maximum(count, 1)
-    spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / np.maximum(count, 1))
-    return mean, np.where(spread > 0, spread, 1.0)
 
 
 def history_inputs(records: TimedRecords, costs: TimedCosts) -> Float[np.ndarray, "t1 n f"]:

@@ -14,12 +14,20 @@ function answerCard(part, answer) {
       make("button", { onclick: () => showRow(part, answer.table, answer.row) }, "Where this comes from")));
 }
 
+/** The first chart of a study, for the first of what is looked at. */
+function pictureView(part) {
+  if (!part.charts.length) return null;
+  const picture = chartView(part, part.charts[0], true);
+  picture.show(scopeAt(part, 0));
+  return picture.view;
+}
+
 /** All answers, study by study; those of one's own tables first. */
 function answersView() {
   const view = make("section", { id: "answers", "aria-labelledby": "answers-title" }, make("h2", { id: "answers-title" }, "The answers"));
   for (const part of sections) {
     view.append(make("h3", {}, make("a", { href: `#${part.study}` }, part.study)), make("p", { class: "soft" }, part.question),
-      make("div", { class: "cards" }, part.answers.map((answer) => answerCard(part, answer))));
+      make("div", { class: "finding" }, make("div", { class: "cards" }, part.answers.map((answer) => answerCard(part, answer))), pictureView(part)));
   }
   return view;
 }

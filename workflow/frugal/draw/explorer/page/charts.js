@@ -45,14 +45,14 @@ function swatch(look) {
   return svg;
 }
 
-/** A chart of a section; `show(scope)` draws it anew once it can be seen. */
-function chartView(part, chart) {
+/** A chart of a section, or its picture with the answers, without choice and rows; `show(scope)` draws it anew once it can be seen. */
+function chartView(part, chart, picture = false) {
   const table = part.tables[chart.table];
   const fields = [...fieldsOf(chart.spec)].filter((name) => name in table.columns);
   const off = new Set(chart.first ? Object.keys(chart.looks).filter((name) => !chart.first.includes(name)) : []);
   const state = { scope: {}, seen: false, stale: true, drawing: Promise.resolve() };
   const legend = make("div", { class: "legend" });
-  const place = make("div", { class: "chart", role: "img", "aria-label": `${chart.title}. The rows are listed below the chart.` });
+  const place = make("div", { class: "chart", role: "img", "aria-label": `${chart.title}. The rows are listed below ${picture ? `the chart in the part ${part.study}` : "the chart"}.` });
   const empty = make("p", { class: "soft", hidden: true }, "No row of this data set can be drawn.");
   const list = make("details", {}, make("summary", {}, "Rows of this chart"));
   list.addEventListener("toggle", () => listRows());
@@ -81,11 +81,11 @@ function chartView(part, chart) {
 
   function drawLegend(found) {
     const present = new Set(found.map((row) => String(valueOf(table, chart.by, row))));
-    const names = chart.names.filter((name) => present.has(name));
+    const names = chart.names.filter((name) => present.has(name) && !(picture && off.has(name)));
     legend.replaceChildren(...names.map((name) => {
       const box = make("input", { type: "checkbox", "data-name": name, onchange: () => { if (box.checked) off.delete(name); else off.add(name); state.stale = true; update(); } });
       box.checked = !off.has(name);
-      return make("label", {}, box, swatch(chart.looks[name]), chart.looks[name].label);
+      return make("label", {}, picture ? null : box, swatch(chart.looks[name]), chart.looks[name].label);
     }));
   }
 
@@ -136,8 +136,8 @@ function chartView(part, chart) {
     });
   }
 
-  const view = make("figure", { id: `${part.study}-chart-${chart.name}` }, make("h4", {}, chart.title),
-    make("fieldset", {}, make("legend", {}, `Show ${words(chart.by)}`), legend), place, empty, list);
+  const view = make("figure", { id: `${part.study}-${picture ? "picture" : `chart-${chart.name}`}` }, make("h4", {}, chart.title),
+    picture ? legend : make("fieldset", {}, make("legend", {}, `Show ${words(chart.by)}`), legend), place, empty, picture ? null : list);
   new IntersectionObserver((entries) => {
     if (entries.some((entry) => entry.isIntersecting)) { state.seen = true; update(); }
   }, { rootMargin: "300px" }).observe(view);
