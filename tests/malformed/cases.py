@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from frugal.__main__ import main
 from frugal.results.files import read_payload
 
 from tests.unit.dataset_documents import CSV, document
+from tests.unit.spoiling import DELETE
 
 TIME_LIMIT_S = 10
 _PROGRESS = re.compile(r"\r[\w ]+: +\d+%\|[^\r\n]*\n?")
@@ -57,7 +59,8 @@ class Case:
         group: where it enters; a heading of the page.
         name: the input in plain words; with the group, unlike every other.
         work: gives the input to the project, in an empty working folder.
-        words: that the sentence must have, such as the name of the file or the key.
+        words: that the sentence must have, such as the name of the file or the key; parts of it
+            with `` … `` between.
         ends: how it must end: `refused`, `warned` or `accepted`.
         limit_s: seconds that it may take.
     """
@@ -68,6 +71,25 @@ class Case:
     words: str = ""
     ends: str = "refused"
     limit_s: float = TIME_LIMIT_S
+
+    def is_as_it_should(self, kind: str, said: str) -> bool:
+        """Whether it ended so, in these words."""
+        return kind == self.ends and all(part in said for part in self.words.split(" … "))
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads `!gone` as what is removed."""
+
+
+_Loader.add_constructor("!gone", lambda loader, node: DELETE)
+
+
+@cache
+def mistakes(section: str) -> list[tuple[Any, Any, str]]:
+    """Of `mistakes.yaml`: where, or instead of what; what is written; words of the refusal."""
+    path = Path(__file__).with_name("mistakes.yaml")
+    found = yaml.load(path.read_text(encoding="utf-8"), _Loader)[section]
+    return [(tuple(a) if isinstance(a, list) else a, value, words) for a, value, words in found]
 
 
 def files_here() -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 from frugal.config.declared import learns
-from frugal.core.strict_yaml import read_config_file
+from frugal.core.strict_yaml import MOST_BYTES, read_config_file
 from frugal.run.config_files import typed_entries
 from frugal.run.study import load_study
 from snakemake.cli import parse_config
@@ -18,15 +18,69 @@ from snakemake.utils import update_config
 from snakemake_logger_plugin_frugal import require_harmless
 
 from tests.defaults import DEFAULT
-from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong
+from tests.malformed.cases import ROOT, Case, Refused, Right, Warned, Wrong, mistakes
 from tests.malformed.plain_words import of_change
-from tests.unit import test_bad_configs, test_strict_yaml
+from tests.unit import test_bad_configs
 from tests.unit.dataset_documents import document
 from tests.unit.spoiling import spoilt
 
 FILES = "Config files, given with `--configfile`"
 WORDS = "Values of `--config`"
 VALUES = "What a config says"
+DIGITS = "9" * 6000
+
+
+def laughs(levels: int, first: str, pair: str, ends: str) -> str:
+    """Every level holds the one before it eight times."""
+    lines = [f"a0: &a0 {first}"]
+    for k in range(levels):
+        inner = ", ".join(pair.format(k=i, anchor=f"*a{k}") for i in range(8))
+        lines.append(f"a{k + 1}: &a{k + 1} {ends[0]}{inner}{ends[1]}")
+    return "\n".join(lines)
+
+
+HOSTILE = {
+    "lists of lists": (laughs(9, "[x]", "{anchor}", "[]"), "aliases expand to more than"),
+    "mappings of mappings": (laughs(9, "{x: 1}", "k{k}: {anchor}", "{}"), "aliases expand to"),
+    "merges of merges": ("a: &a {x: 1}\nb: {<<: [" + "*a, " * 30_000 + "]}", "aliases expand to"),
+    "an alias inside itself": ("seed: &a {b: *a}", "line 1, column 14: *a is inside the value"),
+    "10,000 lists": ("[" * 10_000 + "]" * 10_000, "nested deeper than 100 levels"),
+    "10,000 mappings": ("a: " + "{a: " * 10_000, "nested deeper than 100 levels"),
+    "10,000 lines of a block": ("- " * 10_000, "nested deeper than 100 levels"),
+    "10,000 mappings in JSON": ('{"a": ' * 10_000 + "1" + "}" * 10_000, "nested deeper than 100"),
+    "a list as a key": ("? [a, b]\n: 1", "a key is a sequence; allowed are keys of text"),
+    "a mapping as a key": ("{a: 1}: 1", "a key is a mapping; allowed are keys of text"),
+    "a key twice": ("seed: 1\nseed: 2", "line 2, column 1: key 'seed' is written twice"),
+    "a key twice further down": ("a: {b: 1, c: 2, b: 3}", "key 'b' is written twice"),
+    "a key twice in JSON": ('{"a": {"b": 1, "b": 2}}', "key 'b' is written twice"),
+    "6,000 digits": (f"seed: {DIGITS}", "a number has 6000 characters; at most 100 are read"),
+    "6,000 digits in JSON": (f'{{"seed": {DIGITS}}}', "a number has 6000 characters"),
+    "6,000 digits to the base 16": (f"seed: 0x{DIGITS}", "a number has 6002 characters"),
+    "6,000 decimals": (f"seed: 0.{DIGITS}", "a number has 6002 characters"),
+    "base 60": ("cost: 1:30", "'1:30' is 90 to YAML, which reads colons as base 60"),
+    "base 60, not whole": ("cost: -1:30.5", "'-1:30.5' is -90.5 to YAML"),
+    "a leading zero": ("cost: 010", "'010' is 8 to YAML, which counts to the base 8"),
+    "a date": ("value: 2020-01-31", "'2020-01-31' is a date to YAML; write it in quotes"),
+    "a date that is none": ("value: 2020-13-45", "'2020-13-45' is a date to YAML"),
+    "an equals sign": ("value: =", "'=' has a meaning of its own in YAML; write it in quotes"),
+    "no number after 0x": ("value: 0x_", "not valid YAML"),
+    "a Python object": ("a: !!python/object/apply:os.system [id]", "the tag '!!python/object/"),
+    "a tuple": ("a: !!python/tuple [1, 2]", "the tag '!!python/tuple' is not allowed"),
+    "a wrong number": ("a: !!int x", "the tag '!!int' is not allowed; write the value without it"),
+    "a wrong truth": ("a: !!bool x", "the tag '!!bool' is not allowed"),
+    "bytes": ("a: !!binary abc", "the tag '!!binary' is not allowed"),
+    "a set": ("a: !!set {a, b}", "the tag '!!set' is not allowed"),
+    "two documents": ("seed: 1\n---\nseed: 2", "expected a single document in the stream"),
+    "an anchor twice": ("a: &a 1\nb: &a 2", "found duplicate anchor 'a'; first occurrence"),
+    "a tab as indentation": ("afape:\n\tx: 1", "line 2, column 1: not valid YAML"),
+    "a zero byte": ("seed: 1\0", "unacceptable character #x0000"),
+    "half a character": ('note: "\\ud800"', "holds half a character"),
+}
+BYTES = {
+    "two bytes a letter": ("seed: 1\n".encode("utf-16"), "byte 0 is 0xff; allowed is UTF-8"),
+    "latin-1": (b"seed: 1 # \xe9\n", "byte 10 is 0xe9; allowed is UTF-8"),
+    "too much": (b"#" * (MOST_BYTES + 1), f"at most {MOST_BYTES} are read"),
+}
 
 
 def start(config: dict[str, Any]) -> None:
@@ -110,9 +164,9 @@ def as_nobody(work: Callable[[], Any]) -> Any:
 def config_files() -> Iterator[Case]:
     """Texts and files."""
     add = partial(Case, FILES)
-    for name, (text, words) in test_strict_yaml.HOSTILE.items():
+    for name, (text, words) in HOSTILE.items():
         yield add(name, partial(file_given, text.encode()), words)
-    for name, (content, words) in test_strict_yaml.BYTES.items():
+    for name, (content, words) in BYTES.items():
         yield add(name, partial(file_given, content), words)
     for name, content, words in (
         ("an empty file", b"", "study.yaml holds nothing"),
@@ -177,7 +231,7 @@ def config_words() -> Iterator[Case]:
 
 def _entries() -> dict[str, tuple[tuple[str, ...], str]]:
     deep = "afape=" + "[" * 10_000
-    laughs = test_strict_yaml.laughs(9, "{x: 1}", "k{k}: {anchor}", "{}").replace("\n", ", ")
+    shared = laughs(9, "{x: 1}", "k{k}: {anchor}", "{}").replace("\n", ", ")
     return {
         "`seed=abc`": (("seed=abc",), "'seed' is 'abc'"),
         "`seed=1:30`": (("seed=1:30",), "'seed' is "),
@@ -190,7 +244,7 @@ def _entries() -> dict[str, tuple[tuple[str, ...], str]]:
         "`afape={seeds: [a]}`": (("afape={seeds: [a]}",), "'afape.seeds[0]' is 'a'"),
         "`afape=null`": (("afape=null",), "'afape' is "),
         "a value nested 10,000 deep": ((deep,), "--config afape"),
-        "a value with aliases of aliases": ((f"afape={{{laughs}}}",), "--config afape"),
+        "a value with aliases of aliases": ((f"afape={{{shared}}}",), "--config afape"),
         "a value with a key twice": (("afape={seeds: [0], seeds: [1]}",), "is written twice"),
         "`datasets={breast_cancer: gone.yaml}`": (
             ("datasets={breast_cancer: gone.yaml}",),
@@ -219,14 +273,11 @@ def _small_study(change: tuple[tuple[Any, ...], Any]) -> Right | Warned:
 
 def config_values() -> Iterator[Case]:
     """The default changed in one place."""
-    for place, value, words in test_bad_configs.CASES:
+    nobody = (("afape", "agents"), dict.fromkeys(DEFAULT["afape"]["agents"]), "at least one is")
+    long = (("datasets", "breast_cancer"), "u" * 300, "there is no such file")
+    for place, value, words in (*mistakes("config"), nobody, long):
         changed = partial(spoilt, DEFAULT, place, value)
-        yield Case(
-            VALUES,
-            of_change(place, value),
-            partial(_started, changed),
-            max(words.split(" … "), key=len),
-        )
+        yield Case(VALUES, of_change(place, value), partial(_started, changed), words)
     costs = ("misclassification_cost",)
     for name, change, words, ends in (
         ("all error costs zero", (costs, [[0, 0], [0, 0]]), "is zero everywhere", "refused"),

@@ -6,26 +6,13 @@ from typing import Any
 
 import yaml
 
-from tests.malformed.cases import ROOT, Case, command, prepared, write_small
+from tests.malformed.cases import ROOT, Case, command, mistakes, prepared, write_small
 from tests.malformed.plain_words import of_change
-from tests.unit import test_bad_files, test_description, test_description_diagnosis
 from tests.unit.dataset_documents import document
 from tests.unit.hostile import REFUSED, REFUSED_FILES
-from tests.unit.spoiling import DELETE, spoilt
+from tests.unit.spoiling import spoilt
 
 GROUP = "Data sets: their YAML"
-# Of `test_bad_files.DESCRIPTIONS`, what `test_description.MISTAKES` has as well.
-AGAIN = {
-    "unknown key",
-    "missing key",
-    "unknown column kind",
-    "panel of no column",
-    "negative cost",
-    "costs of another shape",
-    "one class",
-    "a key twice",
-    "infinite cost",
-}
 
 
 def _taken(content: Any) -> Any:
@@ -33,129 +20,45 @@ def _taken(content: Any) -> Any:
     return f"a table of {len(table)} rows"
 
 
-def _listed_mistakes() -> Iterator[Case]:
-    """Those that other tests have."""
-    for name, (spoil, words) in test_description.MISTAKES.items():
-        content = document()
-        spoil(content)
-        yield Case(GROUP, name, partial(_taken, content), words[0])
-    for name, (make, place, value, words) in test_description_diagnosis.MISTAKES.items():
-        content = spoilt(make(), place, DELETE if value is None else value)
-        yield Case(GROUP, f"{name} (diagnosis)", partial(_taken, content), words[0])
-    for name, (content, words) in test_bad_files.DESCRIPTIONS.items():
-        if name not in AGAIN:
-            yield Case(GROUP, name, partial(_taken, content), words)
+def _stays() -> dict[str, Any]:
+    content = document()
+    summary = {"name": "low", "measurement": "K", "statistic": "lowest"}
+    content["source"]["format"] = {
+        "kind": "stays",
+        "missing": ["-1"],
+        "hours": 24,
+        "summaries": [summary | {"from_hour": 0, "to_hour": 24}],
+    }
+    return content
 
 
-def _changes() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
-    """Place, value, and words of the sentence."""
-    blood, age, smoker = ("panels", 1), ("columns", 0), ("columns", 1)
-    yield (*blood, "cost"), "1,5", "panels[1].cost"
-    yield (*blood, "cost"), "50%", "panels[1].cost"
-    yield (*blood, "cost"), "1e5", "panels[1].cost"
-    yield (*blood, "cost"), float("nan"), "panels[1].cost"
-    yield (*blood, "cost"), None, "panels[1].cost"
-    yield (*blood, "cost"), True, "panels[1].cost"
-    yield (*blood, "cost"), [30, 40], "panels[1].cost"
-    yield (*blood, "columns"), [], "panels[1].columns"
-    yield (*blood, "columns"), "marker", "panels[1].columns"
-    yield (*blood, "columns"), ["marker", "marker"], "panels[1].columns"
-    yield (*blood, "free"), "no", "panels[1].free"
-    yield (*blood, "name"), "", "panels[1].name"
-    yield (*age, "unit"), 1, "columns[0].unit"
-    yield (*age, "special_values"), [{"value": -9, "meaning": "a"}] * 2, "special value"
-    yield (*age, "special_values"), [{"value": "n/a", "meaning": "a"}], "special_values"
-    yield (*age, "valid"), [120], "columns[0].valid"
-    yield (*age, "valid"), ["0", "120"], "columns[0].valid"
-    yield (*smoker, "levels"), [], "columns[1].levels"
-    yield (*smoker, "levels"), ["no", "no"], "columns[1].levels"
-    yield (*smoker, "levels"), [0, 1], "columns[1].levels"
-    yield (*smoker, "levels"), "no, yes", "columns[1].levels"
-    yield ("columns",), [], "'columns' is []"
-    yield ("cost_unit",), None, "'cost_unit'"
-    yield ("cost_draw",), {"distribution": "normal", "low": 0, "high": 1, "seed": 0}, "distribution"
-    yield ("cost_draw",), {"distribution": "uniform", "low": -1, "high": 1, "seed": 0}, "cost_draw"
-    yield ("label", "classes", 0, "values"), [], "label.classes[0].values"
-    yield ("label", "classes", 0, "values"), [True], "label.classes[0].values"
-    yield ("label", "classes", 1, "name"), "healthy", "'healthy'"
-    yield ("label", "classes", 0), {"name": "low", "below": 1}, "either all by"
-    yield ("label", "column"), "", "label.column"
-    yield ("misclassification_cost",), [], "misclassification_cost"
-    yield ("misclassification_cost",), [0, 1000, 5000, 0], "misclassification_cost"
-    yield ("misclassification_cost", 0, 1), float("nan"), "misclassification_cost"
-    yield ("misclassification_cost", 0, 1), float("inf"), "misclassification_cost"
-    yield ("misclassification_cost", 0, 1), "1.000", "misclassification_cost"
-    yield ("missing_values",), "none", "'missing_values' is 'none'"
-    yield ("missing_values",), None, "'missing_values'"
-    yield ("split", "parts"), {}, "split"
-    yield ("split", "parts"), {"train": 50, "test": 50}, "split.parts"
-    yield ("split", "parts"), {"train": "50%", "test": "50%"}, "split.parts"
-    yield ("split", "parts"), {"train": 1.5, "test": -0.5}, "split.parts"
-    yield ("split",), {"scheme": "counts", "seed": 0, "parts": {"train": 3, "test": 30}}, "33 rows"
-    yield ("split", "parts"), {"train": 0.9, "test": 0.1}, "none of class"
-    yield ("split", "seed"), -1, "split.seed"
-    yield ("split",), None, "'split'"
-    yield ("source", "files"), [], "source.files"
-    yield ("source", "files"), ["small.csv"], "source.files[0]"
-    yield ("source", "files"), [{"name": "small.csv"}] * 2, "twice"
-    yield ("source", "files", 0, "sha256"), "0" * 64, "small.csv has SHA-256"
-    yield ("source", "files", 0, "bytes"), -1, "bytes"
-    yield ("source", "kind"), "url", "source.kind"
-    yield ("source", "kind"), "bundled", "source"
-    yield ("source", "loader"), "iris", "source.loader"
-    yield ("source", "format", "kind"), "xlsx", "source.format.kind"
-    yield ("source", "format", "kind"), "parquet", "separator does not go with kind 'parquet'"
-    yield ("source", "format", "separator"), "", "separator"
-    yield ("source", "format", "separator"), ", ", "separator"
-    yield ("source", "format", "separator"), '"', "'age'"
-    yield ("source", "format", "separator"), "\n", "'age'"
-    yield ("source", "format", "comment"), "", "comment"
-    yield ("source", "format", "header"), ["age", "age", "marker", "scan", "ill"], "header"
-    yield ("source", "format", "header"), ["age", "smoker"], "5 cells"
-    yield ("source", "format", "missing"), "NA", "missing"
-    yield ("source", "format", "missing"), [-9], "missing"
-    yield ("source", "format", "encoding"), "undefined", "encoding"
-    yield ("source", "format", "encoding"), "utf-16", "is not utf-16 text"
-    yield ("source", "format", "encoding"), "base64", "encoding"
-    yield ("source", "format", "encoding"), "idna", "encoding"
-    yield ("source", "format", "encoding"), "", "encoding"
-    yield ("source", "format", "personal"), ["names"], "personal"
-    yield ("source", "format", "personal"), ["age"], "'age'"
-    yield ("source", "join"), "id", "'id'"
-    yield ("drop_rows",), [{"rule": "below", "column": "agee", "value": 3, "reason": "r"}], "'agee'"
-    yield (
-        ("drop_rows",),
-        [{"rule": "below", "column": "smoker", "value": 3, "reason": "r"}],
-        "'yes'",
-    )
-    yield ("drop_rows",), [{"rule": "above", "column": "age", "value": -1, "reason": "r"}], "no row"
-    yield ("drop_rows",), [{"rule": "below", "column": "age", "value": "3", "reason": "r"}], "value"
-    yield (
-        ("drop_rows",),
-        [{"rule": "feature_missing", "columns": ["agee"], "reason": "r"}],
-        "'agee'",
-    )
-    yield ("drop_rows",), [{"rule": "feature_missing", "columns": [], "reason": "r"}], "columns"
-    yield ("drop_rows",), [{"rule": "feature_mising", "columns": ["age"], "reason": "r"}], "did you"
-    yield ("drop_rows",), [{"rule": "label_missing"}], "'reason' is missing"
-    yield ("drop_rows",), "label_missing", "drop_rows"
-    yield ("sensitive",), {"column": "smoker"}, "'groups' is missing"
-    yield ("sensitive",), {"column": "sex", "groups": _two("f", "m")}, "'sex'"
-    yield ("sensitive",), {"column": "smoker", "groups": _two("no", "never")}, "'yes'"
-    yield ("sensitive",), {"column": "smoker", "groups": _two("no", "no")}, "'no'"
-    yield ("groups",), "smokr", "'smoker'"
-    yield ("groups",), {"column": "smoker", "groups": _two("no", "never")}, "'yes'"
-    yield ("groups",), 7, "'groups' is 7"
-    yield ("cluster",), "pasient", "'cluster'"
-    yield ("cluster",), "marker", "holds no value"
-    yield ("note",), None, "'note'"
-    yield ("name",), "", "'name'"
-    yield ("name",), 7, "'name' is 7"
-    yield ("name",), "x" * 300, "'name'"
+def _event() -> dict[str, Any]:
+    content = document()
+    content["label"] = {
+        "column": "bad",
+        "rule": {"kind": "event_within", "event": "cause", "time": "months", "horizon": 60},
+        "classes": [{"name": "no", "values": [0]}, {"name": "yes", "values": [1]}],
+    }
+    return content
 
 
-def _two(first: str, second: str) -> list[dict[str, Any]]:
-    return [{"name": "a", "values": [first]}, {"name": "b", "values": [second]}]
+def _clinic() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "config/datasets/clinical_simulator.yaml").read_text())
+
+
+def _changes() -> Iterator[Case]:
+    """One value of a valid document replaced or removed."""
+    for section, kind, content in (
+        ("description", "", document()),
+        ("stays", " of stays", _stays()),
+        ("event", " of an event", _event()),
+        ("clinic", " of `clinical_simulator`", _clinic()),
+    ):
+        for place, value, words in mistakes(section):
+            made = partial(_taken, spoilt(content, place, value))
+            yield Case(GROUP, of_change(place, value) + kind, made, words)
+    long = document() | {"name": "x" * 300}
+    yield Case(GROUP, "a name of 300 letters", partial(_taken, long), "'name'")
 
 
 def _as_text(line: str, instead: str) -> str:
@@ -181,6 +84,14 @@ def _texts() -> Iterator[tuple[str, str, str]]:
     yield "a colon in a bare title", _as_text("title: Small", "title: Small: a table"), "line 2"
     yield "the end cut off", yaml.safe_dump(document(), sort_keys=False)[:200], "small.yaml"
     yield "a date as a level", _as_text("  - 'no'", "  - 2020-01-31"), "is a date to YAML"
+    misspelt = yaml.safe_dump(document()).replace("panels:", "panel:")
+    yield "panels misspelt", misspelt, "unknown key 'panel' … did you mean 'panels'?"
+    yield "a list that is not closed", "name: [1,\n", "small.yaml, line 2 … not valid YAML"
+    yield "an object of Python", "!!python/object/apply:os.system [id]", "not valid YAML"
+    yield "an alias without an anchor", "name: *gone", "not valid YAML"
+    yield "a key twice", "name: a\nname: b\n", "line 2, column 1 … 'name' is written twice"
+    for text in ("- 1", "", "hello"):
+        yield f"`{text}` alone", text, "'top level' is … allowed is a mapping of keys"
     yield "a YAML of 3 MB", "note: " + "x" * 3_000_000, "bytes; at most"
 
 
@@ -244,10 +155,7 @@ def _simulated(content: Any) -> Any:
 
 def cases() -> Iterator[Case]:
     """Of all."""
-    yield from _listed_mistakes()
-    for place, value, words in _changes():
-        content = spoilt(document(), place, value)
-        yield Case(GROUP, of_change(place, value), partial(_taken, content), words)
+    yield from _changes()
     for name, text, words in _texts():
         yield Case(GROUP, name, partial(_taken, text), words)
     yield from _groups()

@@ -10,11 +10,10 @@ from typing import Any
 from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
 from frugal.cover.sheets import read_sheet
 
-from tests.malformed.cases import ROOT, Case, Right, Warned, Wrong, command
-from tests.unit import test_recourse_catalogue
+from tests.malformed.cases import ROOT, Case, Right, Warned, Wrong, command, mistakes
+from tests.unit.test_recourse_catalogue import OWN, UNITS
 
 RECOURSE = "`recourse`: catalogues, units and rules of one's own"
-OWN, UNITS = test_recourse_catalogue.OWN, test_recourse_catalogue.UNITS
 
 
 def _label(catalogue: str | bytes = OWN, units: str | bytes = UNITS, **settings: Any) -> str:
@@ -86,23 +85,13 @@ def _rules(old: str, new: str) -> str:
 def cases() -> Iterator[Case]:
     """Catalogues, units, rules, settings."""
     add = partial(Case, RECOURSE)
-    catalogue_mistakes = _parameters(
-        test_recourse_catalogue.test_a_wrong_catalogue_is_refused_in_one_sentence
-    )
-    for old, new, _ in catalogue_mistakes:
-        yield add(
-            f"a catalogue with `{new or 'nothing'}` for `{old}`",
-            _in_catalogue(old, new),
-            "actions.csv",
-        )
-    for old, new, _ in _parameters(
-        test_recourse_catalogue.test_wrong_units_are_refused_in_one_sentence
-    ):
-        yield add(f"units with `{new}` for `{old}`", _in_units(old, new), "units.csv")
-    for old, new, _ in _parameters(
-        test_recourse_catalogue.test_wrong_rules_are_refused_in_one_sentence
-    ):
-        yield add(f"rules with `{new}` for `{old}`", partial(_rules, old, new), "rules.yaml")
+    for old, new, words in mistakes("catalogue"):
+        name = f"a catalogue with `{new or 'nothing'}` for `{old}`"
+        yield add(name, _in_catalogue(old, new), words)
+    for old, new, words in mistakes("units"):
+        yield add(f"units with `{new}` for `{old}`", _in_units(old, new), words)
+    for old, new, words in mistakes("rules"):
+        yield add(f"rules with `{new}` for `{old}`", partial(_rules, old, new), words)
     semicolons = OWN.replace(",", "\t").replace(";", ",").replace("\t", ";")
     for name, work, words in (
         ("an empty catalogue", partial(_label, ""), "actions.csv is empty"),
@@ -204,9 +193,3 @@ def _without(key: str) -> Any:
         return command(*words, "--output", "labels=results/labels.parquet")
 
     return work
-
-
-def _parameters(test: Any) -> list[tuple[str, str, str]]:
-    """The list of a parametrized test."""
-    (mark,) = [mark for mark in test.pytestmark if mark.name == "parametrize"]
-    return list(mark.args[1])

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import struct
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from frugal.results.sidecars import Checkpoint, Job, sidecar_path
 from frugal.studies.afape.stored import require_law
 
 from tests.malformed.cases import Case, command
-from tests.unit import test_bad_files, test_stored_files, test_stored_laws
+from tests.unit import test_bad_files, test_stored_laws
 from tests.unit.partly_observed import draw
 from tests.unit.result_chains import TABLE, write_chain
 from tests.unit.spoiling import spoilt
@@ -30,6 +31,36 @@ VOUCHERS = "Sidecars, receipts and journals"
 VALUES, OBSERVED, LABEL = draw(n=120, d=4, classes=3, share=0.7, seed=3)
 
 
+def _one(dtype: str = "F32", shape: Any = (1,), offsets: Any = (0, 4)) -> dict[str, Any]:
+    return {"a": {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}}
+
+
+HEADERS: dict[str, tuple[Any, bytes]] = {
+    "bfloat16": (_one("BF16", [2]), b"0" * 4),
+    "float8": (_one("F8_E4M3", [4]), b"0" * 4),
+    "float4": (_one("F4", [8]), b"0" * 4),
+    "big-endian": (_one(">F4"), b"0" * 4),
+    "a size that overflows": (_one(shape=[2**62, 4]), b"0" * 4),
+    "an empty array too large": (_one(shape=[2**62, 0], offsets=[0, 0]), b""),
+    "a negative size": (_one(shape=[-1]), b"0" * 4),
+    "more numbers than bytes": (_one(shape=[2], offsets=[0, 8]), b"0" * 4),
+    "more bytes than numbers": (_one(), b"0" * 8),
+    "offsets beyond the end": (_one(offsets=[2**40, 2**40 + 4]), b"0" * 4),
+    "a hole": (_one(offsets=[4, 8]), b"0" * 8),
+    "two arrays in one place": (_one() | {"b": _one()["a"]}, b"0" * 4),
+    "a list": (b"[]", b""),
+    "deep": (b'{"a":' * 100_000, b""),
+    "not UTF-8": (b'{"\xff":{}}', b""),
+    "a hundred axes": (_one(shape=[1] * 100), b"0" * 4),
+}
+
+
+def _lying(path: Path, header: Any, body: bytes, size: int | None = None) -> Path:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text) if size is None else size) + text + body)
+    return path
+
+
 def _read(name: str, content: bytes) -> str:
     Path(name).write_bytes(content)
     read_payload(Path(name))
@@ -37,7 +68,7 @@ def _read(name: str, content: bytes) -> str:
 
 
 def _read_header(header: Any, body: bytes, size: int | None = None) -> str:
-    test_stored_files.lying(Path("w.safetensors"), header, body, size)
+    _lying(Path("w.safetensors"), header, body, size)
     read_payload(Path("w.safetensors"))
     return "read"
 
@@ -54,6 +85,7 @@ def files() -> Iterator[Case]:
             ("100,000 open brackets", b"[" * 100_000),
             ("a page of a web server", b"<html>"),
             ("a pickle", pickle.dumps([1])),
+            ("marks of Parquet alone", b"PAR1PAR1"),
         ):
             yield Case(FILES, f"`{name}`: {what}", partial(_read, name, content), name)
     for what, content in (
@@ -62,7 +94,7 @@ def files() -> Iterator[Case]:
         ("Latin-1", b'{"a": "\xe9"}'),
     ):
         yield Case(FILES, f"`d.json`: {what}", partial(_read, "d.json", content), "d.json")
-    for what, (header, body) in test_stored_files.HEADERS.items():
+    for what, (header, body) in HEADERS.items():
         work = partial(_read_header, header, body)
         yield Case(FILES, f"a header of `w.safetensors`: {what}", work, "w.safetensors")
     for size in (10**9, 2**63, 2**64 - 1):

@@ -4,6 +4,8 @@ import bz2
 import gzip
 import io
 import os
+import pickle
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,13 +20,42 @@ import pyarrow.parquet as pq
 from tests.malformed.cases import Case, command, prepared, same_table, write_small
 from tests.malformed.configs import as_nobody
 from tests.oracles.transport_writer import transport_file
-from tests.unit import test_bad_files
 from tests.unit.dataset_documents import CSV, document
 
 CSVS = "Data sets: what stands in a CSV"
 OTHERS = "Data sets: files that are no CSV"
 PLAIN = CSV.encode()
 HEADER, _, ROWS = CSV.partition("\n")
+TABLES = {
+    "nothing": (b"", "is empty"),
+    "only a header": (CSV.split("\n")[0].encode(), "holds no record"),
+    "a cell too few": (PLAIN.replace(b"61,no,-9,0,0", b"61,no,-9,0"), "line 3 has 4 cells"),
+    "a cell too many": (PLAIN.replace(b"61,no", b"61,7,no"), "line 3 has 6 cells"),
+    "a word for a number": (PLAIN.replace(b"61,", b"old,"), "holds 'old'"),
+    "an infinite number": (PLAIN.replace(b"61,", b"inf,"), "holds 'inf'"),
+    "a number that is too large": (PLAIN.replace(b"61,", b"1e999,"), "holds '1e999'"),
+    "a number beyond single precision": (
+        PLAIN.replace(b"61,", b"1e39,"),
+        "line 3: column 'age' holds 1e+39; allowed are numbers between -3.4e+38 and 3.4e+38",
+    ),
+    "an unknown level": (PLAIN.replace(b"61,no", b"61,maybe"), "'maybe'"),
+    "an unknown label": (PLAIN.replace(b"-9,0,0", b"-9,0,2"), "'2'"),
+    "one label only": (re.sub(rb",1\n", b",0\n", PLAIN), "one class only"),
+    "a column gone": (PLAIN.replace(b"marker", b"markr"), "did you mean 'markr'?"),
+    "two columns of a name": (PLAIN.replace(b"marker", b"age"), "two columns named 'age'"),
+    "another encoding": (PLAIN.replace(b"yes", "jå".encode("latin-1")), "is not utf-8 text"),
+    "two bytes a letter": (CSV.encode("utf-16"), "is not utf-8 text"),
+    "a page of a web server": (
+        b"<!DOCTYPE html>\n<html><body>404</body></html>\n",
+        "has no column",
+    ),
+    "a spreadsheet": (b"PK\x03\x04\x14\x00\x06\x00\x08\x00" * 9, "small.csv"),
+    "a pickle": (pickle.dumps({"age": [1]}), "small.csv"),
+    "another separator": (CSV.replace(",", ";").encode(), "has no column"),
+    "an open quote": (PLAIN.replace(b"47,no", b'"47,no'), "small.csv"),
+    "zero bytes": (PLAIN.replace(b"47", b"\0\0"), "small.csv"),
+    "a free panel with a gap": (PLAIN.replace(b"47,no", b",no"), "has no value"),
+}
 
 
 def read(content: Any, raw: bytes) -> str:
@@ -286,7 +317,7 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
 
 def csvs() -> Iterator[Case]:
     """What stands in a CSV."""
-    for name, (raw, words) in test_bad_files.TABLES.items():
+    for name, (raw, words) in TABLES.items():
         yield Case(CSVS, name, partial(read, None, raw), words)
     for name, raw, words in (*_numbers(), *_shapes()):
         yield Case(CSVS, name, partial(read, None, raw), words)
@@ -344,7 +375,8 @@ def others() -> Iterator[Case]:
     """Archives, other formats, and what is no file."""
     arff = form()
     arff["source"]["format"] = {"kind": "arff", "missing": [""]}
-    text = test_bad_files.ARFF
+    kinds = "".join(f"@attribute {name} numeric\n" for name in HEADER.split(","))
+    text = f"@relation small\n{kinds}@data\n{ROWS}"
     for name, raw, words in (
         ("ARFF with `@data` misspelt", text.replace("@data", "@dta"), "has no '@data' line"),
         ("a sparse ARFF file", text.replace("@data\n", "@data\n{0 54, 1 yes}\n"), "sparse ARFF"),

@@ -49,6 +49,7 @@ OPERATORS = (
 # Arguments that change no result: how a declaration is shown, what is promised, where code is kept.
 UNTOLD = ("place", "look", "strict", "frozen", "eq", "repr", "slots", "cache")
 LOADERS = ("load_one", "load_all")  # of `frugal.core.declarations`: they import a folder
+REFUSE = ("data", "cover")  # rooms whose refusals the catalogue of malformed inputs tests
 TIMES = 5  # a mutant may take so many times what its tests take without it
 
 
@@ -145,7 +146,10 @@ def _folder(package: str) -> Path:
 
 
 def files_for(module: Path, root: Path) -> list[str]:
-    """Test files that import a module, or of those that import it through fewest others."""
+    """Test files that import a module, or of those that import it through fewest others.
+
+    Malformed inputs enter by commands: they come last, for the rooms of `REFUSE`.
+    """
     own = root / "workflow/frugal"
     sources = {
         ".".join(path.relative_to(own.parent).with_suffix("").parts): path
@@ -156,7 +160,7 @@ def files_for(module: Path, root: Path) -> list[str]:
     while asked:
         found = [str(path.relative_to(root)) for path, names in tests.items() if names & asked]
         if found:
-            return found
+            return [*found, *["tests/unit/test_malformed.py"] * (module.parts[1] in REFUSE)]
         seen |= asked
         asked = {name for name, path in sources.items() if _imports(path) & asked} - seen
     return []

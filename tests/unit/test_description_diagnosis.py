@@ -1,6 +1,5 @@
 """What the diagnosis study adds to a description: joins, rules, ranges, partial panels, parts."""
 
-import copy
 import gzip
 import hashlib
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.config.dataset import Dataset
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
@@ -21,158 +20,10 @@ from tests.unit.dataset_documents import CSV, document, encoded, load
 YAML = Path(__file__).parents[2] / "config/datasets/clinical_simulator.yaml"
 
 
-def _stays() -> dict[str, Any]:
-    content = document()
-    summary = {"name": "low", "measurement": "K", "statistic": "lowest"}
-    content["source"]["format"] = {
-        "kind": "stays",
-        "missing": ["-1"],
-        "hours": 24,
-        "summaries": [summary | {"from_hour": 0, "to_hour": 24}],
-    }
-    return content
-
-
-def _event() -> dict[str, Any]:
-    content = document()
-    content["label"] = {
-        "column": "bad",
-        "rule": {"kind": "event_within", "event": "cause", "time": "months", "horizon": 60},
-        "classes": [{"name": "no", "values": [0]}, {"name": "yes", "values": [1]}],
-    }
-    return content
-
-
 def _clinic() -> dict[str, Any]:
     import yaml
 
     return yaml.safe_load(YAML.read_text())
-
-
-MISTAKES = {
-    "stays without hours": (
-        _stays,
-        ("source", "format", "hours"),
-        None,
-        ["source.format.hours is missing"],
-    ),
-    "csv with hours": (document, ("source", "format", "hours"), 3, ["hours", "'csv'"]),
-    "xpt with a separator": (
-        document,
-        ("source", "format", "kind"),
-        "xpt",
-        ["separator", "not go with kind 'xpt'"],
-    ),
-    "summary backwards": (
-        _stays,
-        ("source", "format", "summaries", 0, "from_hour"),
-        24,
-        ["summaries[0]", "from hour 24 to 24"],
-    ),
-    "unknown statistic": (
-        _stays,
-        ("source", "format", "summaries", 0, "statistic"),
-        "mean",
-        ["statistic", "'mean'", "first, lowest, highest"],
-    ),
-    "stays joined": (_stays, ("source", "join"), "id", ["source.join", "'stays'", "csv, xpt"]),
-    "digest of another length": (
-        document,
-        ("source", "files", 0, "content_sha256"),
-        "abc",
-        ["content_sha256", "'abc'"],
-    ),
-    "valid backwards": (document, ("columns", 0, "valid"), [9, 1], ["columns[0].valid", "[9, 1]"]),
-    "valid of a level": (document, ("columns", 1, "valid"), [0, 1], ["'smoker'", "'valid'"]),
-    "recode of a number": (document, ("columns", 0, "recode"), {"1": "a"}, ["'age'", "'recode'"]),
-    "recode to no level": (
-        document,
-        ("columns", 1, "recode"),
-        {"1": "ys"},
-        ["recode", "'ys'", "did you mean 'yes'?"],
-    ),
-    "unknown rule": (
-        _event,
-        ("label", "rule", "kind"),
-        "event",
-        ["label.rule.kind", "'event'", "event_within"],
-    ),
-    "rule without a key": (_event, ("label", "rule", "horizon"), None, ["horizon"]),
-    "rule with another label": (
-        _event,
-        ("label", "classes", 1, "values"),
-        ["yes"],
-        ["label.classes", "has 0 and 1"],
-    ),
-    "below without a column": (
-        document,
-        ("drop_rows",),
-        [{"rule": "below", "value": 3, "reason": "r"}],
-        ["drop_rows[0]", "'column'", "below, above"],
-    ),
-    "label missing with a column": (
-        document,
-        ("drop_rows",),
-        [{"rule": "label_missing", "column": "age", "reason": "r"}],
-        ["drop_rows[0]", "'column'"],
-    ),
-    "no fitting part": (
-        document,
-        ("split", "parts"),
-        {"agent": 0.5, "test": 0.5},
-        ["'train', nor to 'encoder'"],
-    ),
-    "no test part": (document, ("split", "parts"), {"encoder": 1.0}, ["part 'test'"]),
-    "misspelt part": (
-        document,
-        ("split", "parts"),
-        {"encoder": 0.5, "tset": 0.5},
-        ["'tset'", "did you mean"],
-    ),
-    "shares of groups": (
-        _clinic,
-        ("source", "generator", "groups", 0, "share"),
-        0.5,
-        ["groups", "sum to 0.9"],
-    ),
-    "effect for one group": (
-        _clinic,
-        ("source", "generator", "features", 2, "effect"),
-        [1.0],
-        ["features[2].effect", "1 entries; 2 are needed"],
-    ),
-    "too much in common": (
-        _clinic,
-        ("source", "generator", "features", 0, "loadings"),
-        [0.8, 0.8],
-        ["features[0].loadings", "noise"],
-    ),
-    "unknown generator": (
-        _clinic,
-        ("source", "generator", "name"),
-        "clinic",
-        ["source.generator.name", "'clinic'", "clinical_simulator"],
-    ),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistake_is_one_sentence(tmp_path, mistake):
-    make, path, value, words = MISTAKES[mistake]
-    content = copy.deepcopy(make())
-    part = content
-    for key in path[:-1]:
-        part = part[key]
-    if value is None:
-        del part[path[-1]]
-    else:
-        part[path[-1]] = value
-    with pytest.raises(ConfigError) as caught:
-        load(tmp_path, content)
-    text = str(caught.value)
-    assert "\n" not in text
-    for word in words:
-        assert word in text, text
 
 
 def test_values_outside_the_valid_range_are_missing_and_counted(tmp_path):

@@ -55,7 +55,7 @@ def test_the_first_line_that_differs_is_told():
 
 def test_a_module_is_judged_by_tests_that_import_it_or_come_nearest():
     found = run.files_for(Path("frugal/data/splits.py"), run.ROOT)
-    names = ["candidates", "folds", "graph_check", "splits"]
+    names = ["candidates", "folds", "graph_check", "splits", "malformed"]
     assert found == [f"tests/unit/test_{name}.py" for name in names]
     found = run.files_for(Path("frugal/search/planners/cg.py"), run.ROOT)
     assert "tests/unit/test_treatment_figures.py" in found

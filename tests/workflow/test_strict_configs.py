@@ -5,7 +5,7 @@ import shutil
 import pytest
 import snakemake_logger_plugin_frugal as plugin
 
-from tests.unit.test_strict_yaml import DIGITS, laughs
+from tests.malformed.configs import DIGITS, laughs
 from tests.workflow.runs import BIN, ROOT, run, snakemake
 
 pytestmark = pytest.mark.workflow
