@@ -1,4 +1,4 @@
-"""Descriptions: every shipped one is valid, every key has a meaning. Mistakes: `tests/malformed`."""
+"""Descriptions: every shipped one is valid, and every key has a meaning."""
 
 import subprocess
 import sys
