@@ -33,7 +33,11 @@ def _run(*words: str) -> str:
 
 def _stage_words() -> Iterator[tuple[str, list[str], str]]:
     yield "no word", [], "stage"
-    yield "a stage misspelt", ["prepare_dat", "--seed", "0"], "did you mean 'prepare_data'?"
+    yield (
+        "a stage misspelt",
+        ["prepare_dat", "--seed", "0"],
+        "did you mean 'prepare_data'? … --help names all",
+    )
     yield "a stage of 5,000 letters", ["x" * 5000, "--seed", "0"], "there is no stage"
     yield "a module that is no stage", ["_frames", "--seed", "0"], "there is no stage '_frames'"
     yield "a path for a stage", ["../cli", "--seed", "0"], "there is no stage '../cli'"
@@ -355,13 +359,25 @@ def _plans() -> Iterator[Case]:
         yield Case(OTHERS, f"`plan`: {name} on the standard input", work, "the standard input")
     for name, text, said in (
         ("without a key", "stages: {}", "'measured_on' is missing"),
-        ("without a job", _costs("{a: {by: [], jobs: []}}"), "jobs"),
-        ("with time below zero", _costs("{a: {by: [], jobs: [[null, -1, 1]]}}"), "a job of a"),
-        ("with time that is NaN", _costs("{a: {by: [], jobs: [[null, .nan, 1]]}}"), "a job of a"),
-        ("with a job cut off", _costs("{a: {by: [rows], jobs: [[null, 1, 1]]}}"), "a job of a"),
+        ("without a job", _costs("{a: {by: [], jobs: []}}"), "must hold at least 1"),
+        (
+            "with time below zero",
+            _costs("{a: {by: [], jobs: [[null, -1, 1]]}}"),
+            "a job of a … numbers above 0",
+        ),
+        (
+            "with time that is NaN",
+            _costs("{a: {by: [], jobs: [[null, .nan, 1]]}}"),
+            "a job of a … numbers above 0",
+        ),
+        (
+            "with a job cut off",
+            _costs("{a: {by: [rows], jobs: [[null, 1, 1]]}}"),
+            "allowed are dataset, rows",
+        ),
         ("with a size misspelt", _costs("{a: {by: [row], jobs: [[null, 1, 1, 1]]}}"), "'row'"),
         ("with a key misspelt", _costs("{a: {for: [], jobs: [[null, 1, 1]]}}"), "'for'"),
-        ("that are a list", "- 1", "costs.yaml"),
+        ("that are a list", "- 1", "costs.yaml … allowed is a mapping of keys"),
     ):
         yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)
     yield Case(

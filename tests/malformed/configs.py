@@ -280,12 +280,22 @@ def config_values() -> Iterator[Case]:
         yield Case(VALUES, of_change(place, value), partial(_started, changed), words)
     costs = ("misclassification_cost",)
     for name, change, words, ends in (
-        ("all error costs zero", (costs, [[0, 0], [0, 0]]), "is zero everywhere", "refused"),
-        ("every decision costs the same", (costs, [[5, 5], [5, 5]]), "is the same", "refused"),
+        (
+            "all error costs zero",
+            (costs, [[0, 0], [0, 0]]),
+            "is zero everywhere, so no acquisition could pay",
+            "refused",
+        ),
+        (
+            "every decision costs the same",
+            (costs, [[5, 5], [5, 5]]),
+            "is the same for all decisions, so no acquisition could pay",
+            "refused",
+        ),
         (
             "a right decision dearer than a wrong one",
             (costs, [[9, 1], [5, 0]]),
-            "'healthy' costs 9",
+            "'healthy' costs 9 … a right decision may cost no more",
             "refused",
         ),
         (
@@ -294,11 +304,16 @@ def config_values() -> Iterator[Case]:
             "costs 100 and",
             "refused",
         ),
-        ("one decision never wrong", (costs, [[0, 0], [50, 0]]), "acquires nothing", "warned"),
+        (
+            "one decision never wrong",
+            (costs, [[0, 0], [50, 0]]),
+            "is the cheapest for every true class … the best policy acquires nothing",
+            "warned",
+        ),
         (
             "a table with a panel recorded in part, for `afape`",
             (("missing_values",), "partial"),
-            "'missing_values' is partial",
+            "names data set 'small', whose 'missing_values' is partial … allowed there are own",
             "refused",
         ),
         (

@@ -134,6 +134,7 @@ def cases() -> Iterator[Case]:
             "ascending",
         ),
         ("`delta: [2]`", ROWS, {"delta": [2]}, "delta"),
+        ("`name: ..`", ROWS, {"name": ".."}, "'name' is '..'; allowed is a text of letters"),
         ("an unknown key", ROWS, {"colour": "red"}, "'colour'"),
     ):
         yield Case(SEARCH, name, partial(_records, text, changed), said)

@@ -117,7 +117,11 @@ def cases() -> Iterator[Case]:
         )
     header = ["Isolate", "CTZ", "GEN"]
     for name, work, words in (
-        ("a letter that is no result", partial(_ecoli, header, [*ROWS, ["x", "X", "S"]]), "'X'"),
+        (
+            "a letter that is no result",
+            partial(_ecoli, header, [*ROWS, ["x", "X", "S"]]),
+            "'X'; allowed are R, S or nothing",
+        ),
         ("a small letter", partial(_ecoli, header, [*ROWS, ["x", "s", "S"]]), "'s'"),
         ("a drug's column misspelt", partial(_ecoli, ["Isolate", "CTX", "GEN"], ROWS), "'CTZ'"),
         (
@@ -163,7 +167,7 @@ def cases() -> Iterator[Case]:
         (
             "a concentration in words",
             partial(_kpneumoniae, {"K1": ["about 4", "4", "1"]}),
-            "'about 4'",
+            "'about 4' cannot be read",
         ),
         (
             "a concentration with a decimal comma",
@@ -179,7 +183,7 @@ def cases() -> Iterator[Case]:
         (
             "unknown breakpoints",
             partial(_kpneumoniae, {"K1": ["1"] * 3}, breakpoints="EUCAST"),
-            "'EUCAST'",
+            "no breakpoints 'EUCAST'; allowed are CLSI",
         ),
         ("an unknown covariate", partial(_amr, "patient", "patient", factors=["age"]), "'age'"),
         (

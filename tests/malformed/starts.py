@@ -70,17 +70,11 @@ def _broken_receipt(config: dict[str, Any]) -> None:
 
 
 def cases() -> Iterator[Case]:
-    """One of the config, one of the command line, one of a file, one of the results."""
+    """One of a file, one of the results; configs and the command line: `configs.py`."""
     study = partial(Case, GROUP, limit_s=START_S)
-    yield study(
-        "a config that names a panel that the table lacks",
-        partial(_own_study, lambda c: c["afape"]["agents"]["blood_first"].update(panels=["blod"])),
-        "'blod'",
-    )
     yield study("a named pipe for the table", partial(_own_study, _pipe_for_table), "ten_lines.csv")
     yield study(
         "a receipt under `results/` that is 100,000 brackets",
         partial(_own_study, _broken_receipt),
         "prepare_data-0.json",
     )
-    yield study("`--config seed=1:30`", partial(_snakemake, "--config", "seed=1:30"), "'seed'")

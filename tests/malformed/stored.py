@@ -180,26 +180,41 @@ def _laws() -> Iterator[Case]:
     graph, known, masks = test_stored_laws.stored()
     at = ("indicators", "p")
     for what, place, value, words in (
-        ("an intercept that is NaN", (*at, "intercept"), float("nan"), "intercept"),
-        ("a cause that is no column", (*at, "values"), {"z": 1.0}, "'z'"),
-        ("a cycle of panels", (*at, "indicators"), {"q": 1.0}, "cycle"),
-        ("an unknown source", ("source",), "guessed", "'guessed'"),
+        (
+            "an intercept that is NaN",
+            (*at, "intercept"),
+            float("nan"),
+            "at indicators.p.intercept is 'nan'",
+        ),
+        (
+            "a cause that is no column",
+            (*at, "values"),
+            {"z": 1.0},
+            "column that causes missingness 'z'",
+        ),
+        ("a cycle of panels", (*at, "indicators"), {"q": 1.0}, "has the cycle"),
+        (
+            "an unknown source",
+            ("source",),
+            "guessed",
+            "has the source 'guessed'; allowed are induced, own",
+        ),
         ("a panel that lacks", ("indicators",), {}, "laws of no panel"),
         ("a list for the panels", ("indicators",), [], "indicators"),
     ):
         work = partial(_law, spoilt(graph, place, value), known, masks)
         yield Case(MODELS, f"a missingness graph: {what}", work, words)
     for what, frame, words in (
-        ("no column of a panel", masks.drop(columns="observed:p"), "'observed:p'"),
-        ("a mask of numbers", masks.assign(**{"observed:p": 1.0}), "'observed:p'"),
+        ("no column of a panel", masks.drop(columns="observed:p"), "lack the column 'observed:p'"),
+        ("a mask of numbers", masks.assign(**{"observed:p": 1.0}), "is of type float64"),
         (
             "probabilities that are NaN",
             masks.assign(**{"probability:q": np.nan}),
             "'probability:q'",
         ),
         ("probabilities above 1", masks.assign(**{"probability:p": 1.5}), "'probability:p'"),
-        ("a row too few", masks.iloc[:-1], "masks"),
-        ("rows in another order", masks.iloc[::-1], "masks"),
+        ("a row too few", masks.iloc[:-1], "seed 1 of the stored masks has 39 rows"),
+        ("rows in another order", masks.iloc[::-1], "seed 1 of the stored masks has 40 rows"),
     ):
         yield Case(MODELS, f"stored masks: {what}", partial(_law, graph, known, frame), words)
 
@@ -212,12 +227,24 @@ def _table(frame: Any, catalogue: Any) -> str:
 def _tables() -> Iterator[Case]:
     frame, catalogue = test_stored_laws._frames()
     for what, wrong, words in (
-        ("a column that lacks", frame.drop(columns="a"), "'a'"),
-        ("labels of decimals", frame.assign(label=0.5), "'label'"),
-        ("a label beyond the classes", frame.assign(label=np.arange(len(frame)) % 3), "labels"),
-        ("negative labels", frame.assign(label=-2 * (np.arange(len(frame)) % 2)), "labels"),
+        ("a column that lacks", frame.drop(columns="a"), "lacks column 'a'"),
+        (
+            "labels of decimals",
+            frame.assign(label=0.5),
+            "'label' of the stored table is of type float64",
+        ),
+        (
+            "a label beyond the classes",
+            frame.assign(label=np.arange(len(frame)) % 3),
+            "labels … run from 0 to 2",
+        ),
+        (
+            "negative labels",
+            frame.assign(label=-2 * (np.arange(len(frame)) % 2)),
+            "labels … run from -2 to 0",
+        ),
         ("no label", frame.assign(label=np.arange(len(frame)) % 3 - 1), "have no label"),
-        ("a row twice", frame.assign(row_id=1), "row_id"),
+        ("a row twice", frame.assign(row_id=1), "has a row_id twice"),
         ("an infinite value", frame.assign(b=np.inf), "'b'"),
         ("a text for a value", frame.assign(c="x"), "'c'"),
     ):

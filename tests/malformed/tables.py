@@ -31,17 +31,33 @@ TABLES = {
     "only a header": (CSV.split("\n")[0].encode(), "holds no record"),
     "a cell too few": (PLAIN.replace(b"61,no,-9,0,0", b"61,no,-9,0"), "line 3 has 4 cells"),
     "a cell too many": (PLAIN.replace(b"61,no", b"61,7,no"), "line 3 has 6 cells"),
-    "a word for a number": (PLAIN.replace(b"61,", b"old,"), "holds 'old'"),
+    "a word for a number": (
+        PLAIN.replace(b"61,", b"old,"),
+        "line 3: column 'age' holds 'old', which is not a num",
+    ),
     "an infinite number": (PLAIN.replace(b"61,", b"inf,"), "holds 'inf'"),
     "a number that is too large": (PLAIN.replace(b"61,", b"1e999,"), "holds '1e999'"),
     "a number beyond single precision": (
         PLAIN.replace(b"61,", b"1e39,"),
         "line 3: column 'age' holds 1e+39; allowed are numbers between -3.4e+38 and 3.4e+38",
     ),
-    "an unknown level": (PLAIN.replace(b"61,no", b"61,maybe"), "'maybe'"),
-    "an unknown label": (PLAIN.replace(b"-9,0,0", b"-9,0,2"), "'2'"),
-    "one label only": (re.sub(rb",1\n", b",0\n", PLAIN), "one class only"),
+    "an unknown level": (
+        PLAIN.replace(b"61,no", b"61,maybe"),
+        "'maybe', which 'levels' lacks: no, y",
+    ),
+    "an unknown label": (
+        PLAIN.replace(b"-9,0,0", b"-9,0,2"),
+        "label 'ill' holds '2'; … knows 0, 1",
+    ),
+    "one label only": (
+        re.sub(rb",1\n", b",0\n", PLAIN),
+        "label 'ill' has one class only, 'healthy', in 6 rows",
+    ),
     "a column gone": (PLAIN.replace(b"marker", b"markr"), "did you mean 'markr'?"),
+    "the label gone": (
+        PLAIN.replace(b"ill", b"sick"),
+        "no column 'ill', which 'label.column' names",
+    ),
     "two columns of a name": (PLAIN.replace(b"marker", b"age"), "two columns named 'age'"),
     "another encoding": (PLAIN.replace(b"yes", "jå".encode("latin-1")), "is not utf-8 text"),
     "two bytes a letter": (CSV.encode("utf-16"), "is not utf-8 text"),
@@ -54,7 +70,10 @@ TABLES = {
     "another separator": (CSV.replace(",", ";").encode(), "has no column"),
     "an open quote": (PLAIN.replace(b"47,no", b'"47,no'), "small.csv"),
     "zero bytes": (PLAIN.replace(b"47", b"\0\0"), "small.csv"),
-    "a free panel with a gap": (PLAIN.replace(b"47,no", b",no"), "has no value"),
+    "a free panel with a gap": (
+        PLAIN.replace(b"47,no", b",no"),
+        "line 4: column 'age' has no value, but it is in a free panel",
+    ),
 }
 
 
@@ -164,7 +183,12 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
     empty = "\n".join(",".join([*row.split(",")[:3], "", row[-1]]) for row in ROWS.split())
     yield "a column without any value", None, f"{HEADER}\n{empty}\n".encode(), "'scan' has no value"
     codes = "\n".join(",".join([*r.split(",")[:2], "-9", *r.split(",")[3:]]) for r in ROWS.split())
-    yield "a column of special values only", None, f"{HEADER}\n{codes}\n".encode(), "'marker'"
+    yield (
+        "a column of special values only",
+        None,
+        f"{HEADER}\n{codes}\n".encode(),
+        "'marker' holds special values only",
+    )
     yield (
         "a category without any value",
         bare | {"panels": _all_paid()},

@@ -6,13 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.core.errors import ConfigError, DataError, GraphError, NoSupportError
+from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.streams import Streams
 from frugal.judge.registry import ESTIMATORS
-from frugal.results.replacing import together
 from frugal.studies.afape.stages.drawing import draw_scenario_figures, draw_study_figures
 from frugal.studies.afape.stages.tables import check_afape, give_verdicts
-from frugal.studies.shared.stages.data import prepare_data
 
 from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
 
@@ -264,34 +262,11 @@ def test_gaps_without_named_causes_are_refused():
         draw(table, {}, source="own")
 
 
-def test_a_cyclic_graph_is_refused():
-    panels = {
-        "P2": {"intercept": 0.0, "indicators": {"P3": 1.0}},
-        "P3": {"intercept": 0.0, "indicators": {"P2": 1.0}},
-    }
-    with pytest.raises(GraphError, match="has the cycle"):
-        draw(small_table(), panels, source="induced")
-
-
 def test_masks_of_a_seed_do_not_depend_on_the_seeds_beside_it():
     alone = draw(small_table(), MNAR, source="induced", seeds=[2])["masks"]
     beside = draw(small_table(), MNAR, source="induced", seeds=[0, 1, 2])["masks"]
     kept = beside[beside["seed"] == 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, alone)
-
-
-def test_the_wrong_number_of_raw_files_is_refused(tmp_path):
-    path = tmp_path / "ten.yaml"
-    path.write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(DataError, match="describes 1 raw files, 0 were given"):
-        together(
-            prepare_data(
-                description=path,
-                settings={},
-                streams=Streams(0, "prepare_data", {}),
-                progress=no_bar,
-            )
-        )
 
 
 def summary_of(chain):

@@ -5,7 +5,6 @@ tried on the merged work. Names of tests say what must not work, or what must be
 import io
 import json
 import os
-import pickle
 import subprocess
 import sys
 import urllib.request
@@ -24,7 +23,7 @@ from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
 from frugal.results.publishing import write_crate
 from frugal.results.receipts import read_receipt, survey, tidy_up
 from frugal.results.replacing import replace_files
-from frugal.results.sidecars import AuditError, Checkpoint, Job, sidecar_path
+from frugal.results.sidecars import AuditError, Job, sidecar_path
 from frugal.run.audit import audit_command
 from frugal.run.init_command import init_command
 from frugal.run.memory import accounted
@@ -32,7 +31,7 @@ from frugal.run.stage_command import run_job
 from frugal.studies.shared.stages.reports import keep_report
 from frugal_workers import StartFacts
 
-from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
+from tests.unit.result_chains import OUTSIDE, SUMMARY, TABLE, run_step, write_chain
 
 ROOT = Path(__file__).parents[2]
 LOOK = ["--look-in", str(OUTSIDE.parent)]
@@ -120,24 +119,6 @@ def test_a_forged_sidecar_names_no_program_of_its_own(stage):
     forge(SUMMARY, stage=stage)
     said = "there is no stage" if stage.isidentifier() else "'stage' is"
     assert said in refused_audit(*LOOK, "--sample", "9")
-
-
-@pytest.mark.parametrize("content", [b"cos\nsystem\n(S'touch PWNED'\ntR.", pickle.dumps(print)])
-@pytest.mark.parametrize("suffix", [".safetensors", ".parquet", ".json"])
-def test_a_pickle_in_the_place_of_a_result_is_no_result(folder, content, suffix):
-    path = folder / f"x{suffix}"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read as"):
-        read_payload(path)
-    assert not (folder / "PWNED").exists()
-
-
-def test_a_pickle_in_the_place_of_a_checkpoint_is_no_checkpoint(folder):
-    kept = Checkpoint(SUMMARISE)
-    kept.path.write_bytes(b"cos\nsystem\n(S'touch PWNED'\ntR.")
-    with pytest.raises(DataError, match="remove it, and the step starts anew"):
-        kept.load()
-    assert not (folder / "PWNED").exists()
 
 
 def test_pandas_metadata_in_parquet_names_no_class(folder):

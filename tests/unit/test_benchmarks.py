@@ -81,11 +81,6 @@ def test_a_line_that_is_no_measurement_is_refused_with_its_file(folder, line):
         measurement_table(folder, STUDIES)
 
 
-def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(DataError, match="holds no measurement"):
-        measurement_table(tmp_path, {})
-
-
 def test_the_command_writes_table_and_figure_and_says_the_sums(folder, capsys):
     words = [w for s, study in STUDIES.items() for w in ("--study", f"{s}={study}")]
     assert main(["benchmark", str(folder), *words]) == 0

@@ -53,14 +53,6 @@ def refused(capsys, *words):
     return said
 
 
-def misformed(capsys, *words):
-    """What is said of words that form no command."""
-    with pytest.raises(SystemExit) as caught:
-        main([*words])
-    assert caught.value.code == 2
-    return capsys.readouterr().err
-
-
 def test_a_complete_command_writes_payload_and_sidecar():
     assert main(COMMAND) == 0
     summary = read_payload(SUMMARY)
@@ -78,17 +70,6 @@ def test_a_second_run_writes_the_same_bytes():
     assert {p: p.read_bytes() for p in SUMMARY.parent.iterdir()} == first
 
 
-def test_an_unknown_stage_is_refused_with_the_one_that_is_near(capsys):
-    said = refused(capsys, "summarize", "--seed", "0")
-    assert said.startswith("frugal summarize: there is no stage 'summarize'; did you mean 'summ")
-    assert "python -m frugal --help names all" in said
-
-
-@pytest.mark.parametrize("stage", ["_frames", "__init__", "../cli", "audit.py"])
-def test_what_is_no_stage_cannot_be_run(capsys, stage):
-    assert "there is no stage" in refused(capsys, stage, "--seed", "0")
-
-
 @pytest.mark.parametrize("name", STAGES)
 def test_every_stage_is_a_function_of_its_module(name):
     path = ROOT / "workflow" / f"{STAGES[name].replace('.', '/')}.py"
@@ -96,57 +77,10 @@ def test_every_stage_is_a_function_of_its_module(name):
     assert f"\ndef {name}(" in source
 
 
-def test_a_lacking_input_is_refused_by_name(capsys):
-    said = refused(capsys, "summarise_afape", "--output", f"summary={SUMMARY}", "--seed", "3")
-    assert "missing a required argument: 'estimates'; the inputs given are none" in said
-
-
-def test_an_input_that_the_stage_does_not_take_is_refused_by_name(capsys):
-    said = refused(capsys, *COMMAND, "--input", "table=t.parquet")
-    assert "unexpected keyword argument 'table'" in said
-
-
-def test_an_input_file_that_does_not_exist_is_refused_by_its_path(capsys):
-    ESTIMATES[1].unlink()
-    assert f"{ESTIMATES[1]} does not exist" in refused(capsys, *COMMAND)
-
-
 def test_an_input_file_that_is_broken_is_refused_by_its_path(capsys):
     write_bytes(ESTIMATES[1], b"no table")
     vouch_for(ESTIMATES[1])
     assert f"{ESTIMATES[1]} cannot be read as parquet" in refused(capsys, *COMMAND)
-
-
-def test_an_output_that_the_stage_does_not_make_is_refused(capsys):
-    said = refused(capsys, *COMMAND, "--output", "more=results/more.json")
-    assert "outputs more, summary were asked for; the stage makes summary" in said
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--output", "summary=a.parquet"], "--output summary is given twice"),
-        (["--wildcard", "a=1", "--wildcard", "a=2"], "--wildcard a is given twice"),
-        (["--input", "estimates=e.parquet"], "estimates is given both as one file and as a list"),
-    ],
-)
-def test_a_name_given_twice_is_refused(capsys, words, sentence):
-    assert sentence in refused(capsys, *COMMAND, *words)
-
-
-@pytest.mark.parametrize("word", ["estimates", "=e.parquet", "estimates=", ""])
-def test_a_malformed_input_is_refused(capsys, word):
-    said = misformed(capsys, "summarise_afape", "--input", word, "--seed", "0")
-    assert f"argument --input: {word!r} is not of the form name=value" in said
-
-
-def test_malformed_settings_are_refused(capsys):
-    said = misformed(capsys, "summarise_afape", "--settings", "{a: 1}", "--seed", "0")
-    assert "argument --settings: '{a: 1}' is not JSON" in said
-
-
-def test_the_seed_has_no_default(capsys):
-    assert "required: --seed" in misformed(capsys, "summarise_afape")
 
 
 def test_an_undescribed_column_leaves_nothing(capsys):

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.core.errors import DataError
 from frugal.core.rows import ScratchFile
 from frugal.core.table import Belonging, random_folds
 from frugal.data.prepare import prepare
@@ -151,10 +150,3 @@ def test_a_column_of_the_file_says_which_rows_belong_together(tmp_path):
     assert found.report["columns_left_out"] == []
     for c in range(3):
         assert len(set(found.split[found.belonging.cluster == c])) == 1
-
-
-def test_a_cluster_that_is_absent_or_empty_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(DataError, match=r"no column 'pasient', which 'cluster' names"):
-        _prepared(tmp_path, CSV, cluster="pasient")
-    with pytest.raises(DataError, match=r"line 4: column 'marker', .*holds no value"):
-        _prepared(tmp_path, CSV, cluster="marker")

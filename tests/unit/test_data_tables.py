@@ -4,8 +4,6 @@ import json
 
 import numpy as np
 import pandas as pd
-import pytest
-from frugal.core.errors import DataError
 from frugal.data.tables import table_from_frames, table_to_frames
 
 from tests.unit.dataset_documents import document, encoded
@@ -42,10 +40,3 @@ def test_units_and_report_may_be_left_out(tmp_path):
     frame, catalogue = table_to_frames(table, np.full(6, "test"))
     assert catalogue["report"] == {}
     _same(table_from_frames(frame, catalogue)[0], table)
-
-
-def test_absent_column_is_named(tmp_path):
-    table = encoded(tmp_path, document()).table
-    frame, catalogue = table_to_frames(table, np.full(6, "test"))
-    with pytest.raises(DataError, match="lacks column 'marker=-9'"):
-        table_from_frames(frame.drop(columns="marker=-9"), catalogue)

@@ -154,12 +154,6 @@ def test_a_policy_that_is_not_trained_is_refused(tmp_path, capsys, open_world):
     assert "not trained" in refused(capsys, path)
 
 
-def test_a_member_is_a_whole_number(network, capsys):
-    with pytest.raises(SystemExit):
-        main(["describe", network[0], "--member", "-1"])
-    assert "allowed are whole numbers from 0 on" in capsys.readouterr().err
-
-
 @pytest.mark.trains
 def test_a_cascade_is_its_sentences(tmp_path, capsys, open_world):
     made = learnt(cascade, open_world, CASCADE, [0.05, 0.4])

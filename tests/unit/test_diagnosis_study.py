@@ -101,15 +101,6 @@ def test_a_front_of_trees_is_one_file_and_one_policy_a_budget(config):
     assert ("clinical_simulator", "cascade", "f1", "0") in study.runs()
 
 
-def test_agents_have_names_of_their_own_and_need_no_file(config):
-    block = config["diagnosis"]
-    block["agents"]["sm_ddpo_end2end"] = block["agents"]["cascade"]
-    assert "sm_ddpo_end2end is a name under diagnosis.methods, too" in _refusal(config)
-    del block["agents"]["sm_ddpo_end2end"]
-    block["agents"]["cascade"] = {"kind": "python", "file": "mine.py", "function": "act"}
-    assert "diagnosis.agents.cascade acts by a file of one's own" in _refusal(config)
-
-
 def test_a_boosted_belief_stands_under_a_method(config):
     block = config["diagnosis"]
     block["training"]["classifier"] = block["methods"]["sm_ddpo_boosted"]["classifier"]
@@ -120,29 +111,6 @@ def _refusal(config, descriptions=None):
     with pytest.raises(ConfigError) as caught:
         load_diagnosis_study(effective({**CONFIG, **config}), descriptions or DESCRIPTIONS)
     return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("encoder", "emflw", "encoder names 'emflw'; encoders are emflow, mean; did you mean"),
-        ("methods", ["ddpo"], "methods names 'ddpo'; those under diagnosis.methods are"),
-        ("selection", ["gredy"], "selection names 'gredy'"),
-        ("agents", ["lettice"], "agents names 'lettice'; those under diagnosis.agents are cascade"),
-        ("baselines", ["lightgmb"], "baselines names 'lightgmb'"),
-        ("fixed_panels", ["interview"], "fixed_panels names 'interview'; its panels with a cost"),
-    ],
-)
-def test_a_wrong_name_is_one_sentence_with_what_there_is(config, key, value, words):
-    config["diagnosis"]["scenarios"][0][key] = value
-    assert words in _refusal(config)
-
-
-def test_what_is_shown_must_be_trained(config):
-    config["diagnosis"]["choose"]["seed"] = 7
-    assert "choose.seed names 7; the scenario's seeds are 0" in _refusal(config)
-    config["diagnosis"]["figures"]["dataset"] = "heart"
-    assert "figures.dataset names 'heart'" in _refusal(config)
 
 
 def test_a_data_set_twice_or_without_the_parts_is_refused(config):

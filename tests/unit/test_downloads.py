@@ -21,7 +21,6 @@ from frugal.__main__ import main
 from frugal.core.errors import DataError
 from frugal.data.downloads import _received
 from frugal.data.packed import ALWAYS_UNPACKED
-from frugal.studies.shared.stages import data as stage
 
 ROOT = Path(__file__).parents[2]
 CONTENT = b"age,ill\n54,1\n61,0\n" * 400
@@ -118,25 +117,6 @@ def test_the_right_file_is_kept_with_its_sidecar(address):
     assert Path("results/raw/dataset=a/_a.csv.json").is_file()
 
 
-@pytest.mark.parametrize(
-    "kind", ["truncated", "half", "wrong", "page", "gone", "broken", "nothing", "round"]
-)
-def test_anything_else_is_refused_and_nothing_is_kept(address, capsys, kind):
-    assert fetch(address, kind) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"frugal fetch_file: {address}/{kind} ")
-    assert said.count("\n") == 1
-    assert "is expected" in said or "cannot be downloaded" in said
-    assert not Path("results").exists()
-
-
-def test_a_publisher_that_cannot_be_reached_is_one_sentence(capsys):
-    assert fetch("http://127.0.0.1:9", "right") == 2
-    said = capsys.readouterr().err
-    assert "cannot be downloaded" in said
-    assert said.count("\n") == 1
-
-
 def test_a_file_that_was_there_survives_a_failed_download(address):
     assert fetch(address, "right") == 0
     assert fetch(address, "page") == 2
@@ -158,44 +138,10 @@ def test_a_file_of_the_size_that_the_yaml_says_is_kept(address):
     assert fetch(address, "right", bytes=len(CONTENT)) == 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "words"),
-    [
-        ("huge", {}, "announces 300000000000 bytes, but at most 1000000000 are taken"),
-        ("right", {"bytes": 10}, f"announces {len(CONTENT)} bytes, but 10 bytes are expected"),
-        ("half", {"bytes": 2000}, "sent 1000 bytes, but 2000 bytes are expected"),
-        ("truncated", {}, f"it ended after 1000 of {len(CONTENT)} bytes"),
-        ("endless", {"bytes": 1000}, "sends more than 1000 bytes, but 1000 bytes are expected"),
-        ("file", {}, "'file:///etc/passwd'"),
-        ("ftp", {}, "it redirects to 'ftp://127.0.0.1/a'; only http and https are followed"),
-    ],
-)
-def test_too_much_or_elsewhere_is_refused(address, capsys, kind, changes, words):
-    assert words in refused(capsys, address, kind, **changes)
-
-
 def test_an_endless_file_is_left_at_the_limit_and_not_read_first(address, capsys):
     refused(capsys, address, "endless", bytes=1000)
     time.sleep(0.2)
     assert SENT["endless"] < 50_000_000
-
-
-@pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://127.0.0.1/a", "/etc/passwd", "data:,x"]
-)
-def test_only_addresses_of_the_web_are_read(capsys, url):
-    said = refused(capsys, "", "", url=url)
-    assert "cannot be downloaded: allowed are http and https addresses" in said
-
-
-@pytest.mark.parametrize("kind", ["drip", "dripping-head"])
-def test_a_publisher_that_never_ends_is_left_in_time(address, capsys, monkeypatch, kind):
-    monkeypatch.setattr(stage, "TOTAL_SECONDS", 1.0)
-    start = time.monotonic()
-    said = refused(capsys, address, kind)
-    assert "it took longer than 1 seconds in all" in said
-    assert time.monotonic() - start < 10
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_a_download_is_judged_by_its_content(address, capsys):

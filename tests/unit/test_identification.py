@@ -170,12 +170,6 @@ def test_the_user_may_choose_a_larger_set_but_not_a_useless_one():
         identify(graph_of({"P2": (1.0, {"X2": 1.0}, {})}), TABLE, s=["P2"])
 
 
-def test_a_cyclic_graph_is_refused():
-    graph = graph_of({"P2": (0.0, {}, {"P3": 1.0}), "P3": (0.0, {}, {"P2": 1.0})})
-    with pytest.raises(GraphError, match="the cycle R_P2 → R_P3 → R_P2"):
-        identify(graph, TABLE, s=None)
-
-
 def test_the_result_is_plain_data_and_warns_of_value_dependent_policies():
     graph = graph_of({"P2": (1.0, {"X1": -1.0}, {}), "P3": (1.0, {"X2": -1.0}, {})})
     found = identify(graph, TABLE, s=None)

@@ -43,23 +43,6 @@ def test_windows_line_ends_and_no_final_one():
     assert cells.frame().to_dict("list") == {"a": ["1", "3"], "b": ["2", "4"]}
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "words"),
-    [
-        ("", CSV_FORMAT, "f is empty"),
-        ("a,b\n", CSV_FORMAT, "f is empty"),
-        ("a,b,a\n1,2,3\n", CSV_FORMAT, "two columns named 'a'"),
-        ("a,b\n1,2\n3\n", CSV_FORMAT, r"line 3 has 1 cells, but there are 2 columns \(a, b\)"),
-        ("a,b\n1,2,3\n", CSV_FORMAT, "line 2 has 3 cells"),
-        ("a,b\n1,2\n", ARFF_FORMAT, "no '@data' line"),
-        ("@attribute a numeric\n@data\n{0 1}\n", ARFF_FORMAT, "sparse"),
-    ],
-)
-def test_broken_file_is_one_sentence(text, form, words):
-    with pytest.raises(DataError, match=words):
-        parse_text(text, form, source="f")
-
-
 def _two_files(tmp_path, second: str):
     content = document()
     content["source"]["files"] = [{"name": "a.csv", "group": "x"}, {"name": "b.csv"}]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from frugal.__main__ import main
 from frugal.core.blocks import BLOCK_ROWS
-from frugal.core.errors import ConfigError
 from frugal.run.plans import (
     PlannedJob,
     amount,
@@ -159,11 +158,6 @@ def test_outputs_of_one_job_are_one_job_and_finished_ones_none():
     assert [job.sizes.get("rows") for job in jobs] == [10_000, None, None]
 
 
-def test_what_is_no_table_of_outputs_is_refused():
-    with pytest.raises(ConfigError, match="no table of outputs"):
-        jobs_of_summary(io.StringIO("Error: something\n"), [])
-
-
 def test_the_shipped_table_plans_the_default_run(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(SUMMARY.replace("\tfit\t", "\troll_out\t")))
     words = ["--costs", str(SHIPPED), "--cores", "16", "--sizes", json.dumps(SIZINGS)]
@@ -180,26 +174,3 @@ def test_the_shipped_table_plans_the_default_run(capsys, monkeypatch):
 
 
 JOB = "stages: {a: {by: [rows], jobs: [[null, 1, %s]]}}"
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("stages: {}", "key 'measured_on' is missing"),
-        (HEAD + "stages: {a: {by: [], jobs: []}}", "must hold at least 1"),
-        (HEAD + JOB % "-1, 1", r"a is \[None, 1, -1, 1\]; allowed are dataset, rows"),
-        (HEAD + JOB % "1", "numbers above 0"),
-        (HEAD + JOB % "1, 1, 1", "numbers above 0"),
-        (HEAD + JOB % ".nan, 1", "numbers above 0"),
-        (HEAD + JOB % "1, x", "numbers above 0"),
-        (HEAD + "stages: {a: {by: [row], jobs: [[1]]}}", "'row'"),
-        (HEAD + "stages: {a: {job: [[1]]}}", "unknown key 'job'"),
-        ("- 1", "allowed is a mapping of keys"),
-    ],
-)
-def test_costs_of_another_form_are_refused(tmp_path, text, sentence):
-    path = tmp_path / "costs.yaml"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=sentence) as caught:
-        load_costs(path)
-    assert str(caught.value).startswith(str(path))

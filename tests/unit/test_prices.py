@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frugal.acquire.policies.fixed import FixedPolicy
 from frugal.acquire.rollouts import roll_out
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.table import Panel, SetUp, Table
 from frugal.core.world import World
 from frugal.data.encoding import _mean_fee
@@ -146,22 +146,6 @@ def test_uncertain_costs_have_a_mean_and_a_range(tmp_path):
     assert np.log([low / 100, high / 100]) / 0.5 == pytest.approx([-1.959964, 1.959964], abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("cost", "words"),
-    [
-        ({"from": 35, "to": 20}, "'from' 35 above 'to' 20"),
-        ({"from": 20}, "must have either 'from' and 'to', or 'median' and 'sigma'"),
-        ({"from": 1, "to": 2, "median": 1, "sigma": 1}, "must have either 'from' and 'to'"),
-        ({"from": -1, "to": 2}, "panels"),
-    ],
-)
-def test_mistakes_in_uncertain_costs_are_one_sentence(tmp_path, cost, words):
-    described = document()
-    described["panels"][1]["cost"] = cost
-    with pytest.raises(ConfigError, match=words):
-        load(tmp_path, described)
-
-
 def test_prices_of_a_data_frame_may_be_two_ends():
     terms = StatedTerms(prices={"a": (3, 6), "b": 2}, errors={})
     assert terms._cost("prices", "a", (3, 6)) == {"from": 3, "to": 6}
@@ -276,35 +260,6 @@ def test_a_table_has_the_set_ups_delays_and_prices_by_case_of_its_yaml(tmp_path)
     frame, catalogue = table_to_frames(table, np.full(len(table), "train"))
     back = table_of(frame, catalogue)
     assert (back.set_ups, back.fees) == (table.set_ups, table.fees)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"set_ups": [{"panels": ["blood", "scann"], "cost": 5}]}, "lacks: blood, scan"),
-        ({"set_ups": [{"panels": ["blood"], "cost": 5}]}, "set_ups"),
-        ({"waiting_cost": -1}, "waiting_cost"),
-        ({"waiting_cost": 2}, "allowed are both above 0, or neither"),
-    ],
-)
-def test_mistakes_in_shared_costs_are_one_sentence(tmp_path, change, words):
-    with pytest.raises(ConfigError, match=words):
-        load(tmp_path, document() | change)
-
-
-@pytest.mark.parametrize("column", ["scan", "smoker", "agee"])
-def test_a_price_by_case_is_a_numeric_column_that_is_known_at_the_start(tmp_path, column):
-    described = document()
-    described["panels"][1]["cost"] = {"column": column}
-    with pytest.raises(ConfigError, match="allowed are numeric columns of free panels: age"):
-        load(tmp_path, described)
-
-
-def test_a_free_panel_has_no_delay(tmp_path):
-    described = document()
-    described["panels"][0]["delay"] = 2
-    with pytest.raises(ConfigError, match="is free, known at the start; 'delay' is 2, not 0"):
-        load(tmp_path, described | {"waiting_cost": 1})
 
 
 def test_prices_by_case_below_zero_are_counted_and_shown(tmp_path):

@@ -75,15 +75,6 @@ def test_digest_is_that_of_the_library(tmp_path):
     assert verify_sha256(file, sha256_of(file)) == sha256_of(file)
 
 
-def test_wrong_digest_names_both(tmp_path):
-    file = tmp_path / "a.csv"
-    file.write_bytes(CONTENT)
-    with pytest.raises(DataError) as caught:
-        verify_sha256(file, "0" * 64)
-    assert DIGEST in str(caught.value)
-    assert "0" * 64 in str(caught.value)
-
-
 def test_without_a_digest_of_the_content_nothing_is_unpacked(tmp_path):
     assert verify_content(tmp_path / "absent.gz", None) is None
 

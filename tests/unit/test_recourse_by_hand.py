@@ -77,10 +77,6 @@ def test_settings_that_the_config_would_not_allow_are_refused(by_hand, change, s
     _refused(by_hand(settings=SETTINGS | change), sentence)
 
 
-def test_missing_settings_are_refused(by_hand):
-    _refused(by_hand(settings={"source": {"kind": "own"}}), "'most_actions' is missing")
-
-
 def test_settings_of_the_workflow_pass():
     block = DEFAULT["recourse"]
     common = {k: block[k] for k in ("most_actions", "max_nodes")}

@@ -140,20 +140,6 @@ def test_a_fault_is_one_sentence(recourse, given, sentence):
     assert sentence in wrong[0]
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--out", "units.csv"], "is a file that is read"),
-        (["--out", "answers.txt"], "ends in .csv or .parquet"),
-        (["--forbid", "nothing"], "--forbidden names 'nothing'"),
-    ],
-)
-def test_a_word_that_is_wrong_is_one_sentence(recourse, words, sentence):
-    status, _, wrong = recourse(*words)
-    assert status == 2
-    assert sentence in wrong[0]
-
-
 def test_a_column_that_nothing_reads_is_told(recourse):
     _, said, _ = recourse(units=UNITS.replace("forbidden", "forbiden"))
     assert said[0] == "units.csv: column 'forbiden' is not read; did you mean 'forbidden'?"

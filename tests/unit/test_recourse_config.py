@@ -15,7 +15,6 @@ from frugal.studies.recourse.spec import load_recourse_study
 from tests.defaults import DEFAULT as CONFIG
 
 ROOT = Path(__file__).parents[2]
-STEPS = CONFIG["recourse"]["generators"]["named"]
 TABLE = {
     "dataset": "german_credit",
     "variant": "eight_conditions",
@@ -36,10 +35,6 @@ def _load(**block):
     return load_recourse_study(effective(config), ROOT)
 
 
-def _with_generator(name, settings):
-    return _load(generators=CONFIG["recourse"]["generators"] | {name: settings})
-
-
 def _with_scenario(entry):
     return _load(scenarios=[*CONFIG["recourse"]["scenarios"], entry])
 
@@ -50,31 +45,7 @@ def test_generators_are_named_by_kinds_that_figures_know():
         assert generator_kind(name) == settings["kind"]
 
 
-@pytest.mark.parametrize("edges", [[1, 5], [0, 6, 2]])
-def test_classes_of_frequency_that_do_not_ascend_from_0_are_refused(edges):
-    with pytest.raises(ConfigError, match=r"^config: recourse\.frequency_edges is \["):
-        _load(frequency_edges=edges)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "sentence"),
-    [
-        ("foo", {"kind": "hamming", "neighbours": 3}, r"generators\.foo has a name that figures"),
-        ("named_x", {"kind": "hamming", "neighbours": 3}, "'hamming', but .* show it as 'named'"),
-        ("named_action_x", STEPS, "of kind 'named', but .* show it as 'named_action'"),
-    ],
-)
-def test_generators_that_figures_do_not_know_are_refused(name, settings, sentence):
-    with pytest.raises(ConfigError, match=sentence):
-        _with_generator(name, {"augmentation": "none"} | settings)
-
-
 def test_files_of_a_source_that_are_not_there_are_refused_by_their_key():
-    own = copy.deepcopy(CONFIG["recourse"]["scenarios"][-1]) | {"variant": "other"}
-    for key in ("catalogue", "units"):
-        spoilt = own | {"source": own["source"] | {key: "nowhere.csv"}}
-        with pytest.raises(ConfigError, match=rf"scenarios\[4\]\.source\.{key} names 'nowhere"):
-            _with_scenario(spoilt)
     for key in ("description", "rules"):
         spoilt = TABLE | {"source": TABLE["source"] | {key: "nowhere.yaml"}}
         with pytest.raises(ConfigError, match=rf"scenarios\[4\]\.source\.{key} names 'nowhere"):
@@ -98,10 +69,11 @@ def test_a_table_its_rules_and_its_scenario_bear_one_name(tmp_path):
 
 def test_manual_groups_without_actions_are_refused():
     scenario = copy.deepcopy(CONFIG["recourse"]["scenarios"][1]) | {"variant": "few"}
-    for actions in (3, MANUAL_GROUPS - 1):
-        scenario["source"]["actions"] = actions
-        with pytest.raises(ConfigError, match=rf"scenarios\[4\]\.source\.actions is {actions};"):
-            _with_scenario(scenario)
+    scenario["source"]["actions"] = MANUAL_GROUPS - 1
+    with pytest.raises(
+        ConfigError, match=rf"scenarios\[4\]\.source\.actions is {MANUAL_GROUPS - 1};"
+    ):
+        _with_scenario(scenario)
     scenario["source"]["actions"] = MANUAL_GROUPS
     _with_scenario(scenario)
     world = {"draws": 10, "feature_probability": 0.5, "action_probability": 0.5}

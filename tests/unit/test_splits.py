@@ -124,12 +124,6 @@ def test_given_groups_stay_apart():
     assert label[:40][split[:40] == "train"].sum() == 10
 
 
-def test_counts_must_sum_to_the_rows():
-    spec = _spec("counts", {"train": 5.0, "test": 6.0})
-    with pytest.raises(DataError, match="need 11 rows in all, but the table has 10"):
-        split_rows(np.arange(10) % 2, np.full(10, ""), spec, rng_seed=0)
-
-
 def test_part_without_a_class_is_refused():
     label = np.array([0] * 9 + [1])  # the one row of class 1 stands in the middle
     for part, parts in {

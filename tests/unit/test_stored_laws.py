@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.core.errors import DataError, FrugalError
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames, table_to_frames
 from frugal.missing.graphs import MissingnessGraph, parse_graph
@@ -79,36 +78,6 @@ def test_spoilt_documents_are_one_sentence_or_read(which):
                 assert said is not None, place
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "words"),
-    [
-        (("indicators", "p", "intercept"), float("nan"), "at indicators.p.intercept is 'nan'"),
-        (("indicators", "p", "values"), {"z": 1.0}, "column that causes missingness 'z'"),
-        (("indicators", "p", "indicators"), {"q": 1.0}, "has the cycle"),
-        (("source",), "guessed", "has the source 'guessed'; allowed are induced, own"),
-    ],
-)
-def test_the_sentence_says_where(place, value, words):
-    graph, known, masks = stored()
-    with pytest.raises(FrugalError, match=words):
-        require_law(spoilt(graph, place, value), known, masks, table())
-
-
-def test_spoilt_masks_are_one_sentence():
-    graph, known, masks = stored()
-    wrong = {
-        "lack the column 'observed:p'": masks.drop(columns="observed:p"),
-        "is of type float64": masks.assign(**{"observed:p": 1.0}),
-        "'probability:q' of the stored masks leaves": masks.assign(**{"probability:q": np.nan}),
-        "'probability:p' of the stored masks leaves": masks.assign(**{"probability:p": 1.5}),
-        "seed 1 of the stored masks has 39 rows": masks.iloc[:-1],
-        "seed 1 of the stored masks has 40 rows": masks.iloc[::-1],
-    }
-    for words, frame in wrong.items():
-        with pytest.raises(DataError, match=words):
-            require_law(graph, known, frame, table())
-
-
 def _frames() -> tuple[Any, Any]:
     frame, catalogue = table_to_frames(table(), np.full(N, "test"))
     return frame, json.loads(json.dumps(catalogue))
@@ -120,20 +89,3 @@ def test_spoilt_catalogues_are_one_sentence_or_read():
         for value in (*NASTY, DELETE):
             wrong = spoilt(catalogue, place, value)
             sentence_of(lambda wrong=wrong: table_from_frames(frame, wrong))
-
-
-def test_spoilt_tables_are_one_sentence():
-    frame, catalogue = _frames()
-    wrong = {
-        "'label' of the stored table is of type float64": frame.assign(label=0.5),
-        "labels of the stored table run from 0 to 2": frame.assign(label=np.arange(N) % 3),
-        "labels of the stored table run from -2 to 0": frame.assign(label=-2 * (np.arange(N) % 2)),
-        "20 of 40 rows have no label": frame.assign(label=-(np.arange(N) % 2)),
-        "has a row_id twice": frame.assign(row_id=1),
-        "column 'b' of the stored table": frame.assign(b=np.inf),
-        "column 'c' of the stored table": frame.assign(c="x"),
-        "lacks column 'a'": frame.drop(columns="a"),
-    }
-    for words, spoilt_frame in wrong.items():
-        with pytest.raises(DataError, match=words):
-            table_from_frames(spoilt_frame, catalogue)

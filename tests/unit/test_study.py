@@ -136,27 +136,6 @@ def test_a_rule_that_every_data_set_understands_is_a_study(config):
     assert "mine" in load_study(config, ROOT).agents
 
 
-def test_panels_recorded_in_part_are_not_for_afape(config, tmp_path):
-    text = (ROOT / "docs/examples/ten_lines.yaml").read_text(encoding="utf-8")
-    path = tmp_path / "ten_lines.yaml"
-    path.write_text(text.replace("missing_values: own", "missing_values: partial"), "utf-8")
-    config["datasets"]["ten_lines"] = str(path)
-    leave_out(config)
-    config["afape"]["figures"]["frequency_agent"] = "never"
-    missingness = {"source": "own", "panels": {"angiography": {}}}
-    config["afape"]["scenarios"] = [
-        {"dataset": "ten_lines", "mechanism": "own", "missingness": missingness}
-        | {"nuisance_method": None, "s": None}
-    ]
-    said = refusal(config)
-    assert (
-        "afape.scenarios[0] names data set 'ten_lines', whose 'missing_values' is partial" in said
-    )
-    assert "allowed there are own" in said
-    config["datasets"]["ten_lines"] = str(ROOT / "docs/examples/ten_lines.yaml")
-    load_study(config, ROOT)
-
-
 def test_a_data_set_split_for_diagnosis_serves_afape(config, tmp_path):
     text = (ROOT / "config/datasets/breast_cancer_diagnosis.yaml").read_text(encoding="utf-8")
     path = tmp_path / "breast_cancer.yaml"
@@ -261,31 +240,6 @@ def own_costs(config, tmp_path, costs):
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     config["datasets"][name] = str(path)
     return path
-
-
-@pytest.mark.parametrize(
-    ("costs", "words"),
-    [
-        ([[0, 0], [0, 0]], "is zero everywhere, so no acquisition could pay"),
-        ([[5, 5], [7, 7]], "is the same for all decisions, so no acquisition could pay"),
-        ([[6, 0], [0, 12]], "costs 6 and 'positive' costs 0; a right decision may cost no more"),
-        ([[0, 6], [12, 13]], "costs 13 and 'negative' costs 12; a right decision may cost no more"),
-    ],
-)
-def test_costs_of_decisions_that_make_no_sense_are_refused(config, tmp_path, costs, words):
-    path = own_costs(config, tmp_path, costs)
-    said = refusal(config)
-    assert said.startswith("config: afape.scenarios[0] names data set ")
-    assert f"({path}) 'misclassification_cost' " in said
-    assert words in said
-
-
-def test_a_decision_that_is_never_wrong_is_told_at_the_start(config, tmp_path):
-    assert load_study(config, ROOT).remarks() == []
-    own_costs(config, tmp_path, [[0, 0], [12, 0]])
-    (said,) = load_study(config, ROOT).remarks()
-    assert "the decision 'positive' is the cheapest for every true class" in said
-    assert "the best policy acquires nothing" in said
 
 
 def test_a_right_decision_may_cost_something(config, tmp_path):

@@ -3,18 +3,16 @@
 A table of all subsets of 40 panels would be 256 GiB for one unit; 70 do not fit into 64 bits.
 """
 
-import resource
-import subprocess
-
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
-from tests.workflow.runs import BIN, ROOT, plain_environment
+from tests.workflow import warm_jobs
+from tests.workflow.runs import BIN, ROOT, plain_environment, run
 
 pytestmark = pytest.mark.workflow
-MEMORY_BYTES = 8 * 2**30  # of addresses, a process; libraries alone take two to three
+MEMORY_BYTES = 4 * 2**30  # of addresses, a job; the libraries alone take up to two
 ROWS, PANELS, MISSABLE = 300, 70, 8
 STATUSES = {"ok", "not_available", "not_identified", "no_support"}
 
@@ -106,15 +104,10 @@ def test_a_wide_table_ends_with_a_summary_and_figures_in_little_memory(tmp_path)
     summary = "results/summary/afape.parquet"
     words = ["--cores", "1", "--directory", str(tmp_path)]
     words += ["--configfile", str(tmp_path / "config.yaml"), "--"]
-    done = subprocess.run(
+    done = run(
         [str(BIN / "snakemake"), *words, "afape"],
-        cwd=ROOT,
-        env=plain_environment() | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES)),
+        ROOT,
+        plain_environment() | {warm_jobs.ADDRESSES: str(MEMORY_BYTES)},
     )
     assert done.returncode == 0, done.stdout[-5000:]
     rows = pd.read_parquet(tmp_path / summary, partitioning=None)

@@ -43,6 +43,7 @@ LIBRARIES = (
     "duckdb",
     "tqdm",
 )
+ADDRESSES = "MOST_ADDRESSES"  # in the environment of a start: bytes that each job may address
 OWN = ("HOME", "TMPDIR", "LANG", "PATH")  # of the server's environment; all else are pins
 FUNCTION = """unset BASH_ENV
 python() {{
@@ -135,6 +136,7 @@ def serve(place: str) -> None:
 
 def _become(words: list[str], folder: str, environment: dict[str, str], streams: list[int]) -> None:
     """In the child: what a new Python does for `python -m frugal`; never returns."""
+    import resource
     import runpy
     import threading
     import traceback
@@ -147,6 +149,8 @@ def _become(words: list[str], folder: str, environment: dict[str, str], streams:
         pins = {name: value for name, value in os.environ.items() if name not in OWN}
         os.environ.clear()
         os.environ.update(environment | pins)
+        if most := int(environment.get(ADDRESSES, 0)):
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
         sys.argv[:] = ["frugal", *words]
         sys.orig_argv[:] = [sys.executable, "-m", "frugal", *words]
