@@ -186,6 +186,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
             "objective": "cost",
             "budgets": [],
             "audit_habit": False,
+            "design": None,
             "recorded": None,
         },
         streams=Streams(seed, "judge_candidates", {}),

@@ -10,6 +10,7 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import Ground, kind_of
 from frugal.acquire.policies.cascade import LINEAR
+from frugal.config.afape import Protocol
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.rows import FrameRows, Partitions
@@ -22,6 +23,7 @@ from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
+from frugal.studies.afape import design as designs
 from frugal.studies.afape.answers import STABLE, curve, document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
 from frugal.studies.afape.habit import sentences
@@ -108,7 +110,7 @@ def plain(rows, **_):
 @pytest.fixture(scope="module")
 def chain():
     """By costs."""
-    return answered(drawn(0), AGENTS, ("A", "B"))
+    return answered(drawn(0), AGENTS, ("A", "B"), design={"cases": 300, "budget": 2.0})
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,9 @@ def within_budgets():
     return answered(drawn(0), AGENTS, ("A", "B"), "f1", (1.5, 0.5))
 
 
-def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None, audit=False):
+def answered(
+    table, agents, gappy, objective="cost", budgets=(), belonging=None, design=None, audit=False
+):
     """Every stage of `decide` from folds on, in memory."""
     spec = SplitSpec("folds", 0, dict.fromkeys(FOLDS, 0.2), {})
     part = split_rows(table.label, np.array([""] * len(table)), spec, rng_seed=0)
@@ -173,6 +177,7 @@ def answered(table, agents, gappy, objective="cost", budgets=(), belonging=None,
             "objective": objective,
             "budgets": list(budgets),
             "audit_habit": audit,
+            "design": design,
             "recorded": None,
         },
         streams=Streams(0, "judge_candidates", {}),
@@ -253,9 +258,31 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert "<details>" in written["page"].decode()
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
-    further += " labels"
+    further += " labels design"
     assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
+
+
+def test_the_design_is_a_protocol_within_the_money(chain):
+    choice = chain["choice"]
+    design = choice["design"]
+    protocol = Protocol.read(design["protocol"], where="design").plain()
+    assert protocol["first_row"] == 301
+    price = sum(
+        share * entry["probability"] * {"A": 1.0, "B": 2.0}[panel]
+        for share, stratum in zip(design["shares"], protocol["strata"], strict=True)
+        for entry in stratum["record"]
+        for panel in entry["panels"]
+    )
+    assert price == pytest.approx(design["price"])
+    assert design["price"] <= design["money"] == 2.0
+    assert len(designs.sentences(choice, "EUR")) == 1
+    rows = designs.table(choice)
+    assert rows is not None
+    assert len(rows) == len(protocol["strata"])
+    alone = {**choice, "short_list": ["never"], "design": {"cases": 300, "protocol": None}}
+    (sentence,) = designs.sentences(alone, "EUR")
+    assert sentence == "No design of further cases: one policy alone may be the best."
 
 
 def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from frugal.config.afape import Afape
-from frugal.config.blocks import Amount, Block, Count, Name, Whole, required, setting
+from frugal.config.blocks import Amount, Block, Count, Name, Whole, WholeText, required, setting
 from frugal.config.dadi import Dadi
 from frugal.config.diagnosis import Diagnosis
 from frugal.config.recourse import Recourse
@@ -59,10 +59,15 @@ class Config(Block):
         "of decide: whether the answer reports what the named policy owes to the habit of ordering "
         "panels; a text where it comes from --config",
     )
+    design: Count | WholeText | None = setting(
+        None,
+        "of decide: number of further cases for which the answer states which panels to record, "
+        "for at most `budget` a case; a text where it comes from --config",
+    )
     recorded: str | None = setting(
         None,
-        "of decide: YAML of the protocol by which the last rows were recorded; its known "
-        "probabilities take the place of a fitted missingness model",
+        "of decide: YAML of the protocol by which the last rows were recorded, or an answer.json "
+        "with a design; its known probabilities take the place of a fitted missingness model",
     )
     records: str | None = setting(
         None, "YAML of one's own records of searches, for `snakemake search`"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal.config.declared import is_filed
+from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
@@ -150,12 +151,25 @@ class Question:
         changes = {**settings, "gammas": shown, "scenarios": [scenario]}
         return self._with("dadi", laid_over(self.decision.config["dadi"], changes))
 
+    def with_design(self, cases: int, budget: float | None) -> "Question":
+        """The same with a design of further cases.
+
+        Raises:
+            ConfigError: a number is not allowed.
+        """
+        config = {**self.decision.config, "design": cases}
+        config |= {} if budget is None else {"budget": budget}
+        return self._of_config(effective(config))
+
     def _with_afape(self, changes: Config) -> "Question":
         return self._with("afape", changes)
 
     def _with(self, block: str, changes: Config) -> "Question":
         config = dict(self.decision.config)
         config[block] = {**config[block], **changes}
+        return self._of_config(config)
+
+    def _of_config(self, config: dict[str, Any]) -> "Question":
         return replace(
             self,
             decision=replace(self.decision, config=config),

@@ -598,6 +598,20 @@ class Answer(_Comparison):
             )
         return moved
 
+    def design(self, cases: int, *, budget: float | None = None) -> dict[str, Any]:
+        """Which panels to record in further cases, with which probability; as in answer.json.
+
+        Args:
+            cases: number of further cases.
+            budget: most that recording a case may cost on average, in the table's unit; by default
+                what the panels of a recorded case cost now.
+
+        Raises:
+            ConfigError: a number is not allowed.
+        """
+        question = self.question.with_design(cases, budget)
+        return payloads_of(question, "judge_candidates")["choice"]["design"]
+
     def policy(self, name: str) -> Policy:
         """One of the policies, which learned on all rows, to be asked about new cases.
 

@@ -43,6 +43,7 @@ def load(
     sensitive: str | None = None,
     causes: str | Path | None = None,
     audit_habit: bool = False,
+    design: int | None = None,
     recorded: str | Path | None = None,
     cores: int = 1,
 ) -> Table:
@@ -78,8 +79,10 @@ def load(
         causes: YAML of the causes of each panel's missing values; by default the columns that
             all rows have.
         audit_habit: whether `decide` reports what the policy owes to the habit of ordering panels.
+        design: number of further cases for which the answer states which panels to record.
         recorded: YAML of the protocol by which the last rows were recorded
-            (docs/reference/answer.md); its probabilities take the place of fitted ones.
+            (docs/reference/answer.md), or an answer.json with a design; its probabilities take the
+            place of fitted ones.
         cores: stages at a time, where a folder is given.
 
     Returns:
@@ -90,6 +93,7 @@ def load(
     """
     own_causes = None if causes is None else str(causes)
     keys = {"sensitive": sensitive, "causes": own_causes, "audit_habit": audit_habit or None}
+    keys["design"] = design
     keys["recorded"] = None if recorded is None else str(recorded)
     keys["cores"] = cores
     stated = {

@@ -137,9 +137,12 @@ def _causes_file(config: Mapping[str, Any], base: Path, described: Description) 
 
 
 def _protocol(config: Mapping[str, Any], base: Path, described: Description) -> dict[str, Any]:
-    """The protocol by which rows were recorded."""
+    """The protocol by which rows were recorded, alone or as the design of an answer."""
     path = _file_of(config, "recorded", base, "a protocol, see docs/reference/answer.md")
-    protocol = Protocol.read(read_yaml(path), where=str(path)).plain()
+    document = read_yaml(path)
+    if isinstance(document, dict) and isinstance(document.get("design"), dict):
+        document = document["design"].get("protocol")
+    protocol = Protocol.read(document, where=str(path)).plain()
     panels = [panel.name for panel in described.panels if not panel.free]
     for entry in (entry for stratum in protocol["strata"] for entry in stratum["record"]):
         for name in entry["panels"]:

@@ -127,8 +127,16 @@ class Study:
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
             "audit_habit": self.config["audit_habit"] in (True, "true"),
+            "design": self._design(),
             "recorded": self.config["afape"]["answer"]["recorded"],
         }
+
+    def _design(self) -> dict[str, Any] | None:
+        """Number of further cases, and most that their panels may cost each."""
+        cases, budget = self.config["design"], self.config["budget"]
+        if cases is None:
+            return None
+        return {"cases": int(cases), "budget": None if budget is None else float(budget)}
 
     def verdict_settings(self) -> dict[str, Any]:
         """Settings of `give_verdicts`."""

@@ -75,6 +75,7 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
         "graph": choice["graph"]["state"],
         "habit": choice["habit"],
         "labels": choice["labels"],
+        "design": choice["design"],
         "bundle": bundle,
     }
 

@@ -48,6 +48,7 @@ from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability,
 from frugal.judge.transport import transport
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
+from frugal.studies.afape import design as designs
 from frugal.studies.afape import habit as habits
 from frugal.studies.afape.answers import (
     NAMED,
@@ -63,6 +64,7 @@ from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 
 HABIT = "The habit of ordering"
+DESIGN = "What to record next"
 
 
 def judge_candidates(
@@ -87,8 +89,9 @@ def judge_candidates(
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
     the first; `within_budgets` of the document has that of each), `audit_habit` (whether the paths
-    hold those without each panel, and the document gets the whole habit audit), `recorded` (the
-    protocol by which rows were recorded, or None).
+    hold those without each panel, and the document gets the whole habit audit), `design` (number
+    of further `cases` to plan and most that their panels may cost, `budget`, or None), `recorded`
+    (the protocol by which rows were recorded, or None).
     """
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
@@ -159,9 +162,16 @@ def judge_candidates(
     handed_out = _shares(refit, wider, data)
     if settings["audit_habit"]:
         habit |= habits.audited(chosen, wider, data, judge, followed | without, streams)
+    plan = settings["design"]
+    first_row = int(catalogue["report"].get("rows_read", len(data))) + 1
     curves = _net_benefit(chosen, followed, wider, data)
     habitual = observed[wider.habitual] if wider.habitual.any() else observed
     choice_document = _judged(chosen, data, settings["gamma"], habitual, wider.labels) | {
+        "design": None
+        if plan is None
+        else designs.planned(
+            chosen, followed, wider, data, plan["cases"], plan["budget"], first_row
+        ),
         "net_benefit": _at_implied(curves, chosen.policy, data.misclassification_cost),
         "uncertain_prices": _uncertain(
             chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data
@@ -614,7 +624,10 @@ def _answer(
     bundled = candidate(policy)
     where = {key: path.replace("POLICY", bundled) for key, path in settings["reading"].items()}
     f1 = choice["objective"] == "f1"
-    audit, audit_table = habits.sentences(choice, unit), habits.table(choice, unit)
+    tables = {
+        f"{HABIT}, panel by panel": habits.table(choice, unit),
+        f"{DESIGN}, by stratum": designs.table(choice),
+    }
     return AnswerText(
         title=str(report["title"]),
         heading=f"F1 of each policy, and what its panels cost a case, {unit}"
@@ -629,10 +642,11 @@ def _answer(
         parts={
             "What it rests on": [text.rests],
             "What changes, and what would change it": [*text.changes, *text.groups, *within],
-            HABIT: audit,
+            HABIT: habits.sentences(choice, unit),
+            DESIGN: designs.sentences(choice, unit),
         },
         folded=True,
-        tables={} if audit_table is None else {f"{HABIT}, panel by panel": audit_table},
+        tables={heading: rows for heading, rows in tables.items() if rows is not None},
     )
 
 

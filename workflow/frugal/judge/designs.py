@@ -1,0 +1,378 @@
+"""Which panels to record in further cases, so that a policy is known to be the best one.
+
+A design makes one draw for each case, with a probability p that depends on the stratum of columns
+that every case has: all panels that a policy under comparison may request there are recorded, or
+none. With S the panels that two policies a and b request, V₀ the expected cost before the first
+panel and e = cost − V₀, the estimated difference from N rows has the variance
+
+    1/N · (Var(V₀ᵃ − V₀ᵇ) + E[e_a²/π(S_a) + e_b²/π(S_b) − 2 e_a e_b π(S_a ∪ S_b)/(π(S_a) π(S_b))])
+
+π is the mean of the fitted probability and p, by the shares of present and further rows
+(`record_law.KnownLaw`). Expectations are weighted means over present rows that both policies were
+followed along, and are scaled to the reported variance of the present rows, which also counts
+labels, states in between and fitted regressions. The probabilities of strata minimise the sum of
+these variances for the money (Neyman, JRSS 97, 1934). The expected bound is a preposterior mean
+(Raiffa and Schlaifer 1961) under a normal prior of the costs, whose variance is that of the present
+estimates less their errors': most of the differences seen among few rows are noise. Assumes that
+further cases are of the same population, and that policies do not change. Knows no file.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from frugal.judge.choice import Choice
+from frugal.judge.comparisons import compare, gaussian
+from frugal.judge.intervals import effective_sample_size
+from frugal.judge.record_law import RecordLaw
+from frugal.judge.semi_offline import Paths, least_probability
+from frugal.judge.verdicts import LEAST_ESS
+
+MOST_POLICIES = 6  # of the short list, that are compared
+LEVELS = 3  # of splits into strata
+KNOTS = np.arange(0.1, 0.95, 0.1)  # quantiles of a column at which strata may be split
+CLEAR = 2.0  # standard errors by which strata differ
+LEAST_SHARE, FIGURES = 0.05, 3  # of all rows in a stratum; of an end of it
+GRID = 100  # probabilities are multiples of 1 / GRID
+MOST_CASES = 1e6  # at which the search for needed cases ends
+HALF, CLOSE = 0.5, 0.02  # probability of a sure answer; log cases between which the search ends
+SEED, DRAWS = 0, 1000  # of preposterior estimates
+ROUNDING = 1 + 1e-9  # of the money
+SMALLEST = 1e-12
+
+Box = dict[int, tuple[float, float]]  # column → least value, value below which it lies
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyPair:
+    """Two policies on m rows that both were followed along.
+
+    Attributes:
+        spread: variance of V₀ᵃ − V₀ᵇ.
+        scale: ratio of the reported variance to the formula's.
+        rows: which rows. (m,)
+        weight: 1 / π(S_a ∪ S_b), divided by the number of all rows. (m,)
+        excess: e_a and e_b. (2, m)
+        requests: whether S_a, S_b and both together hold an incomplete panel. (3, m)
+        chance: π of these as records are now. (3, m)
+    """
+
+    spread: float
+    scale: float
+    rows: Int[np.ndarray, " m"]
+    weight: Float[np.ndarray, " m"]
+    excess: Float[np.ndarray, "2 m"]
+    requests: Bool[np.ndarray, "3 m"]
+    chance: Float[np.ndarray, "3 m"]
+
+    def variance(self, share: float, by_design: Float[np.ndarray, " n"] | None) -> float:
+        """Of the difference, times the number of rows.
+
+        Args:
+            share: of further cases among all.
+            by_design: probability of recording each present row; None: recorded as before. (n,)
+        """
+        a, b, union = self.chance
+        if by_design is not None:
+            drawn = np.where(self.requests, by_design[self.rows], 1.0)
+            a, b, union = (1 - share) * self.chance + share * drawn
+        e_a, e_b = self.excess
+        each = e_a**2 / a + e_b**2 / b - 2 * e_a * e_b * union / (a * b)
+        return self.scale * (self.spread + max(float(self.weight @ each), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Policies that may be the best, as records are now. k policies, n rows, p panels.
+
+    Attributes:
+        estimate: cost of each. (k,)
+        pairs: places of two → their pair; without pairs that too few rows were followed along.
+        requested: incomplete panels that any of them, or any that too few rows follow, requests in
+            each row. (n, p)
+        allowed: savings of another policy that count as none.
+    """
+
+    estimate: Float[np.ndarray, " k"]
+    pairs: Mapping[tuple[int, int], PolicyPair]
+    requested: Bool[np.ndarray, "n p"]
+    allowed: float
+
+    def covariance(
+        self, further: int | float, by_design: Float[np.ndarray, " n"] | None
+    ) -> Float[np.ndarray, "k k"]:
+        """Of the estimates less their mean, with further rows. (k, k)"""
+        n, k = len(self.requested), len(self.estimate)
+        squared = np.full((k, k), np.nan)
+        np.fill_diagonal(squared, 0.0)
+        for (a, b), pair in self.pairs.items():
+            variance = pair.variance(further / (n + further), by_design) / (n + further)
+            squared[a, b] = squared[b, a] = variance
+        squared[np.isnan(squared)] = np.nanmax(squared)  # of pairs that no row shows
+        centred = np.eye(k) - 1 / k
+        return -centred @ squared @ centred / 2
+
+
+def compared(choice: Choice, paths: Mapping[str, Paths], missingness: RecordLaw) -> Compared | None:
+    """Policies of the short list, the strongest rivals of the named one first.
+
+    None where fewer than two can be compared.
+
+    Args:
+        choice: the answer.
+        paths: of every candidate, also of those left out, within the missingness model.
+        missingness: model of it.
+    """
+    place = choice.place
+    ranked = np.argsort(-choice.last.most[place], kind="stable")
+    order = [place, *(int(k) for k in ranked if k != place)][:MOST_POLICIES]
+    names = [choice.short_list[k] for k in order]
+    gappy = np.asarray(~missingness.observed.all(axis=0))
+    steps = len(gappy)
+    requested = np.zeros(missingness.observed.shape, dtype=bool)
+    for name in [*names, *(n for n in choice.candidates.left_out if n in paths)]:
+        requested |= missingness.closure(paths[name].asked(steps)) & gappy
+    pairs = {}
+    for a, b in combinations(range(len(names)), 2):
+        pair = _pair(choice, (names[a], names[b]), paths, missingness)
+        if pair is not None:
+            pairs[a, b] = pair
+    if not pairs:
+        return None
+    estimate = np.array([choice.candidates.cost(name) for name in names])
+    return Compared(estimate, pairs, requested, choice.allowed)
+
+
+def _pair(
+    choice: Choice, names: tuple[str, str], paths: Mapping[str, Paths], missingness: RecordLaw
+) -> PolicyPair | None:
+    """None where too few rows show both, or both are the same."""
+    candidates, n = choice.candidates, len(missingness.label)
+    gappy = np.asarray(~missingness.observed.all(axis=0))
+    rows = np.flatnonzero(np.all([candidates.outcomes[name].weight > 0 for name in names], axis=0))
+    sets = [missingness.closure(paths[name].asked(len(gappy)))[rows] & gappy for name in names]
+    sets = np.stack([*sets, sets[0] | sets[1]])
+    least = least_probability(n)
+    chance = np.maximum([_of_rows(each, rows, missingness) for each in sets], least)
+    covariance = candidates.covariance(names)
+    reported = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]) * n
+    if effective_sample_size(1 / chance[2]) < LEAST_ESS or reported <= SMALLEST:
+        return None
+    first = [candidates.outcomes[name].first @ candidates.slope(name) for name in names]
+    excess = np.stack(
+        [
+            _costs(choice, name, paths[name], missingness.label)[rows] - value[rows]
+            for name, value in zip(names, first, strict=True)
+        ]
+    )
+    requests = np.asarray(sets.any(axis=2))
+    excess[~requests[:2]] = 0.0  # known before the first panel
+    spread = float((first[0] - first[1]).var())
+    unscaled = PolicyPair(spread, 1.0, rows, 1 / chance[2] / n, excess, requests, chance)
+    scale = reported / max(unscaled.variance(0.0, None), SMALLEST)
+    return PolicyPair(spread, scale, rows, unscaled.weight, excess, requests, chance)
+
+
+def _of_rows(
+    sets: Bool[np.ndarray, "m p"], rows: Int[np.ndarray, " m"], missingness: RecordLaw
+) -> Float[np.ndarray, " m"]:
+    """p(R_S = 1) of a set for each row. (m,)"""
+    distinct, which = np.unique(sets, axis=0, return_inverse=True)
+    each = np.stack([missingness.probability(panels)[rows] for panels in distinct])
+    return each[which.ravel(), np.arange(len(rows))]
+
+
+def _costs(
+    choice: Choice, name: str, paths: Paths, label: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Costs at the end of a path, by the recorded label. (n,)"""
+    candidates, outcome = choice.candidates, choice.candidates.outcomes[name].last.copy()
+    k, a = len(candidates.errors), len(candidates.price)
+    cells = np.eye(k)[paths.verdict][:, :, None] * np.eye(k)[label][:, None, :]
+    outcome[:, a : a + k * k] = cells.reshape(len(label), k * k)
+    return outcome @ candidates.slope(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """One draw for each case. s strata, p panels, n present rows.
+
+    Attributes:
+        boxes: of the strata.
+        stratum: of each present row. (n,)
+        sets: panels that are recorded in each stratum. (s, p)
+        chance: that they are. (s,)
+        price: mean cost of recording a case.
+    """
+
+    boxes: Sequence[Box]
+    stratum: Int[np.ndarray, " n"]
+    sets: Bool[np.ndarray, "s p"]
+    chance: Float[np.ndarray, " s"]
+    price: float
+
+    @property
+    def share(self) -> Float[np.ndarray, " s"]:
+        """Of present rows in each stratum. (s,)"""
+        return np.bincount(self.stratum, minlength=len(self.chance)) / len(self.stratum)
+
+    @property
+    def of_rows(self) -> Float[np.ndarray, " n"]:
+        """Probability of recording each present row. (n,)"""
+        return self.chance[self.stratum]
+
+
+def designed(
+    policies: Compared,
+    columns: Float[np.ndarray, "n w"],
+    price_of: Callable[[Bool[np.ndarray, "s p"]], Float[np.ndarray, " s"]],
+    money: float,
+    further: int,
+) -> Design:
+    """Strata and probabilities of least summed variance of all differences, within the money.
+
+    Every mean π of rows that request a panel is at least the smallest that is divided by, as far as
+    the money allows.
+
+    Args:
+        policies: under comparison.
+        columns: that every case has, without missing values. (n, w)
+        price_of: cost of recording sets of panels, for each.
+        money: most that recording a case may cost on average.
+        further: number of cases.
+    """
+    n = len(policies.requested)
+    share = further / (n + further)
+    boxes = _strata(policies, columns)
+    stratum = assigned(boxes, columns)
+    sets = np.stack([policies.requested[stratum == k].any(axis=0) for k in range(len(boxes))])
+    size = np.bincount(stratum, minlength=len(boxes)) / n
+    step = size * price_of(sets) / GRID  # cost of the probability 1 / GRID more
+    grid = np.arange(GRID + 1) / GRID
+    value, least = np.zeros((len(boxes), len(grid))), np.zeros(len(boxes), dtype=int)
+    for pair in policies.pairs.values():
+        square = pair.scale * pair.weight * (pair.excess[0] - pair.excess[1]) ** 2
+        now, inside = pair.chance[2], pair.requests[2]
+        for k in range(len(boxes)):
+            rows = inside & (stratum[pair.rows] == k)
+            mean = (1 - share) * now[rows, None] + share * grid
+            value[k] += (square[rows, None] / np.maximum(mean, SMALLEST)).sum(axis=0)
+            enough = (mean >= least_probability(n + further)).all(axis=0)
+            least[k] = max(least[k], int(np.append(enough, True).argmax()))
+    level = np.minimum(least, GRID)
+    affordable = int(GRID * min(1.0, money / max(float(step.sum() * GRID), SMALLEST)))
+    if level @ step > money:
+        level = np.minimum(level, affordable)
+    spent = float(level @ step)
+    gain = -np.diff(value, axis=1) / np.maximum(step, SMALLEST)[:, None]
+    while True:  # each variance is convex in its probability: the steepest step is best
+        able = (level < GRID) & (spent + step <= money * ROUNDING) & sets.any(axis=1)
+        if not able.any():
+            break
+        gains = np.where(able, gain[np.arange(len(level)), np.minimum(level, GRID - 1)], -np.inf)
+        best = int(gains.argmax())
+        level[best] += 1
+        spent += float(step[best])
+    if (level == level[0]).all() and (sets == sets[0]).all():  # no stratum is needed
+        boxes, stratum, sets, level = [{}], np.zeros_like(stratum), sets[:1], level[:1]
+    return Design(boxes, stratum, sets, level / GRID, spent)
+
+
+def _strata(policies: Compared, columns: Float[np.ndarray, "n w"]) -> list[Box]:
+    """Boxes of the columns in which differences vary more and less.
+
+    A stratum is split where the sum of share · √E[(e_a − e_b)²] falls most, if both parts' second
+    moments differ by `CLEAR` standard errors, up to `LEVELS` times.
+    """
+    moment = np.zeros(len(columns))
+    for pair in policies.pairs.values():
+        square = pair.scale * pair.weight * (pair.excess[0] - pair.excess[1]) ** 2
+        np.add.at(moment, pair.rows, len(columns) * square)
+    boxes: list[Box] = [{}]
+    for _ in range(LEVELS):
+        boxes = [part for box in boxes for part in _parts(box, columns, moment)]
+    return boxes
+
+
+def assigned(boxes: Sequence[Box], columns: Float[np.ndarray, "n w"]) -> Int[np.ndarray, " n"]:
+    """The first box that holds each row; −1 where none does. (n,)"""
+    inside = np.stack([_inside(box, columns) for box in boxes])
+    return np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
+
+
+def _inside(box: Box, columns: np.ndarray) -> np.ndarray:
+    rows = [(columns[:, c] >= low) & (columns[:, c] < below) for c, (low, below) in box.items()]
+    return np.all([np.ones(len(columns), dtype=bool), *rows], axis=0)
+
+
+def _parts(box: Box, columns: np.ndarray, moment: np.ndarray) -> list[Box]:
+    """The box, or the two that it is split into."""
+    inside, best, parts = _inside(box, columns), SMALLEST, [box]
+    mean = moment[inside].mean()
+    for c, column in enumerate(columns.T):
+        for knot in sorted({_rounded(q) for q in np.quantile(column[inside], KNOTS)}):
+            sides = [inside & (column < knot), inside & (column >= knot)]
+            size = [int(side.sum()) for side in sides]
+            if min(size) < max(LEAST_SHARE * len(columns), LEAST_ESS):
+                continue
+            low, high = (float(moment[side].mean()) for side in sides)
+            error = np.sqrt(sum(moment[s].var() / m for s, m in zip(sides, size, strict=True)))
+            gain = np.sqrt(mean) - np.sqrt([low, high]) @ size / sum(size)
+            if abs(low - high) > CLEAR * error and gain > best:
+                start, end = box.get(c, (-np.inf, np.inf))
+                best, parts = gain, [box | {c: (start, knot)}, box | {c: (knot, end)}]
+    return parts
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{FIGURES}g}")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Expected answer after further cases.
+
+    Attributes:
+        bound: mean of the upper bound on another policy's saving.
+        sure: probability that the bound is at most what counts as none.
+    """
+
+    bound: float
+    sure: float
+
+
+def expected(policies: Compared, design: Design | None, further: int | float) -> Expected:
+    """Preposterior expectation of the answer; `design` None: cases are recorded as before."""
+    now = policies.covariance(0.0, None)
+    then = policies.covariance(further, None if design is None else design.of_rows)
+    rng = np.random.default_rng(SEED)
+    judged = compare(policies.estimate, then, rng)
+    centred = policies.estimate - policies.estimate.mean()
+    noise = float(np.trace(now))
+    # of the differences that are seen, the share that is not noise
+    real = max(0.0, 1 - noise / max(float(centred @ centred), SMALLEST))
+    old = min(1.0, float(np.trace(then)) / max(noise, SMALLEST))  # weight of present rows
+    mean = (old + (1 - old) * real) * centred
+    spread = (1 - old) ** 2 * real * now + (1 - old) * then
+    estimate = mean + gaussian(spread, rng)[:DRAWS]
+    tops = judged.most - judged.difference
+    difference = estimate[:, :, None] - estimate[:, None, :]
+    not_worse = (difference <= tops).all(axis=2)
+    most = np.where(not_worse[:, None, :], difference + tops, 0.0).max(axis=2)
+    bound = np.maximum(most[np.arange(DRAWS), estimate.argmin(axis=1)], 0.0)
+    return Expected(float(bound.mean()), float((bound <= policies.allowed).mean()))
+
+
+def cases_needed(policies: Compared, design: Design | None) -> float:
+    """Further cases that make the answer sure with probability 0.5; NaN beyond `MOST_CASES`."""
+    low, high = 0.0, np.log(MOST_CASES)
+    if expected(policies, design, MOST_CASES).sure < HALF:
+        return float("nan")
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        enough = expected(policies, design, np.exp(middle)).sure >= HALF
+        low, high = (low, middle) if enough else (middle, high)
+    return float(np.exp(high))

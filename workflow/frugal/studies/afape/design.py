@@ -1,0 +1,165 @@
+"""Panels to record next: a design for further cases as a protocol, and in words.
+
+Numbers come from `judge/designs.py`; `recorded.py` reads the protocol back. Knows no file.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.core.table import Table
+from frugal.judge.choice import Choice
+from frugal.judge.designs import Box, Design, cases_needed, compared, designed, expected
+from frugal.judge.record_law import RecordLaw
+from frugal.judge.semi_offline import Paths
+from frugal.judge.verdicts import joined, number, percent
+
+SHOWN = 3  # strata that a sentence names
+SURE = ("best", "good_enough")
+
+
+def planned(
+    chosen: Choice,
+    followed: Mapping[str, Paths],
+    record_law: RecordLaw,
+    data: Table,
+    further: int,
+    budget: float | None,
+    first_row: int,
+) -> dict[str, Any]:
+    """The design for further cases, and the expected answer, in plain JSON values.
+
+    Args:
+        chosen: the answer.
+        followed: paths of every candidate.
+        record_law: of the missingness, as the answer has it.
+        data: the table.
+        further: number of cases.
+        budget: most that recording a case may cost on average; None: its mean cost now.
+        first_row: of the further cases in the file, from 1 on.
+    """
+    names = (*chosen.candidates.names, *chosen.candidates.left_out)
+    paths = {name: followed[name].within(record_law) for name in names}
+    policies = compared(chosen, paths, record_law)
+    if policies is None:
+        return {"cases": further, "protocol": None}
+    prices, shared = data.action_cost, data.shared_costs
+    complete = np.asarray(record_law.observed.all(axis=0))
+
+    def price_of(sets: np.ndarray) -> np.ndarray:
+        """Of incomplete panels, beyond those that every case has."""
+        return shared.price(sets | complete, prices) - shared.price(complete[None], prices)
+
+    now = record_law.observed[record_law.habitual] & ~complete
+    money = float(price_of(now).mean()) if budget is None else budget
+    able = np.flatnonzero(data.free_columns & np.isfinite(data.values).all(axis=0))
+    design = designed(policies, data.values[:, able], price_of, money, further)
+    plans = {"as_before": None, "by_design": design}
+    then = {name: expected(policies, plan, further) for name, plan in plans.items()}
+    needed = {name: cases_needed(policies, plan) for name, plan in plans.items()}
+    boxes = [{int(able[c]): ends for c, ends in box.items()} for box in design.boxes]
+    return {
+        "cases": further,
+        "money": money,
+        "price": design.price,
+        "bound": {name: each.bound for name, each in then.items()},
+        "sure": {name: each.sure for name, each in then.items()},
+        "needed": {n: round(value) if np.isfinite(value) else None for n, value in needed.items()},
+        "shares": design.share.tolist(),
+        "protocol": {"first_row": first_row, "strata": _strata(design, boxes, data)},
+    }
+
+
+def _strata(design: Design, boxes: list[Box], data: Table) -> list[dict[str, Any]]:
+    """Strata of a protocol."""
+    names = np.array([panel.name for panel in data.actions])
+    return [
+        {
+            "where": {
+                data.columns[c]: {
+                    key: float(end)
+                    for key, end in (("from", low), ("below", below))
+                    if np.isfinite(end)
+                }
+                for c, (low, below) in box.items()
+            },
+            "record": [{"panels": names[panels].tolist(), "probability": float(chance)}]
+            if panels.any()
+            else [],
+        }
+        for box, panels, chance in zip(boxes, design.sets, design.chance, strict=True)
+    ]
+
+
+def _where(where: Mapping[str, Mapping[str, float]]) -> str:
+    """Conditions of a stratum in words."""
+    each = []
+    for column, ends in where.items():
+        low, below = ends.get("from"), ends.get("below")
+        if low is None:
+            each.append(f"{column} below {number(below)}")
+        elif below is None:
+            each.append(f"{column} from {number(low)} on")
+        else:
+            each.append(f"{column} {number(low)} to {number(below)}")
+    return " and ".join(each) or "all cases"
+
+
+def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
+    """Panels to record next, as one line; none where it was not requested."""
+    design = choice["design"]
+    if design is None:
+        return []
+    if design["protocol"] is None:
+        return [
+            "No design of further cases: one policy alone may be the best."
+            if len(choice["short_list"]) == 1
+            else "No design of further cases: too few records show two policies that may be best."
+        ]
+    rows = table(choice)
+    assert rows is not None
+    most = rows.sort_values("probability", ascending=False, kind="stable")[:SHOWN]
+    shown = [
+        f"{row['stratum']}: {row['panels']} in {percent(row['probability'])}"
+        for row in most.to_dict("records")
+    ]
+    shown += ["the other strata are on the page"] if len(rows) > SHOWN else []
+    bound, sure, needed = design["bound"], design["sure"], design["needed"]
+    of = "of F1" if choice["objective"] == "f1" else f"{unit} a case"
+    cases = {
+        name: "more than a million" if value is None else f"about {number(value)}"
+        for name, value in needed.items()
+    }
+    then = (
+        f"Expected then: another policy is cheaper by at most {number(bound['by_design'])} {of}, "
+        f"recorded as before {number(bound['as_before'])}."
+    )
+    if choice["state"] not in SURE:
+        then += (
+            f" The answer is good enough with probability {sure['by_design']:.2f}; for 0.50, "
+            f"{cases['by_design']} such cases are needed, recorded as before {cases['as_before']}."
+        )
+    return [
+        f"Of {design['cases']:,} further cases, record all of these panels or none, at random: "
+        f"{'; '.join(shown)}. This costs {number(design['price'])} {unit} a case. {then}"
+    ]
+
+
+def table(choice: Mapping[str, Any]) -> pd.DataFrame | None:
+    """A row for each stratum; None where there is no design."""
+    design = choice["design"]
+    if design is None or design["protocol"] is None:
+        return None
+    rows = [
+        {
+            "stratum": _where(stratum["where"]),
+            "share of cases": percent(share),
+            "panels": joined(entry["panels"]),
+            "probability": float(entry["probability"]),
+        }
+        for stratum, share in zip(design["protocol"]["strata"], design["shares"], strict=True)
+        for entry in stratum["record"] or [{"panels": ["none"], "probability": 0.0}]
+    ]
+    return pd.DataFrame(rows)
