@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.core.errors import GraphError
-from frugal.judge.choice import choose, judged, price_range, tipping_gamma
+from frugal.judge.choice import choose, judged, price_range, supported, tipping_gamma
 from frugal.judge.record_law import LABEL, Causes, RecordLaw, untested, widened
-from frugal.judge.semi_offline import Paths, path_probability
+from frugal.judge.semi_offline import Paths, bounded_probability, path_probability
 from scipy.special import expit
 
 PRICE, ERRORS = np.array([1.0, 2.0]), np.array([[0.0, 4.0], [10.0, 0.0]])
@@ -189,3 +189,25 @@ def test_hidden_causes_that_tip_the_answer_are_found_by_bisection():
     gamma = tipping_gamma(chosen, 50.0)
     assert np.isnan(gamma) or gamma > 1
     assert np.isnan(tipping_gamma(chosen, 1.0 + 1e-9)) or gamma <= 1.0 + 1e-9
+
+
+def test_cut_weights_represent_as_many_records_as_before():
+    before, chance = np.ones(8), np.full(8, 1 / 81)
+    alike = bounded_probability(chance, before, 640.0, 0.2)
+    assert alike == pytest.approx(np.full(8, 1 / 80))
+    some = bounded_probability(np.array([0.01, 0.5, 0.8]), np.array([0.6, 0.9, 0.7]), 12.0, 0.2)
+    assert (1 / some).sum() == pytest.approx(12.0)
+    assert some[1] / some[0] == pytest.approx(2.5)
+    kept = np.array([0.3, 0.5])
+    assert bounded_probability(kept, np.ones(2), 90.0, 0.2).tolist() == kept.tolist()
+
+
+def test_a_common_step_that_few_records_hold_is_not_judged():
+    x, _, _ = world(np.random.default_rng(5), 200)
+    observed = np.ones((200, 2), dtype=bool)
+    observed[9:, 1] = False
+    paths = play("fixed", x, observed)
+    chance = np.where(np.arange(3) <= paths.held[:, None], [1.0, 1.0, 9 / 200], np.nan)
+    assert not supported(paths, chance)
+    observed[9:40, 1] = True
+    assert supported(play("fixed", x, observed), np.tile([1.0, 1.0, 0.2], (200, 1)))

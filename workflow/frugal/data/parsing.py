@@ -36,6 +36,8 @@ pc: Any = pyarrow.compute  # its functions are made when it is imported
 # What is read as each mark between thousands, in a regular expression's brackets.
 THOUSANDS = {",": ",", ".": ".", "'": "'’", " ": " \u00a0\u202f"}
 
+STATE_MISSING = "add it to 'source.format.missing'"  # remedy where a text of a file is no value
+
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
@@ -186,7 +188,7 @@ def numbers_of(
     key: str,
     *,
     column: Column | None = None,
-    remedy: str = "if it means a missing value, add it to 'source.format.missing'",
+    remedy: str = f"if it means a missing value, {STATE_MISSING}",
 ) -> np.ndarray:
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
 

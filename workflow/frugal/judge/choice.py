@@ -24,12 +24,14 @@ from frugal.judge.semi_offline import (
     end_weight,
     fit_labels,
     path_probability,
+    step_support,
     terms,
 )
 from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS, State, state_of
 
 SMALLEST, HALVINGS = 1e-12, 40
 LEAST_OF_CLASS, CLEAR = 1 / 3, 4.0  # see `enough`
+COMMON, LEAST_AT_STEP = 0.1, 10.0  # see `supported`
 WITHIN = 0.5  # standard errors by which another candidate may be lower than the preferred one
 
 
@@ -146,8 +148,12 @@ def judged(
     each = np.ones(len(has)) if of_label is None else of_label.weight
     left_out = [
         name
-        for name in within
-        if name != practice and not enough((weight[name] * each)[has], missingness.label[has])
+        for name, path in within.items()
+        if name != practice
+        and not (
+            supported(path, chance[name])
+            and enough((weight[name] * each)[has], missingness.label[has])
+        )
     ]
     within = {name: path for name, path in within.items() if name not in left_out}
     indicators = class_indicators(missingness, list(within.values()), len(errors))
@@ -177,6 +183,12 @@ def judged(
     names = [name for name in outcomes if name != practice]
     unit = np.zeros(0) if extra is None else extra.unit
     return Candidates(names, left_out, outcomes, price, errors, practice, cluster, score, unit)
+
+
+def supported(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> bool:
+    """Whether enough records hold the panel of every step that at least `COMMON` of cases reach."""
+    share, effective = step_support(paths, chance)
+    return not ((share >= COMMON) & (effective < LEAST_AT_STEP)).any()
 
 
 def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> bool:

@@ -27,7 +27,7 @@ from frugal.judge.intervals import (
     mean_error,
     skewed_interval,
 )
-from frugal.judge.semi_offline import telescoped
+from frugal.judge.semi_offline import bounded_probability, telescoped
 from frugal.judge.sums import Spread, WeightSums
 
 
@@ -46,8 +46,7 @@ class TimedCase:
         expected: V; read up to the window that the record holds. (t + 1, n, o)
         end: windows of each unit. (n,)
         cluster: of each unit, numbered from 0 on. (n,)
-        least: of π in weights: larger ones would exceed a multiple of √n; the bias vanishes as n
-            grows  [Ionides, JCGS 17, 2008]. 0: no bound.
+        least: π from which on a weight is not cut, see `bounded_probability`. 0: none is.
     """
 
     outcome: Float[np.ndarray, "n o"]
@@ -64,7 +63,14 @@ class TimedCase:
     @property
     def divisor(self) -> Float[np.ndarray, "n t1"]:
         """π by which is divided. (n, t + 1)"""
-        return np.maximum(self.reach, self.least)
+        divisor = self.reach.copy()
+        for window in range(1, divisor.shape[1]):
+            at, before = self.answered >= window, divisor[:, window - 1]
+            represented = float((1 / before[self.answered >= window - 1]).sum())
+            divisor[at, window] = bounded_probability(
+                self.reach[at, window], before[at], represented, self.least
+            )
+        return divisor
 
 
 def reach_of(chance: Float[np.ndarray, "n t"]) -> Float[np.ndarray, "n t1"]:

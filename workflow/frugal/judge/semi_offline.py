@@ -23,11 +23,12 @@ from scipy.linalg import cho_solve
 from scipy.special import expit
 
 from frugal.core.scaling import fit_scaling
+from frugal.judge.intervals import effective_sample_size
 from frugal.judge.record_law import RecordLaw
 from frugal.learn.weighted_logistic import logistic_mode
 
 LEAST_BELIEF = 1e-3  # that a log-odds is taken of
-MOST = 0.2  # of √n: the largest weight
+MOST = 0.2  # of √n: the largest weight that is not cut
 RIDGE = 1.0  # of the regressions of expected outcomes
 FREE = 1e-6  # prior precision of intercept and slope of the mean predicted probability
 # prior precisions of the label's regression
@@ -76,6 +77,10 @@ class Paths:
         requested[row, self.order[row, at]] = True
         return requested
 
+    def requests(self, step: int) -> Bool[np.ndarray, " n"]:
+        """Whether it is followed to a step, from 1 on, and asks for a panel there. (n,)"""
+        return (self.held >= step - 1) & (self.order[:, step - 1] >= 0)
+
     @property
     def last_belief(self) -> Float[np.ndarray, "n k"]:
         """At the last state that the record holds. (n, k)"""
@@ -117,12 +122,10 @@ class OutcomeMeans:
 def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, "n a1"]:
     """πₖ: that a record holds the first k steps' panels and the arguments of their law. (n, a + 1)
 
-    Never larger than πₖ₋₁; 1 at the first state; NaN beyond the last. Kept from 0 so that no weight
-    exceeds `MOST` √n  [Ionides, JCGS 17, 2008]: the regressions carry the rest, and as rows
-    grow nothing is.
+    Never larger than πₖ₋₁; 1 at the first state; NaN beyond the last. Where weights were too large,
+    bounded, see `bounded_probability`.
     """
     n, a = paths.order.shape
-    least = least_probability(n)
     probability = np.full((n, a + 1), np.nan)
     probability[:, 0] = 1.0
     for step in range(1, a + 1):
@@ -132,11 +135,54 @@ def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, 
         sets, which = np.unique(
             missingness.closure(paths.asked(step)[going]), axis=0, return_inverse=True
         )
+        chance = np.empty(len(going))
         for k, panels in enumerate(sets):
-            rows = going[which.ravel() == k]
-            chance = np.maximum(missingness.probability(panels)[rows], least)
-            probability[rows, step] = np.minimum(chance, probability[rows, step - 1])
+            rows = which.ravel() == k
+            chance[rows] = missingness.probability(panels)[going[rows]]
+        before = probability[:, step - 1]
+        represented = float((1 / before[paths.requests(step)]).sum())
+        probability[going, step] = bounded_probability(
+            chance, before[going], represented, least_probability(n)
+        )
     return probability
+
+
+def bounded_probability(
+    chance: Float[np.ndarray, " m"],
+    before: Float[np.ndarray, " m"],
+    represented: float,
+    least: float,
+) -> Float[np.ndarray, " m"]:
+    """π by which records that are followed one step further are weighed. (m,)
+
+    Weights above 1 / `least` are cut to that  [Ionides, JCGS 17, 2008]. Where this cuts any, all
+    are raised by one factor, such that they represent as many records as before the step
+    [trimming with redistribution; Potter, Proc. ASA Survey Research Methods, 1990]. Without the
+    factor, costs of policies that few records follow would be those of the regression alone.
+
+    Args:
+        chance: π by the missingness model.
+        before: π of the same records one step earlier.
+        represented: Σ 1 / π over records that are asked at this step, one step earlier.
+        least: π from which on a weight is not cut.
+    """
+    exact = np.minimum(chance, before)
+    cut = np.minimum(np.maximum(chance, least), before)
+    if (cut == exact).all():
+        return exact
+    return cut / max(represented / float((1 / cut).sum()), 1.0)
+
+
+def step_support(
+    paths: Paths, chance: Float[np.ndarray, "n a1"]
+) -> tuple[Float[np.ndarray, " a"], Float[np.ndarray, " a"]]:
+    """Share of cases that order a panel at each step; effective number of records that hold it."""
+    n, a = paths.order.shape
+    share, effective = np.zeros(a), np.zeros(a)
+    for step in range(1, a + 1):
+        share[step - 1] = (1 / chance[paths.requests(step), step - 1]).sum() / n
+        effective[step - 1] = effective_sample_size(1 / chance[paths.held >= step, step])
+    return share, effective
 
 
 def end_weight(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> Float[np.ndarray, " n"]:
@@ -325,7 +371,7 @@ def telescoped(
 
 
 def least_probability(rows: int) -> float:
-    """The smallest π by which is divided: no weight exceeds `MOST` √n."""
+    """The smallest π whose weight is not cut, which is `MOST` √n."""
     return min(1.0, 1 / (MOST * np.sqrt(rows)))
 
 

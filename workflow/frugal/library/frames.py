@@ -45,7 +45,9 @@ class Described:
 
     @contextmanager
     def rows_named(self) -> Iterator[None]:
-        """Refusals that cite a line of the CSV cite the row of the frame instead."""
+        """Refusals that cite a line of the CSV cite the row of the frame, and its missing value."""
+        from frugal.data.parsing import STATE_MISSING
+
         csv = re.escape(f"{self.name}.csv")
         place = re.compile(rf"(?:\S*{re.escape(self.name)}\.yaml: )?(?:\S*/)?{csv}, line (\d+)")
 
@@ -61,7 +63,7 @@ class Described:
             sentence = place.sub(row, str(error))
             if sentence == str(error):
                 raise
-            raise type(error)(sentence) from error
+            raise type(error)(sentence.replace(STATE_MISSING, "replace it by NaN")) from error
 
     @property
     def remarks(self) -> tuple[str, ...]:
