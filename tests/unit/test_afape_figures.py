@@ -1,7 +1,5 @@
 """The figures of the afape study show the table's numbers, legibly, and the same bytes twice."""
 
-from itertools import combinations
-
 import afape_frames as frames
 import numpy as np
 import pandas as pd
@@ -24,7 +22,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
 SIX = ["ground_truth", "blocking", "complete_case", "imputation_missforest", "stabilised_ipw"]
 SIX += ["stabilised_afais_s"]
@@ -106,42 +103,6 @@ DRAWN = {
     "cost split, six scenarios": lambda: cost_split_figure(FIRST, cost_unit="€"),
     "cost split, twelve agents": lambda: cost_split_figure(MANY, cost_unit="€"),
 }
-
-
-def _visible_texts(figure: Figure) -> list[Text]:
-    """Every text that a reader sees; tick labels outside the limits are not drawn."""
-    texts = [] if figure._suptitle is None else [figure._suptitle]  # type: ignore[attr-defined]
-    for legend in figure.legends:
-        texts += legend.get_texts()
-    for axes in figure.axes:
-        texts += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]  # type: ignore[attr-defined]
-        texts += axes.texts
-        for axis in (axes.xaxis, axes.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            for tick in axis.get_major_ticks():
-                if low <= tick.get_loc() <= high:
-                    texts += [tick.label1, tick.label2]
-    return [t for t in texts if t.get_visible() and t.get_text().strip()]
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_text_is_large_enough_inside_the_page_and_never_overlaps(name: str):
-    figure = DRAWN[name]()  # laid out
-    canvas = FigureCanvasAgg(figure)
-    texts = _visible_texts(figure)
-    assert figure.get_figwidth() == style.WIDTH_IN
-    assert min(float(t.get_fontsize()) for t in texts) >= 8
-    boxes = [t.get_window_extent(canvas.get_renderer()) for t in texts]
-    for text, box in zip(texts, boxes, strict=True):
-        # half a pixel at 100 dpi is rounding of the layout
-        inside = box.x0 > -0.5 and box.y0 > -0.5
-        inside &= box.x1 < figure.bbox.width + 0.5 and box.y1 < figure.bbox.height + 0.5
-        assert inside, (text.get_text(), box)
-    for (text, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
-        # boxes hold the font's empty line spacing; 1.5 pixels (1 pt) of it may touch
-        wide = min(box.x1, second.x1) - max(box.x0, second.x0)
-        high = min(box.y1, second.y1) - max(box.y0, second.y0)
-        assert wide <= 0 or high <= 1.5, (text.get_text(), other.get_text())
 
 
 def test_convergence_lines_are_means_over_seeds_and_gaps_stay_gaps():

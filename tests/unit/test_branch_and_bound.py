@@ -143,22 +143,6 @@ def test_a_stopped_search_never_calls_a_tie_unique(amounts):
     assert doubtful > 0 or amounts  # the case is met: the cost is proven, a tie was not looked at
 
 
-def test_rows_and_columns_may_be_reordered():
-    features, instance, cost, optima = next(reference_cases())
-    rng = np.random.default_rng(1)
-    rows, columns = rng.permutation(len(instance.cost)), rng.permutation(features.shape[1])
-    moved = CoverInstance(
-        instance.cost[rows],
-        instance.provides[rows][:, columns],
-        instance.thresholds[columns],
-        instance.access[:, rows],
-    )
-    group = np.zeros(len(features), dtype=np.int64)
-    covers = cheapest_covers(features[:, columns], group, moved, max_nodes=PLENTY)
-    assert (covers.cost == cost).all()
-    assert (covers.optima == optima).all()
-
-
 def test_units_that_do_not_fit_are_refused():
     features, instance = paper_example()
     with pytest.raises(DataError, match="units have 4 features, but the actions have 5"):

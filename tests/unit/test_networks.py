@@ -113,6 +113,14 @@ def test_lock_step_equals_networks_apart():
             )
 
 
+def fitted_on(x, y, weight=None, *, seed=0, loss="binary", **changed):
+    """One network on one table, of the default stream."""
+    weight = np.ones(len(x)) if weight is None else weight
+    rngs = [np.random.default_rng(seed)]
+    more = {"loss": loss, "rngs": rngs, "weight_decay": [DECAY]}
+    return fit_networks([x], [y], [0], weight[None], **more, **(SETTINGS | changed))
+
+
 def test_same_stream_gives_the_same_bytes():
     x, _, y = world(500, 2)
     weight = np.ones((2, 500))
@@ -127,37 +135,16 @@ def test_same_stream_gives_the_same_bytes():
 
 def test_rows_without_weight_are_not_read():
     x, _, y = world(400, 3)
-    train = (np.arange(400) < 300).astype(np.float64)[None]
+    train = (np.arange(400) < 300).astype(np.float64)
     spoiled_x, spoiled_y = x.copy(), y.copy()
     spoiled_x[300:], spoiled_y[300:] = 1e9, 1 - y[300:]
-    one, two = (
-        fit_networks(
-            [a],
-            [b],
-            [0],
-            train,
-            loss="binary",
-            rngs=[np.random.default_rng(0)],
-            weight_decay=[DECAY],
-            **SETTINGS,
-        ).predict(0, x)
-        for a, b in ((x, y), (spoiled_x, spoiled_y))
-    )
+    one, two = (fitted_on(a, b, train).predict(0, x) for a, b in ((x, y), (spoiled_x, spoiled_y)))
     assert one.tobytes() == two.tobytes()
 
 
 def test_logistic_truth_is_recovered():
     x, _, y = world(20_000, 4)
-    fitted = fit_networks(
-        [x],
-        [y],
-        [0],
-        np.ones((1, 20_000)),
-        loss="binary",
-        rngs=[np.random.default_rng(0)],
-        weight_decay=[DECAY],
-        **{**SETTINGS, "epochs": 10, "batch": 256},
-    )
+    fitted = fitted_on(x, y, epochs=10, batch=256)
     fresh, log_odds, target = world(5_000, 5)
     p, truth = fitted.predict(0, fresh)[:, 0], 1 / (1 + np.exp(-log_odds))
     excess = -(truth * np.log(p / truth) + (1 - truth) * np.log((1 - p) / (1 - truth))).mean()
@@ -195,16 +182,7 @@ def test_means_in_their_own_units():
 def test_an_input_that_never_varied_in_training_is_not_read():
     x, _, y = world(500, 7)
     x[:, 2] = 0.0
-    fitted = fit_networks(
-        [x],
-        [y],
-        [0],
-        np.ones((1, 500)),
-        loss="binary",
-        rngs=[np.random.default_rng(0)],
-        weight_decay=[DECAY],
-        **SETTINGS,
-    )
+    fitted = fitted_on(x, y)
     changed = x + np.array([0, 0, 5])
     np.testing.assert_array_equal(fitted.predict(0, x), fitted.predict(0, changed))
     assert fitted.predict(0, x[:0]).shape == (0, 1)

@@ -171,6 +171,3 @@ def test_the_shipped_table_plans_the_default_run(capsys, monkeypatch):
         planned_job = PlannedJob(stage, {"dataset": str(each.dataset)}, each.sizes, each.kind)
         factor = amount(planned_job, "cpu_s", measured) / each.amounts["cpu_s"]
         assert 1 / 2 <= factor <= 2, stage
-
-
-JOB = "stages: {a: {by: [rows], jobs: [[null, 1, %s]]}}"

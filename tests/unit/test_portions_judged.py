@@ -148,7 +148,8 @@ class _Scenario:
 
 def _partitions(folders: list[dict[str, str]], tables: list[pd.DataFrame]) -> Partitions:
     """Tables as a stage reads them that others have written."""
-    return Partitions(folders, lambda k: FrameRows(pd.read_parquet(BytesIO(_bytes(tables[k])))))
+    stored = [pd.read_parquet(BytesIO(_bytes(table))) for table in tables]
+    return Partitions(folders, lambda k: FrameRows(stored[k]))
 
 
 def _bytes(table: pd.DataFrame) -> bytes:

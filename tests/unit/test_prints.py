@@ -3,7 +3,9 @@
 import ast
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,8 +14,10 @@ import pytest
 from frugal.core.declarations import PACKAGE
 from frugal.draw import prints, style
 from frugal.results.files import payload_bytes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from tests.unit import (
     test_afape_figures,
@@ -28,24 +32,66 @@ LOOKS = {
     "a": style.Look("A", style.BLUE, "o"),
     "b": style.Look("B", style.ORANGE, "x", hollow=True),
 }
-TWICE = {  # a figure of each study, and one with boxes
-    "afape": (test_afape_figures, "resample, all of six scenarios"),
-    "afape, page": (test_afape_figures, "trust, one agent"),
-    "dadi": (test_dadi_figures, "tradeoff"),
-    "diagnosis": (test_diagnosis_figures, "patients"),
-    "recourse": (test_recourse_figures, "mistakes"),
-    "treatment": (test_treatment_figures, "tree"),
+DRAWN: dict[str, Any] = {
+    "afape": test_afape_figures,
+    "dadi": test_dadi_figures,
+    "diagnosis": test_diagnosis_figures,
+    "recourse": test_recourse_figures,
+    "treatment": test_treatment_figures,
 }
+TWICE = [  # a figure of each study, and one with boxes
+    ("afape", "resample, all of six scenarios"),
+    ("afape", "trust, one agent"),
+    ("dadi", "tradeoff"),
+    ("diagnosis", "patients"),
+    ("recourse", "mistakes"),
+    ("treatment", "tree"),
+]
 
 
-@pytest.mark.parametrize("name", TWICE)
-def test_a_figure_drawn_twice_has_the_same_bytes(name: str):
-    module, figure = TWICE[name]
+def _visible_texts(figure: Figure) -> list[Text]:
+    """Every text that a reader sees; tick labels outside the limits are not drawn."""
+    texts = [] if figure._suptitle is None else [figure._suptitle]  # type: ignore[attr-defined]
+    for legend in figure.legends:
+        texts += legend.get_texts()
+    for axes in figure.axes:
+        texts += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]  # type: ignore[attr-defined]
+        texts += axes.texts
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in axis.get_major_ticks():
+                if low <= tick.get_loc() <= high:
+                    texts += [tick.label1, tick.label2]
+    return [t for t in texts if t.get_visible() and t.get_text().strip()]
+
+
+@pytest.mark.parametrize(
+    ("study", "name"), [(study, name) for study, module in DRAWN.items() for name in module.DRAWN]
+)
+def test_text_is_large_enough_inside_the_page_and_never_overlaps(study: str, name: str):
+    figure = DRAWN[study].DRAWN[name]()  # laid out
+    canvas = FigureCanvasAgg(figure)
+    texts = _visible_texts(figure)
+    assert figure.get_figwidth() == style.WIDTH_IN
+    assert min(float(t.get_fontsize()) for t in texts) >= 8
+    boxes = [t.get_window_extent(canvas.get_renderer()) for t in texts]
+    for text, box in zip(texts, boxes, strict=True):
+        # half a pixel at 100 dpi is rounding of the layout
+        inside = box.x0 > -0.5 and box.y0 > -0.5
+        inside &= box.x1 < figure.bbox.width + 0.5 and box.y1 < figure.bbox.height + 0.5
+        assert inside, (text.get_text(), box)
+    for (text, box), (other, second) in combinations(zip(texts, boxes, strict=True), 2):
+        # boxes hold the font's empty line spacing; 1.5 pixels (1 pt) of it may touch
+        wide = min(box.x1, second.x1) - max(box.x0, second.x0)
+        high = min(box.y1, second.y1) - max(box.y0, second.y0)
+        assert wide <= 0 or high <= 1.5, (text.get_text(), other.get_text())
+
+
+@pytest.mark.parametrize(("study", "name"), TWICE)
+def test_a_figure_drawn_twice_has_the_same_bytes(study: str, name: str):
+    draw = DRAWN[study].DRAWN[name]
     paths = [Path("figure.png"), Path("figure.pdf")]
-    first, second = (
-        [payload_bytes(path, one) for path in paths]
-        for one in (module.DRAWN[figure](), module.DRAWN[figure]())
-    )
+    first, second = ([payload_bytes(path, one) for path in paths] for one in (draw(), draw()))
     assert first == second
 
 

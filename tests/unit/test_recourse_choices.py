@@ -103,19 +103,6 @@ def test_the_price_of_forbidding_is_what_the_best_costs_without_the_action():
     assert impossible > 5
 
 
-def test_answers_do_not_depend_on_the_units_beside():
-    rng = np.random.default_rng(8)
-    case = random_case(rng, actions=30, features=15, units=40, density=0.15, free=True)
-    together = _answers(case, 2)
-    for u in range(40):
-        rules = case.rules.take(np.array([u]))
-        alone = cheapest_choices(
-            case.features[[u]], case.group[[u]], case.catalogue, rules, keep=2, max_nodes=PLENTY
-        )
-        assert (alone.chosen[0] == together.chosen[u]).all()
-        assert alone.optima[0] == together.optima[u]
-
-
 def test_a_search_that_stops_says_so_and_its_bound_holds():
     rng = np.random.default_rng(2)
     stopped_early = 0

@@ -91,27 +91,6 @@ def test_complete_cases_act_alike_in_the_blocked_and_in_the_full_world():
         assert (blocked.acquired != full.acquired).any()
 
 
-def test_a_policy_never_sees_a_hidden_value():
-    rng = np.random.default_rng(2)
-    world = overlapping_world(300, 4, rng)
-    world = replace(world, available=rng.random((300, 4)) < 0.8)
-    uniforms = rng.random((300, 5))
-    policy = ThresholdPolicy(0.0, 0.3, 0.9)
-    plain = roll_out(policy, world, uniforms=uniforms)
-    revealed = world.free_columns | np.array(
-        [[(t & c).any() for c in world.provides.T] for t in plain.acquired[0]]
-    )
-    assert not revealed.all()
-    for poison in (1e6, -1e6, np.nan):
-        other = replace(world, values=np.where(revealed, world.values, poison))
-        poisoned = roll_out(policy, other, uniforms=uniforms)
-        assert (poisoned.action == plain.action).all()
-        assert (poisoned.probability == plain.probability).all()
-    other = replace(world, values=np.where(revealed, 1e6, world.values))
-    shown_to_policy = roll_out(policy, other, uniforms=uniforms)
-    assert (shown_to_policy.acquired != plain.acquired).any()  # what it sees does matter
-
-
 def test_a_policy_is_shown_free_and_acquired_columns_only_and_running_units_only():
     rng = np.random.default_rng(3)
     world = overlapping_world(5, 3, rng)

@@ -1,8 +1,5 @@
 """The lock-step set encoder against the plain one, and what holds for every set encoder."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -136,37 +133,6 @@ def test_the_cell_that_is_compiled_is_the_same_function():
     _assert_same_function(EncoderSteps(forward=cell_forward))
 
 
-def test_gradient_is_right_to_double_precision():
-    """In double precision only rounding is left, so that a wrong term could not hide."""
-    plain, stack = _plain_and_fast(2)
-    named = {name: leaf.detach().double().requires_grad_() for name, leaf in stack.views.items()}
-    rng = np.random.default_rng(5)
-    values = _table(rng, 8)
-    table = UnitTable(lay_out_tokens(values, PANEL), PANELS)
-    row = torch.arange(8)[None]
-    known = _known(rng, 1, 8)
-    units = table.tokens(row)
-    units = type(units)(units.value.double(), units.active, units.binary, units.numeric)
-    memory = remember(named, "e.", units)
-    zero, own = table.members(table.holdings(row), known)
-    member = (zero.double(), own.double())
-    reading = read_sets(named, "e.", memory, member, processing_steps=STEPS, steps=EncoderSteps())
-    fast = encode(named, "e.", memory, [reading], steps=EncoderSteps())
-    fast.square().sum().backward()
-    inside = torch.from_numpy(_columns_in_set(values[None], known)[0])
-    for g, encoder in enumerate(plain):
-        encoder.double()
-        encoder.zero_grad()
-        slow = encoder(torch.from_numpy(np.nan_to_num(values).astype(float)), inside)
-        assert float((fast[g, :, 0] - slow).detach().abs().max()) < 1e-13
-        slow.square().sum().backward()
-        for name, gradient in _gradients(encoder).items():
-            found = named[f"e.{name}"].grad
-            assert found is not None
-            gap = float((found[g] - gradient).abs().max())
-            assert gap < 1e-12 * float(gradient.abs().max()), name
-
-
 def test_the_empty_set_is_encoded_as_zero():
     rng = np.random.default_rng(1)
     panel = np.where(PANEL == FREE, 0, PANEL)
@@ -176,42 +142,6 @@ def test_the_empty_set_is_encoded_as_zero():
     known[..., -1] = 1
     fast = _fast_encodings(stack, table, torch.arange(4)[None], [known], EncoderSteps())
     assert (fast == 0).all()
-
-
-class _DoubleTable(UnitTable):
-    """The same table in double precision."""
-
-    def tokens(self, row):
-        single = super().tokens(row)
-        return replace(single, value=single.value.double())
-
-    def holdings(self, row):
-        return tuple(part.double() for part in super().holdings(row))
-
-
-def test_encodings_do_not_depend_on_the_order_of_columns():
-    """The columns of the table, with their weights, in any order: the same set, the same encoding.
-
-    In double precision; sums run in the columns' order, so the last digits may differ: 1e-14 of the
-    largest value.
-    """
-    rng = np.random.default_rng(2)
-    values = _table(rng, 10)
-    _, stack = _plain_and_fast(2)
-    named = {name: leaf.detach().double() for name, leaf in stack.views.items()}
-    row, known = torch.arange(10)[None], _known(rng, 1, 10).double()
-
-    def encodings(order):
-        weights = {**named, "e.position": named["e.position"][:, order]}
-        table = _DoubleTable(lay_out_tokens(values[:, order], PANEL[order]), PANELS)
-        return _fast_encodings(SimpleNamespace(views=weights), table, row, [known], EncoderSteps())
-
-    usual = encodings(np.arange(len(PANEL)))
-    assert usual.dtype == torch.float64
-    scale = float(usual.abs().max())
-    for _ in range(20):
-        other = encodings(rng.permutation(len(PANEL)))
-        assert float((other - usual).abs().max()) <= 1e-14 * max(1, scale)
 
 
 def test_a_value_outside_the_set_changes_nothing():
@@ -236,25 +166,6 @@ def test_a_value_outside_the_set_changes_nothing():
         for v in (values, other)
     ]
     assert torch.equal(*both)
-
-
-@double_precision()
-def test_encoders_do_not_see_each_other():
-    """A pair of encoders beside others gives what it gives alone.
-
-    Products of batches of matrices may run in another order of sums, hence 1e-13 and not 0.
-    """
-    rng = np.random.default_rng(6)
-    table = UnitTable(lay_out_tokens(_table(rng, 9), PANEL), PANELS)
-    _, stack = _plain_and_fast(4)
-    row = torch.from_numpy(rng.integers(9, size=(2, 5)))
-    known = _known(rng, 2, 5)
-    together = _fast_encodings(stack, table, row, [known], EncoderSteps())
-    _, alone = _plain_and_fast(2)
-    for name, leaf in alone.views.items():
-        leaf.data.copy_(stack.views[name].detach()[[1, 3]])
-    apart = _fast_encodings(alone, table, row[1:], [known[1:]], EncoderSteps())
-    assert float((together[[1, 3]] - apart).detach().abs().max()) < 1e-13 * 10
 
 
 def test_a_table_is_refused_that_its_panels_do_not_fit():

@@ -176,22 +176,6 @@ def test_true_afa_propensity_matches_enumeration(a, seed):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_always_acquire_is_certain_of_a_complete_case_and_of_nothing_else():
-    rng = np.random.default_rng(6)
-    a, n = 4, 500
-    world = overlapping_world(n, a, rng)
-    observed = rng.random((n, a)) < 0.7
-    found = true_afa_propensity(
-        FixedPolicy(np.ones(a, dtype=bool)),
-        world,
-        target=observed,  # always-acquire ends with exactly what is available
-        patterns=all_sets(a),
-        pattern_probability=np.full((n, 2**a), 2.0**-a),
-        s=np.zeros(a, dtype=bool),
-    )
-    assert (found == observed.all(axis=1)).all()
-
-
 def test_never_acquire_and_s_of_all_panels_give_the_two_limits():
     rng = np.random.default_rng(7)
     a, n = 3, 50

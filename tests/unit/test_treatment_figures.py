@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.draw import style
 from frugal.studies.treatment.figures import (
     SERIES,
     data_size_figure,
@@ -14,7 +13,6 @@ from frugal.studies.treatment.figures import (
     tradeoff_figure,
 )
 from frugal.studies.treatment.policy_tree import MOST_LEAVES, policy_tree_figure
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -51,19 +49,6 @@ DRAWN = {
 
 def _texts(figure: Figure) -> list[Text]:
     return [t for t in figure.findobj(Text) if isinstance(t, Text) and t.get_text().strip()]
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_legible(name):
-    figure = DRAWN[name]()
-    drawn = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())  # in inches
-    width, height = figure.get_size_inches()
-    assert drawn.x0 >= -0.02
-    assert drawn.y0 >= -0.02
-    assert drawn.x1 <= width + 0.02
-    assert drawn.y1 <= height + 0.02
-    sizes = [float(t.get_fontsize()) for t in _texts(figure)]
-    assert min(sizes) >= style.FONT_PT - 0.01
 
 
 def test_colours_and_markers_differ_within_each_kind():
