@@ -114,6 +114,8 @@ def cases() -> Iterator[Case]:
         ("a path for an address", "/etc/passwd", {}, "allowed are http and https"),
         ("an empty address", "", {}, "allowed are http and https"),
         ("an address without a host", "http://", {}, "cannot be downloaded"),
+        ("an address with two points in a row", "http://a..b/", {}, "cannot be downloaded"),
+        ("an address of two lines", "https://a\nb/", {}, "cannot be downloaded"),
         ("an address with an open bracket", "http://[::1", {}, "cannot be downloaded"),
         ("an address with a blank", "http://127.0.0.1:9/a b", {}, "cannot be downloaded"),
         ("an address with letters that are not ASCII", "http://127.0.0.1:9/ä", {}, "cannot be"),

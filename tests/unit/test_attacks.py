@@ -2,22 +2,17 @@
 tried on the merged work. Names of tests say what must not work, or what must be said.
 """
 
-import io
 import json
 import os
 import subprocess
 import sys
-import urllib.request
-from email.message import Message
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import ConfigError, DataError, printable
 from frugal.core.streams import Streams
-from frugal.data import downloads
 from frugal.results import replacing, sidecars
 from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
 from frugal.results.publishing import write_crate
@@ -245,6 +240,7 @@ def test_a_hidden_file_is_not_written_through_a_link_that_waits_for_it(folder, v
         ["../../victim/.x.h.1.0.part", "../../victim/file.txt"],
         ["{victim}/.x.h.1.0.part", "{victim}/file.txt"],
         [".x.h.1.0.part", ".y.h.1.0.part"],
+        ["../../victim/file.txt", "x.bin"],
         [".x.h.1.0.part", "a\0b"],
         [".x.h.1.0.part", "\ud800"],
         [[".x.h.1.0.part"], {}],
@@ -320,44 +316,6 @@ def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):
     said = capsys.readouterr().err
     assert printable(said) == said
     assert "\\x1b[2J\\rall files agree: has no sidecar" in said
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://[",
-        "http://a..b/",
-        f"http://{'a' * 70}.example/",
-        "http://€.example/€",
-        "file:///x",
-        "http:///x",
-        "HTTP://[::1",
-        "https://a\nb/",
-        "http://localhost:99999999/",
-    ],
-)
-@pytest.mark.parametrize("redirected", [False, True])
-def test_an_address_that_is_none_is_one_sentence(url, redirected, monkeypatch):
-    if redirected:
-        head = Message()
-        head["Location"] = url
-
-        class Answer(io.BytesIO):
-            headers = head
-
-        real, calls = downloads._OPENER.open, iter(range(9))
-
-        def opened(*words, **more):
-            if next(calls):
-                return real(*words, **more)
-            request: Any = urllib.request.Request("http://localhost/")
-            request.timeout = 1.0
-            return downloads._OPENER.error("http", request, Answer(), 302, "Found", head)
-
-        monkeypatch.setattr(downloads._OPENER, "open", opened)
-    words = {"expected_sha256": None, "timeout_seconds": 1.0, "total_seconds": 2.0}
-    with pytest.raises(DataError, match="cannot be downloaded"):
-        downloads.downloaded_bytes("http://localhost/" if redirected else url, **words)
 
 
 # Lose a result, or take a wrong one for a right one

@@ -5,36 +5,23 @@ import shutil
 import pytest
 import snakemake_logger_plugin_frugal as plugin
 
-from tests.malformed.configs import DIGITS, laughs
+from tests.malformed.configs import laughs
 from tests.workflow.runs import BIN, ROOT, run, snakemake
 
 pytestmark = pytest.mark.workflow
 
 MAPPINGS = laughs(12, "{x: 1}", "k{k}: {anchor}", "{}")  # 8¹² values, were they spelt out
-
-
 ALIASES = f"afape:\n  {MAPPINGS.replace(chr(10), chr(10) + '  ')}"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("seed: " + "[" * 10_000, "nested deeper than 100 levels"),
-        (ALIASES, "aliases expand to more than"),
-        (f"seed: {DIGITS}", "a number has 6000 characters"),
-        ("seed: 1\nseed: 2\n", "line 2, column 1: key 'seed' is written twice"),
-        ("__use_yte__: true\nseed: ?open('PWNED', 'w')\n", "unknown key '__use_yte__'"),
-    ],
-    ids=["deep", "aliases", "digits", "twice", "program"],
-)
-def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path, text, words):
+def test_a_config_file_that_would_hurt_snakemake_is_refused(tmp_path):
     """By what the plugin does before Snakemake reads a file, in this process."""
     path = tmp_path / "study.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text("__use_yte__: true\nseed: ?open('PWNED', 'w')\n", encoding="utf-8")
     with pytest.raises(SystemExit) as end:
         plugin.require_harmless(["--configfile", str(path)])
     assert str(end.value).startswith(f"Frugal cannot start: {path}")
-    assert words in str(end.value)
+    assert "unknown key '__use_yte__'" in str(end.value)
     assert not (ROOT / "PWNED").exists()
 
 
@@ -47,13 +34,6 @@ def test_snakemake_itself_refuses_such_a_file(tmp_path):
     (said,) = [line for line in done.stdout.splitlines() if "Frugal cannot start: " in line]
     assert said.startswith(f"Frugal cannot start: {path}")
     assert "aliases expand to more than" in said
-
-
-def test_a_value_of_config_that_would_hurt_snakemake_is_refused():
-    value = "{" + MAPPINGS.replace("\n", ", ") + "}"
-    with pytest.raises(SystemExit, match="aliases expand to more than") as end:
-        plugin.require_harmless(["--config", f"afape={value}"])
-    assert str(end.value).startswith("Frugal cannot start: --config afape: line 1, column ")
 
 
 def test_a_key_twice_in_the_projects_own_config_is_refused(tmp_path):
