@@ -251,7 +251,11 @@ def others() -> Iterator[Case]:
         ("`audit --row` without a table", ["--row", "seed=0"], "--row"),
         ("`audit --row` without a value", [table, "--row", "seed"], "--row 'seed'"),
         ("`audit --row` of a column misspelt", [table, "--row", "sede=0"], "did you mean 'seed'?"),
-        ("`audit --row` of a row that is not there", [table, "--row", "seed=7"], "seed=7"),
+        (
+            "`audit --row` of a row that is not there",
+            [table, "--row", "seed=7"],
+            "no row has seed=7; seed is",
+        ),
         (
             "`audit --row` of a document",
             ["results/data/dataset=a/catalogue.json", "--row", "a=1"],

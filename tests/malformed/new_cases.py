@@ -93,7 +93,7 @@ def cases() -> Iterator[Case]:
         )
     for name, words, said in (
         ("`--id` of no column", ["--id", "name"], "--id names"),
-        ("`--without` no panel", ["--without", "urine"], "--without 'urine'"),
+        ("`--without` no panel", ["--without", "blod"], "--without 'blod' … did you mean 'blood'?"),
         ("`--out` the cases", ["--out", "cases.csv"], "is the file of the cases"),
         ("`--function` beside arrays", ["--function", "f.py"], "--function f.py"),
         ("`--rollout -1`", ["--rollout", "-1"], "--rollout"),
@@ -101,7 +101,7 @@ def cases() -> Iterator[Case]:
         yield Case(GROUP, name, partial(_advised, (HEAD + ROW).encode(), words), said)
     for name, file, content, said in (
         ("without its policy", "policy.safetensors", None, "is no bundle"),
-        ("without its description", "cases.json", None, "is no bundle"),
+        ("without its description", "cases.json", None, "is no bundle of a policy"),
         ("with a policy cut off", "policy.safetensors", b"abc", "policy.safetensors"),
         ("with a classifier cut off", "classifier.safetensors", b"abc", "classifier.safetensors"),
         ("with a description that is a list", "cases.json", b"[]", "edition"),
@@ -111,9 +111,9 @@ def cases() -> Iterator[Case]:
     for name, key, value, said in (
         ("of another edition", "bundle", 7, "edition 2"),
         ("of a member that it lacks", "member", 3, "policy 3 of 1"),
-        ("with costs of other classes", "misclassification_cost", [[0]], "costs of errors"),
-        ("that describes no column", "cases", {}, "'columns'"),
-        ("with one key more", "code", "import os", "'code'"),
+        ("with costs of other classes", "misclassification_cost", [[0]], "costs of errors … 2 × 2"),
+        ("that describes no column", "cases", {}, "lacks or adds 'columns'"),
+        ("with one key more", "code", "import os", "lacks or adds 'code'"),
     ):
         yield Case(GROUP, f"a bundle {name}", partial(_changed, key, value), said)
     yield Case(

@@ -111,6 +111,11 @@ def cases() -> Iterator[Case]:
             partial(_label, OWN.replace("course", "kürs").encode("latin-1")),
             "UTF-8",
         ),
+        (
+            "units in Latin-1",
+            partial(_label, OWN, UNITS.replace("eve", "éve").encode("latin-1")),
+            "units.csv, line 4 is not UTF-8 text (byte 0xe9)",
+        ),
         ("a catalogue in UTF-16", partial(_label, OWN.encode("utf-16")), "actions.csv"),
         ("a catalogue that is a spreadsheet", partial(_label, b"PK\x03\x04" * 20), "actions.csv"),
         (

@@ -105,7 +105,7 @@ def bundle(tmp_path) -> Path:
 
 def advised(bundle: Path, text: str, *words: str) -> pd.DataFrame:
     """What `advise` writes for a CSV."""
-    path, out = bundle.parent / "cases.csv", bundle.parent / "out.csv"
+    path, out = bundle.parent / "cases.csv", bundle.parent / "new/folder/out.csv"
     path.write_text(text, encoding="utf-8")
     assert main(["advise", str(bundle), str(path), "--out", str(out), *words]) == 0
     return pd.read_csv(out, keep_default_na=False)
@@ -200,34 +200,6 @@ def test_values_that_training_did_not_see_are_flagged(bundle, capsys):
     assert "a guess" in said
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "said"),
-    [
-        ("case,age,smoker,job,marker\na,1,no,,\n", [], "lacks the column 'scan'"),
-        ("case,age,smoker,job,marker,scam\na,1,no,,,\n", [], "did you mean 'scam'"),
-        (HEAD.strip() + ",bmi\na,60,no,,,,25\n", [], "has the column 'bmi'"),
-        (HEAD + "a,60,no,,high,\n", [], "line 2: column 'marker' holds 'high'"),
-        (HEAD + "a,60,no,,1e999,\n", [], "column 'marker' holds '1e999'"),
-        (HEAD + "a,,no,,,\n", [], "column 'age' has no value, and the panel 'interview' is free"),
-        (HEAD + "a,60,no,,\n", [], "line 2 has 5 cells"),
-        (HEAD, [], "it holds no record"),
-        ("", [], "is empty"),
-        (HEAD + "a,60,no,,,\n", ["--id", "Case"], "has no column 'Case', which --id names"),
-        (HEAD + "a,60,no,,,\n", ["--without", "blod"], "did you mean 'blood'?"),
-        (HEAD + "a,60,no,,,\n", ["--function", "f.py"], "no agent of kind 'python'"),
-        (HEAD + "a,60,no,,,\n", ["--out", "cases.csv"], "is the file of the cases"),
-        (HEAD + "a,60,no,,,\n", ["--out", "none/there/o.csv"], ""),
-    ],
-)
-def test_wrong_cases_end_in_a_sentence(bundle, capsys, monkeypatch, text, words, said):
-    monkeypatch.chdir(bundle.parent)
-    Path("cases.csv").write_text(text)
-    if not said:  # a folder is made, as everywhere
-        assert main(["advise", "bundle", "cases.csv", *words]) == 0
-        return
-    assert said in refused(capsys, "bundle", "cases.csv", *words)
-
-
 def test_the_label_and_columns_that_were_left_out_may_stand_beside(bundle):
     told = advised(bundle, CSV, "--simulate")
     assert told.columns[0] == "line"
@@ -262,12 +234,7 @@ def test_what_is_no_bundle_is_refused(bundle, capsys, tmp_path):
         (bundle / "cases.json").write_text(json.dumps(document))
         return refused(capsys, str(bundle), cases)
 
-    assert "is no bundle of a policy" in refused(capsys, str(tmp_path), cases)
     assert "there is no file none.csv" in refused(capsys, str(bundle), "none.csv")
-    assert "edition 2" in spoilt(bundle=1)
-    assert "means the policy 1 of 1" in spoilt(member=1)
-    assert "2 × 2 costs" in spoilt(misclassification_cost=[[0]])
-    assert "lacks or adds 'other'" in spoilt(other=1)
     fewer = given["cases"] | {"columns": given["cases"]["columns"][:-1]}
     assert "has a panel of the column 'scan'" in spoilt(cases=fewer)
     fewer = given["cases"] | {"panels": given["cases"]["panels"][:-1]}
@@ -275,7 +242,6 @@ def test_what_is_no_bundle_is_refused(bundle, capsys, tmp_path):
     ages = [given["cases"]["columns"][0] | {"levels": ["a"]}, *given["cases"]["columns"][1:]]
     mixed = given["cases"] | {"columns": ages}
     assert "that its type 'numeric' does not have" in spoilt(cases=mixed)
-    assert "lacks or adds 'columns'" in spoilt(cases={})
 
 
 def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
@@ -360,12 +326,6 @@ def test_a_comma_in_cases_that_may_be_either_is_refused(bundle, capsys):
     assert "'1,234', which is not a number" in refused(capsys, str(bundle), str(path))
 
 
-def test_an_unknown_level_marks_its_row_alone(bundle):
-    told = advised(bundle, HEAD + "a,60,maybe,,,\nb,60,no,,,\n")
-    assert told["outside"].tolist() == ["smoker maybe: never seen", ""]
-    assert told["next"].tolist() == ["blood", "blood"]
-
-
 def test_blanks_that_a_table_keeps_are_kept_in_its_cases(tmp_path):
     told = described()
     told["source"]["format"]["strip"] = False
@@ -387,25 +347,6 @@ def test_no_cell_of_what_is_written_is_a_formula(bundle):
     names = ["=1+1", "@SUM(A1)", "+cmd", "-x", "-5", "plain"]
     told = advised(bundle, HEAD + "".join(f"{name},60,no,,,\n" for name in names))
     assert told["case"].tolist() == ["'=1+1", "'@SUM(A1)", "'+cmd", "'-x", "-5", "plain"]
-
-
-def test_what_was_edited_is_refused(bundle, capsys):
-    (bundle.parent / "cases.csv").write_text(HEAD + "a,60,no,,,\n")
-    for name, old, new in (
-        ("policy.safetensors", b'\\"cost\\": 30', b'\\"cost\\": 31'),
-        ("cases.json", b"5000.0", b"50.0"),
-    ):
-        path = bundle / name
-        content = path.read_bytes()
-        assert old in content
-        path.write_bytes(content.replace(old, new))
-        said = refused(capsys, str(bundle), str(bundle.parent / "cases.csv"))
-        assert f"{name} is not as it was written: its digest is another" in said
-        path.write_bytes(content)
-    (bundle / "classifier.safetensors").unlink()
-    assert "classifier.safetensors is not as it was written" in refused(
-        capsys, str(bundle), str(bundle.parent / "cases.csv")
-    )
 
 
 def test_the_reason_is_that_of_the_case_and_a_prediction_says_its_threshold(bundle, capsys):

@@ -84,33 +84,12 @@ def test_an_untouched_folder_passes_and_every_step_is_repeated(capsys):
     assert commit_here() is None or f"by the code of commit {commit_here()}" in out
 
 
-@pytest.mark.parametrize("path", [TABLE, CATALOGUE, SUMMARY])
-def test_a_flipped_bit_is_named(path):
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(bytes(content))
-    assert f"{path}: SHA-256 is" in refusal()
-
-
 def test_all_files_at_fault_are_named_at_once():
     CATALOGUE.write_bytes(b"{}\n")
     SUMMARY.write_bytes(b"")
     said = refusal()
     assert str(CATALOGUE) in said
     assert str(SUMMARY) in said
-
-
-def test_an_edited_sidecar_is_named():
-    path = sidecar_path(SUMMARY)
-    path.write_text(path.read_text().replace('"seed": 7', '"seed": 8'))
-    assert f"{path}: was edited" in refusal()
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", "not json", '{"seal": 1'])
-def test_a_sidecar_that_is_none_is_named(content):
-    path = sidecar_path(SUMMARY)
-    path.write_text(content)
-    assert f"{path}: is not a sidecar" in refusal()
 
 
 def test_a_removed_payload_is_named():
@@ -133,11 +112,6 @@ def test_a_payload_removed_with_its_sidecar_is_missed_by_those_made_with_it():
     CATALOGUE.unlink()
     sidecar_path(CATALOGUE).unlink()
     assert f"{CATALOGUE}: is missing, but was made together with {TABLE}" in refusal()
-
-
-def test_a_file_that_nothing_made_is_named():
-    Path("results/summary/extra.csv").write_text("1\n")
-    assert "extra.csv: has no sidecar" in refusal()
 
 
 def test_two_files_swapped_with_their_sidecars_are_named():
@@ -319,11 +293,6 @@ def test_an_absolute_path_into_the_folder_is_the_same_file(capsys):
     assert capsys.readouterr().out.startswith(str(SUMMARY))
 
 
-@pytest.mark.parametrize("path", ["inputs", "..", "inputs/a.yaml"])
-def test_a_path_outside_results_is_refused(path):
-    assert "is not under results/" in refusal(path)
-
-
 def test_an_empty_folder_is_refused():
     assert "nothing to audit" in refusal("results/none")
 
@@ -354,15 +323,6 @@ def test_a_stray_file_is_named_whatever_its_name(name):
 def test_the_checkpoint_of_a_step_at_work_is_no_stray():
     TABLE.with_name(f".table.parquet.checkpoint-{'0' * 16}.safetensors").write_text("x")
     assert audit("--sample", "0") == 0
-
-
-def test_a_whole_folder_that_is_gone_is_missed():
-    for path in list(SUMMARY.parent.iterdir()):
-        path.unlink()
-    SUMMARY.parent.rmdir()
-    said = refusal()
-    assert f"{SUMMARY}: is missing, but summarise_afape has made it" in said
-    assert f"{sidecar_path(SUMMARY)}: is missing" in said
 
 
 def test_results_of_another_lock_are_named(capsys):

@@ -134,19 +134,6 @@ def test_a_sidecar_in_another_layout_was_edited(fresh):
         load_sidecar(payload(1))
 
 
-def test_a_stage_that_does_not_exist_cannot_be_run_from_a_sidecar(fresh, capsys):
-    """What a sidecar names is run only if it is a stage of this package."""
-    from frugal.__main__ import main
-
-    fresh(CHAIN)
-    for name in ("table.parquet", "about.json"):
-        path = sidecar_path(payload(1, name))
-        document = json.loads(path.read_text()) | {"stage": "../cli"}
-        path.write_bytes(json_bytes(document | {"seal": seal(document)}))
-    assert main(["audit", "--sample", "9", "--look-in", "outside"]) == 2
-    assert "'stage' is '../cli'" in capsys.readouterr().err
-
-
 def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):
     fresh(CHAIN)
     assert audit(str(payload(2)), "--row", "seed=1", "--sample", "0") == 0
@@ -167,22 +154,6 @@ def test_inputs_of_other_rows_are_left_out_of_the_chain(fresh, capsys):
     assert "  (1 more inputs hold other rows)" in lines
     everything = list(chain_lines(payload(2), RowSelection({"dataset": frozenset({"elsewhere"})})))
     assert any(line.startswith(f"  {payload(0)}") for line in everything), "never an empty chain"
-
-
-@pytest.mark.parametrize(
-    ("path", "words", "sentence"),
-    [
-        (payload(2), "agent=never", "--row names the column 'agent'; columns are seed,"),
-        (payload(2), "sed=1", "; did you mean 'seed'?"),
-        (payload(2), "seed", "--row 'seed' is not COLUMN=VALUE"),
-        (payload(2), "seed=9", "no row has seed=9; seed is 0, 1, 2"),
-        (payload(2, "about.json"), "seed=1", "has no rows; --row asks about a table"),
-        ("results", "seed=1", "--row asks about a table; name its file"),
-    ],
-)
-def test_rows_that_are_not_there_are_refused(fresh, path, words, sentence):
-    fresh(CHAIN)
-    assert sentence in refusal(str(path), "--row", words)
 
 
 def test_the_publishers_address_of_a_fetched_file_ends_its_chain(fresh):

@@ -1,10 +1,8 @@
 """CSV, ARFF and Adult-like files become text columns; broken ones are refused with their line."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.data.description import Format
 from frugal.data.parsing import parse_files
 from frugal.data.records import parse_text
@@ -63,15 +61,3 @@ def test_files_are_read_one_after_the_other(tmp_path):
 def test_files_with_other_columns_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"b\.csv has columns age, sick, but the first .* age, ill"):
         parse_files(*_two_files(tmp_path, "age,sick\n3,1\n"))
-
-
-def test_missing_path_and_wrong_encoding(tmp_path):
-    description, paths = _two_files(tmp_path, "age,ill\n3,1\n")
-    with pytest.raises(ConfigError, match=r"no path given for 'b\.csv'"):
-        parse_files(description, {"a.csv": paths["a.csv"]})
-    paths["b.csv"].write_bytes(b"age,ill\n\xff\xfe,1\n")
-    with pytest.raises(DataError, match=r"not utf-8 text at byte 8"):
-        parse_files(description, paths)
-    form = dataclasses.replace(description.format, encoding="klingon")  # pyright: ignore
-    with pytest.raises(ConfigError, match="'klingon' is unknown"):
-        parse_files(dataclasses.replace(description, format=form), paths)

@@ -10,10 +10,8 @@ from frugal.acquire.rollouts import roll_out
 from frugal.acquire.set_probability import terminal_set_probability
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import read_yaml
 from frugal.core.table import Panel, Table
 from frugal.core.world import World
-from frugal.run.study import load_study
 
 HEAD = "import numpy as np\nimport pandas as pd\n\n\n"  # the function stands on line 5
 
@@ -374,15 +372,6 @@ def test_files_that_are_not_there_or_lie_in_results_are_refused(tmp_path, monkey
 def test_a_panel_of_the_name_stop_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="'stop' to end, and a panel has this name"):
         load_python_policy(written(tmp_path, NAMES), "choose", table(("blood", "stop")))
-
-
-@pytest.mark.parametrize("name", ["mine.txt", "mine", "mine.pyc"])
-def test_a_file_that_is_no_python_source_is_refused_before_any_job(name):
-    root = Path(__file__).parents[2]
-    config = read_yaml(root / "config.yaml")
-    config["afape"]["agents"]["mine"] = {"kind": "python", "file": name, "function": "choose"}
-    with pytest.raises(ConfigError, match=rf"'afape.agents.mine.file' is '{name}'; allowed is"):
-        load_study(config, root)
 
 
 COUNTED = """

@@ -86,31 +86,6 @@ def test_settings_of_the_workflow_pass():
         LabelSettings.check(common | {"source": {"kind": "simulated"}})
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (
-            {"catalogue": ACTIONS.replace(b"course", b"k\xfcrse")},
-            "catalogue.csv, line 8 is not UTF",
-        ),
-        (
-            {"units": UNITS.replace(b"eve", b"\xe9ve")},
-            "units.csv, line 4 is not UTF-8 text (byte 0",
-        ),
-        ({"units": UNITS.replace(b"ann", b"#ann")}, "units.csv, line 2 begins with '#'; comments"),
-        ({"catalogue": ACTIONS.replace(b"save,", b"#save,")}, "catalogue.csv, line 5 begins with"),
-        ({"catalogue": ACTIONS.replace(b"threshold,,", b"threshold,,old")}, "row has groups ('old"),
-        (
-            {"catalogue": ACTIONS.replace(b"2.5", b"1e305")},
-            "catalogue.csv: the costs sum to 1e+305",
-        ),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_files_that_would_be_misread_are_refused(by_hand, given, sentence):
-    _refused(by_hand(**given), sentence)
-
-
 def test_files_of_a_spreadsheet_and_quoted_marks_are_read(by_hand, tmp_path):
     """A byte order mark is no part of the first column's name; a quoted '#' is part of a name."""
     mark = b"\xef\xbb\xbf"

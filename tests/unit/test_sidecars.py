@@ -101,15 +101,6 @@ def test_an_undescribed_column_is_refused_and_nothing_is_written():
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_input_that_has_gone_is_refused_before_anything_is_written():
-    TABLE.unlink()
-    SUMMARY.unlink()
-    with pytest.raises(DataError, match=r"table\.parquet does not exist"):
-        run_step(SUMMARISE)
-    assert not SUMMARY.exists()
-
-
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "change", [{"seed": 8}, {"settings": {"a": 1}}, {"wildcards": {"dataset": "b"}}]
 )

@@ -205,18 +205,3 @@ def test_an_ensemble_of_another_table_is_refused():
         said = f"for 4 columns and 3 classes; the table has {columns} and {classes}"
         with pytest.raises(DataError, match=said):
             ours.require_table(table(columns, classes))
-
-
-@pytest.mark.parametrize("child", [0, 1])
-def test_a_right_child_is_a_later_node_than_the_left_one(child):
-    """The left child of node 0 is node 1, so that its right one is node 2 or later."""
-    values, observed, label = draw(n=200, d=4, classes=2, share=0.9, seed=8)
-    arrays = fit_forest(
-        values, observed, label, classes=2, rng=np.random.default_rng(0), **FOREST
-    ).to_arrays()
-    assert arrays["feature"][0] >= 0
-    arrays["right"] = arrays["right"].copy()
-    arrays["right"][0] = child
-    said = rf"has {child} in the array 'right' at \[0\], .* later nodes of that tree, from 2"
-    with pytest.raises(DataError, match=said):
-        TreeEnsemble.from_arrays(arrays)
