@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 import yaml
+from frugal.core.errors import ConfigError
+from frugal.run.stage_words import require_plain_places
 
 from tests.unit.hostile import NAMES
 from tests.workflow.runs import BIN, ROOT, TEN_LINES, run, snakemake
@@ -111,22 +113,27 @@ def test_the_clone_and_the_working_folder_may_have_any_ordinary_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("clone_name", "working_name", "found"),
+    ("project", "found"),
     [
-        ("a:b", "plain", "the project's folder is .*'a:b'|':' would"),
-        ("{dataset}", "plain", r"'\{' would be read as more than a letter"),
-        ("plain", 'a"$(touch PWNED); "', "the working folder is .* '\"' would be read as more"),
+        ("/home/a:b", "the project's folder is '/home/a:b', and there ':' would"),
+        ("/home/{dataset}", "there '{' would be read as more than a letter"),
     ],
 )
-def test_folders_that_cannot_be_are_one_sentence(tmp_path, clone_name, working_name, found):
-    working = tmp_path / working_name
+def test_folders_that_cannot_be_are_one_sentence(project, found):
+    with pytest.raises(ConfigError) as refusal:
+        require_plain_places(project, "/home")
+    assert found in str(refusal.value)
+
+
+def test_a_run_in_such_a_folder_does_not_start(tmp_path):
+    working = tmp_path / 'a"$(touch PWNED); "'
     working.mkdir()
-    place = ROOT if clone_name == "plain" else clone(tmp_path / clone_name)
-    done = run_from(place, working, "-n", TABLE)
+    done = run_from(ROOT, working, "-n", TABLE)
     assert done.returncode != 0
     assert "Traceback" not in done.stdout
     (sentence,) = [li for li in done.stdout.splitlines() if "Frugal cannot start: " in li]
-    assert re.search(found, sentence)
+    assert "the working folder is " in sentence
+    assert "'\"' would be read as more" in sentence
     assert not canaries(tmp_path)
 
 

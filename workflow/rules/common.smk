@@ -17,7 +17,13 @@ from frugal.results.sidecars import lock_digest, made_otherwise, sidecar_path, v
 from frugal.results.sidecars import settled as settled_words
 from frugal.results.sources import source_digest
 from frugal.core.errors import FrugalError
-from frugal.run.stage_words import figure_files, figures_of, shell_line, stage_words
+from frugal.run.stage_words import (
+    figure_files,
+    figures_of,
+    require_plain_places,
+    shell_line,
+    stage_words,
+)
 from frugal.run.study import load_study, published_file
 from frugal_engine import import_nothing_from_here, keep_finished_files, kept, make_again
 from frugal_slurm import adapt_executor, tell_jobs_left
@@ -49,22 +55,7 @@ def checked(load, *arguments):
         cannot_start(error)
 
 
-def require_plain_places():
-    """End the run where the shell or Snakemake would read a folder's name as something else."""
-    places = {
-        "the project's folder": (PROJECT, ":{}"),
-        "this Python's folder": (Path(sys.executable).parent, ":"),
-        "the working folder": (os.getcwd(), '"$`\\'),
-    }
-    for what, (path, live) in places.items():
-        if special := sorted(set(str(path)) & set(live)):
-            cannot_start(
-                f"{what} is {str(path)!r}, and there {special[0]!r} would be read as more than a "
-                f"letter; allowed is a path without {' '.join(live)}, so rename or move it"
-            )
-
-
-require_plain_places()
+checked(require_plain_places, PROJECT, os.getcwd())
 
 STUDY = checked(load_study, config, PROJECT)
 config.update(STUDY.config)  # with every default

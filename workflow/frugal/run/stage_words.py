@@ -6,12 +6,14 @@ Knows no stage by name but for the names of the figures that one draws.
 import hashlib
 import json
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 from frugal.core.declarations import declared
+from frugal.core.errors import ConfigError
 from frugal.results.replacing import replace_files
 from frugal.results.sources import STAGES
 
@@ -120,3 +122,26 @@ def figures_of(stage: str) -> list[str]:
 def figure_files(name: str, folder: str) -> dict[str, str]:
     """The files of one figure by the names of their outputs: `cost_png`, `cost_page`, …"""
     return {f"{name}_{kind}": f"{folder}/{name}.{end}" for kind, end in _FIGURE_FILES.items()}
+
+
+def require_plain_places(project: str | Path, working: str | Path) -> None:
+    """Require folders whose names the shell and Snakemake read as they are.
+
+    Args:
+        project: folder of the workflow's files.
+        working: folder that the steps work in.
+
+    Raises:
+        ConfigError: one of them, or this Python's, has a letter that is read as more than a letter.
+    """
+    places = {
+        "the project's folder": (project, ":{}"),
+        "this Python's folder": (Path(sys.executable).parent, ":"),
+        "the working folder": (working, '"$`\\'),
+    }
+    for what, (path, live) in places.items():
+        if special := sorted(set(str(path)) & set(live)):
+            raise ConfigError(
+                f"{what} is {str(path)!r}, and there {special[0]!r} would be read as more than a "
+                f"letter; allowed is a path without {' '.join(live)}, so rename or move it"
+            )
