@@ -87,7 +87,7 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         ["prepare_data", "--seed", "0", "--input", ("description=small.csv"), *RAW, *OUT],
         "small.csv",
     )
-    yield "an output that lacks", [*PREPARE, *RAW, *OUT[:2]], "outputs table were asked for"
+    yield "an output that lacks", [*PREPARE, *RAW, *OUT[:2]], "outputs table were requested"
     yield "an output too many", [*PREPARE, *RAW, *OUT, "--output", "more=results/m.json"], "more"
     yield "an output given twice", [*PREPARE, *RAW, *OUT, *OUT], "is given twice"
     yield (
@@ -124,12 +124,12 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         "/dev/null",
     )
     yield (
-        "a table asked for as JSON",
+        "a table requested as JSON",
         [*PREPARE, *RAW, "--output", "table=results/t.json", *OUT[2:]],
         "t.json",
     )
     yield (
-        "a document asked for as a table",
+        "a document requested as a table",
         [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/c.parquet")],
         "c.parquet",
     )

@@ -33,7 +33,7 @@ TRUTH = 400_000
 SURE = ("best", "good_enough")
 KINDS = ("as before", "random", "strata")
 PRACTICE = "practice"
-POLICIES = {  # order of panels, and the window of risk in which the next one is asked for
+POLICIES = {  # order of panels, and the window of risk in which the next one is requested
     "a, b": ((0, 1), 0.05, 0.8),
     "a, c": ((0, 2), 0.05, 0.8),
     "c, b": ((2, 1), 0.05, 0.8),

@@ -291,10 +291,10 @@ def test_the_check_passes_what_the_stages_make(chain, request):
     ("spoil", "sentence"),
     [
         (lambda t: t.iloc[1:], "lacks 1 of"),
-        (lambda t: pd.concat([t, t.iloc[:1]], ignore_index=True), "rows, .* were asked for"),
+        (lambda t: pd.concat([t, t.iloc[:1]], ignore_index=True), "rows, .* were requested"),
         (lambda t: t.assign(status="fine"), "a status is known"),
-        (lambda t: t.assign(reason=""), "what is not ok has a reason"),
-        (lambda t: t.assign(estimate=1.0), "what is not ok has no estimate"),
+        (lambda t: t.assign(reason=""), "rows that are not ok have a reason"),
+        (lambda t: t.assign(estimate=1.0), "rows that are not ok have no estimate"),
         (lambda t: t.assign(estimate=t["estimate"] * np.inf), "a cost is finite"),
         (lambda t: t.assign(ci_low=t["ci_high"] + 1), "an interval holds its estimate"),
         (lambda t: t.assign(ess=1e9), "effective sample size is at most"),

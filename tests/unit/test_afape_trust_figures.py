@@ -115,7 +115,7 @@ def test_trusts_title_counts_the_intervals_that_hold_the_truth():
     least, most = rows["ess"].min(), rows["ess"].max()
     blind = trust_figure(TWO.assign(truth=np.nan), read=READ, cost_unit="€").get_suptitle()
     assert f"on {least:,.0f} to {most:,.0f} rows" in blind.replace("\n", " ")
-    assert "what each policy costs" in trust_figure(ONE, read="", cost_unit="€").get_suptitle()
+    assert "the cost of each policy" in trust_figure(ONE, read="", cost_unit="€").get_suptitle()
 
 
 def test_decisions_title_says_what_a_wrong_pick_costs():

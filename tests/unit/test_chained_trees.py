@@ -184,7 +184,7 @@ def test_rows_of_another_table_are_refused():
     _, values = mixed_table()
     values[:, 0] = 1.0 + np.arange(len(values))
     model, _ = chain(values, onehot=ONEHOT)
-    with pytest.raises(DataError, match="rows of 3 columns were asked for"):
+    with pytest.raises(DataError, match="rows of 3 columns were requested"):
         model.impute(np.ones((1, 3)))
     values[0, 0] = NAN
     with pytest.raises(DataError, match="column 0 is missing, but the imputer was fitted to"):

@@ -36,7 +36,7 @@ SENT = {"endless": 0}
 
 
 class Publisher(BaseHTTPRequestHandler):
-    """Answers by the path that is asked for."""
+    """Answers by the path that is requested."""
 
     def do_GET(self):
         kind = self.path.strip("/")

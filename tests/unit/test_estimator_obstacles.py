@@ -131,7 +131,7 @@ CASES = {
         with_identification(healthy_case(), afais_identified=False, s=["P2"]),
         dict.fromkeys(EVERY_ROW, ("not_identified", "smaller set")),
     ),
-    "another s was asked for": (
+    "another s was requested": (
         with_identification(healthy_case(), s=["P2"]),
         dict.fromkeys(EVERY_ROW, ("not_available", "The config asks for s = P2")),
     ),

@@ -361,7 +361,7 @@ def test_files_that_are_not_there_or_lie_in_results_are_refused(tmp_path, monkey
     for place in (inside / "mine.py", Path("results/afape/mine.py"), Path("link.py")):
         with pytest.raises(ConfigError, match=r"mine.py|link.py.*lies in results/"):
             load_python_policy(place, "choose", table())
-        with pytest.raises(ConfigError, match="lies in results/, which holds what steps made"):
+        with pytest.raises(ConfigError, match="lies in results/, which holds outputs of steps"):
             source_of(place)
     with pytest.raises(ConfigError, match=r"none.py cannot be read: No such file"):
         source_of(Path("none.py"))

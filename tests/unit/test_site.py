@@ -1,4 +1,4 @@
-"""The pages as a site: every link leads somewhere, and nothing is asked for outside."""
+"""The pages as a site: every link leads somewhere, and nothing is requested outside."""
 
 import json
 import re

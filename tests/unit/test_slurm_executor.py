@@ -18,7 +18,7 @@ from frugal_slurm.notes import Notes
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors import base
 
-LACK = End("took longer than the 30 minutes it asked for", again=True, more="runtime")
+LACK = End("took longer than the 30 minutes it requested", again=True, more="runtime")
 OWN = End("failed", own=True)
 
 
@@ -79,7 +79,7 @@ def test_a_try_that_is_not_the_last_is_a_line_and_the_last_one_tells_all(executo
         job.attempt = attempt
         executor.report_job_error(submitted(job, str(attempt)), end=LACK)
     assert len(executor.said) == 2
-    assert all(line.endswith("it asked for; it comes again with more") for line in executor.said)
+    assert all(line.endswith("it requested; it comes again with more") for line in executor.said)
     *tries, last = executor.causes.text().splitlines()[2:]
     assert [line[:28] for line in tries] == [f"train a (Slurm's job {k}) took" for k in (1, 2)]
     assert last.endswith("give it more in the profile, set-resources: train: runtime")
@@ -212,8 +212,8 @@ def test_a_job_comes_again_only_for_lack_of_memory_or_time(state, steps, log, ag
 
 def test_what_lacked_is_said_with_what_was_asked_for():
     memory, time = (states.end_of(state, [], "", ASKED) for state in ("OUT_OF_MEMORY", "TIMEOUT"))
-    assert memory.words == "took more than the 314 MB of memory it asked for"
-    assert time.words == "took longer than the 30 minutes it asked for"
+    assert memory.words == "took more than the 314 MB of memory it requested"
+    assert time.words == "took longer than the 30 minutes it requested"
 
 
 def test_who_cancelled_is_named_where_the_accounts_tell():

@@ -1,4 +1,4 @@
-"""Parts have the sizes asked for, the class shares of the table, and follow the seed."""
+"""Parts have the sizes requested, the class shares of the table, and follow the seed."""
 
 from collections import Counter
 

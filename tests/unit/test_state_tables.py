@@ -106,7 +106,7 @@ def test_a_table_of_all_states_is_judged_like_the_function_that_made_it(own, tmp
 
 
 def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path):
-    """Records of own gaps: sets within what is recorded are all that is ever asked for."""
+    """Records of own gaps: sets within what is recorded are all that is ever requested."""
     table = small_table(180, gaps={"P2": 0.3, "P3": 0.3})
     observed = np.isfinite(table.values[:, [1, 2]])
     frame = stored(tabulated(table, own, observed=observed), tmp_path)

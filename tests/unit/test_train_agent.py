@@ -255,5 +255,5 @@ def test_rows_for_the_agent_and_its_policy_are_asked_for(table, given):
     frame, catalogue = table_to_frames(table, np.repeat(["train", "test"], 120))
     with pytest.raises(DataError, match="needs rows in the part 'agent'"):
         train(given | {"table": frame, "catalogue": catalogue})
-    with pytest.raises(ConfigError, match="acts by what `train_agent` made"):
+    with pytest.raises(ConfigError, match="acts by the results of `train_agent`"):
         build_policy(DQN, table=table)

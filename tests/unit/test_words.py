@@ -64,9 +64,9 @@ ANCHORS = {
 ABOVE = {
     "pages": {"told": 0.14, "said": 0.1, "stands": 0.2, "beside": 0.03, "asked": 0.86}
     | {"what": 1.9, "so that": 0.78},
-    "docstrings": {"asked": 0.95, "what": 1.35, "so that": 1.02, "worth": 0.12, "alike": 0.04}
+    "docstrings": {"asked": 0.7, "what": 1.35, "so that": 1.02, "worth": 0.12, "alike": 0.04}
     | {"coin": 0.02, "beside": 0.05},
-    "messages": {"told": 0.19, "asked": 1.6, "what": 2.55, "worth": 0.1, "coin": 0.04},
+    "messages": {"told": 0.18, "asked": 1.05, "what": 0.55, "worth": 0.1, "coin": 0.04},
 }
 SPELLED = {
     "AFA": "active feature acquisition",

@@ -32,7 +32,7 @@ class Visit:
         page: playwright's.
         folder: of the results.
         report: the file.
-        noticed: what the page asked for or complained of.
+        noticed: what the page requested or complained of.
     """
 
     page: Any

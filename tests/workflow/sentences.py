@@ -26,8 +26,8 @@ POST_DEPLOYED = "Running post-deploy script"
 ACTIVATED = "Activating conda environment: "
 
 # Ours, of what becomes of jobs in Slurm (`workflow/frugal_slurm`).
-MEMORY = " of memory it asked for; it comes again with more"
-TIME = "minutes it asked for; it comes again with more"
+MEMORY = " of memory it requested; it comes again with more"
+TIME = "minutes it requested; it comes again with more"
 CANCELLED = "was cancelled in Slurm"
 NODES_AWAY = "the nodes that could take it are not there"
 TOO_LONG = "it asks for more minutes than the partition allows"

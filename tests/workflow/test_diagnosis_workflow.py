@@ -50,7 +50,7 @@ def _row_id(folder: Path) -> int:
 
 @pytest.fixture(scope="module")
 def asked(finished) -> str:
-    """What is said when a budget is asked for, and files on demand of both kinds of policies."""
+    """What is said when a budget is requested, and files on demand of both kinds of policies."""
     wanted = ["choose"]
     for run in FAMILIES.values():
         wanted.append(f"results/bundles/{run}/budget=200/cases.json")

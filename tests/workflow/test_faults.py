@@ -101,7 +101,7 @@ def test_a_missing_sidecar_and_another_lock_are_said_at_the_start(runs, tmp_path
         mine, shared.MASKS, "-n", "--config", "environment=strict", configs=(TEN_LINES,)
     )
     assert f"1 files of finished steps are missing, first {gone}" in strict.stdout
-    assert "made again where they are asked for" in strict.stdout
+    assert "made again where they are requested" in strict.stdout
     assert "prepare_data" in strict.stdout
     assert "draw_missingness" in strict.stdout
     audit = frugal(mine, "audit", "--look-in", str(ROOT / "docs/examples"))

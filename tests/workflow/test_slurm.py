@@ -143,7 +143,7 @@ def test_lack_of_time_comes_again_with_more(study):
     study.write(WORKS)
     assert study.start() == 0
     assert [fake_slurm.option(words, "-t") for words in study.jobs()] == ["10", "20", "10"]
-    assert "(Slurm's job 1) took longer than the 10 minutes it asked for; it comes" in study.said
+    assert "(Slurm's job 1) took longer than the 10 minutes it requested; it comes" in study.said
     assert "Failed: " not in study.said
 
 

@@ -169,7 +169,7 @@ _WORDS = {
 
 
 class Asked(NamedTuple):
-    """What a job asked for."""
+    """What a job requested."""
 
     memory_mb: object
     minutes: object
@@ -179,8 +179,8 @@ class End(NamedTuple):
     """How a job ended.
 
     Attributes:
-        words: follow its name: `took longer than the 30 minutes that it asked for`.
-        again: more of what it asked for would help.
+        words: follow its name: `took longer than the 30 minutes that it requested`.
+        again: more of what it requested would help.
         more: the resource that it lacked, as Snakemake names it.
         own: it failed by itself, so that its own log says why.
     """
@@ -199,13 +199,13 @@ def end_of(state: str, steps: Sequence[str], log: str, asked: Asked) -> End:
         steps: its state and its steps', where the accounts tell them. A step can be killed for its
             memory while the job around it has only failed.
         log: what Slurm wrote of it.
-        asked: what it asked for.
+        asked: its request.
     """
     if state == "OUT_OF_MEMORY" or "OUT_OF_MEMORY" in steps or _OVER_MEMORY.search(log):
-        words = f"took more than the {asked.memory_mb} MB of memory it asked for"
+        words = f"took more than the {asked.memory_mb} MB of memory it requested"
         return End(words, again=True, more="mem_mb")
     if state == "TIMEOUT":
-        words = f"took longer than the {asked.minutes} minutes it asked for"
+        words = f"took longer than the {asked.minutes} minutes it requested"
         return End(words, again=True, more="runtime")
     if state == "CANCELLED":
         return End(f"was cancelled in Slurm{_by(steps)}")
@@ -243,10 +243,10 @@ _HELP = {  # the first that fits
     "PartitionDown|PartitionInactive": "the partition takes no jobs now",
     "JobHeldUser": "it is held; scontrol release ID lets it go",
     "JobHeldAdmin|launch failed requeued held|JobHoldMaxRequeue": "an administrator holds it",
-    "DependencyNeverSatisfied": "what it depends on has failed",
+    "DependencyNeverSatisfied": "a job that it depends on has failed",
     "Invalid(?:Account|QOS)": "name another account in the profile (`slurm_account`)",
     "Assoc|QOS": "a limit of your account, or of its quality of service",
-    "Licenses|Reservation": "what it reserves is taken",
+    "Licenses|Reservation": "its reservation is taken",
     "Priority|Resources": "it waits for its turn",
 }
 
@@ -273,7 +273,7 @@ class Waiting:
         Args:
             jobs: by their ids in Slurm.
             now: seconds.
-            unusable_nodes: asked for only where the reason is a node.
+            unusable_nodes: requested only where the reason is a node.
         """
         waits = {(slurm_id, kind(job.reason)) for slurm_id, job in jobs.items()}
         self._since = {key: self._since.get(key, now) for key in waits}

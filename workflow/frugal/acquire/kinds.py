@@ -111,7 +111,7 @@ def trained(stored: Saved, kind: str) -> Mapping[str, np.ndarray]:
         ConfigError: there is nothing.
     """
     if not isinstance(stored, Mapping):
-        raise ConfigError(f"an agent of kind {kind!r} acts by what `train_agent` made")
+        raise ConfigError(f"an agent of kind {kind!r} acts by the results of `train_agent`")
     return stored
 
 
@@ -182,7 +182,7 @@ class AgentKind:
 
 
 class _AgentKinds(Mapping[str, AgentKind]):
-    """Every kind by its name; a module is imported for the kind that is asked for.
+    """Every kind by its name; a module is imported for the kind that is requested.
 
     Torch takes seconds to import, and most kinds do without it when they only act.
     """

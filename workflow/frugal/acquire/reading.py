@@ -132,12 +132,12 @@ class CompletesRows(Reading):
         """
         del acquired
         if self.imputer is None:
-            raise DataError("these policies were loaded without what completes a row")
+            raise DataError("these policies were loaded without the model that completes rows")
         return completed_rows(self.imputer, values)
 
 
 def completed_states(imputer: Imputer, world: World) -> CallableEncoder:
-    """Completed rows, standardised, of the states of a world, made when they are asked for."""
+    """Completed rows, standardised, of the states of a world, made when they are requested."""
 
     def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
         del acquired

@@ -60,7 +60,7 @@ def blocked_set_probability(
         f(∅) = 1,   f(S) = Σ_{j ∈ S} f(S∖j) π(j | x_{S∖j}, S∖j, R),   p = f(target) π(stop | target)
 
     so 2^|target| states a unit stand for |target|! orders; states that the policy never reaches are
-    neither held nor asked for. A target that is not available has probability 0. For a policy that
+    neither held nor requested. A target that is not available has probability 0. For a policy that
     reads no values, each distinct (available, target) is computed once. Beyond 16 panels a policy
     that knows the answer in closed form is asked for it (`Traits.terminal_probability`).
 

@@ -133,7 +133,7 @@ class Diagnosis(Block):
     memory_gib: Positive = setting(
         4.0,
         "limit for the completed rows of all panel sets; beyond it rows are completed "
-        "when asked for",
+        "when requested",
     )
     encoders: Annotated[dict[Name, Encoder], Len(1)] = required("name → imputer of a state")
     imputer_comparison: ImputerComparison = required()

@@ -56,8 +56,8 @@ class Config(Block):
     )
     audit_habit: bool | Literal["true", "false"] = setting(
         False,
-        "of decide: whether the answer reports what the named policy owes to the habit of ordering "
-        "panels; a text where it comes from --config",
+        "of decide: whether the answer reports how much the named policy owes to the habit of "
+        "ordering panels; a text where it comes from --config",
     )
     design: Count | WholeText | None = setting(
         None,

@@ -4,7 +4,7 @@ Numerical libraries choose their kernels by the processor; other kernels sum in 
 training amplifies that rounding. Each variable below is read when its library is loaded, glibc's
 before Python starts, so a process that lacks them begins again with them, before it has imported
 anything. docs/how-to/arithmetic.md lists the measurements. Stages never import this: a digest
-covers it where portable arithmetic is asked for, and nowhere else.
+covers it where portable arithmetic is requested, and nowhere else.
 """
 
 import importlib.util

@@ -3,7 +3,7 @@
 A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`. A folder of them
 is open: a new file in it is found, and no list names it; so is a module that holds several. The
 values that a config may set are literal arguments of the calls, read without importing, as
-the workflow's first step must be fast; the object itself comes by import, when it is asked for.
+the workflow's first step must be fast; the object itself comes by import, when it is requested.
 """
 
 import ast

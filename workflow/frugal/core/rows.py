@@ -1,4 +1,4 @@
-"""A table as a stage's input that is read by columns and rows, when they are asked for.
+"""A table as a stage's input that is read by columns and rows, when they are requested.
 
 A stage that annotates an input with `Rows` holds the part that it reads, not the table. A frame in
 memory is read in the same way. `Partitions` are several such tables; `ScratchFile` holds columns
@@ -234,7 +234,7 @@ def rows_where(
     selects: "Callable[[pd.DataFrame], np.ndarray]",
     columns: Sequence[str] | None = None,
 ) -> "pd.DataFrame":
-    """The rows that are asked for, in memory; others are held a block at a time.
+    """The rows that are requested, in memory; others are held a block at a time.
 
     Args:
         table: that is read.

@@ -112,7 +112,7 @@ def all_sets(a: int) -> Bool[np.ndarray, "sets a"]:
     """
     if a > MOST_ENUMERATED:
         raise DataError(
-            f"all sets of {a} panels were asked for; at most {MOST_ENUMERATED} panels are allowed"
+            f"all sets of {a} panels were requested; at most {MOST_ENUMERATED} panels are allowed"
         )
     return sets_of(np.arange(1 << a, dtype=np.int64), a)
 

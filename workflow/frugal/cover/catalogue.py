@@ -169,7 +169,7 @@ def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
             )
     if _THRESHOLD_ROW not in names:
         raise DataError(
-            f"{source} has no row named 'threshold', which holds what each feature needs"
+            f"{source} has no row named 'threshold', which holds the need of each feature"
         )
     numbers = whole_numbers(frame, features, lines, source)
     at = names.index(_THRESHOLD_ROW)
@@ -179,7 +179,7 @@ def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
         if column in frame.columns and str(frame[column].iloc[at]):
             raise DataError(
                 f"{source}, line {lines[at]}: the threshold row has {column} "
-                f"({str(frame[column].iloc[at])!r}); what a feature needs holds for everyone, so "
+                f"({str(frame[column].iloc[at])!r}); the need of a feature holds for everyone, so "
                 "leave them empty"
             )
     rows = [i for i in range(len(names)) if i != at]

@@ -57,7 +57,7 @@ class GeneratorKind:
 
 
 class _Kinds(Mapping[str, GeneratorKind]):
-    """Every kind by its name; a module is imported for the kind that is asked for."""
+    """Every kind by its name; a module is imported for the kind that is requested."""
 
     def __getitem__(self, name: str) -> GeneratorKind:
         return load_one("frugal.cover.generators", "GeneratorKind", name)

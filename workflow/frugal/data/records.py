@@ -273,7 +273,7 @@ def _plain_cells(
         form: separator, mark of comments, and whether blanks around a cell are left out.
         quote: quotation mark around a cell.
         width: cells of a record.
-        positions: positions of the columns that are asked for.
+        positions: positions of the columns that are requested.
     """
     separator = form.separator
     if not separator.isascii() or separator in f" \n\r{quote}" or not positions:

@@ -70,7 +70,7 @@ def assign_clusters(
     """As `assign_parts`, but rows of one cluster get one part. (n,)
 
     Clusters are in random order, stratified by the most frequent class of each; a cluster falls
-    in the part in which its middle row would. So a part has more or fewer rows than asked for by
+    in the part in which its middle row would. So a part has more or fewer rows than requested by
     less than a cluster; where each row is a cluster of its own, it is `assign_parts`.
 
     Raises:
@@ -204,7 +204,7 @@ def fold_parts(
         DataError: there are fewer rows than folds.
     """
     if not 0 <= fold < folds:
-        raise ConfigError(f"fold {fold} is asked for; there are {folds} folds, numbered from 0")
+        raise ConfigError(f"fold {fold} is requested; there are {folds} folds, numbered from 0")
     if n < folds:
         raise DataError(f"{n} rows cannot be cut into {folds} folds")
     order = rng.permutation(n)

@@ -87,7 +87,7 @@ class AnswerText:
             f"<p>{_prose(words)}</p>"
             for heading, (address, words) in (further or {}).items()
         )
-        know = _section("What to know", self.further)
+        know = _section("Notes", self.further)
         read = "".join(
             f"<li>{escape(words)}: <code>{escape(place)}</code></li>"
             for words, place in self.reading.items()

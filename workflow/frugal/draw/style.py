@@ -265,7 +265,7 @@ def new_figure(*, height_in: float) -> Figure:
 
 @printed
 def sentence_figure(sentence: str) -> Figure:
-    """A sentence where a figure was asked for and there is nothing to draw: why there is not."""
+    """A sentence where a figure was requested and there is nothing to draw: why there is not."""
     text = wrapped(sentence, characters=100)
     figure = new_figure(height_in=0.8 + 0.16 * text.count("\n"))
     figure.text(0.5, 0.5, text, ha="center", va="center")

@@ -172,7 +172,7 @@ def score_intervals(
     """
     if resamples < 2 or not 0 < level < 1:
         raise ConfigError(
-            f"{resamples} resamples at level {level} were asked for; at least 2, level in 0…1"
+            f"{resamples} resamples at level {level} were requested; at least 2, level in 0…1"
         )
     _check(label, diagnosis[None], probability[None])
     weight = rng.multinomial(len(label), np.full(len(label), 1 / len(label)), size=resamples)

@@ -153,7 +153,7 @@ def _not_known(need: Need, lost: Among, evidence: Evidence) -> str:
     return (
         f"{begin}, in which {_listed_panels(lost.lacking, evidence)} can be missing: by the fitted "
         f"law such records cannot occur. Give part {_FITTED} more rows under 'split' in the data "
-        "set's YAML, or put what is hardly ever missing into one panel with what is missing with "
+        "set's YAML, or put columns that are rarely missing into one panel with those missing with "
         "it."
     )
 

@@ -72,7 +72,7 @@ def mean_findings(mean: float) -> tuple[Finding, ...]:
         Finding(
             "mean_weight_off_1",
             f"The weights average {mean:.3g} where their expectation is 1: the propensities are "
-            f"misfitted, or the records lack what the policy acquires.",
+            f"misfitted, or the records lack panels that the policy acquires.",
         ),
     )
 

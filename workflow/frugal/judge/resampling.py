@@ -137,7 +137,7 @@ def resample(
     n, first, total = sum(sizes), rng_of(0), TreeSum()
     if not 0 < (size := round(share * n)) < n:
         raise DataError(
-            f"a subsample of {size} of {n} rows was asked for; at least one row must be in and one "
+            f"a subsample of {size} of {n} rows was requested; at least one row must be in and one "
             "out"
         )
     counts = first.multivariate_hypergeometric(list(sizes), size, size=resamples)

@@ -42,7 +42,7 @@ class Paths:
     """One policy along n records. a panels, k classes.
 
     Attributes:
-        order: panel that it asked for at each step, also the one that the record lacks; −1 after
+        order: panel that it requested at each step, also the one that the record lacks; −1 after
             its last. (n, a)
         held: steps that the record answered. (n,)
         complete: whether the policy ended by itself. (n,)
@@ -71,7 +71,7 @@ class Paths:
         return Paths(self.order, answered, complete, self.acquired, self.belief, self.verdict)
 
     def asked(self, step: int) -> Bool[np.ndarray, "n a"]:
-        """Panels that it asked for in the first steps. (n, a)"""
+        """Panels that it requested in the first steps. (n, a)"""
         requested = np.zeros(self.order.shape, dtype=bool)
         row, at = np.nonzero(self.order[:, :step] >= 0)
         requested[row, self.order[row, at]] = True
@@ -483,7 +483,7 @@ class Node:
     Attributes:
         panels: that were asked last, together, by index; none at the root.
         share: of all cases.
-        low: least probability of the last class among those that are asked for these panels.
+        low: least probability of the last class among those that are requested these panels.
         high: the largest.
         stops: share of all cases that end here.
         decided: of these, the share decided for each class. (k,)

@@ -420,7 +420,7 @@ def bin_edges(values: Float[np.ndarray, " m"], *, bins: int) -> Float[np.ndarray
         DataError: more bins than fit one byte.
     """
     if not 2 <= bins <= MAX_BINS:
-        raise DataError(f"{bins} bins were asked for; 2 to {MAX_BINS} are possible")
+        raise DataError(f"{bins} bins were requested; 2 to {MAX_BINS} are possible")
     distinct = np.unique(values)
     if len(distinct) <= bins:
         return (distinct[1:] + distinct[:-1]) / 2

@@ -66,7 +66,7 @@ def impute_multiple(
         ConfigError: `draws` or `rounds` below 1, or another setting out of range.
     """
     if draws < 1 or rounds < 1:
-        raise ConfigError(f"{draws} draws and {rounds} rounds were asked for; both are at least 1")
+        raise ConfigError(f"{draws} draws and {rounds} rounds were requested; both are at least 1")
     if label is not None and len(label) != len(values):
         raise DataError(f"the label has {len(label)} rows, the table {len(values)}")
     trees = TreeSettings.of(settings)

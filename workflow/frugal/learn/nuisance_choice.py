@@ -454,7 +454,7 @@ class _Rows:
         return [self.allowed & (fold != k) for k in np.unique(fold[self.allowed])]
 
     def values(self, models: HeadModels, head: Head | MeanHead) -> np.ndarray:
-        """Predictions of the rows that are asked for, NaN of the others. (n,) or (n, o)"""
+        """Predictions of the rows that are requested, NaN of the others. (n,) or (n, o)"""
         rows = self.rule["predict"] if self.apart else self.allowed
         result = np.full((len(head.target), models.outcomes), np.nan)
         result[rows] = models.predict(head.inputs[rows], self.rule["fold"][rows])

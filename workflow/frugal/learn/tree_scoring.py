@@ -146,7 +146,7 @@ def predict_proba_all_sets(
     _check_columns(ensemble, values)
     a = len(provides)
     if a > MAX_ACTIONS_TABULATED:
-        raise DataError(f"all sets of {a} panels were asked for; allowed: {MAX_ACTIONS_TABULATED}")
+        raise DataError(f"all sets of {a} panels were requested; allowed: {MAX_ACTIONS_TABULATED}")
     from frugal.learn.tree_kernels import add_leaves_of_all_sets
 
     total = np.zeros((len(values), 1 << a, ensemble.classes))

@@ -139,7 +139,7 @@ def missingness(
         ConfigError: the law is none, or names an unknown column or panel.
         FrugalError: the law does not fit the table.
     """
-    require("table", table, Table, "what load returns")
+    require("table", table, Table, "the result of load")
     require("law", law, (Mapping, type(None)), "keys, or None for the table's own missing values")
     if law is not None and name == MECHANISM:
         raise ConfigError(
@@ -165,7 +165,7 @@ def train(
         ConfigError: there is no such agent, or a setting is not allowed.
         FrugalError: training refuses the table.
     """
-    require("masks", masks, Masks, "what missingness returns")
+    require("masks", masks, Masks, "the result of missingness")
     require("agent", agent, (str, Mapping), "a name, or settings with their kind")
     policies_of_study = masks.question.study.agents
     if isinstance(agent, str) and agent not in policies_of_study:
@@ -205,7 +205,7 @@ def roll_out(policy: Policy) -> Rollouts:
     Raises:
         FrugalError: the stage refuses the policy.
     """
-    require("policy", policy, Policy, "what train returns")
+    require("policy", policy, Policy, "the result of train")
     payloads_of(policy.question, "roll_out", again=True, agent=policy.name)
     return Rollouts(policy)
 

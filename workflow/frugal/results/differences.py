@@ -328,7 +328,7 @@ def difference_lines(
     causes = sorted({cause for of_file in behind.values() for cause in of_file})
     number = {cause: k + 1 for k, cause in enumerate(causes)}
     if causes:
-        yield from ("", "What explains it")
+        yield from ("", "Explanations")
     for cause in causes:
         count = sum(cause in of_file for of_file in behind.values())
         stage = f" of {cause.stage}" if cause.stage else ""
@@ -336,7 +336,7 @@ def difference_lines(
     if any(cause.kind == "code" for cause in causes) and (hint := edited_modules(compared, a & b)):
         yield f"      if one module was edited, it is {hint}"
     if moved:
-        yield from ("", "What moved")
+        yield from ("", "Changes")
     for path in moved[:files]:
         marks = " ".join(f"[{k}]" for k in sorted(number[c] for c in behind[path]))
         yield f"  {path}  {marks}"

@@ -192,7 +192,7 @@ def joined_frames(folders: Sequence[Mapping[str, str]], tables: Iterable[Any]) -
 
 
 def partitions(paths: list[Path]) -> Partitions:
-    """The same tables, each read when it is asked for.
+    """The same tables, each read when it is requested.
 
     Raises:
         DataError: as `read_partitions`.

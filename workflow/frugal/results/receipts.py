@@ -129,7 +129,7 @@ class Survey:
             )
         if self.elsewhere:
             remedy = (
-                "made again where they are asked for (environment: strict)"
+                "made again where they are requested (environment: strict)"
                 if strict
                 else ("--config environment=strict makes them again")
             )

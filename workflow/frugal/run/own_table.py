@@ -155,7 +155,7 @@ def _protocol(config: Mapping[str, Any], base: Path, described: Description) -> 
 
 
 def _budgets(budget: Any, described: Description) -> list[float]:
-    """The budget that is asked for, or a fifth of the price of all panels; then shares of that."""
+    """The budget that is requested, or a fifth of the price of all panels; then shares of that."""
     costs = [panel.cost for panel in described.panels]
     costs_given = [float(cost) for cost in costs if cost is not None]
     if budget is None and len(costs_given) < len(costs):

@@ -117,7 +117,7 @@ def run_job(job: "Job") -> None:
         )
         if set(payloads) != set(job.outputs):
             raise ConfigError(
-                f"outputs {', '.join(sorted(job.outputs))} were asked for; "
+                f"outputs {', '.join(sorted(job.outputs))} were requested; "
                 f"the stage makes {', '.join(sorted(payloads))}"
             )
         contents = {name: _content(path, payloads[name]) for name, path in job.outputs.items()}

@@ -61,7 +61,7 @@ class EvaluatedPolicy:
         """For people: planner, model and δ."""
         plan = self.plan
         if plan.planner == "doctor":
-            return "doctor (what the records did most often)"
+            return "doctor (the most frequent choice of the records)"
         planner = PLANNERS[plan.planner]
         return f"{planner} on {plan.outcome_model} tables, δ {plan.threshold:g}"
 
@@ -235,7 +235,7 @@ def verdict(
     sentences.append(
         f"Values: {', '.join(f'{k} {all_digits(value)}' for k, value in outcome_value.items())}. "
         "Whether an untried treatment would have been better is not known from such records; "
-        "δ bounds it under the model alone. That nothing hidden decided what was tried is assumed."
+        "δ bounds it under the model alone. It assumes that nothing hidden decided on trials."
     )
     return sentences
 

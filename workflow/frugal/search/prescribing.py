@@ -51,7 +51,7 @@ def simulate_prescriptions(
     """
     _check(hidden_weight, {"stop_after_best": stop_after_best, "stop_otherwise": stop_otherwise})
     if is_test.all():
-        raise ConfigError("every unit is a test unit; the rule needs what was known of others")
+        raise ConfigError("every unit is a test unit; the rule needs the columns known of others")
     n, k = table.outcome.shape
     best = len(table.results) - 1
     susceptible = _context_mean(table, (table.outcome == best).astype(np.float64), ~is_test)

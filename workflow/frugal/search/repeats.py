@@ -141,7 +141,7 @@ def search_repeat(
     """
     if not 1 <= n_train <= len(repeat.records):
         raise ConfigError(
-            f"{n_train} training units are asked for, allowed are 1 … {len(repeat.records)}"
+            f"{n_train} training units are requested, allowed are 1 … {len(repeat.records)}"
         )
     keys: list[Identity] = []
     scores, trials, best_after, cells = [], [], [], []

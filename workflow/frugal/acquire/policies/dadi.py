@@ -228,7 +228,7 @@ DADI = AgentKind(
             },
         ),
     },
-    doc="DADI: acquires what predicts the label and hides the group from an adversary",
+    doc="DADI: acquires panels that predict the label and hide the group from an adversary",
     two_classes=True,
     steps=(("training.iterations",), ("training.pretraining_iterations",)),
     graph=_graph,

@@ -22,7 +22,7 @@ from frugal.acquire.train.tree_sets import TreeRows
 
 
 def of_classes(sets: ClassSets, settings: Mapping[str, Any]) -> ClassWindows:
-    """The set of least cost out of fold, or the one that is asked for."""
+    """The set of least cost out of fold, or the one that is requested."""
     if settings["panels"] == "best":
         return sets.alone(sets.cheapest(settings["sets"]))
     if settings["panels"] == "constant":
@@ -50,7 +50,7 @@ FIXED_SET = AgentKind(
         "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
         "sets": ("Count", "of panels that are tried, at most; two at least", 16),
     },
-    doc="the same panels for everyone: all, none, or those of least cost; trees of what they show",
+    doc="the same panels for everyone: all, none, or those of least cost; trees of their results",
     graph=graph_of_windows,
     looks={"fixed_set": (93, "fixed set of panels", "black", "8")},
 )

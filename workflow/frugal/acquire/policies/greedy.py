@@ -45,7 +45,7 @@ from frugal.learn.imputer_kinds import Imputer, fit_encoder, imputer_arrays, imp
 
 SMALLEST_PROBABILITY = 1e-12  # in logarithms
 DISTANCES_AT_ONCE = 1 << 24  # bounds memory
-ENTRIES_KEPT = 1 << 26  # of completed rows at the sets asked for last: bounds memory
+ENTRIES_KEPT = 1 << 26  # of completed rows at the sets requested last: bounds memory
 
 
 def entropy(probability: Float[np.ndarray, "*m k"]) -> Float[np.ndarray, "*m"]:

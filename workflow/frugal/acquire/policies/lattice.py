@@ -586,7 +586,7 @@ LATTICE = AgentKind(
             {},
         ),
     },
-    doc="one boosted model for all sets of panels; a panel is bought where what it gains pays",
+    doc="one boosted model for all sets of panels; a panel is bought where its gain pays",
     two_classes=True,
     acts_on_beliefs=True,
     looks={"lattice": (70, "lattice of trees", "green", "d")},

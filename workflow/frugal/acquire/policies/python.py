@@ -30,7 +30,7 @@ from frugal.core.table import Table
 STOP = "stop"
 ROUNDING = 1e-6  # by which the sum of a row may miss 1, and two answers may differ
 TELLING = 160  # characters of a foreign error, or of an answer, that a sentence repeats
-MOST_KEPT = 1 << 19  # answers kept, some 150 MB; others are asked for as often as they are needed
+MOST_KEPT = 1 << 19  # answers kept, some 150 MB; others are requested as often as they are needed
 RESULTS = "results"  # folder of what steps made, where no code of one's own may lie
 
 
@@ -89,7 +89,7 @@ def read_answer(
 def _in_order(
     origin: Origin, answer: pd.DataFrame | pd.Series, m: int, names: Sequence[str]
 ) -> np.ndarray:
-    """Rows of a frame or series, which must be those asked for; columns sorted by name."""
+    """Rows of a frame or series, which must be those requested; columns sorted by name."""
     if not answer.index.equals(pd.RangeIndex(m)):
         origin.refuse(
             f"returns {len(answer)} rows for {m} states, or rows with another index than those of "
@@ -345,8 +345,8 @@ def _function(origin: Origin, content: bytes) -> Callable[..., Any]:
 def _read_source(path: Path) -> bytes:
     if Path(RESULTS).resolve() in path.resolve().parents:
         raise ConfigError(
-            f"the policy's file {printable(str(path))} lies in {RESULTS}/, which holds what steps "
-            "made; keep code of your own elsewhere"
+            f"the policy's file {printable(str(path))} lies in {RESULTS}/, which holds outputs of "
+            "steps; keep code of your own elsewhere"
         )
     try:
         return path.read_bytes()

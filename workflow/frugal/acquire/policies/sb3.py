@@ -309,7 +309,7 @@ SB3 = AgentKind(
         ),
         "policy": (("MlpPolicy", "LinearPolicy"), "", "MlpPolicy"),
         "steps": ("Count", "transitions over all episodes", 30000),
-        "arguments": ("object", "of the class; what is left out has its own default", {}),
+        "arguments": ("object", "of the class; keys left out have their own defaults", {}),
         "episodes": ("Count", "run side by side", 32),
         "greedy": ("bool", "true: the likeliest or best action; false: drawn by the actor", False),
     },

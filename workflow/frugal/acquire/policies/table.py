@@ -1,4 +1,4 @@
-"""The kind `table`: what a program of one's own would do, state by state, in a Parquet file.
+"""The kind `table`: decisions of another program, state by state, in a Parquet file.
 
 Rows are (row, acquired set, action, probability). It knows what the program would do with a row
 once some panels are acquired, and nothing of values. A panel that cannot be had is passed over: its
@@ -218,7 +218,7 @@ TABLE = AgentKind(
         ),
         "dataset": ("str", "the data set whose rows it has"),
     },
-    doc="what a program of one's own would do, state by state, in a Parquet file",
+    doc="decisions of another program, state by state, in a Parquet file",
     file=True,
     rows_only=True,
     names={"dataset": "dataset"},

@@ -152,7 +152,7 @@ def require_state(
     if stored_identity.shape == identity.shape and not np.array_equal(stored_identity, identity):
         raise DataError(
             "the checkpoint belongs to a run with other settings or another table; remove it, or "
-            "go back to what it was made with"
+            "go back to the former ones"
         )
     try:
         _require_arrays(Stored(_CHECKPOINT, state), identity, sizes, learners, units)

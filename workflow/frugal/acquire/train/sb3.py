@@ -1,7 +1,7 @@
 """Algorithms of stable-baselines3 and sb3-contrib on the batched decision process, by name.
 
 Whatever the class, it learns from the same records as the other agents, and leaves a plain network.
-Action masks are asked for by `env_method("action_masks")`, or are at the end of the observation
+Action masks are requested by `env_method("action_masks")`, or are at the end of the observation
 for trainers whose memory keeps observations only (the reference DQN). All that stable-baselines3
 does besides training is kept away from all others: global seeds, folders of logs. The only module
 that knows it.
@@ -147,7 +147,7 @@ class AcquisitionVecEnv(VecEnv):
         """Nothing is open."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The attribute of the whole batch, once for each episode asked for."""
+        """The attribute of the whole batch, once for each episode requested."""
         return [getattr(self, attr_name, None)] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

@@ -149,7 +149,7 @@ class TreeRows(FoldedRows):
 
 @dataclass(eq=False)
 class SetBeliefs:
-    """Trees of the sets that were asked for; each is fitted once.
+    """Trees of the sets that were requested; each is fitted once.
 
     Attributes:
         rows: training data.

@@ -24,7 +24,9 @@ def check(stored: StoredGenerator) -> None:
     shape = (stored.actions + 1, stored.features)
     check_action_scores(stored, known=Array("float32", shape, low=0, high=1))
     provided = np.pad(stored.effects, ((0, 1), (0, 0)))
-    stored.require_derived("known", ~provided, "what the catalogue's actions do not provide")
+    stored.require_derived(
+        "known", ~provided, "features that the catalogue's actions do not provide"
+    )
 
 
 def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:

@@ -81,7 +81,7 @@ class ChainedTrees:
         """
         if values.shape[1] != self.variables.width:
             raise DataError(
-                f"rows of {values.shape[1]} columns were asked for; the imputer is fitted to "
+                f"rows of {values.shape[1]} columns were requested; the imputer is fitted to "
                 f"{self.variables.width}"
             )
         codes = compact(self.scaling.standardise(values), self.variables)

@@ -225,13 +225,13 @@ def _rests(choice: Mapping[str, Any]) -> str:
     read = (
         f"{rows:,} rows, each evaluated by policies that learned on others; "
         f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
-        "Today's practice is what was ordered, with decisions by the same models."
+        "Today's practice is the recorded orders, with decisions by the same models."
     )
     read += _labels(choice)
     if "withheld" not in choice["habit"] and (habit := remark(choice["habit"])):
-        read += f" {habit} audit_habit=true shows what the policy owes to it."
+        read += f" {habit} audit_habit=true shows how much the policy owes to it."
     if untested := graph["untested"]:
-        read += f" Too few rows to test what causes the missingness of {listed(untested[:SHOWN])}."
+        read += f" Too few rows to test causes of the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
         is_found = choice["habit"]["state"] == "found"
         start = "Apart from the habit of ordering, the" if is_found else "The"

@@ -40,7 +40,7 @@ def learn(
     best of those whose price out of fold keeps to it; or the cheapest, where none does.
 
     Raises:
-        ConfigError: a kind without a verdict of its own is asked for within budgets.
+        ConfigError: a kind without a verdict of its own is requested within budgets.
     """
     layout = Layout.of(ground.table)
     for name in progress(list(agents), desc="candidates"):

@@ -101,8 +101,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     # does the graph hold?
     "kind": (
         "",
-        "in contrasts what the other side is: panels, column or label; of a range under hidden "
-        "causes: plain, or sharp, which uses what every row has",
+        "in contrasts the other side: panels, column or label; of a range under hidden "
+        "causes: plain, or sharp, which uses the columns of every row",
     ),
     "score": ("standard errors", "of a product that has mean zero if the graph holds"),
     "rows": ("rows", "on which it rests"),
@@ -128,7 +128,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "difference": (
         COST,
         "cost of `agent` minus cost of `other`, on the same rows; in verdicts the "
-        "other way round: what the runner-up costs more",
+        "other way round: added cost of the runner-up",
     ),
     "not_worse": (
         "",
@@ -150,15 +150,15 @@ COLUMNS: dict[str, tuple[str, str]] = {
     # by group
     "quantity": (
         "",
-        "what the numbers of the row are of: a cost, panels per unit or a share, each in its own "
+        "quantity of the row: a cost, panels per unit or a share, each in its own "
         "unit; or the largest difference between two groups",
     ),
-    "by_group": ("", "what the policy does to each group, in words; empty without groups"),
+    "by_group": ("", "outcomes of the policy by group, in words; empty without groups"),
     # estimates
     "estimate": (COST, "estimated cost per unit at run time"),
     "std_error": (COST, "standard error by influence function; nuisances taken as known"),
-    "ci_low": (COST, "lower end of the 95 % interval, within what a unit can cost"),
-    "ci_high": (COST, "upper end of the 95 % interval, within what a unit can cost"),
+    "ci_low": (COST, "lower end of the 95 % interval, within the possible costs of a unit"),
+    "ci_high": (COST, "upper end of the 95 % interval, within the possible costs of a unit"),
     "simultaneous_low": (COST, "lower end of the 95 % interval that all policies hold at once"),
     "simultaneous_high": (COST, "upper end of that interval"),
     "resample_sd": (COST, "standard deviation over resamples, scaled to the full sample"),
@@ -184,8 +184,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "effective_rows": ("rows", "of equal weight that would vary as much as the rows followed"),
     "bound": (
         COST,
-        "what another policy could save at most, 95 % for all at once; in comparisons what `other` "
-        "could save, of those that may be the best",
+        "largest possible saving of another policy, 95 % for all at once; in comparisons "
+        "that by `other`, of those that may be the best",
     ),
     "weight": ("", "rows that a record followed to the end represents; 0 for others"),
     "term": (COST, "of the estimated cost, whose mean is the estimate"),

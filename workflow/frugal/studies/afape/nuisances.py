@@ -62,7 +62,7 @@ def fit_nuisances_of(
     settings: Mapping[str, Any],
     rngs: Mapping[str, np.random.Generator],
 ) -> Nuisances:
-    """Every panel's factor, every agent's propensity and means; all that is asked for at once."""
+    """Every panel's factor, every agent's propensity and means; all that is requested at once."""
     agents, factors = list(records.played), records.identification["factors"]
     heads = [records.factor_head(factor) for factor in factors]
     heads += [records.afa_head(agent) for agent in agents]

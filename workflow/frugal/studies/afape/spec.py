@@ -239,7 +239,7 @@ def require_error_costs(at: str, description: Description) -> None:
     if (cost == cost[:, :1]).all():
         problem = "is zero everywhere" if not cost.any() else "is the same for all decisions"
         raise ConfigError(
-            f"{where} {problem}, so no acquisition could pay; write what a wrong decision "
+            f"{where} {problem}, so no acquisition could pay; state how much a wrong decision "
             f"costs, in {description.cost_unit}: a row for each true class, a column for each "
             "decision"
         )

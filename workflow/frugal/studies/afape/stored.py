@@ -29,7 +29,7 @@ class StoredRecords:
         table: as `prepare_data` made it, with its catalogue.
         catalogue: likewise.
         masks: as `draw_missingness` made them: block after block, seed after seed in each.
-        graph: their law; None where none is asked for.
+        graph: their law; None where none is requested.
         identification: what it identifies; likewise.
         seeds: that are asked about; None: all.
 

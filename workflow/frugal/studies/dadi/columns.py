@@ -43,7 +43,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "features_acquired": ("panels", "number of panels acquired"),
     "adversary_auc": ("", "AUC of the agent's own adversary for the group (rows of its objective)"),
     "audit_auc": ("", "AUC for the group of the best outsider trained afterwards on the same sets"),
-    "target": ("", "what an outsider predicts: label or sensitive"),
+    "target": ("", "target of an outsider: label or sensitive"),
     "learner": ("", "outsider: logistic, boosting or set_network"),
     "folds": ("", "folds behind the row"),
     "reference_auc": ("", "AUC of the classifier that is compared with"),

@@ -481,7 +481,7 @@ PANELS = PrintedFigure(
     place=20,
     stages=("draw_dadi_figures",),
     draw=panels_figure,
-    doc="what panels predict alone, and how often they are acquired",
+    doc="predictions of single panels, and how often they are acquired",
 )
 AUDIT = PrintedFigure(
     name="dadi_audit",

@@ -151,7 +151,7 @@ class DadiStudy:
                 f"results/bundles/study=dadi/dataset={dataset} cases.csv",
                 "All on one page": f"{folder}/answer.html",
                 "Every number": "results/summary/dadi.parquet",
-                "What the columns mean": "docs/reference/dadi.md",
+                "Columns": "docs/reference/dadi.md",
             },
         }
 

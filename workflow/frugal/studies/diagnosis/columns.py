@@ -11,7 +11,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "λ of theorem 4.1: value of a true positive, of a true negative 1; empty if none",
     ),
     "rho": ("", "ρ of theorem 4.1, per mean panel cost; empty if none"),
-    "setting": ("", "what else distinguishes solutions of a method, such as their panels"),
+    "setting": ("", "further difference of solutions of a method, such as their panels"),
     "diagnosis": ("", "predicted class: its index or its name; index 1 is ill"),
     "sensitivity": ("", "share of ill units that are called ill"),
     "specificity": ("", "share of healthy units that are called healthy"),

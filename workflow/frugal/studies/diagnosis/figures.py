@@ -158,7 +158,7 @@ def families_finding(means: pd.DataFrame, reference: str, score: str) -> str:
     full = means[means["method"] == reference]
     rows = means[means["method"].isin(_families(means)) & (means["method"] != reference)]
     if not len(rows):
-        return "what classifiers reach"
+        return "results of classifiers"
     best = style.highest(rows, score)
     if not len(full):
         return f"{_quoted(best['method'])} reaches {word} {_at(best, score)}"
@@ -629,7 +629,7 @@ FAMILIES = PrintedFigure(
     place=5,
     stages=("draw_fronts",),
     draw=families_figure,
-    doc="what every family reaches within each budget",
+    doc="results of every family within each budget",
 )
 RELIABILITY = PrintedFigure(
     name="diagnosis_reliability",

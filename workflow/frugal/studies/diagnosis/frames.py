@@ -231,7 +231,7 @@ def states_of(
 ) -> dict[str, TabulatedEncoder | CallableEncoder]:
     """Part → completed rows of its units at every set of panels, as `tabulate_states` wrote them.
 
-    Where it wrote none, for they would take too much memory, rows are completed when asked for.
+    Where it wrote none, for they would take too much memory, rows are completed when requested.
 
     Raises:
         DataError: the file is another, or one of another table.

@@ -4,7 +4,7 @@ from frugal.core.columns import COST
 
 COLUMNS: dict[str, tuple[str, str]] = {
     # recourse
-    "variant": ("", "what the units of a data set are: a simulated world, or the rules of a table"),
+    "variant": ("", "units of a data set: of a simulated world, or of the rules of a table"),
     "subset": ("", "units kept: all, or those whose explanation is that of more than so many"),
     "generator": ("", "name of the generator of action sets"),
     "actions": ("", "number of actions that the unit needs; all: any number"),

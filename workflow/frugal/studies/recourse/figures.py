@@ -450,12 +450,12 @@ MISTAKES = PrintedFigure(
     place=40,
     stages=("draw_recourse_figures",),
     draw=mistake_figure,
-    doc="what wrong answers cost",
+    doc="the cost of wrong answers",
 )
 REPAIR = PrintedFigure(
     name="recourse_repair",
     place=50,
     stages=("draw_recourse_figures",),
     draw=repair_figure,
-    doc="what a repair by the solver changes",
+    doc="changes by a repair by the solver",
 )

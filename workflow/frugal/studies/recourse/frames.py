@@ -111,8 +111,8 @@ def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
         entries = labelled[name].to_numpy()
         if entries.dtype.kind not in "iu" or not ((entries >= low) & (entries <= high)).all():
             raise DataError(
-                f"column {name!r} of the stored labels holds what is no whole number from {low} to "
-                f"{high}, as the stored catalogue has them"
+                f"column {name!r} of the stored labels holds a value that is no whole number from "
+                f"{low} to {high}, as the stored catalogue has them"
             )
     return LabelledUnits(
         features=labelled[columns].to_numpy(dtype=bool),

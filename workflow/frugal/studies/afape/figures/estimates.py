@@ -364,7 +364,7 @@ def costs_finding(rows: pd.DataFrame) -> str:
     ).reindex(columns=[BLOCKING, "ground_truth"])
     off = (table[BLOCKING] - table["ground_truth"]).dropna()
     if not len(off):
-        return "what policies pay for panels and for errors"
+        return "costs of policies: panels and errors"
     worst = style.highest(off.abs().reset_index(name="off"), "off")
     places = style.decimals(table["ground_truth"].to_numpy(dtype=float))
     agent, by = agent_label(str(worst["agent"])), worst["off"]
@@ -728,7 +728,7 @@ COST_SPLIT = PrintedFigure(
     place=30,
     stages=("draw_scenario_figures",),
     draw=cost_split_figure,
-    doc="what an agent pays for panels and for errors",
+    doc="costs of an agent: panels and errors",
 )
 FREQUENCY = PrintedFigure(
     name="frequency",

@@ -442,7 +442,7 @@ def _decision_handles(*, truth_known: bool, partly: bool, read: bool) -> list[Ar
         return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *others]
     return [
         Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
-        Patch(facecolor=_WRONG, label="✗ picks another; what that costs more"),
+        Patch(facecolor=_WRONG, label="✗ picks another, at this added cost"),
         Patch(facecolor="none", edgecolor=style.BLACK, label="best policy in truth"),
         *others,
     ]
@@ -691,7 +691,7 @@ def trust_finding(estimates: pd.DataFrame, read: str) -> str:
     """
     mine = estimates[estimates["estimator"] == read]
     if not len(mine):
-        return "what each policy costs by every estimator, and the rows behind it"
+        return "the cost of each policy by every estimator, and the rows used"
     if estimates["truth"].isna().any():
         low, high = mine["ess"].min(), mine["ess"].max()
         return f"{_quoted(read)} is read, which rests on {low:,.0f} to {high:,.0f} rows"
@@ -712,7 +712,7 @@ ANSWER = PrintedFigure(
     place=5,
     stages=("draw_scenario_figures",),
     draw=answer_figure,
-    doc="which policy to use, what it costs, and how sure that is",
+    doc="which policy to use, its cost, and how sure that is",
 )
 TRUST = PrintedFigure(
     name="trust",
@@ -726,5 +726,5 @@ DECISION = PrintedFigure(
     place=20,
     stages=("draw_scenario_figures",),
     draw=decision_figure,
-    doc="which agent each estimator would pick, and what a wrong pick costs",
+    doc="which agent each estimator would pick, and the cost of a wrong pick",
 )

@@ -630,9 +630,9 @@ def _answer(
     }
     return AnswerText(
         title=str(report["title"]),
-        heading=f"F1 of each policy, and what its panels cost a case, {unit}"
+        heading=f"F1 of each policy, and the price of its panels, {unit} a case"
         if f1
-        else f"What each policy costs a case, {unit}",
+        else f"Cost of each policy, {unit} a case",
         sentence=text.headline,
         curve=rows,
         further=all_remarks(report, settings["causes"], settings["remarks"]),

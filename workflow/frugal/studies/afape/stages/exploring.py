@@ -55,8 +55,8 @@ def explore_afape(
     return {
         "section": section(
             "afape",
-            question="What would an acquisition policy cost at run time, evaluated from records in "
-            "which panels are missing?",
+            question="How much would an acquisition policy cost at run time, evaluated from "
+            "records in which panels are missing?",
             answers=answers_of(verdicts, settings["cost_units"], checks),
             tables={name: (table, *_TABLES[name]) for name, table in nonempty.items()},
             keys=[*ROW, "other", "kind", "gamma", "group", "quantity"],
@@ -97,7 +97,7 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "picks": (
-        "Which policy each estimator would pick, and what that costs",
+        "Which policy each estimator would pick, and its added cost",
         ("estimator", "agent", "estimate", "truth", "regret"),
     ),
     "comparisons": (
@@ -109,7 +109,7 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("agent", "kind", "gamma", "low", "high", "range_low", "range_high"),
     ),
     "groups": (
-        "What policies do to each group",
+        "Outcomes of policies by group",
         ("agent", "group", "quantity", "estimate", "ci_low", "ci_high"),
     ),
 }
@@ -138,7 +138,7 @@ def _budget(
             unit = cost_units[str(verdict["dataset"])]
             stops.append({"budget": budget, "match": match, "unit": unit})
     return slider(
-        label="What panels may cost a case on average",
+        label="Limit for the mean price of panels, a case",
         unit="",
         table="summary",
         described=("estimate", "ci_low", "ci_high", "acquisition_cost", "misclassification_cost"),
@@ -320,7 +320,7 @@ def charts_of(tables: Mapping[str, pd.DataFrame], first: Sequence[str]) -> list[
         Chart(
             "scatter",
             "decisions",
-            "What the policy that an estimator picks costs more than the best",
+            "Cost of an estimator's pick above that of the best policy",
             "picks",
             "agent",
             agents,
@@ -417,7 +417,7 @@ def explore_answer(
                     state=state.replace("_", " "),
                 )
             ],
-            tables={TABLE: (rows, "What every policy costs, and what practice did", names)},
+            tables={TABLE: (rows, "Cost of every policy and of practice", names)},
             keys=("dataset", "agent"),
             sources={TABLE: "outcomes"},
             charts=[chart.document()],

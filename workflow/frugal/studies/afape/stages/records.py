@@ -213,7 +213,7 @@ def _calibrated(graph: MissingnessGraph, stored: StoredTable, share: float) -> M
 
 
 class _Logits:
-    """Logits that were set aside, block by block, as often as they are asked for."""
+    """Logits that were set aside, block by block, as often as they are requested."""
 
     def __init__(self, scratch: ScratchFile) -> None:
         self._kept = scratch
@@ -328,7 +328,7 @@ class _CheckedRows(JudgedRows):
 
 
 class _Blocks:
-    """The blocks of one seed, as often as they are asked for."""
+    """The blocks of one seed, as often as they are requested."""
 
     def __init__(self, rows_to_check: _CheckedRows, seed: int) -> None:
         self._given, self._seed = rows_to_check, seed

@@ -137,7 +137,7 @@ def check_afape(
         )
     if len(summary) != len(expected):
         raise DataError(
-            f"the afape summary has {len(summary)} rows, {len(expected)} were asked for"
+            f"the afape summary has {len(summary)} rows, {len(expected)} were requested"
         )
     checks = _checks(summary)
     for property_, holds in checks.items():
@@ -150,7 +150,7 @@ def check_afape(
         "checks": {
             "rows": len(summary),
             "status": summary["status"].value_counts().to_dict(),
-            "passed": ["every row that was asked for is there", *checks],
+            "passed": ["every row that was requested is there", *checks],
         }
     }
 
@@ -160,8 +160,9 @@ def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
     done = summary[summary["status"] == "ok"]
     return {
         "a status is known": summary["status"].isin(STATUSES),
-        "what is not ok has a reason": (summary["status"] == "ok") | (summary["reason"] != ""),
-        "what is not ok has no estimate": (summary["status"] == "ok")
+        "rows that are not ok have a reason": (summary["status"] == "ok")
+        | (summary["reason"] != ""),
+        "rows that are not ok have no estimate": (summary["status"] == "ok")
         == summary["estimate"].notna(),
         "a cost is finite": done["estimate"].abs() < np.inf,
         "an interval holds its estimate, or a warning says that no cost can be so": (

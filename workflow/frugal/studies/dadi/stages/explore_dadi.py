@@ -63,7 +63,7 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("panel", "network", "auc", "auc_low", "auc_high"),
     ),
     "audit": (
-        "What outsiders predict from the collected panels",
+        "Predictions of outsiders from the collected panels",
         ("method", "gamma", "target", "learner", "auc", "auc_low", "auc_high"),
     ),
 }

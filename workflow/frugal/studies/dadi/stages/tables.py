@@ -312,7 +312,7 @@ def write_dadi_answer(
     reference = means[means["method"] == settings["reference"]].iloc[0]
     answer = AnswerText(
         title=str(catalogue["report"]["title"]),
-        heading=f"What each way of asking reaches (cost in {unit} a case)",
+        heading=f"Results of each way of acquiring (cost in {unit} a case)",
         sentence=_sentence(chosen, near, reference, settings["auc_slack"], unit),
         curve=_curve(summary, means, chosen),
         further=_further(summary, means, catalogue["classes"][1], settings["threshold"]),
@@ -431,7 +431,7 @@ def _further(
         notes.insert(
             0,
             f"{n_degenerate} of {len(means)} methods give nearly all cases the same decision: "
-            "their groups get the same decision whatever is asked, which is no fairness.",
+            "their groups get the same decision by any panels, which is no fairness.",
         )
     return notes
 

@@ -106,7 +106,7 @@ def tabulate_states(
 
     The file holds the encoder, too, by which its readers know that theirs is the same. Where the
     rows at all sets of panels would take more memory than is allowed it holds nothing else, and
-    its readers complete rows as they are asked for: the same numbers, in more time.
+    its readers complete rows as they are requested: the same numbers, in more time.
     """
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))

@@ -388,7 +388,7 @@ def tell_diagnosis_cases(
             "logs": {"input": "decisions", "key": "family"},
             "patients": patients(data, units, courses, chosen),
             "slider": slider(
-                label="What panels may cost a unit on average",
+                label="Limit for the mean price of panels, a unit",
                 unit=report["cost_unit"],
                 table="summary",
                 described=("f1", "f1_se", "cost", "sensitivity", "specificity"),
@@ -448,6 +448,6 @@ def _why(row: pd.Series) -> str:
     if pd.notna(row["lambda"]):
         return (
             f"It learned with λ = {row['lambda']:g} (value of a true positive) and "
-            f"ρ = {row['rho']:.3g} (what a panel costs)."
+            f"ρ = {row['rho']:.3g} (price of a panel)."
         )
     return ""

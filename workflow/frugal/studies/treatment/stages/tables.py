@@ -100,7 +100,7 @@ def check_treatment(
         if not (counts == expected).all():
             raise DataError(
                 f"the treatment summary has {counts.tolist()} policies of {dataset} per seed, "
-                f"{expected} were asked for"
+                f"{expected} were requested"
             )
     planners = planners_of(sorted(set(repeats["planner"])))
     idle = [name for name, planner in planners.items() if planner.may_try_nothing]
@@ -124,7 +124,7 @@ def check_treatment(
             row = repeats[KEY].iloc[int(np.argmin(holds))]
             at = ", ".join(f"{name} {value}" for name, value in row.items())
             raise DataError(f"treatment summary: it does not hold that {property_}, at {at}")
-    return {"checks": {"rows": len(repeats), "passed": ["every row asked for is there", *checks]}}
+    return {"checks": {"rows": len(repeats), "passed": ["every row requested is there", *checks]}}
 
 
 def _policies(grids: Mapping[str, Any]) -> int:
