@@ -27,7 +27,7 @@ from scipy.special import expit
 
 A, FOLDS, MARGIN = 4, 5, 0.05
 PRESENT, PLANNED = 500, 500
-GRID = np.unique(np.round(50 * 2 ** (np.arange(17) / 2)).astype(int))
+GRID = np.unique(np.round(100 * 2 ** (np.arange(18) / 2)).astype(int))
 PLANNED_AT = int(GRID[np.abs(GRID - PLANNED).argmin()])
 TRUTH = 400_000
 SURE = ("best", "good_enough")

@@ -239,6 +239,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     settings = {
         "budget": 1.0,
         "causes": None,
+        "transport": None,
         "remarks": ["Assumed."],
         "reading": {"A case": "POLICY cases.csv"},
         "bundle": "bundles/agent=POLICY",
@@ -258,7 +259,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert "<details>" in written["page"].decode()
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
-    further += " labels design"
+    further += " labels design elsewhere"
     assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
 
@@ -435,7 +436,8 @@ def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
 
 
 def text_of(found, budget: float | None = None) -> str:
-    settings = {"budget": budget, "causes": None, "remarks": [], "reading": {}, "bundle": "POLICY"}
+    settings = {"budget": budget, "causes": None, "transport": None, "remarks": []}
+    settings |= {"reading": {}, "bundle": "POLICY"}
     return write_answer(
         choice=found["choice"],
         outcomes=found["outcomes"],

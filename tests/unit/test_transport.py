@@ -1,9 +1,13 @@
 """Costs for other cases: coverage under a known shift, and no change without one."""
 
+import frugal
 import numpy as np
+import pandas as pd
 import pytest
-from frugal.core.errors import DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.judge.transport import transport
+
+from tests.workflow.runs import ROOT
 
 SHIFT = 0.6
 
@@ -61,3 +65,28 @@ def test_missing_values_and_single_cases_are_refused():
     for rows in (other, other[:1]):
         with pytest.raises(DataError, match="transport needs at least 2 other cases"):
             transport(x[:, :1], x, rows, np.arange(100) % 5)
+
+
+def test_an_answer_has_the_costs_for_the_cases_of_a_file(tmp_path):
+    """The same numbers as by the call; little overlap is reported."""
+    clinic, path = ROOT / "docs/examples/clinic.yaml", ROOT / "docs/examples/clinic.csv"
+    agents = ["always", "never"]
+    answer = frugal.decide(frugal.load(clinic, transport=path), agents=agents)
+    moved = answer.transport(path).set_index("agent")
+    content = answer.document["elsewhere"]
+    assert content["cases"] == 800
+    for name, each in content["costs"].items():
+        assert each == moved.loc[name, list(each)].to_dict()
+    (line,) = [line for line in answer.summary().splitlines() if "clinic.csv" in line]
+    assert line.startswith(f"For the 800 cases of clinic.csv, {answer.best} costs ")
+    far = pd.read_csv(path)
+    far["temperature"] += 4
+    far.to_csv(tmp_path / "far.csv", index=False)
+    answer = frugal.decide(frugal.load(clinic, transport=tmp_path / "far.csv"), agents=agents)
+    assert ". Little overlap: the 800 judged rows count as " in answer.summary()
+
+
+def test_a_file_of_other_cases_is_needed_and_costs_are_compared(tmp_path):
+    clinic = ROOT / "docs/examples/clinic.yaml"
+    with pytest.raises(ConfigError, match=r"'transport' is 'none\.csv', and there is no such file"):
+        frugal.load(clinic, transport="none.csv")

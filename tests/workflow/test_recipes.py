@@ -36,6 +36,7 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
         tmp_path,
         "decide",
         *("--config", CLINIC, "sensitive=ward", "budget=20", "audit_habit=true"),
+        f"transport={EXAMPLES / 'clinic.csv'}",
         configs=(),
     )
     assert done.returncode == 0, done.stdout[-5000:]
@@ -51,7 +52,17 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     assert "Within a budget of 20 EUR" in said
     audit = (ROOT / "docs/tutorials/habit.md").read_text(encoding="utf-8")
     assert document["habit"]["state"] == "none"
-    assert all(line.split(" (")[0][:40] in audit for line in said.splitlines()[-6:-2])
+    assert all(line.split(" (")[0][:40] in audit for line in said.splitlines()[-7:-3])
+    moved = pd.read_parquet(
+        folder / "results/candidates/dataset=clinic/mechanism=own/elsewhere.parquet",
+        partitioning=None,
+    )
+    of_cases = document["elsewhere"]["costs"]
+    assert dict(zip(moved["agent"], moved["cost"], strict=True)) == {
+        name: each["cost"] for name, each in of_cases.items()
+    }
+    assert of_cases[document["policy"]]["cost"] == pytest.approx(document["cost"], rel=0.05)
+    assert f"For the 800 cases of clinic.csv, {document['policy']} costs" in said
     seen, printed = _numbers(first), _numbers(_headline("docs/how-to/own_table.md"))
     # what learns ends otherwise on another maker's processor
     assert seen == pytest.approx(printed, rel=0.4)

@@ -3,6 +3,23 @@
 
 if config["table"] is not None:
     OWN_PLACE = f"dataset={OWN_TABLE.dataset}/mechanism=own"
+    MOVED = {}
+
+    if config["transport"] is not None:
+        OWN_DATA = f"results/data/dataset={OWN_TABLE.dataset}"
+        MOVED = {"elsewhere": f"results/candidates/{OWN_PLACE}/elsewhere.parquet"}
+
+        use rule stage as judge_elsewhere with:
+            input:
+                unpack(located("described", lambda w: STUDY.described_input(OWN_TABLE.dataset))),
+                unpack(located("cases", lambda w: {"cases": config["transport"]})),
+                table=f"{OWN_DATA}/table.parquet",
+                catalogue=f"{OWN_DATA}/catalogue.json",
+                terms=f"results/candidates/{OWN_PLACE}/terms.parquet",
+            output:
+                **audited(**MOVED),
+            params:
+                settings=OWN_TABLE.elsewhere_settings(),
 
     use rule stage as write_answer with:
         input:
@@ -10,6 +27,7 @@ if config["table"] is not None:
             outcomes=f"results/candidates/{OWN_PLACE}/outcomes.parquet",
             net_benefit=f"results/candidates/{OWN_PLACE}/net_benefit.parquet",
             catalogue=f"results/data/dataset={OWN_TABLE.dataset}/catalogue.json",
+            **MOVED,
         output:
             **audited(
                 text="results/verdict.txt",

@@ -69,6 +69,11 @@ class Config(Block):
         "of decide: YAML of the protocol by which the last rows were recorded, or an answer.json "
         "with a design; its known probabilities take the place of a fitted missingness model",
     )
+    transport: str | None = setting(
+        None,
+        "of decide: CSV with the columns of the table, of other cases for which the answer "
+        "estimates the costs; their labels are not read",
+    )
     records: str | None = setting(
         None, "YAML of one's own records of searches, for `snakemake search`"
     )

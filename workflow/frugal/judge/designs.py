@@ -155,11 +155,11 @@ def _pair(
     rows = np.flatnonzero(np.all([candidates.outcomes[name].weight > 0 for name in names], axis=0))
     sets = [missingness.closure(paths[name].asked(len(gappy)))[rows] & gappy for name in names]
     sets = np.stack([*sets, sets[0] | sets[1]])
-    least = least_probability(n)
-    chance = np.maximum([_of_rows(each, rows, missingness) for each in sets], least)
+    chance = np.stack([_of_rows(each, rows, missingness) for each in sets])
+    cut = np.maximum(chance, least_probability(n))  # as in the reported variance
     covariance = candidates.covariance(names)
     reported = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]) * n
-    if effective_sample_size(1 / chance[2]) < LEAST_ESS or reported <= SMALLEST:
+    if effective_sample_size(1 / cut[2]) < LEAST_ESS or reported <= SMALLEST:
         return None
     first = [candidates.outcomes[name].first @ candidates.slope(name) for name in names]
     excess = np.stack(
@@ -171,7 +171,7 @@ def _pair(
     requests = np.asarray(sets.any(axis=2))
     excess[~requests[:2]] = 0.0  # known before the first panel
     spread = float((first[0] - first[1]).var())
-    unscaled = PolicyPair(spread, 1.0, rows, 1 / chance[2] / n, excess, requests, chance)
+    unscaled = PolicyPair(spread, 1.0, rows, 1 / cut[2] / n, excess, requests, cut)
     scale = reported / max(unscaled.variance(0.0, None), SMALLEST)
     return PolicyPair(spread, scale, rows, unscaled.weight, excess, requests, chance)
 

@@ -219,6 +219,7 @@ def ask(
         "table",
         "causes",
         "recorded",
+        "transport",
     } & over.keys():  # by their full paths: a run starts elsewhere
         if path := asked_file(str(over[key]), PROJECT):
             over[key] = str(path.absolute())

@@ -103,6 +103,16 @@ def _answer(question: Question, *, page: bool = False) -> Payloads:
     choice, catalogue = _choice(question), _table(question)["catalogue"]
     judged = {name: choice[name] for name in ("choice", "outcomes", "net_benefit")}
     inputs = {**judged, "catalogue": catalogue, "page": page}
+    if (cases := question.decision.config["transport"]) is not None:
+        description = Path(question.study.described_input(question.dataset)["description"])
+        read = {**_table(question), "terms": choice["terms"], "description": description}
+        inputs |= _run(
+            question,
+            "judge_elsewhere",
+            {},
+            question.decision.elsewhere_settings(),
+            {**read, "cases": Path(cases)},
+        )
     written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
     return {**written, "document": json.loads(written["document"])}
 

@@ -581,21 +581,14 @@ class Answer(_Comparison):
         Raises:
             DataError: the cases are not cases of the table, or lack an always-known value.
         """
-        from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS
-        from frugal.studies.afape.stages.answers import costs_elsewhere
+        from frugal.studies.afape.elsewhere import costs, overlap
 
         read = self.policy(self.best)._cases(cases, id_column, complete=True)
         judged = payloads_of(self.question, "judge_candidates")
         table = payloads_of(self.question, "prepare_data")
-        moved = costs_elsewhere(judged["terms"], table["table"], table["catalogue"], read.values)
-        first = moved.iloc[0]
-        if first["effective_rows"] < LEAST_ESS or first["largest_weight_share"] > LARGEST_SHARE:
-            warnings.warn(
-                f"little overlap: the {len(judged['terms']) // len(moved):,} judged rows count as "
-                f"{first['effective_rows']:.0f} rows for these cases, and one of them carries "
-                f"{first['largest_weight_share']:.0%} of the weight",
-                stacklevel=2,
-            )
+        moved = costs(judged["terms"], table["table"], table["catalogue"], read.values)
+        if warning := overlap(moved, len(judged["terms"]) // len(moved)):
+            warnings.warn(warning, stacklevel=2)
         return moved
 
     def design(self, cases: int, *, budget: float | None = None) -> dict[str, Any]:

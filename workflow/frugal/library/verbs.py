@@ -45,6 +45,7 @@ def load(
     audit_habit: bool = False,
     design: int | None = None,
     recorded: str | Path | None = None,
+    transport: str | Path | None = None,
     cores: int = 1,
 ) -> Table:
     """A table of one's own, read and encoded.
@@ -83,6 +84,8 @@ def load(
         recorded: YAML of the protocol by which the last rows were recorded
             (docs/reference/answer.md), or an answer.json with a design; its probabilities take the
             place of fitted ones.
+        transport: CSV with the columns of the table, of other cases for which the answer estimates
+            the costs.
         cores: stages at a time, where a folder is given.
 
     Returns:
@@ -95,6 +98,7 @@ def load(
     keys = {"sensitive": sensitive, "causes": own_causes, "audit_habit": audit_habit or None}
     keys["design"] = design
     keys["recorded"] = None if recorded is None else str(recorded)
+    keys["transport"] = None if transport is None else str(transport)
     keys["cores"] = cores
     stated = {
         "label": label,

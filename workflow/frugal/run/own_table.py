@@ -45,12 +45,13 @@ class Decision:
     def answer_settings(self) -> dict[str, Any]:
         """Settings of `write_answer`."""
         budget = None if self.config["objective"] == "f1" else self.config["budget"]
-        causes = self.config["causes"]
+        causes, transport = self.config["causes"], self.config["transport"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
         bundle = (bundles / "agent=POLICY").as_posix()
         return {
             "budget": None if budget is None else float(budget),
             "causes": None if causes is None else Path(causes).name,
+            "transport": None if transport is None else Path(transport).name,
             "remarks": list(self.remarks),
             "bundle": bundle,
             "reading": {
@@ -58,6 +59,11 @@ class Decision:
                 "All on one page": (self.place / "answer.html").as_posix(),
             },
         }
+
+    def elsewhere_settings(self) -> dict[str, Any]:
+        """Settings of `judge_elsewhere`."""
+        instead = self.config["afape"]["answer"]["instead"][self.dataset]
+        return {"instead": {key: value for key, value in instead.items() if key != "source"}}
 
 
 def decision(
@@ -102,6 +108,11 @@ def decision(
         changed_config["causes"] = str(_causes_file(config, base, described))
     if config["recorded"] is not None:
         answer["recorded"] = _protocol(config, base, described)
+    if config["transport"] is not None:
+        if config["objective"] == "f1":
+            raise ConfigError("config: 'transport' needs objective=cost; 'objective' is f1")
+        path = _file_of(config, "transport", base, "a CSV with the columns of the table")
+        changed_config["transport"] = str(path.absolute())
     missingness = {"source": "own", "panels": None}
     scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
     changed_config["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]

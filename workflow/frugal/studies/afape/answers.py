@@ -12,6 +12,7 @@ import pandas as pd
 
 from frugal.core import schema_check
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
+from frugal.studies.afape import elsewhere as other_cases
 from frugal.studies.afape.habit import remark
 from frugal.studies.afape.spec import PRACTICE, candidate
 
@@ -60,7 +61,9 @@ class AnswerParts:
     groups: Sequence[str]
 
 
-def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
+def document(
+    choice: Mapping[str, Any], bundle: str, elsewhere: pd.DataFrame | None = None
+) -> dict[str, Any]:
     """Content of `answer.json`."""
     return {name: choice[name] for name in STABLE} | {
         "policy": candidate(choice["policy"]),
@@ -76,6 +79,7 @@ def document(choice: Mapping[str, Any], bundle: str) -> dict[str, Any]:
         "habit": choice["habit"],
         "labels": choice["labels"],
         "design": choice["design"],
+        "elsewhere": other_cases.document(elsewhere),
         "bundle": bundle,
     }
 

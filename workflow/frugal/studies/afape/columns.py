@@ -42,6 +42,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "true positives per case, less t/(1−t) false positives and the price of panels",
     ),
     "panels_net_benefit": ("", "price of panels per case, in the unit of net benefit"),
+    # other cases
+    "saving": (COST, "cost of practice less that of the policy, for the other cases"),
+    "saving_low": (COST, "lower end of its 95 % interval"),
+    "saving_high": (COST, "upper end of its 95 % interval"),
+    "cases": ("cases", "for which costs are estimated"),
     # identity
     "mechanism": ("", "name of the missingness mechanism"),
     "agent": ("", "name of the acquisition policy"),

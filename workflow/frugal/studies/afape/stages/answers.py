@@ -13,6 +13,9 @@ from jaxtyping import Float
 from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
+from frugal.data.case_document import TableColumns, case_document
+from frugal.data.cases import read_cases
+from frugal.data.description import load_description
 from frugal.data.tables import EVERY, StoredTable
 from frugal.draw.answers import AnswerText
 from frugal.judge.choice import (
@@ -45,10 +48,10 @@ from frugal.judge.record_law import (
 )
 from frugal.judge.recorded_labels import recorded_labels
 from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
-from frugal.judge.transport import transport
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape import design as designs
+from frugal.studies.afape import elsewhere as other_cases
 from frugal.studies.afape import habit as habits
 from frugal.studies.afape.answers import (
     NAMED,
@@ -63,8 +66,10 @@ from frugal.studies.afape.recorded import known_law
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 
+ERRORS = "misclassification_cost"  # those of the table, which may be open in the YAML
 HABIT = "The habit of ordering"
 DESIGN = "What to record next"
+ELSEWHERE = "Other cases"
 
 
 def judge_candidates(
@@ -466,61 +471,30 @@ def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def costs_elsewhere(
-    terms: pd.DataFrame,
+def judge_elsewhere(
+    *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    values: Float[np.ndarray, "m d"],
-) -> pd.DataFrame:
-    """Costs of the judged policies for other cases, whose labels are not known.
+    terms: pd.DataFrame,
+    description: Path,
+    cases: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, pd.DataFrame]:
+    """Costs of every policy for the cases of another table, whose labels are not read.
 
-    Args:
-        terms: of `judge_candidates`.
-        table: of `prepare_data`, with its folds.
-        catalogue: of `prepare_data`.
-        values: encoded features of the other cases; only always-known columns are read. (m, d)
-
-    Returns:
-        agent, cost, std_error, ci_low, ci_high, saving (over practice), saving_low, saving_high
-        (95 %, each alone), effective_rows, largest_weight_share, cases; the cheapest first.
-
-    Raises:
-        DataError: an always-known column has no value for some of the cases.
+    Settings: `instead` (keys that replace those of the description).
     """
+    del streams, progress
     stored = StoredTable(table, catalogue, unlabelled=True)
-    at = stored.positions(EVERY)
-    data = stored.at(at)
-    columns = data.free_columns & np.isfinite(data.values).all(axis=0)
-    columns &= np.ptp(np.where(columns, data.values, 0.0), axis=0) > 0
-    names = list(terms["agent"].unique())
-    each = terms.pivot(index="row_id", columns="agent", values="term")
-    cost = each.loc[data.row_id, names].to_numpy()
-    saving = cost[:, [names.index(PRACTICE)]] - cost
-    moved = transport(
-        np.hstack([cost, saving]),
-        data.values[:, columns],
-        values[:, columns],
-        stored.fold[at],
-        stored.clusters(EVERY),
-    )
-    low, high = normal_interval(moved.mean, moved.std_error, level=LEVEL)
-    c = len(names)
-    rows = pd.DataFrame(
-        {
-            "agent": names,
-            "cost": moved.mean[:c],
-            "std_error": moved.std_error[:c],
-            "ci_low": low[:c],
-            "ci_high": high[:c],
-            "saving": moved.mean[c:],
-            "saving_low": low[c:],
-            "saving_high": high[c:],
-            "effective_rows": moved.effective_rows,
-            "largest_weight_share": moved.largest_share,
-            "cases": len(values),
-        }
-    )
-    return rows.sort_values(["cost", "agent"], kind="stable", ignore_index=True)
+    columns = TableColumns(stored.layout, np.ones(len(table), dtype=bool), stored.column)
+    errors = {ERRORS: catalogue[ERRORS]}
+    described = load_description(description, {**settings["instead"], **errors})
+    document = case_document(described, columns, catalogue["report"].get("columns_left_out", []))
+    provides = stored.layout.provides
+    read = read_cases(cases, document, provides=provides, id_column=None, complete=True)
+    return {"elsewhere": other_cases.costs(terms, table, catalogue, read.values)}
 
 
 def _ends(answer: Choice) -> dict[str, float]:
@@ -569,19 +543,25 @@ def write_answer(
     streams: Streams,
     progress: Callable[..., Any],
     page: bool = True,
+    elsewhere: pd.DataFrame | None = None,
 ) -> dict[str, bytes]:
     """The answer in at most twelve lines; the page has a picture and what the policy does.
 
-    `page` False leaves out the page, which needs packages for pictures.
+    `page` False leaves out the page, which needs packages for pictures. `elsewhere` is of
+    `judge_elsewhere`, where other cases were named.
 
     Settings: `budget` (of panels, a case on average, or None), `causes` (name of their YAML, or
-    None), `remarks` (what the question leaves out or adds), `reading` (words → file or command),
-    `bundle` (folder of a policy, for POLICY its name).
+    None), `transport` (name of the file of other cases, or None), `remarks` (what the question
+    leaves out or adds), `reading` (words → file or command), `bundle` (folder of a policy, for
+    POLICY its name).
     """
     del streams, progress
-    answer = _answer(choice, outcomes, catalogue, settings)
+    answer = _answer(choice, outcomes, catalogue, settings, elsewhere)
     bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
-    written = {"text": answer.text().encode(), "document": json_bytes(document(choice, bundle))}
+    written = {
+        "text": answer.text().encode(),
+        "document": json_bytes(document(choice, bundle, elsewhere)),
+    }
     if not page:
         return written
     from frugal.studies.afape.figures.policies import (  # matplotlib
@@ -612,6 +592,7 @@ def _answer(
     outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
     settings: Mapping[str, Any],
+    elsewhere: pd.DataFrame | None,
 ) -> AnswerText:
     """The parts of the answer in words."""
     report, policy = catalogue["report"], choice["policy"]
@@ -627,6 +608,7 @@ def _answer(
     tables = {
         f"{HABIT}, panel by panel": habits.table(choice, unit),
         f"{DESIGN}, by stratum": designs.table(choice),
+        f"{ELSEWHERE}, policy by policy": other_cases.table(elsewhere, unit),
     }
     return AnswerText(
         title=str(report["title"]),
@@ -644,6 +626,7 @@ def _answer(
             "What changes, and what would change it": [*text.changes, *text.groups, *within],
             HABIT: habits.sentences(choice, unit),
             DESIGN: designs.sentences(choice, unit),
+            ELSEWHERE: other_cases.sentences(elsewhere, choice, settings["transport"], unit),
         },
         folded=True,
         tables={heading: rows for heading, rows in tables.items() if rows is not None},
