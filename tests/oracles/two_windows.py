@@ -119,3 +119,37 @@ def expected() -> tuple[dict[History, float], dict[History, float]]:
             total += o.p * v1[o.record[:1]]
             mass += o.p
     return v1, {(): total / mass}
+
+
+def least_cost(factor: float) -> float:
+    """Least mean cost of all policies that order, stop and decide by what they saw.
+
+    By dynamic programming over all that can be seen, with complete values. Errors cost `factor`
+    times as much.
+    """
+    worlds: dict[tuple[tuple[tuple[int, int], tuple[int, int]], int], float] = defaultdict(float)
+    for o in outcomes():
+        worlds[o.x, o.y] += o.p
+
+    def least(seen: History) -> float:
+        agree = [
+            (x, y, p)
+            for (x, y), p in worlds.items()
+            if all(v in (None, x[t][k]) for t, w in enumerate(seen) for k, v in enumerate(w))
+        ]
+        ill = sum(p for _, y, p in agree if y)
+        mass = sum(p for _, _, p in agree)
+        choices = [factor * min(MISSED * ill, ALARM * (mass - ill)) / mass]
+        if len(seen) < 2:
+            for panels in SETS:
+                price = WAITING + sum(PRICES[k] for k in (0, 1) if panels[k])
+                price += SET_UP if any(panels) else 0.0
+                chance: dict[Window, float] = defaultdict(float)
+                for x, _, p in agree:
+                    now = x[len(seen)]
+                    chance[now[0] if panels[0] else None, now[1] if panels[1] else None] += p
+                ahead = sum(p * least((*seen, window)) for window, p in chance.items())
+                choices.append(price + ahead / mass)
+        return min(choices)
+
+    return least(())

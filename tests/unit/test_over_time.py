@@ -209,7 +209,7 @@ def test_results_are_known_after_their_delay_and_nothing_after_the_end():
     np.testing.assert_array_equal(path.age[:, 0, 1], [np.inf, np.inf, 2, 3])
     assert path.answered.tolist() == [1, 1]
     assert path.complete.tolist() == [False, True]
-    np.testing.assert_array_equal(path.at_end()[0][1], [1, np.nan])  # decided as it ends
+    np.testing.assert_array_equal(path.last[path.windows[1], 1], [1, np.nan])  # decided as it ends
     assert path.ordered[1, 1:].sum() == 0
 
 

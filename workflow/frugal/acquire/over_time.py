@@ -13,8 +13,11 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
+from frugal.learn.tree_scoring import leaf_sums
+from frugal.learn.trees import TreeEnsemble
 
-PRACTICE = "recorded practice"
+PRACTICE, LEARNED = "recorded practice", "learned"
+FADE = 4.0  # windows after which the freshness of a value has fallen to 1/e
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +132,88 @@ def repeat(
 
 
 @dataclass(frozen=True, eq=False)
+class DrawnOrders:
+    """Orders that were drawn for each unit and window; it decides after the last window.
+
+    Attributes:
+        name: in messages.
+        ordered: panels. (n, t, a)
+    """
+
+    name: str
+    ordered: Bool[np.ndarray, "n t a"]
+
+    def order(self, state: TimedState) -> Bool[np.ndarray, "n a1"]:
+        """See `TimedPolicy`. (n, a + 1)"""
+        now = self.ordered[:, state.window]
+        return np.column_stack([now, np.zeros(len(now), dtype=bool)])
+
+
+@dataclass(frozen=True, eq=False)
+class TreeOrders:
+    """Orders the set of panels of least expected cost, by boosted trees of each window.
+
+    Attributes:
+        name: in tables.
+        sets: that it may order, by rising price. (s, a)
+        price: of each set. (s,)
+        waiting: of each window before the decision; where it is 0, no decision is early.
+        base: of each window that units reach: expected cost after it, if nothing is ordered.
+        change: of that cost by a set, or by the decision at once; two fits, of which the less
+            favourable counts.
+        allowed: sets that enough records hold in each window. (t, s)
+    """
+
+    name: str
+    sets: Bool[np.ndarray, "s a"]
+    price: Float[np.ndarray, " s"]
+    waiting: float
+    base: dict[int, TreeEnsemble]
+    change: dict[int, list[TreeEnsemble]]
+    allowed: Bool[np.ndarray, "t s"]
+
+    def expected(self, state: TimedState) -> Float[np.ndarray, "m s1"]:
+        """Expected cost from now on: of each set, then of the decision at once. (m, s + 1)
+
+        Infinite for a set that is not allowed, and for the decision where waiting is free.
+        """
+        m, (s, a) = len(state.since), self.sets.shape
+        cost = np.full((m, s + 1), np.inf)
+        cost[:, 0] = self.waiting
+        if state.window not in self.base:  # no unit reaches it
+            return cost
+        inputs = tree_inputs(state, np.zeros(a + 1, dtype=bool))
+        observed = ~np.isnan(inputs)
+        cost[:, 0] += leaf_sums(self.base[state.window], inputs, observed)[:, 0]
+        choices = np.column_stack([self.sets, np.zeros(s, dtype=bool)])
+        choices = np.concatenate([choices, np.arange(a + 1)[None] == a])
+        price = np.append(self.price, -self.waiting)
+        able = np.append(self.allowed[state.window], self.waiting > 0)
+        able &= state.window in self.change
+        for k in np.flatnonzero(able[1:]) + 1:
+            inputs[:, -a - 1 :] = choices[k]
+            halves = [
+                leaf_sums(trees, inputs, observed)[:, 0] for trees in self.change[state.window]
+            ]
+            cost[:, k] = cost[:, 0] + price[k] + np.max(halves, axis=0)
+        return cost
+
+    def order(self, state: TimedState) -> Bool[np.ndarray, "m a1"]:
+        """See `TimedPolicy`. (m, a + 1)"""
+        choice = self.expected(state).argmin(axis=1)
+        stop = choice == len(self.sets)
+        ordered = self.sets[np.where(stop, 0, choice)] & ~stop[:, None]
+        return np.column_stack([ordered, stop])
+
+
+def tree_inputs(state: TimedState, choice: Bool[np.ndarray, " a1"]) -> Float[np.ndarray, "m f"]:
+    """Inputs of trees: the state, and the panels ordered next, or "stop". (m, f)"""
+    fresh = [np.exp(-state.age / FADE), np.exp(-state.since / FADE)]
+    every = np.broadcast_to(choice.astype(np.float64), (len(state.since), len(choice)))
+    return np.column_stack([state.static, state.last, *fresh, every])
+
+
+@dataclass(frozen=True, eq=False)
 class TimedPaths:
     """One policy along n records, blocked where they lack a panel.
 
@@ -142,6 +227,7 @@ class TimedPaths:
         exact: it holds the ordered panels and no other until the decision. (n,)
         last, age: of the state before each window and after the last, see `TimedState`.
             (t + 1, n, d)
+        since: of that state. (t + 1, n, a)
         practice: it orders that which each record holds.
     """
 
@@ -153,12 +239,13 @@ class TimedPaths:
     exact: Bool[np.ndarray, " n"]
     last: Float[np.ndarray, "t1 n d"]
     age: Float[np.ndarray, "t1 n d"]
+    since: Float[np.ndarray, "t1 n a"]
     practice: bool = False
 
-    def at_end(self) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
-        """Last values and their ages when each unit is decided. (n, d), (n, d)"""
-        row = np.arange(len(self.windows))
-        return self.last[self.windows, row], self.age[self.windows, row]
+    def states(self, records: TimedRecords) -> list[TimedState]:
+        """Before each window and after the last. (t + 1)"""
+        parts = zip(self.last, self.age, self.since, strict=True)
+        return [TimedState(t, records.static, *part) for t, part in enumerate(parts)]
 
 
 def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts) -> TimedPaths:
@@ -170,23 +257,23 @@ def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts)
     n, t, a = records.recorded.shape
     last = np.full((t + 1, n, len(records.columns)), np.nan)
     age = np.full(last.shape, np.inf)
-    ordered, since = np.zeros((n, t, a), dtype=bool), np.full((n, a), np.inf)
+    ordered, since = np.zeros((n, t, a), dtype=bool), np.full((t + 1, n, a), np.inf)
     windows = records.end.copy()
     for now in range(t + 1):
         if now:
             last[now], age[now] = last[now - 1], age[now - 1] + 1
-        _reveal(records, ordered, costs.delay, now, last[now], age[now])
+            since[now] = np.where(ordered[:, now - 1], 1.0, since[now - 1] + 1)
+        reveal(records, ordered, costs.delay, now, last[now], age[now])
         if now == t:
             break
         going = now < windows
         if policy is None:
             ordered[:, now] = records.recorded[:, now]
         else:
-            state = TimedState(now, records.static, last[now], age[now], since)
+            state = TimedState(now, records.static, last[now], age[now], since[now])
             action = _checked(policy, state, a)
             windows[going & action[:, a]] = now
             ordered[:, now] = action[:, :a] & (now < windows)[:, None]
-        since = np.where(ordered[:, now], 1.0, since + 1)
     lacks = np.asarray((ordered & ~records.recorded).any(axis=2))
     lacks[np.arange(n), records.end - 1] |= records.censored
     fails = np.asarray(lacks.any(axis=1))
@@ -201,6 +288,7 @@ def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts)
         ~fails & ~other,
         last,
         age,
+        since,
         policy is None,
     )
 
@@ -216,7 +304,7 @@ def _checked(policy: TimedPolicy, state: TimedState, panels: int) -> np.ndarray:
     return action
 
 
-def _reveal(
+def reveal(
     records: TimedRecords,
     ordered: np.ndarray,
     delay: np.ndarray | None,

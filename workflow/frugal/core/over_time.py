@@ -4,7 +4,7 @@ Serves rollouts, estimators and readers. Shapes: n units, t windows, a panels, d
 columns, k classes. It knows no policy, no estimator and no file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -90,6 +90,13 @@ class TimedRecords:
     def censored(self) -> Bool[np.ndarray, " n"]:
         """Units whose label is unknown. (n,)"""
         return self.label == CENSORED
+
+    def take(self, rows: Shaped[np.ndarray, " m"]) -> "TimedRecords":
+        """Some of the units, by index or truth value; an index may occur again. m units."""
+        per_unit = ("unit", "static", "values", "recorded", "end", "label")
+        parts = {name: getattr(self, name)[rows] for name in per_unit}
+        cluster = np.unique(self.cluster[rows], return_inverse=True)[1].ravel()
+        return replace(self, **parts, cluster=cluster)
 
     def panel_set(self, names: tuple[str, ...]) -> Bool[np.ndarray, " a"]:
         """The set of some panels. (a,)

@@ -6,21 +6,20 @@ for each policy and fold. Learners are those of `nuisance_choice`. Knows no esti
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.over_time import TimedPaths, follow
-from frugal.core.over_time import TimedCosts, TimedRecords
+from frugal.acquire.over_time import FADE, TimedPaths, follow
+from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import set_codes
 from frugal.judge.over_time import TimedCase, reach_of
 from frugal.judge.semi_offline import belief_inputs, least_probability, ridge_coefficients
-from frugal.learn.nuisance_choice import Head, MeanHead, fit_mean_models, fit_models
+from frugal.learn.nuisance_choice import Head, HeadModels, MeanHead, fit_mean_models, fit_models
 
-FADE = 4.0  # windows after which the freshness of a value has fallen to 1/e
 SETTINGS = {
     "logistic": {"C": 1.0},
     "boosting": {"trees": 60, "leaves": 12, "learning_rate": 0.1, "min_leaf": 40},
@@ -89,7 +88,61 @@ def history_inputs(records: TimedRecords, costs: TimedCosts) -> Float[np.ndarray
     return np.concatenate([state_inputs(records, practice.last, practice.age), before], axis=2)
 
 
-def fit_predictions(
+def decision_inputs(records: TimedRecords, state: TimedState) -> Float[np.ndarray, "n f"]:
+    """Inputs of a decision before a window: the state, the window, and whether the unit ended.
+
+    Values mean less the earlier they were taken, and an end may itself be a sign.
+    """
+    passed = np.minimum(state.window, records.end)
+    ended = state.window >= records.end
+    return np.column_stack([state_inputs(records, state.last, state.age), passed, ended])
+
+
+def fit_label(
+    inputs: Float[np.ndarray, "m f"],
+    positive: Bool[np.ndarray, " m"],
+    weight: Float[np.ndarray, " m"],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> HeadModels | None:
+    """A model of the label in states that records reach by containing the ordered panels.
+
+    Rows are drawn in proportion to their weights, so that they represent all units. Fitted to
+    records as they are, a model would read from the presence of a result who was ill enough to get
+    it.
+
+    Args:
+        inputs: of each state, see `decision_inputs`. (m, f)
+        positive: the label. (m,)
+        weight: one over the probability that the record contains the ordered panels; 0 where it
+            does not. (m,)
+        fit: how to fit.
+        rng: of draws and learners.
+
+    Returns:
+        None where no row has weight.
+    """
+    rows = np.flatnonzero(weight)
+    if not len(rows):
+        return None
+    total = np.cumsum(weight[rows])
+    at = (np.arange(len(rows)) + rng.random()) / len(rows) * total[-1]
+    drawn = rows[np.searchsorted(total, at)]  # systematic: equal weights draw each row once
+    every = np.ones(len(rows), dtype=bool)
+    head = Head(inputs[drawn], positive[drawn], every, is_law=False)
+    return fit.probabilities([head], rng, train=every)[0]
+
+
+def chance_of(
+    model: HeadModels | None, inputs: Float[np.ndarray, "m f"]
+) -> Float[np.ndarray, " m"]:
+    """Probability of the second class; NaN without a model. (m,)"""
+    if model is None:
+        return np.full(len(inputs), np.nan)
+    return model.predict(inputs, np.zeros(len(inputs), dtype=np.int64))[:, 0]
+
+
+def _predictions(
     records: TimedRecords,
     path: TimedPaths,
     weight: Float[np.ndarray, " n"],
@@ -97,39 +150,16 @@ def fit_predictions(
     fit: TimedFit,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "t1 n"]:
-    """Probability of the second class at every state of a policy. (t + 1, n)
-
-    A model for each fold, fitted to final states of the other folds' records that contain the
-    ordered panels, drawn in proportion to their weights: so they represent all units. Fitted to
-    records as they are, it would read from the presence of a result who was ill enough to get it.
-
-    Args:
-        records: of n units.
-        path: of the policy.
-        weight: one over the probability of each record that contains the ordered panels, else 0.
-        fold: of each unit. (n,)
-        fit: how to fit.
-        rng: of draws and learners.
-
-    Returns:
-        NaN in a fold for which no other record can be learned from.
-    """
-    final = state_inputs(records, *path.at_end())
-    states = state_inputs(records, path.last, path.age)
+    """Probability of the second class at every state of a policy, cross-fitted. (t + 1, n)"""
+    states = np.stack([decision_inputs(records, state) for state in path.states(records)])
+    final = states[path.windows, np.arange(len(fold))]
     probability = np.full(states.shape[:2], np.nan)
     for number in np.unique(fold):
-        rows = np.flatnonzero((weight > 0) & (fold != number))
-        if not len(rows):
-            continue
-        total = np.cumsum(weight[rows])
-        at = (np.arange(len(rows)) + rng.random()) / len(rows) * total[-1]
-        drawn = rows[np.searchsorted(total, at)]  # systematic: equal weights draw each row once
-        every = np.ones(len(rows), dtype=bool)
-        head = Head(final[drawn], records.label[drawn] == 1, every, is_law=False)
-        (models,) = fit.probabilities([head], rng, train=every)
+        others = np.where(fold == number, 0.0, weight)
+        model = fit_label(final, records.label == 1, others, fit, rng)
         units = np.flatnonzero(fold == number)
         for window, at in enumerate(states[:, units]):
-            probability[window, units] = models.predict(at, fold[units])[:, 0]
+            probability[window, units] = chance_of(model, at)
     return probability
 
 
@@ -187,35 +217,43 @@ class OrderLaw:
         return holds, np.where(decided, holds, equals)
 
 
-def fit_order_law(
-    records: TimedRecords,
-    history: Float[np.ndarray, "t1 n f"],
+def ordered_sets(
     paths: Sequence[TimedPaths],
-    fold: Int[np.ndarray, " n"],
-    fit: TimedFit,
-    rng: np.random.Generator,
-) -> OrderLaw:
-    """The law of ordering in all windows, for the sets that some policy orders.
-
-    A window in which follow-up ends without a label holds no set, so that the law includes that of
-    censoring.
-    """
-    n, t, a = records.recorded.shape
-    window, unit = np.nonzero(np.arange(t)[:, None] < records.end)
-    inputs = np.column_stack([history[window, unit], np.eye(t)[window][:, 1:]])
-    present = records.recorded[unit, window]
-    stays = ~(records.censored[unit] & (window == records.end[unit] - 1))
-    contained = np.zeros((1, a), dtype=bool)  # the empty set, whose law is that of censoring
+) -> tuple[Bool[np.ndarray, "s a"], Bool[np.ndarray, "e a"]]:
+    """Sets that some path orders where it can be followed, with the empty one; and anywhere."""
+    panels = paths[0].ordered.shape[2]
+    contained = np.zeros((1, panels), dtype=bool)  # the empty set, whose law is that of censoring
     exact = contained[:0]
     for path in paths:
         if path.practice:
             continue
-        alive = np.arange(t) < path.windows[:, None]
-        contained = np.unique(
-            np.concatenate([contained, path.ordered[path.answered[:, None] >= np.arange(t)]]),
-            axis=0,
-        )
-        exact = np.unique(np.concatenate([exact, path.ordered[alive]]), axis=0)
+        window = np.arange(path.ordered.shape[1])
+        reached = path.ordered[path.answered[:, None] >= window]
+        contained = np.unique(np.concatenate([contained, reached]), axis=0)
+        alive = path.ordered[window < path.windows[:, None]]
+        exact = np.unique(np.concatenate([exact, alive]), axis=0)
+    return contained, exact
+
+
+def fit_order_law(
+    records: TimedRecords,
+    history: Float[np.ndarray, "t1 n f"],
+    contained: Bool[np.ndarray, "s a"],
+    exact: Bool[np.ndarray, "e a"],
+    fold: Int[np.ndarray, " n"],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> OrderLaw:
+    """The law of ordering in all windows, for sets that a window contains or equals.
+
+    A window in which follow-up ends without a label holds no set, so that the law includes that of
+    censoring.
+    """
+    n, t, _ = records.recorded.shape
+    window, unit = np.nonzero(np.arange(t)[:, None] < records.end)
+    inputs = np.column_stack([history[window, unit], np.eye(t)[window][:, 1:]])
+    present = records.recorded[unit, window]
+    stays = ~(records.censored[unit] & (window == records.end[unit] - 1))
     laws = []
     for sets, same in ((contained, False), (exact, True)):
         targets = {
@@ -243,6 +281,7 @@ def fit_expected(
     fold: Int[np.ndarray, " n"],
     fit: TimedFit,
     rng: np.random.Generator,
+    judged: Int[np.ndarray, " k"],
 ) -> Float[np.ndarray, "t1 n o"]:
     """V before each window and the outcome after the last, cross-fitted. (t + 1, n, o)
 
@@ -253,18 +292,19 @@ def fit_expected(
 
     Args:
         records: whose windows are fitted.
-        inputs: history before each window, with whatever else predicts the outcome.
+        inputs: history before each window, with all else that predicts the outcome.
         path: of the policy.
         outcome: cost and its parts; read where the path is complete. (n, o)
         chance: P(A_t ⊇ a_t | H_t). (n, t)
         fold: of each unit. (n,)
         fit: how to fit.
         rng: of the learners.
+        judged: folds in which it is predicted; NaN in others.
     """
     n, t = records.recorded.shape[:2]
     parts = np.where(path.complete[:, None], outcome[:, 1:], np.nan)
     expected = np.full((t + 1, n, parts.shape[1]), np.nan)
-    for number in np.unique(fold):
+    for number in judged:
         value = parts
         expected[t, fold == number] = parts[fold == number]
         for now in range(t - 1, -1, -1):
@@ -306,53 +346,77 @@ def _predicted(
 def cases_over_time(
     records: TimedRecords,
     costs: TimedCosts,
-    paths: Sequence[TimedPaths],
+    paths: Sequence[TimedPaths | Sequence[TimedPaths]],
     fit: TimedFit,
     rng: np.random.Generator,
     probability: Sequence[Float[np.ndarray, "t1 n"]] | None = None,
+    fold: Int[np.ndarray, " n"] | None = None,
 ) -> list[TimedCase]:
     """A case for each policy, with everything that estimators read.
 
     Args:
         records: of n units.
         costs: of panels, waiting and errors.
-        paths: of each policy.
+        paths: of each policy; of a learned one by fold: of the policy that was learned from the
+            other folds. Its nuisances follow that policy in all folds, so none reads a unit that
+            it judges.
         fit: how nuisances are fitted.
         rng: of folds and learners.
         probability: of the second class at every state of each policy; None: fitted. (t + 1, n)
+        fold: of each unit; None: drawn. (n,)
     """
-    fold = unit_folds(records.cluster, fit.folds, rng)
+    if fold is None:
+        fold = unit_folds(records.cluster, fit.folds, rng)
     history = history_inputs(records, costs)
-    order_law = fit_order_law(records, history, paths, fold, fit, rng)
+    by_fold = [[path] if isinstance(path, TimedPaths) else list(path) for path in paths]
+    sets = ordered_sets([path for of_folds in by_fold for path in of_folds])
+    order_law = fit_order_law(records, history, *sets, fold, fit, rng)
     cases = []
     least = least_probability(len(records)) if fit.bounded else 0.0
     streams = rng.spawn(len(paths))  # so that a policy's numbers do not depend on later ones
-    for k, path in enumerate(paths):
-        holds, equals = order_law.chances(path)
-        reach = reach_of(holds)
-        if probability is None:
-            weight = np.where(path.complete, 1 / np.maximum(reach[:, -1], least), 0.0)
-            chance = fit_predictions(records, path, weight, fold, fit, streams[k])
-        else:
-            chance = probability[k]
-        outcome = outcomes_of(records, path, costs, chance)
-        inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
-        expected = fit_expected(records, inputs, path, outcome, holds, fold, fit, streams[k])
-        cases.append(
-            TimedCase(
-                outcome,
-                path.answered,
-                path.complete,
-                path.exact,
-                reach,
-                reach_of(equals),
-                expected,
-                records.end,
-                records.cluster,
-                least,
+    for k, of_folds in enumerate(by_fold):
+        parts = []
+        for number, path in enumerate(of_folds):
+            holds, equals = order_law.chances(path)
+            reach = reach_of(holds)
+            if probability is None:
+                weight = np.where(path.complete, 1 / np.maximum(reach[:, -1], least), 0.0)
+                chance = _predictions(records, path, weight, fold, fit, streams[k])
+            else:
+                chance = probability[k]
+            outcome = outcomes_of(records, path, costs, chance)
+            inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
+            judged = np.unique(fold) if len(of_folds) == 1 else np.array([number])
+            expected = fit_expected(
+                records, inputs, path, outcome, holds, fold, fit, streams[k], judged
             )
-        )
+            parts.append(
+                TimedCase(
+                    outcome,
+                    path.answered,
+                    path.complete,
+                    path.exact,
+                    reach,
+                    reach_of(equals),
+                    expected,
+                    records.end,
+                    records.cluster,
+                    least,
+                )
+            )
+        cases.append(parts[0] if len(parts) == 1 else _by_fold(parts, fold))
     return cases
+
+
+def _by_fold(cases: Sequence[TimedCase], fold: Int[np.ndarray, " n"]) -> TimedCase:
+    """The case of each fold in its rows."""
+    row = np.arange(len(fold))
+    joined = {
+        name: np.stack([getattr(case, name) for case in cases])[fold, row]
+        for name in ("outcome", "answered", "complete", "exact", "reach", "exact_reach")
+    }
+    expected = np.stack([case.expected for case in cases])[fold, :, row].swapaxes(0, 1)
+    return replace(cases[0], **joined, expected=expected)
 
 
 def _path_inputs(

@@ -385,6 +385,7 @@ def train_booster(
     learning_rate: float,
     min_leaf: int,
     rng: np.random.Generator,
+    weight: Float[np.ndarray, " n"] | None = None,
 ) -> Any:
     """A LightGBM booster, one thread and byte-deterministic; NaN is "missing", 0 is a value."""
     import lightgbm  # slow to import, not needed to score
@@ -403,7 +404,23 @@ def train_booster(
         "seed": int(rng.integers(2**31 - 1)),
         "verbosity": -1,
     }
-    return lightgbm.train(settings, lightgbm.Dataset(values, label=target), num_boost_round=trees)
+    rows = lightgbm.Dataset(values, label=target, weight=weight)
+    return lightgbm.train(settings, rows, num_boost_round=trees)
+
+
+def fit_regression(
+    values: Float[np.ndarray, "n d"],
+    target: Float[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"],
+    rng: np.random.Generator,
+    **settings: Any,
+) -> TreeEnsemble:
+    """Boosted trees of a weighted mean, the sum of their leaf rows; settings as `train_booster`."""
+    objective = {"objective": "regression"}
+    booster = train_booster(values, target, objective=objective, rng=rng, weight=weight, **settings)
+    trees = booster.dump_model()["tree_info"]
+    parts = [lightgbm_tree(tree["tree_structure"], 0, 1) for tree in trees]
+    return join_trees(parts, link="softmax", columns=values.shape[1])
 
 
 def _training_values(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from frugal.acquire.over_time import TreeOrders
     from frugal.core.over_time import TimedPolicy
     from frugal.data.over_time import TimedData
     from frugal.judge.over_time import TimedCase, TimedEstimate
@@ -114,12 +115,14 @@ class TimedAnswer:
         tipping_gamma: factor on the odds that a record contains the ordered panels, by which
             hidden causes must shift them until the named policy costs as much as recorded practice,
             by weighting; infinite beyond 20, NaN where no policy is named.
+        learned: the policy learned from all units; None where none was asked for.
     """
 
     outcomes: "pd.DataFrame"
     estimates: "pd.DataFrame"
     support: "pd.DataFrame"
     tipping_gamma: float
+    learned: "TreeOrders | None"
     _sentences: tuple[str, ...]
 
     def summary(self) -> str:
@@ -135,6 +138,7 @@ def over_time(
     folds: int = 3,
     margin: float = 0.05,
     seed: int = 0,
+    learned: bool = False,
 ) -> TimedAnswer:
     """Costs of policies over time, by the semi-offline doubly robust estimator.
 
@@ -149,6 +153,8 @@ def over_time(
         folds: of cross-fitting.
         margin: share of the cost that counts as nothing.
         seed: of folds and learners.
+        learned: also learn a policy, which orders one of the sets of panels that `policies` order,
+            or none, in each window; it is learned for each fold from the others, and judged on it.
 
     Raises:
         ConfigError: no policy, a name that occurs twice, or an unknown method.
@@ -157,30 +163,46 @@ def over_time(
     """
     import numpy as np
 
-    from frugal.acquire.over_time import PRACTICE, follow
-    from frugal.judge.history_fits import TimedFit, cases_over_time
+    from frugal.acquire.over_time import LEARNED, PRACTICE, follow
+    from frugal.judge.history_fits import TimedFit, cases_over_time, ordered_sets, unit_folds
+    from frugal.judge.order_learning import learn_orders
 
-    names = [policy.name for policy in policies]
-    if not names or len(set(names)) < len(names) or PRACTICE in names:
+    names, records = [policy.name for policy in policies], data.records
+    if not names or len({*names, PRACTICE, LEARNED}) < len(names) + 2:
         raise ConfigError(
             f"policies are named {names}; allowed is one or more, each with a name of its own, "
-            f"none {PRACTICE!r}"
+            f"none {PRACTICE!r} or {LEARNED!r}"
         )
     if method not in ("boosting", "linear"):
         raise ConfigError(f"method is {method!r}; allowed are 'boosting' and 'linear'")
-    if len(data.records.classes) != 2:
-        raise ConfigError(
-            f"the label has {len(data.records.classes)} classes; over time it has two"
-        )
-    paths = [follow(data.records, policy, data.costs) for policy in (*policies, None)]
+    if len(records.classes) != 2:
+        raise ConfigError(f"the label has {len(records.classes)} classes; over time it has two")
     fit = TimedFit(method=method, folds=folds)
     rng = np.random.default_rng(seed)
-    cases = cases_over_time(data.records, data.costs, paths, fit, rng)
-    return _answer(data, dict(zip((*names, PRACTICE), cases, strict=True)), margin, rng)
+    fold = unit_folds(records.cluster, folds, rng)
+    paths: list[Any] = [follow(records, policy, data.costs) for policy in (*policies, None)]
+    best = None
+    if learned:
+        sets = ordered_sets(paths)[0]
+        streams = np.random.default_rng([seed, 1]).spawn(folds + 1)
+        parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
+        best, *others = (
+            learn_orders(records.take(part), data.costs, sets, fit, stream)
+            for part, stream in zip(parts, streams, strict=False)
+        )
+        paths.append([follow(records, policy, data.costs) for policy in others])
+    cases = cases_over_time(records, data.costs, paths, fit, rng, fold=fold)
+    by_name = dict(zip((*names, PRACTICE, LEARNED), cases, strict=False))
+    by_name[PRACTICE] = by_name.pop(PRACTICE)  # the last row
+    return _answer(data, by_name, margin, rng, best)
 
 
 def _answer(
-    data: "TimedData", cases: Mapping[str, "TimedCase"], margin: float, rng: "np.random.Generator"
+    data: "TimedData",
+    cases: Mapping[str, "TimedCase"],
+    margin: float,
+    rng: "np.random.Generator",
+    learned: "TreeOrders | None",
 ) -> TimedAnswer:
     import numpy as np
     import pandas as pd
@@ -217,7 +239,9 @@ def _answer(
         ]
     ).reset_index()
     sentences, gamma = _sentences(data, cases, readings, outcomes, margin, rng)
-    return TimedAnswer(outcomes, pd.DataFrame(rows), support, float(np.float64(gamma)), sentences)
+    return TimedAnswer(
+        outcomes, pd.DataFrame(rows), support, float(np.float64(gamma)), learned, sentences
+    )
 
 
 def _outcome(
