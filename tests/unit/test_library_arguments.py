@@ -14,7 +14,7 @@ WRONG = {
     "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
     "load(CLINIC, folder='/dev/null/x')": "cannot be made: Not a directory",
     "load(CLINIC, config=[])": "config is a list; allowed is keys",
-    "missingness(pd.DataFrame({'a': ['secret']}))": "table is a DataFrame; allowed is the result of load",
+    "missingness(pd.DataFrame({'a': ['secret']}))": "table is a DataFrame; allowed is the result",
     "train(None, 'dqn')": "masks is None",
     "roll_out({})": "policy is a dict",
     "evaluate(None)": "policies is None",
