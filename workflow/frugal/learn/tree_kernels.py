@@ -8,9 +8,8 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from frugal.learn.tree_scoring import MAX_ACTIONS_TABULATED
-
 # Compiled in as constants and cached on disk: no test may patch them.
+CODE_BITS = 32  # panels of a set's code; a walk forks on each of them once at most
 BLOCK = 8192  # rows that walk one tree before the next: the tree stays in the cache
 TABLE_BLOCK = 2**16  # entries of the table of all sets that one tree is added to before the next
 
@@ -45,7 +44,7 @@ def add_leaves(nodes, root, leaf_value, values, total):
 @no_type_check
 def add_leaves_of_all_sets(nodes, root, leaf_value, values, providers, free, every, total):
     """Adds each row's leaf rows at every set of panels into `total`. (n, 2^a, k)"""
-    waiting = np.empty((MAX_ACTIONS_TABULATED + 1, 3), dtype=np.int64)  # node, decided, acquired
+    waiting = np.empty((CODE_BITS + 1, 3), dtype=np.int64)  # node, decided, acquired
     block = max(1, TABLE_BLOCK // (every + 1))
     for start in range(0, len(values), block):
         for first in root:
