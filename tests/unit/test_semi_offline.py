@@ -205,9 +205,9 @@ def test_cut_weights_represent_as_many_records_as_before():
 def test_a_common_step_that_few_records_hold_is_not_judged():
     x, _, _ = world(np.random.default_rng(5), 200)
     observed = np.ones((200, 2), dtype=bool)
-    observed[9:, 1] = False
+    observed[4:, 1] = False
     paths = play("fixed", x, observed)
-    chance = np.where(np.arange(3) <= paths.held[:, None], [1.0, 1.0, 9 / 200], np.nan)
+    chance = np.where(np.arange(3) <= paths.held[:, None], [1.0, 1.0, 4 / 200], np.nan)
     assert not supported(paths, chance)
-    observed[9:40, 1] = True
+    observed[4:40, 1] = True
     assert supported(play("fixed", x, observed), np.tile([1.0, 1.0, 0.2], (200, 1)))

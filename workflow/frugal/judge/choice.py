@@ -31,7 +31,7 @@ from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS, State, state_of
 
 SMALLEST, HALVINGS = 1e-12, 40
 LEAST_OF_CLASS, CLEAR = 1 / 3, 4.0  # see `enough`
-COMMON, LEAST_AT_STEP = 0.1, 10.0  # see `supported`
+COMMON, LEAST_AT_STEP = 0.2, 5.0  # see `supported`
 WITHIN = 0.5  # standard errors by which another candidate may be lower than the preferred one
 
 
