@@ -23,11 +23,11 @@ if config["table"] is not None:
 
     use rule stage as write_answer with:
         input:
+            **MOVED,
             choice=f"results/candidates/{OWN_PLACE}/choice.json",
             outcomes=f"results/candidates/{OWN_PLACE}/outcomes.parquet",
             net_benefit=f"results/candidates/{OWN_PLACE}/net_benefit.parquet",
             catalogue=f"results/data/dataset={OWN_TABLE.dataset}/catalogue.json",
-            **MOVED,
         output:
             **audited(
                 text="results/verdict.txt",
