@@ -60,6 +60,9 @@ def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
     assert all(one["cost"] is None for one in panels[1:])
     assert "no gap in 'discharged_to': a price" in capsys.readouterr().out
     (tmp_path / "t.yaml").unlink()
+    init(tmp_path, "--free", "lab_crp")
+    assert "look: lab_crp: is known at the start, but" in capsys.readouterr().out
+    (tmp_path / "t.yaml").unlink()
     with pytest.raises(DataError, match=r"--free names 'agee'.*did you mean 'age'\?"):
         init(tmp_path, "--free", "agee")
 
@@ -268,7 +271,7 @@ def test_the_example_is_read_as_it_is_described(tmp_path):
         np.testing.assert_array_equal(found[column], values, err_msg=column)
 
 
-@pytest.mark.parametrize(("installed", "ends"), [(True, "decide --config"), (False, "summary())'")])
+@pytest.mark.parametrize(("installed", "ends"), [(True, "decide --config"), (False, 'summary())"')])
 def test_the_next_command_is_one_that_can_be_run(tmp_path, monkeypatch, capsys, installed, ends):
     monkeypatch.setattr("frugal.run.init_command.find_spec", lambda _: installed or None)
     shutil.copy(ROOT / "docs/examples/clinic.csv", tmp_path / "t.csv")

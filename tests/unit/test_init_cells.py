@@ -99,7 +99,7 @@ SITUATIONS = {
     "spellings of a level": (
         {"x": ["Red", "red", "blue"] * 20},
         {"type": "categorical", "levels": ["Red", "blue"], "recode": {"red": "Red"}},
-        "x: 'Red' and 'red' is taken for one value",
+        "x: 'Red' and 'red' are taken for one value",
     ),
     "a unit behind numbers": (
         {"x": [f"{v} mg" for v in SMALL]},

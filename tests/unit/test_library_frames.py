@@ -104,6 +104,17 @@ def test_categories_are_levels_though_they_are_numbers():
     assert {"site=1", "site=2", "site=3"} <= set(table.frame.columns)
 
 
+def test_a_gap_in_a_text_known_at_the_start_is_a_level():
+    frame = visits().astype({"sex": object, "age": "Float64"})
+    frame.loc[:3, "sex"] = None
+    table = frugal.load(frame, **TERMS)
+    assert table.frame["sex=unknown"].sum() == 4
+    assert any("5.0% of the rows" in r and "level 'unknown'" in r for r in table.remarks)
+    frame.loc[0, "age"] = pd.NA
+    with pytest.raises(DataError, match="'age' has no value, but it is in a free panel"):
+        frugal.load(frame, **TERMS)
+
+
 def test_the_positive_class_is_stated():
     table = frugal.load(visits(), **TERMS, positive=False)
     assert table.catalogue["classes"] == ["True", "False"]

@@ -130,6 +130,10 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         cell("age", ""),
         "line 5: column 'age' has no value, but it is in a free panel",
     ),
+    "a gap in a text known at the start": (
+        cell("sex", ""),
+        "give the panel a cost, make a 'missing_level' of it, drop such rows",
+    ),
     "a row without a label": (cell("pneumonia", ""), "line 5: label 'pneumonia' holds no value"),
     "one class alone": (table(lambda t: t.assign(pneumonia="no")), "has one class only"),
     "too few rows": (table(lambda t: t.head(3)), "class 'pneumonia' has 1 rows"),

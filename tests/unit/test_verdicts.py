@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from frugal.judge.comparisons import compare
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.verdicts import Words, estimator_to_read, verdict
+from frugal.judge.verdicts import Words, estimator_to_read, of_cost, verdict
 from scipy.stats import norm
 
 WORDS = Words("euro", {"first": "the first estimator", "second": "the second"}, 10.0, 0.05)
@@ -196,3 +196,10 @@ def test_a_single_policy_is_judged_and_not_preferred():
 def test_what_is_read_is_weighted_and_known_without_the_truth():
     assert READ == ["stabilised_afais_s_policy", "stabilised_ipw"]
     assert all(ESTIMATORS[name].propensity is not None for name in READ)
+
+
+@pytest.mark.parametrize(
+    ("bound", "share"), [(5.23, "5.23 %"), (5.0, "5 %"), (4.96, "4.96 %"), (18.2, "18 %")]
+)
+def test_a_bound_that_is_not_the_margin_is_not_shown_as_it(bound, share):
+    assert of_cost(bound, 100.0, "EUR", 0.05).endswith(f"({share} of the cost)")

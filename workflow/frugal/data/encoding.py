@@ -300,13 +300,14 @@ def _check_gaps(
             f"{sentence}, but 'missing_values' is induced, which needs a complete table; allowed "
             "are 'missing_values: own', a 'missing_level', or drop rule any_feature_missing"
         )
+    level = "make a 'missing_level' of it, " if column.kind == "categorical" else ""
     where = "they are in free panels" if others else "it is in a free panel"
     dropped = int(np.logical_or.reduce(list(absent_in.values())).sum())
     raise DataError(
-        f"{sentence}, but {where}, known for every unit; give the panel a cost, drop such rows "
-        f"({{rule: feature_missing, columns: [{listed(absent_in)}], reason: …}} under 'drop_rows' "
-        f"drops {dropped} of {len(rows)}), or, for the study diagnosis alone, set 'missing_values: "
-        "partial'"
+        f"{sentence}, but {where}, known for every unit; give the panel a cost, {level}drop such "
+        f"rows ({{rule: feature_missing, columns: [{listed(absent_in)}], reason: …}} under "
+        f"'drop_rows' drops {dropped} of {len(rows)}), or, for the study diagnosis alone, set "
+        "'missing_values: partial'"
     )
 
 

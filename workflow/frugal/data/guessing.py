@@ -66,6 +66,7 @@ class Guess:
         recode: text → level or number that replaces it.
         again: its values seem to name units that have several rows.
         together: number of the columns that have values in the very same rows.
+        missing_level: that a missing value becomes; None: it stays missing.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Guess:
     recode: Mapping[str, str | float] = field(default_factory=dict)
     again: bool = False
     together: int = 0
+    missing_level: str | None = None
 
 
 @dataclass(frozen=True)
@@ -332,7 +334,7 @@ def _spelling_remarks(values: _Values, spellings: Mapping[str, Sequence[int]]) -
     if not several:
         return []
     pairs = "; ".join(" and ".join(map(repr, group)) for group in several[:3])
-    return [f"{pairs} {'are' if len(several) > 1 else 'is'} taken for one value"]
+    return [f"{pairs} are taken for one value"]
 
 
 def _remedy(values: _Values) -> str:
@@ -609,6 +611,24 @@ def label_told(values: pd.Series, label: pd.Series) -> float:
 def told_in(share: float) -> str:
     """A share of rows in words: all, or percent that are never rounded to all."""
     return "all" if share == 1 else f"{np.floor(1000 * share) / 10:g}%"
+
+
+def known_at_start(guess: TableGuess, free: Iterable[str]) -> TableGuess:
+    """The guess if each row knows these columns: no value is a level of a categorical one."""
+    columns = tuple(_known(c) if c.name in free else c for c in guess.columns)
+    return replace(guess, columns=columns)
+
+
+def _known(column: Guess) -> Guess:
+    if not column.missing_share or column.kind == "out":
+        return column
+    gaps = f"is known at the start, but {column.missing_share:.1%} of the rows have no value"
+    if column.kind == "numeric":
+        remark = f"{gaps}: fill them in, or price the column"
+        return replace(column, remarks=[*column.remarks, remark])
+    remarks = [*column.remarks, f"{gaps}, which becomes the level 'unknown'"]
+    levels = list(dict.fromkeys([*column.levels, "unknown"]))
+    return replace(column, levels=levels, missing_level="unknown", remarks=remarks)
 
 
 def grouped(names: Iterable[str]) -> Mapping[str, list[str]]:

@@ -131,9 +131,12 @@ def how_sure(
     )
 
 
-def of_cost(bound: float, cost: float, unit: str) -> str:
-    """A saving of a case in words, also as a share of the cost."""
-    share = f" ({percent(bound / cost)} of the cost)" if cost else ""
+def of_cost(bound: float, cost: float, unit: str, margin: float = 0.0) -> str:
+    """A saving of a case in words, also as a share of the cost, apart from an unequal margin."""
+    share = percent(bound / cost) if cost else ""
+    if cost and bound / cost != margin and share == percent(margin):
+        share = f"{number(100 * bound / cost)} %"
+    share = f" ({share} of the cost)" if share else ""
     return f"{number(bound)}{_of(unit)} a case{share}"
 
 
@@ -338,7 +341,7 @@ def _sentence(row: Mapping[str, object], words: Words) -> str:
         state,
         [agent, *map(plain, rest)],
         margin=words.margin,
-        most=of_cost(float(str(row["bound"])), estimate, words.cost_unit),
+        most=of_cost(float(str(row["bound"])), estimate, words.cost_unit, words.margin),
         value_of_knowing=f"{number(row['worth'])} a case",
     )
     if state == "best":

@@ -124,7 +124,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         DataError: an argument names an unknown column, or cells of a column cannot be written as
             text.
     """
-    from frugal.data.guessing import guess_table
+    from frugal.data.guessing import guess_table, known_at_start
     from frugal.data.opening import open_frame
     from frugal.run.init_command import UNLABELLED, StatedTerms
 
@@ -170,6 +170,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         unlabelled=unlabelled,
     )
     _require_all_stated(terms, guess)
+    guess = known_at_start(guess, terms.free)
     return Described(opened, guess, str(label), terms, name, frame.index)
 
 

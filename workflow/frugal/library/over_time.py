@@ -329,7 +329,7 @@ def _sentences(
         how_sure(
             state_of(bound, margin * float(cost[place])),
             [name, *others],
-            most=of_cost(bound, float(cost[place]), unit),
+            most=of_cost(bound, float(cost[place]), unit, margin),
             margin=margin,
             value_of_knowing=of_cost(compared.worth, 0.0, unit),
         ),

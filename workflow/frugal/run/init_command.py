@@ -25,7 +25,7 @@ from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
+from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
@@ -205,6 +205,7 @@ def init_command(words: Sequence[str]) -> int:
     )
     if sys.stdin.isatty() and sys.stdout.isatty():
         terms = ask_missing(terms, guess, input)
+    guess = known_at_start(guess, terms.free)
     text = describe_guess(opened, guess, args.label, out, terms)
     files = {out: text.encode()}
     if opened.converted:
@@ -513,6 +514,7 @@ def _column_lines(column: Guess) -> list[str]:
     entry |= (
         {"levels": list(column.levels)} if column.kind == "categorical" else {"unit": column.unit}
     )
+    entry |= {"missing_level": column.missing_level} if column.missing_level else {}
     entry |= {"recode": dict(column.recode)} if column.recode else {}
     missing = f", {column.missing_share:.0%} missing" if column.missing_share else ""
     ends = "" if column.kind == "categorical" else f"  # {column.low:g} to {column.high:g}{missing}"
@@ -634,7 +636,8 @@ def _command(out: Path) -> str:
     table = shlex.quote(f"table={_flow(str(out))}")
     if find_spec("snakemake") is None:
         call = f"import frugal; print(frugal.decide({str(out)!r}).summary())"
-        return f"python -c {shlex.quote(call)}"
+        is_plain = shlex.quote(str(out)) == str(out)
+        return f'python -c "{call}"' if is_plain else f"python -c {shlex.quote(call)}"
     in_project = Path("Snakefile").exists() and Path("Snakefile").samefile(project)
     where = "" if in_project else f"--snakefile {shlex.quote(str(project))} "
     return f"snakemake {where}--cores 2 decide --config {table}"

@@ -211,7 +211,9 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     sentence = how_sure(
         choice["state"],
         [without_version(name) for name in (choice["policy"], *others)],
-        most=f"{bound:.2f} of F1" if of_f1 else of_cost(bound, choice["cost"], unit),
+        most=f"{bound:.2f} of F1"
+        if of_f1
+        else of_cost(bound, choice["cost"], unit, choice["margin"]),
         margin=choice["margin"],
         value_of_knowing=f"{value:.3f} of F1" if of_f1 else f"{number(value)} a case",
         cheaper="better" if of_f1 else "cheaper",
@@ -286,7 +288,7 @@ def _handed_out(choice: Mapping[str, Any]) -> str:
         f"{percent(judged[name])}"
         for name in apart[:SHOWN]
     ]
-    return f" The one handed out learned on all and asks for {joined(shown)}." if shown else ""
+    return f" The final policy learned on all rows and asks for {joined(shown)}." if shown else ""
 
 
 def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
