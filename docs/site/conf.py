@@ -59,7 +59,7 @@ def menu() -> str:
             name = os.path.relpath(os.path.normpath(INDEX.parent / link), PROJECT)
             if name not in listed:
                 listed.add(name)
-                title = " ".join(words.split())
+                title = " ".join(words.replace("`", "").split())
                 pages.append(f"{title[:1].upper()}{title[1:]} <{name}>")
         written.append(_toctree(kind.strip(), pages))
     return "\n".join(written)

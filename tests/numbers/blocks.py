@@ -117,14 +117,14 @@ def three_ways(run: Run) -> str:
     policies = words[found["agent"].nunique()]
     rows = f"{int(found['n'].max()):,}"
     return (
-        f"*Missing values mislead the choice of a policy. {policies} policies are judged on {rows} "
-        "simulated records. If you fill in missing values first, you choose a policy that costs "
-        f"{short(more['imputation_chained_trees'])} more per case than the best one. If you use "
-        f"records as they are, it costs {short(more['blocking'])} more. AFAIS (active "
-        "feature acquisition importance sampling), which reuses incomplete records, chooses the "
-        "best one, in "
+        "*Missing values mislead the choice of a policy. Filling them in picks one that costs "
+        f"{short(more['imputation_chained_trees'])} more per case than the best; reusing "
+        "incomplete records, as AFAIS does, picks the best.*\n\n"
+        f"{policies} policies are judged on {rows} simulated records. Judged on the records as "
+        f"they are, the choice costs {short(more['blocking'])} more. AFAIS (active feature "
+        "acquisition importance sampling) is right in "
         f"{right['stabilised_afais_s_policy']} of {len(set(found['seed']))} repetitions of the "
-        "default run. `python docs/figures/three_estimators.py .` draws the figure.*"
+        "default run. `python docs/figures/three_estimators.py .` draws the figure."
     )
 
 

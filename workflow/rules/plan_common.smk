@@ -166,7 +166,7 @@ def say_results():
         elif study in named:
             print(f"{study} → {shown(f'results/summary/{study}.parquet')}", file=sys.stderr)
     if "report" in named and is_there("results/report.html"):
-        print(f"All of it: {shown('results/report.html')}", file=sys.stderr)
+        print(f"Report: {shown('results/report.html')}", file=sys.stderr)
 
 
 def short_section(study, section):

@@ -79,7 +79,7 @@ class Terse(logging.Formatter):
             return self._failed(told)
         said = str(record.msg or "")
         if said.startswith("Complete log(s):"):
-            return f"All that was said: {said.partition(': ')[2]}"
+            return f"Log of the run: {said.partition(': ')[2]}"
         if said.startswith("Elapsed time:"):
             return "\n".join([said, *self.failed])
         if said.startswith(_TOLD_OTHERWISE) or (self.failed and said.startswith(_AFTER_A_FAILURE)):

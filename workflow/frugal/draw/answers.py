@@ -16,6 +16,7 @@ STYLE = (
     "width:100%}td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #ccc}"
     "td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}img{max-width:100%}"
     "pre{white-space:pre-wrap;background:#f7f7f7;padding:.6rem;font-size:.9rem}"
+    "pre div{padding-left:calc(var(--in)*1ch);text-indent:calc(var(--in)*-1ch)}"  # hanging
     "summary{cursor:pointer;margin-top:1.5rem;color:#0072b2}"
     "code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto}"
 )
@@ -77,7 +78,7 @@ class AnswerText:
         table = _table(self.heading, self.curve)
         tables = "".join(_table(heading, frame) for heading, frame in self.tables.items())
         lead = "".join(f"<p>{_prose(sentence)}</p>" for sentence in self.lead)
-        does = "\n".join(map(escape, self.does))
+        does = "".join(map(_step, self.does))
         does = f"<h2>Decisions of the policy</h2><pre>{does}</pre>" if does else ""
         image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
         image = image if picture else ""
@@ -127,6 +128,12 @@ def _section(heading: str, sentences: Sequence[str]) -> str:
     """A heading with a list; nothing without sentences."""
     each = "".join(f"<li>{_prose(sentence)}</li>" for sentence in sentences)
     return f"<h2>{escape(heading)}</h2><ul>{each}</ul>" if each else ""
+
+
+def _step(line: str) -> str:
+    """A line of a tree; what does not fit begins two columns to the right of it."""
+    indent = len(line) - len(line.lstrip()) + 2
+    return f"<div style='--in:{indent}'>{escape(line)}</div>"
 
 
 def _prose(text: str) -> str:
