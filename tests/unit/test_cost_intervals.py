@@ -60,7 +60,7 @@ def test_no_error_in_89_complete_cases_leaves_room_for_three():
     assert (low, high) == (45.0, pytest.approx(45 + 3 / 89 * ERROR))
     (found,) = unseen(terms, WITHIN).findings
     assert found.name == "error_cost_without_spread"
-    assert "89.0 effective rows leave room for 3.4% of cases" in found.sentence
+    assert "an effective sample size of 89.0 leaves room for 3.4% of cases" in found.sentence
 
 
 def test_the_widened_interval_covers_an_error_rate_of_one_in_n():
@@ -154,7 +154,7 @@ def test_the_stage_says_that_no_error_was_seen(certain):
 
 @pytest.mark.parametrize("agents", [AGENTS, {"always": AGENTS["always"]}])
 def test_the_interval_of_a_verdict_holds_that_of_the_summary_with_room_for_unseen_errors(agents):
-    """Errors of two in a hundred cases: a skewed cost on few effective rows; and none at all."""
+    """Errors of two in a hundred cases: a skewed cost of few rows; and none at all."""
     for errors in (3, 0):
         table = small_table(200)
         table.values[:, 0] = 2.0 * table.label - 1

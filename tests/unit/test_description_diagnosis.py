@@ -13,7 +13,7 @@ from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import read_raw
-from frugal.data.tables import absent_panels, available_panels
+from frugal.data.tables import available_panels
 
 from tests.unit.dataset_documents import CSV, document, encoded, load
 
@@ -68,7 +68,6 @@ def test_partly_observed_panels(tmp_path):
     found = encoded(tmp_path, _partial("partial"), csv)
     expected = np.array([[1, 1], [1, 1], [0, 0], [1, 1], [1, 1], [1, 1]], dtype=bool)
     np.testing.assert_array_equal(available_panels(found.table), expected)
-    np.testing.assert_array_equal(absent_panels(found.table), ~expected)
     assert found.report["panel_absent_share"] == {"blood": 1 / 6, "both": 1 / 6}
     assert found.report["panel_missing_share"] == {"blood": 1 / 6, "both": 3 / 6}
     with pytest.raises(DataError, match="'age' has no value, but it is in a free panel"):

@@ -14,7 +14,7 @@ import pytest
 from frugal.data.description import Description, load_description
 from frugal.data.prepare import Prepared, prepare
 from frugal.data.raw import locate_file
-from frugal.data.tables import absent_panels, available_panels
+from frugal.data.tables import available_panels
 
 ROOT = Path(__file__).parents[2]
 MIRROR = Path(os.environ.get("FRUGAL_DATA_MIRROR", ROOT.parent / "shared" / "data"))
@@ -117,7 +117,7 @@ def test_shares_of_rows_that_lack_a_value(name):
 def test_shares_of_rows_without_any_value(name):
     prepared = _prepared(name)
     found = prepared.report["panel_absent_share"]
-    absent = absent_panels(prepared.table).mean(axis=0)
+    absent = (~available_panels(prepared.table)).mean(axis=0)
     for j, panel in enumerate(prepared.table.actions):
         assert found[panel.name] == absent[j]
     for panel, share in ABSENT[name].items():

@@ -67,6 +67,17 @@ def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
         init(tmp_path, "--free", "agee")
 
 
+def test_columns_are_left_out_as_named_and_amounts_with_their_reason(tmp_path, capsys):
+    visits().assign(paid=[f"€{k % 50},000" for k in range(N)]).to_csv(tmp_path / "t.csv")
+    with pytest.raises(DataError, match=r"no column 'sofaa'.*did you mean 'sofa'\?"):
+        init(tmp_path, "--leave-out", "sofaa")
+    columns = yaml.safe_load(init(tmp_path, "--leave-out", "sofa,sex"))["columns"]
+    assert not {"sofa", "sex", "paid"} & {column["name"] for column in columns}
+    printed = capsys.readouterr().out
+    assert "left out: sex: as --leave-out names it" in printed
+    assert "paid: holds amounts such as '€0,000'; write the numbers without the sign" in printed
+
+
 def test_open_prices_are_refused_in_a_sentence_that_names_them(tmp_path):
     visits().to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path)

@@ -1,5 +1,8 @@
 """`python -m frugal --help` names what there is: commands, targets and stages."""
 
+import os
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +13,16 @@ from frugal.run.overview import REST, TARGETS, USED_FIRST
 from frugal.run.stage_command import COMMANDS
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_a_reader_who_stops_early_ends_the_command_without_a_message():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "frugal", "--help"], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize("words", [["help"], ["--help"], ["-h"]])

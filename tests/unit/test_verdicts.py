@@ -94,8 +94,8 @@ def test_a_verdict_that_is_sure_says_what_hidden_causes_would_have_to_do():
     found = _told(costs, 0.02, 1.83)
     assert (found["tipping_gamma"], found["tipping_other"]) == (1.83, "never")
     assert str(found["sentence"]).endswith(
-        "400 of 1,000 effective rows; it would change if hidden causes shifted the odds of a set "
-        "by 1.8."
+        "effective sample size 400 of 1,000; it would change if hidden causes shifted the odds of "
+        "a set by 1.8."
     )
     assert str(_told(costs, 0.02, np.inf)["sentence"]).endswith(
         "; it would not change if hidden causes shifted the odds of a set by 10."
@@ -116,7 +116,9 @@ def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
         "Use dqn: 1.68 euro a case (1.63 to 1.73). Best: no other policy tried is cheaper than dqn "
         "(95 %). The next, random 90, costs 0.19 (0.1"
     )
-    assert "more. Read from the first estimator; 400 of 1,000 eff" in str(found["sentence"])
+    assert "more. Read from the first estimator; effective sample size 400 of 1,000" in str(
+        found["sentence"]
+    )
 
 
 def test_a_verdict_is_not_the_best_where_the_interval_to_the_next_crosses_zero():
@@ -184,7 +186,7 @@ def test_what_nothing_can_read_is_a_verdict_with_its_reason():
     assert (found["agent"], found["estimator"], found["sure"]) == ("", "", False)
     assert found["sentence"] == "Open: The propensity is not identified."
     thin = _told({"a": 1.0, "b": 2.0}, 0.1, ess=4.0)
-    assert "fewer than 30 effective rows" in str(thin["sentence"])
+    assert "effective sample size is below 30" in str(thin["sentence"])
 
 
 def test_a_single_policy_is_judged_and_not_preferred():

@@ -43,6 +43,8 @@ def main(words: list[str]) -> int:
             return _run(words)
     except FrugalError as error:
         return _refuse(words, str(error))
+    except BrokenPipeError:
+        raise
     except OSError as error:  # a full disk, a folder that cannot be written to
         place = f"{error.filename}: " if error.filename else ""
         return _refuse(words, f"{place}{error.strerror or error}")
@@ -99,7 +101,13 @@ def command() -> int:
         begin_pinned(sys.argv[1:])
     except FrugalError as error:
         return _refuse(sys.argv[1:], str(error))
-    return main(sys.argv[1:])
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 if __name__ == "__main__":

@@ -43,11 +43,6 @@ class ActionRules:
         return any(self.requires) or any(self.excludes)
 
 
-def no_rules(actions: int) -> ActionRules:
-    """Every action is independent of the others."""
-    return ActionRules(((),) * actions, ((),) * actions)
-
-
 def parse_rules(
     frame: pd.DataFrame, rows: Sequence[int], lines: Sequence[int], source: str
 ) -> ActionRules:

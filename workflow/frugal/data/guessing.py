@@ -45,6 +45,7 @@ _QUANTITY = re.compile(
     r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?\d(?:[\d.,'’\s]*\d)?)\s*"
     r"(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)"
 )
+_AMOUNT = re.compile(r"[+-]?\s*[$£¥€]\s*[+-]?\d.*|[+-]?\d.*[$£¥€]")
 _ID = re.compile(r"(^|[_\W])(id|ids|uuid|mrn|subject|patient|person)$|ID$", re.I)
 _NUMBER = re.compile(r"(^|[_\W])(nr|no|number|key|index|record|case|visit)$", re.I)
 _LOOKED_AT = 1000  # values of a column by which dates are found
@@ -360,6 +361,8 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
         return out(DATES)
     if values.are_mostly(_TIME):
         return out("holds times of day; make a number of them, such as hours, if they matter")
+    if values.are_mostly(_AMOUNT):
+        return out(f"holds amounts such as {kinds[0]!r}; write the numbers without the sign")
     zeros = _have_zeros_in_front(kinds)
     quantities = None if zeros else _quantities(values, unit)
     numbers = values.numbers if quantities is None else quantities.numbers
@@ -617,6 +620,23 @@ def known_at_start(guess: TableGuess, free: Iterable[str]) -> TableGuess:
     """The guess if each row knows these columns: no value is a level of a categorical one."""
     columns = tuple(_known(c) if c.name in free else c for c in guess.columns)
     return replace(guess, columns=columns)
+
+
+def left_out(guess: TableGuess, names: Sequence[str]) -> TableGuess:
+    """The guess without some columns.
+
+    Raises:
+        DataError: the table has no such column.
+    """
+    columns = {column.name: column for column in guess.columns}
+    for name in names:
+        if name not in columns:
+            raise DataError(
+                f"--leave-out: the table has no column {name!r}; "
+                f"{columns_listed(columns)}{did_you_mean(name, columns)}"
+            )
+        columns[name] = replace(columns[name], kind="out", remarks=["as --leave-out names it"])
+    return replace(guess, columns=tuple(columns.values()))
 
 
 def _known(column: Guess) -> Guess:

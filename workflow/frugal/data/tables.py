@@ -277,11 +277,6 @@ def available_panels(table: Table) -> Bool[np.ndarray, "n a"]:
     return (observed.astype(np.float32) @ table.provides.T.astype(np.float32)) > 0
 
 
-def absent_panels(table: Table) -> Bool[np.ndarray, "n a"]:
-    """True where a unit has no value of a panel that is not free: it cannot be acquired. (n, a)"""
-    return ~available_panels(table)
-
-
 def panel_columns(prefix: str, data: Table) -> list[str]:
     """`prefix:panel` for each action."""
     return [f"{prefix}:{panel.name}" for panel in data.actions]

@@ -88,8 +88,8 @@ def unseen_errors(costs: "ErrorCosts", weight: WeightSums, within: CostRange) ->
     finding = Finding(
         "error_cost_without_spread",
         f"Every row with weight has the same misclassification cost, {cost:.4g}, of which the "
-        f"standard error makes a certainty; {n:.1f} effective rows leave room for {share:.1%} "
-        f"of cases with another one (3/n), by which the interval is longer.",
+        f"standard error makes a certainty; an effective sample size of {n:.1f} leaves room for "
+        f"{share:.1%} of cases with another one (3/n), by which the interval is longer.",
     )
     return UnseenErrors(max(below, 0.0), max(above, 0.0), (finding,))
 

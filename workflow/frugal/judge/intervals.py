@@ -105,14 +105,14 @@ def normal_interval(
 def skewed_interval(
     centre: Float[np.ndarray, " o"], spread: Spread, weight: WeightSums, *, level: float
 ) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
-    """Two-sided interval of an estimate with so many effective rows and so skewed terms. (o,)
+    """Two-sided interval of an estimate with this effective sample size and skewness. (o,)
 
         Ĵ − se g⁻¹(± t),   g(x) = x + A x²/3 + A² x³/27 + A/6,   A = Σ ψ³ / (Σ ψ²)^1.5
 
     Rare errors make the mean of a few rows skewed, so that a symmetric interval ends too low; g
     takes that off (Hall, J. R. Stat. Soc. B 54, 1992, eq. 2.4). t is Student's with Kish's
-    effective rows less one. It always holds the estimate; infinite where fewer than two rows carry
-    weight.
+    effective sample size less one. It always holds the estimate; infinite where fewer than two
+    rows carry weight.
     """
     error = spread.error(weight.usable)
     if weight.usable < 2:

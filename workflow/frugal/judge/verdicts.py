@@ -282,7 +282,7 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
         ].itertuples(index=False)
     ]
     few = [str(group) for group in costs.loc[costs["ess"] < LEAST_ESS, "group"]]
-    caution = f" On fewer than {LEAST_ESS:g} effective rows: {', '.join(few)}." if few else ""
+    caution = f" Effective sample size below {LEAST_ESS:g}: {', '.join(few)}." if few else ""
     return (
         f"By group, {plain(agent)} costs{unit} a case: {each}; {'; '.join(differences)}.{caution}"
     )
@@ -311,8 +311,8 @@ def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:
         reasons.iloc[0]
         if len(reasons)
         else (
-            f"the weights stand on fewer than {LEAST_ESS:g} effective rows, or one row carries "
-            f"over {LARGEST_SHARE:.0%} of them"
+            f"the effective sample size is below {LEAST_ESS:g}, or one row carries "
+            f"over {LARGEST_SHARE:.0%} of the weight"
         )
     )
     return _EMPTY | {
@@ -329,7 +329,7 @@ def _sentence(row: Mapping[str, object], words: Words) -> str:
     estimate, low, high = (float(str(row[key])) for key in ("estimate", "ci_low", "ci_high"))
     cost = f"{number(estimate)}{unit} a case ({interval(low, high)})"
     read = words.estimators[str(row["estimator"])]
-    rests = f"Read from {read}; {_effective(row['ess'], row['n'])} effective rows"
+    rests = f"Read from {read}; effective sample size {_effective(row['ess'], row['n'])}"
     out = str(row["left_out"]).split(",") if row["left_out"] else []
     left = f" Left out, on too few rows: {', '.join(map(plain, out))}." if out else ""
     if not row["runner_up"]:
@@ -395,7 +395,7 @@ def _of(unit: str) -> str:
 
 
 def _effective(ess: object, n: object) -> str:
-    """Effective rows of all; to two figures from 100 on, all of them are not rounded."""
+    """Effective sample size of all rows; to two figures from 100 on, all are not rounded."""
     rows, value = int(str(n)), float(str(ess))
     if value >= rows - 0.5:
         return f"{rows:,} of {rows:,}"

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -77,20 +77,6 @@ class Networks:
             )
         mean = np.concatenate(parts)
         return np.exp(-np.logaddexp(0, -mean)) if self.loss == "binary" else mean
-
-    def mean_loss(
-        self,
-        k: int,
-        inputs: Float[np.ndarray, "n w"],
-        target: Float[np.ndarray, "n o"],
-        rows: Bool[np.ndarray, " n"],
-    ) -> float:
-        """Log-loss in nats, or squared error, of network k: mean over given rows and outputs."""
-        prediction, truth = self.predict(k, inputs[rows]), target[rows]
-        if self.loss == "squared":
-            return float(np.square(prediction - truth).mean())
-        with np.errstate(divide="ignore"):
-            return float(-np.log(np.where(truth == 1, prediction, 1 - prediction)).mean())
 
 
 def fit_networks(

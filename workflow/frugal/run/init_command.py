@@ -25,7 +25,7 @@ from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start
+from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
@@ -189,12 +189,13 @@ def init_command(words: Sequence[str]) -> int:
     except DataError as error:
         remark = "" if opened.named else f" ({opened.remarks[-1]})"
         raise DataError(f"{args.table}: {error}{remark}") from None
+    guess = left_out(guess, _columns(args.leave_out, guess))
     _require_feature(args.table, guess)
     texts = {args.label, *(column.name for column in guess.columns if column.kind == "categorical")}
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
     terms = StatedTerms(
-        _free_columns(args.free, guess),
+        _columns(args.free, guess),
         _panels(args.panel),
         _amounts("--prices", args.prices),
         _amounts("--errors", args.errors),
@@ -231,6 +232,9 @@ def _parser() -> argparse.ArgumentParser:
         help="known at the start and without a price; may be repeated",
     )
     pairs = "FILE.csv or NAME=NUMBER,…"
+    parser.add_argument(
+        "--leave-out", action="append", default=[], metavar="COLUMN,…", help="no feature"
+    )
     parser.add_argument("--prices", default="", metavar=pairs, help="of panels, or of columns")
     parser.add_argument(
         "--errors",
@@ -288,8 +292,8 @@ def _plain_path(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def _free_columns(words: Sequence[str], guess: TableGuess) -> list[str]:
-    """Columns that `--free` names: whole words, or parts between commas."""
+def _columns(words: Sequence[str], guess: TableGuess) -> list[str]:
+    """Columns that an argument names: whole words, or parts between commas."""
     names = [column.name for column in guess.columns]
     parts = (part for word in words for part in ([word] if word in names else word.split(",")))
     return list(dict.fromkeys(part.strip() for part in parts))

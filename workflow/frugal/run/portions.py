@@ -44,10 +44,6 @@ class Portions:
             return [""]
         return [f"/seeds={seeds_name(some)}" for some in self._seeds(dataset)]
 
-    def seeds_each(self, dataset: str) -> int:
-        """The most seeds of a portion."""
-        return max(map(len, self._seeds(dataset)))
-
     def rows_each(self, dataset: str) -> int | None:
         """The most rows of a portion of a table that is divided; None of one that is not."""
         rows = self.rows.get(dataset)

@@ -13,7 +13,6 @@ A model of Y(a) needs only histories without a: its index leaves digit a out.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int8
@@ -219,11 +218,6 @@ class SearchPolicy:
     def n_outcomes(self) -> int:
         """Number of outcomes, |Y|."""
         return len(self.outcome_value)
-
-    @cached_property
-    def outcomes_tried(self) -> Int8[np.ndarray, "h a"]:
-        """Outcome index of each action in each history, −1 where untried. (h, a)"""
-        return history_outcomes(self.n_actions, self.n_outcomes)
 
 
 def history_outcomes(n_actions: int, n_outcomes: int) -> Int8[np.ndarray, "h a"]:

@@ -230,7 +230,7 @@ def _rests(choice: Mapping[str, Any]) -> str:
     graph, rows = choice["graph"], choice["rows"]
     read = (
         f"{rows:,} rows, each evaluated by policies that learned on others; "
-        f"{number(choice['effective_rows'])} effective rows.{_handed_out(choice)} "
+        f"effective sample size {number(choice['effective_rows'])}.{_handed_out(choice)} "
         "Today's practice is the recorded orders, with decisions by the same models."
     )
     read += _labels(choice)
@@ -346,8 +346,7 @@ def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Ite
     ]
     if shown:
         yield (
-            "No other policy, as it is now, becomes cheaper by more than the margin while these "
-            f"costs keep to their range ({unit}): {'; '.join(shown)}."
+            f"The answer stays for these costs, each changed alone ({unit}): {'; '.join(shown)}."
         )
 
 
@@ -425,11 +424,11 @@ def _hidden(choice: Mapping[str, Any]) -> Iterator[str]:
     if gamma is None:
         return
     shift = (
-        "Weak hidden causes of missingness"
+        "Weak unrecorded causes of missingness"
         if gamma < WEAK
-        else (f"Hidden causes of missingness that change odds by a factor of {number(gamma)}")
+        else f"Unrecorded causes that multiply the odds of a missing value by {number(gamma)}"
     )
-    yield f"{shift} could raise its cost to that of a policy whose cost is known exactly."
+    yield f"{shift} could make it as expensive as a policy whose cost is known exactly."
 
 
 def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:

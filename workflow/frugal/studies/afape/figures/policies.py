@@ -201,7 +201,7 @@ def rows_figure(outcomes: pd.DataFrame, policy: str) -> Figure:
     figure, axes = _outcome_axes(rows["agent"], policy)
     y, size = np.arange(len(rows)), rows["effective_rows"].to_numpy(dtype=float)
     draw_bars(axes, y, size, colour=style.SKY, width=BAR, lying=True)
-    axes.set_xlabel("effective rows")
+    axes.set_xlabel("effective sample size")
     return figure
 
 

@@ -230,13 +230,13 @@ def _cost(verdict: Mapping[str, Any], unit: str) -> str:
 
 
 def _standing(verdict: Mapping[str, Any]) -> str:
-    """On how many effective rows it rests, and the reason of its state."""
-    sentence = f"{figures(verdict['ess'])} effective rows of {verdict['n']:,}"
+    """Its effective sample size, and the reason of its state."""
+    sentence = f"effective sample size {figures(verdict['ess'])} of {verdict['n']:,}"
     return f"{sentence}; {str(verdict['reason']).rstrip('.')}."
 
 
 def _trust(verdict: Mapping[str, Any], checks: int) -> str:
-    sentence = f"It rests on {figures(verdict['ess'])} effective rows of {verdict['n']:,}. "
+    sentence = f"The effective sample size is {figures(verdict['ess'])} of {verdict['n']:,}. "
     sentence += f"Reason: {str(verdict['reason']).rstrip('.')}. "
     chance = verdict.get("p_value", np.nan)
     if chance == chance:
@@ -394,7 +394,7 @@ def explore_answer(
     )
     names = ("agent", "cost", "ci_low", "ci_high", "acquisition_cost", "effective_rows", "bound")
     state = choice["state"]
-    trust = f"{choice['effective_rows']:,.0f} effective rows of {choice['rows']:,}"
+    trust = f"effective sample size {choice['effective_rows']:,.0f} of {choice['rows']:,}"
     return {
         "section": section(
             "decide",
