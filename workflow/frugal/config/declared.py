@@ -4,7 +4,7 @@ Every list of kinds is one of the folder `acquire.policies` by attributes of the
 `kinds.AgentKind`: no other file names a kind. Read by the Snakefile, so it imports nothing heavy.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
@@ -99,7 +99,7 @@ def _type(word: str) -> Any:
     for named in (_JSON, vars(blocks), vars(learners)):
         if word in named:
             return named[word]
-    return globals()[word]  # a union below
+    return _union(word)
 
 
 @cache
@@ -141,27 +141,44 @@ if TYPE_CHECKING:
 
     Generator = GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
     Estimator = Planner = BoundedPlanner = str
-else:
-    Encoder = declared_union(_IMPUTERS, "ImputerKind", "Encoder", only="read")
-    Imputer = declared_union(_IMPUTERS, "ImputerKind", "Imputer")
-    Acting = declared_union(
+
+# The unions above, each built when it is first read: a job reads the block of one kind.
+_ALIAS: Any = TypeAliasType  # of a variable that is made when it is read
+_UNIONS: dict[str, Callable[[], Any]] = {
+    "Encoder": lambda: declared_union(_IMPUTERS, "ImputerKind", "Encoder", only="read"),
+    "Imputer": lambda: declared_union(_IMPUTERS, "ImputerKind", "Imputer"),
+    "Acting": lambda: declared_union(
         _AGENTS, "AgentKind", "Acting", only="acts_on_beliefs", without=("boosting", "linear")
-    )
-    GridSearch = declared_union("frugal.learn.tabular_baselines", "Classifier", "Classifier")
-    DadiBaseline = declared_union("frugal.learn.fair_baselines", "FairBaseline", "Baseline")
-    Selection = declared_union(_AGENTS, "SelectionWay", "Selection")
-    Generator = TypeAliasType(
+    ),
+    "GridSearch": lambda: declared_union(
+        "frugal.learn.tabular_baselines", "Classifier", "Classifier"
+    ),
+    "DadiBaseline": lambda: declared_union(
+        "frugal.learn.fair_baselines", "FairBaseline", "Baseline"
+    ),
+    "Selection": lambda: declared_union(_AGENTS, "SelectionWay", "Selection"),
+    "Generator": lambda: _ALIAS(
         "Generator",
         declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=AUGMENTED),
-    )
-    Agent = TypeAliasType("Agent", declared_union(_AGENTS, "AgentKind", "Agent"))
-    Estimator = TypeAliasType(
+    ),
+    "Agent": lambda: _ALIAS("Agent", declared_union(_AGENTS, "AgentKind", "Agent")),
+    "Estimator": lambda: _ALIAS(
         "Estimator", Annotated[str, OneOf([*placed("frugal.judge.estimators", "Estimator")])]
-    )
-    Planner = TypeAliasType("Planner", Annotated[str, OneOf([*_PLANNERS])])
-    BoundedPlanner = Annotated[
-        str,
-        OneOf(
-            [name for name, planner in _PLANNERS.items() if planner.literals["reads"] == "bound"]
-        ),
-    ]
+    ),
+    "Planner": lambda: _ALIAS("Planner", Annotated[str, OneOf([*_PLANNERS])]),
+    "BoundedPlanner": lambda: Annotated[
+        str, OneOf([name for name, own in _PLANNERS.items() if own.literals["reads"] == "bound"])
+    ],
+}
+
+
+@cache
+def _union(name: str) -> Any:
+    return _UNIONS[name]()
+
+
+def __getattr__(name: str) -> Any:
+    """A union by its name."""
+    if name not in _UNIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _union(name)
