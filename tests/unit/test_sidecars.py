@@ -130,7 +130,7 @@ def test_every_description_has_a_meaning_and_stands_once():
         shared_columns,
         *(import_module(f"frugal.studies.{p.parent.name}.columns") for p in studies),
     ]
-    assert len(parts) == 7
+    assert len(parts) == 8
     assert all(meaning for part in parts for _, meaning in part.COLUMNS.values())
     assert all(meaning for part in parts for _, (_, meaning) in part.PATTERNS)
     for part in parts[1:]:

@@ -179,6 +179,7 @@ def test_every_file_from_outside_is_brought_by_the_machine_that_has_it(bucket, t
     [
         (("decide", "--config", "table=docs/examples/clinic.yaml"), "results/decide/clinic"),
         (("search", "--config", "records=docs/examples/searches.yaml"), "results/search/searches"),
+        (("over_time", "--config", "records=docs/examples/wards.yaml"), "results/over_time/wards"),
     ],
 )
 def test_ones_own_table_lies_in_the_store_where_it_would_lie_without_one(

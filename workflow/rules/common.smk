@@ -251,12 +251,34 @@ def decided(wildcards):
     return [answer.text, answer.page, answer.document, *STUDY.bundle_files()]
 
 
-def searched(wildcards):
-    """The answer of the user's records; without any, a sentence on how to name them."""
-    if config["records"] is None:
+def own_target():
+    """The target of the user's records: search or over_time; None without any."""
+    return None if config["records"] is None else OWN_RECORDS.target
+
+
+def own_inputs():
+    """The YAML of the user's records, and the files that it names."""
+    return {name: outside(str(path)) for name, path in OWN_RECORDS.inputs.items()}
+
+
+def require_records(target, example):
+    """End the run with a sentence on how to name the records of a target, where they are others."""
+    if own_target() != target:
         cannot_start(
-            "search needs your records: --config records=my.yaml, a YAML like "
-            "docs/examples/searches.yaml"
+            f"{target} needs your records: --config records=my.yaml, a YAML like "
+            f"docs/examples/{example}.yaml"
         )
+
+
+def searched(wildcards):
+    """The answer of the user's records of searches."""
+    require_records("search", "searches")
     answer = rules.write_search_answer.output
     return [answer.text, answer.words, rules.draw_search.output.tree]
+
+
+def judged_over_time(wildcards):
+    """The answer of the user's records over time."""
+    require_records("over_time", "wards")
+    answer = rules.answer_over_time.output
+    return [answer.sentence, answer.outcomes, answer.orders]

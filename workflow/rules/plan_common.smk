@@ -110,6 +110,7 @@ STUDY_OF_FILE = {
     "recourse": "recourse",
     "dadi": "dadi",
     "diagnosis": "diagnosis",
+    "over_time": "over_time",
 }
 
 
@@ -151,9 +152,9 @@ def say_results():
     """What came out: the answers of the study and of the report, and where everything lies."""
     named = {job.rule.name for job in workflow.dag.jobs}
     answer = "results/summary/verdict.txt"
-    if named & {"decide", "search"}:
+    if named & {"decide", "search", "over_time"}:
         answer = "results/verdict.txt"
-    if named & {"afape", "decide", "search"} and (text := result_text(answer)):
+    if named & {"afape", "decide", "search", "over_time"} and (text := result_text(answer)):
         print(f"\n{text}", file=sys.stderr)
     for study in ("diagnosis", "dadi", "treatment", "recourse"):
         section = f"{EXPLORED}/study={study}/section.json"

@@ -1,12 +1,11 @@
 # One's own records of searches, from their YAML to a policy: `snakemake search --config records=my.yaml`.
 # All of it lies in results/search/NAME/, which is the working folder with `records`.
 
-if config["records"] is not None:
+if own_target() == "search":
 
     use rule stage as judge_searches with:
         input:
-            description=outside(str(OWN_RECORDS.description)),
-            records=outside(str(OWN_RECORDS.records)),
+            **own_inputs(),
         output:
             **audited(
                 "results",

@@ -66,7 +66,7 @@ ANSWERS = f'"$here"{os.sep}{shlex.quote(own_prefix() or ".")}' if STORED else ".
 
 def is_made(path):
     """True for a file that a step makes; the YAML of the user's table may lie with its answer."""
-    mine = ("results/decide/", "results/search/")
+    mine = ("results/decide/", "results/search/", "results/over_time/")
     return path.startswith("results/") and not path.startswith(mine)
 
 

@@ -7,12 +7,15 @@ estimators, which read records that were followed to the end, and blocking, whic
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
+from frugal.core.stored import Array, Stored, under
 from frugal.learn.tree_scoring import leaf_sums
 from frugal.learn.trees import TreeEnsemble
 
@@ -131,6 +134,44 @@ def repeat(
     return Repeat(records.panel_set(tuple(panels)), every, column, float(limit[1]), above is None)
 
 
+def plan_of(records: TimedRecords, name: str, entry: PlanEntry) -> OrderPlan:
+    """The plan that a YAML describes.
+
+    Raises:
+        ConfigError: a panel, column or window does not exist.
+    """
+    at: dict[int, list[str]] = {}
+    for order in entry.at:
+        for window in order.windows:
+            at.setdefault(window, []).extend(order.panels)
+    repeats = [
+        repeat(records, r.panels, every=r.every, above=r.above, below=r.below) for r in entry.again
+    ]
+    return plan(records, name, at, repeats, entry.stop)
+
+
+def plan_document(records: TimedRecords, plan: OrderPlan) -> dict[str, Any]:
+    """The plan as a YAML describes it; `plan_of` is the inverse."""
+
+    def names(panels: np.ndarray) -> list[str]:
+        return [records.panels[k] for k in np.flatnonzero(panels)]
+
+    at = [
+        {"windows": [window], "panels": names(panels)}
+        for window, panels in enumerate(plan.schedule)
+        if panels.any()
+    ]
+    again = []
+    for each in plan.repeats:
+        entry: dict[str, Any] = {"panels": names(each.panels), "every": each.every}
+        if each.column is not None:
+            side = "below" if each.below else "above"
+            entry[side] = [records.columns[each.column], each.limit]
+        again.append(entry)
+    stop = {} if plan.stop is None else {"stop": plan.stop}
+    return {"at": at, "again": again, **stop}
+
+
 @dataclass(frozen=True, eq=False)
 class DrawnOrders:
     """Orders that were drawn for each unit and window; it decides after the last window.
@@ -172,6 +213,58 @@ class TreeOrders:
     change: dict[int, list[TreeEnsemble]]
     allowed: Bool[np.ndarray, "t s"]
 
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything the policy is; `from_arrays` is the inverse."""
+        arrays = {"sets": self.sets, "price": self.price, "allowed": self.allowed}
+        arrays["waiting"] = np.array([self.waiting])
+        trees = {f"base.{window}": base for window, base in self.base.items()}
+        for window, halves in self.change.items():
+            trees |= {f"change.{window}.{half}": part for half, part in enumerate(halves)}
+        parts = {name: ensemble.to_arrays() for name, ensemble in trees.items()}
+        return arrays | {f"{n}.{key}": a for n, part in parts.items() for key, a in part.items()}
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], columns: int) -> "TreeOrders":
+        """The policy that `to_arrays` wrote, for trees of some number of inputs.
+
+        Raises:
+            DataError: the arrays are no such policy; the sentence names the first.
+        """
+        numbers = {name: array for name, array in arrays.items() if "." not in name}
+        Stored("policy over time", numbers).require(
+            {
+                "sets": Array("bool", ("s", "a")),
+                "price": Array("float64", ("s",), low=0),
+                "allowed": Array("bool", ("t", "s")),
+                "waiting": Array("float64", (1,), low=0),
+            }
+        )
+        ensembles = {}
+        for name in sorted({name.rpartition(".")[0] for name in arrays if "." in name}):
+            ensembles[name] = TreeEnsemble.from_arrays(under(arrays, f"{name}."))
+            if ensembles[name].columns != columns:
+                raise DataError(
+                    f"the stored policy over time has trees {name!r} of "
+                    f"{ensembles[name].columns} inputs; its records have {columns}"
+                )
+        windows = range(len(numbers["allowed"]))
+        base = {w: ensembles.pop(f"base.{w}") for w in windows if f"base.{w}" in ensembles}
+        halves = {w: [f"change.{w}.{half}" for half in (0, 1)] for w in windows}
+        change = {
+            w: [ensembles.pop(name) for name in names]
+            for w, names in halves.items()
+            if set(names) <= set(ensembles)
+        }
+        if ensembles:
+            raise DataError(
+                f"the stored policy over time has trees {next(iter(ensembles))!r}; allowed are one "
+                "base and two changes for each window"
+            )
+        waiting = float(numbers["waiting"][0])
+        return TreeOrders(
+            LEARNED, numbers["sets"], numbers["price"], waiting, base, change, numbers["allowed"]
+        )
+
     def expected(self, state: TimedState) -> Float[np.ndarray, "m s1"]:
         """Expected cost from now on: of each set, then of the decision at once. (m, s + 1)
 
@@ -204,6 +297,11 @@ class TreeOrders:
         stop = choice == len(self.sets)
         ordered = self.sets[np.where(stop, 0, choice)] & ~stop[:, None]
         return np.column_stack([ordered, stop])
+
+
+def input_count(records: TimedRecords) -> int:
+    """Number of inputs of the trees of a learned policy; see `tree_inputs`."""
+    return len(records.static_columns) + 2 * len(records.columns) + 2 * len(records.panels) + 1
 
 
 def tree_inputs(state: TimedState, choice: Bool[np.ndarray, " a1"]) -> Float[np.ndarray, "m f"]:

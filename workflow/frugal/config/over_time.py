@@ -1,9 +1,10 @@
-"""Keys of the YAML of records over time: files, windows, columns, panels, costs, label."""
+"""Keys of the YAML of records over time: files, windows, columns, panels, costs, label, plans."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
+from pydantic import Strict
 
 from frugal.config.blocks import (
     Block,
@@ -101,6 +102,36 @@ class TimedErrors(Block):
     )
 
 
+Window = Annotated[int, Ge(0)]
+Limit = Annotated[tuple[str, float], Strict(False)]
+
+
+class OrderEntry(Block):
+    """Panels that are ordered in some windows."""
+
+    windows: Filled[Window] = required("numbers, from 0 on")
+    panels: Filled[Text] = required("names")
+
+
+class RepeatEntry(Block):
+    """Panels that are ordered again and again."""
+
+    panels: Filled[Text] = required("names")
+    every: Annotated[int, Ge(1)] = required("windows between two orders")
+    above: Maybe[Limit] = maybe(
+        "column and limit: only while its last value is above, such as [lactate, 2]"
+    )
+    below: Maybe[Limit] = maybe("the same, while it is below; allowed is one of both")
+
+
+class PlanEntry(Block):
+    """A schedule or rule."""
+
+    at: Tuple[OrderEntry] = setting((), "panels that are ordered in some windows")
+    again: Tuple[RepeatEntry] = setting((), "panels that are repeated")
+    stop: Maybe[Window] = maybe("window before which it decides; without it after the last one")
+
+
 class TimedDataset(Block):
     """Records over time, in two files."""
 
@@ -116,6 +147,14 @@ class TimedDataset(Block):
     )
     waiting: NonNegative = setting(0.0, "cost of each window before the decision")
     errors: TimedErrors = required()
+    plans: dict[Text, PlanEntry] = setting({}, "name → schedule or rule to be judged")
+    learned: bool = setting(
+        False, "also learn a policy, which orders one of the sets of panels of the plans, or none"
+    )
+    method: Literal["boosting", "linear"] = setting(
+        "boosting", "of the nuisances: boosted trees, or logistic and ridge regressions"
+    )
+    folds: Annotated[int, Ge(2), Le(20)] = setting(3, "of cross-fitting")
 
     def _refusals(self) -> Iterator[str]:
         for name, panel in self.panels.items():
@@ -129,6 +168,23 @@ class TimedDataset(Block):
         for name, column in self.columns.items():
             if column.valid and column.valid[0] > column.valid[1]:
                 yield f".columns.{name}.valid has its least value above the largest"
+        for name, plan in self.plans.items():
+            yield from self._refusals_of(plan, f"plans.{name}")
         label = self.units.label
         if label.negative == label.positive:
             yield f".units.label has {label.negative!r} for both classes; each has its own cell"
+
+    def _refusals_of(self, plan: PlanEntry, key: str) -> Iterator[str]:
+        for entry in (*plan.at, *plan.again):
+            for panel in entry.panels:
+                yield from not_among(panel, self.panels, key, "panels")
+        for window in (w for entry in plan.at for w in entry.windows):
+            if window >= self.windows.number:
+                yield (
+                    f".{key} orders in window {window}; windows are 0 to {self.windows.number - 1}"
+                )
+        for entry in plan.again:
+            if entry.above and entry.below:
+                yield f".{key} repeats panels with 'above' and 'below'; allowed is one of them"
+            for limit in filter(None, (entry.above, entry.below)):
+                yield from not_among(limit[0], self.columns, key, "columns")

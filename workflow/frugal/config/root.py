@@ -75,7 +75,9 @@ class Config(Block):
         "estimates the costs; their labels are not read",
     )
     records: str | None = setting(
-        None, "YAML of one's own records of searches, for `snakemake search`"
+        None,
+        "YAML of one's own records: of searches, for `snakemake search`, or over time, for "
+        "`snakemake over_time`",
     )
     causes: str | None = setting(None, "of decide: YAML with the causes of each panel's gaps")
     report: Report = setting(Report(), "results/report.html")

@@ -6,7 +6,7 @@ counted in a remark.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,69 @@ class TimedData:
         costs: of panels, waiting and errors.
         cost_unit: of the costs.
         remarks: rows that were left out, and other decisions; a sentence each.
+        document: the YAML of two long tables; None of stays.
+        folder: in which that YAML lies; None where it is unknown.
+        levels: texts of each static column that holds texts.
     """
 
     records: TimedRecords
     costs: TimedCosts
     cost_unit: str
     remarks: tuple[str, ...]
+    document: Mapping[str, Any] | None = None
+    folder: Path | None = None
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> TimedDataset:
+        """The YAML, checked.
+
+        Raises:
+            ConfigError: the records are those of stays, which no such YAML describes.
+        """
+        if self.document is None:
+            raise ConfigError(
+                "these records are stays of a data set; allowed is a YAML of two long tables, see "
+                "docs/how-to/over_time.md"
+            )
+        return TimedDataset.read(self.document, where="the description")
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays, and all else as a document; `from_arrays` is the inverse, but for the folder."""
+        arrays = {name: getattr(self.records, name) for name in _ARRAYS}
+        lag = self.costs.delay
+        arrays["delay"] = np.zeros(len(self.costs.price), np.int64) if lag is None else lag
+        return arrays, {
+            "document": self.document,
+            "units": self.records.unit.tolist(),
+            "static_columns": list(self.records.static_columns),
+            "levels": {name: list(levels) for name, levels in self.levels.items()},
+            "remarks": list(self.remarks),
+        }
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, np.ndarray], rest: Mapping[str, Any]) -> "TimedData":
+        """The records that `to_arrays` wrote.
+
+        Raises:
+            ConfigError, DataError: shapes or numbers do not fit together.
+        """
+        keys = TimedDataset.read(rest["document"], where="the description")
+        records = TimedRecords(
+            unit=np.array(rest["units"], dtype=str),
+            static_columns=tuple(rest["static_columns"]),
+            columns=tuple(keys.columns),
+            panels=tuple(keys.panels),
+            classes=(keys.units.label.negative, keys.units.label.positive),
+            hours=keys.windows.hours,
+            **{name: arrays[name] for name in _ARRAYS},
+        )
+        levels = {name: tuple(of) for name, of in rest["levels"].items()}
+        costs, remarks = costs_of(keys, arrays["delay"]), tuple(rest["remarks"])
+        return TimedData(records, costs, keys.cost_unit, remarks, rest["document"], levels=levels)
+
+
+_ARRAYS = ("static", "values", "provides", "recorded", "end", "label", "cluster")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,28 +110,132 @@ class _Events:
     value: Float[np.ndarray, " m"]
 
 
-def read_over_time(path: Path) -> TimedData:
+def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedData:
     """The records that a YAML describes, see `docs/how-to/over_time.md`.
+
+    Args:
+        path: the YAML.
+        files: measurements and units; None: those that it names.
 
     Raises:
         ConfigError: a key of the YAML is unknown, missing or of another layout.
         DataError: a file lacks a column or holds a cell that is none; which, and where.
     """
-    keys = TimedDataset.read(read_yaml(path), where=str(path))
-    units, unit_lines = cells_of(path.parent / keys.units.file)
-    long, lines = cells_of(path.parent / keys.measurements.file)
-    names = _unit_names(units, unit_lines, keys)
-    place = {name: k for k, name in enumerate(names)}
-    start = _start(units, unit_lines, keys)
-    source, form = Path(keys.measurements.file).name, keys.measurements
+    document = read_yaml(path)
+    keys = TimedDataset.read(document, where=str(path))
+    measurements, file = files or (
+        path.parent / keys.measurements.file,
+        path.parent / keys.units.file,
+    )
+    units, lines = cells_of(file)
+    form, label = keys.units, keys.units.label
+    for column in (form.end, form.cluster, label.column):
+        _require_column(units, column, file.name)
+    names, start = _unit_names(units, lines, keys, file.name)
+    events, result = _events_of(keys, measurements, names, start, file.name)
+    end = np.full(len(names), np.inf)
+    if form.end is not None:
+        every = np.arange(len(names))
+        hours = _hours(units, form.end, lines, file.name, start, every, empty=True)
+        end = np.where(np.isnan(hours), np.inf, hours)
+    delay = np.array([panel.delay or 0 for panel in keys.panels.values()], dtype=np.int64)
+    if result is not None:
+        delay = _delays(keys, events, result)
+    codes = _labels(units, lines, keys, file.name)
+    static, static_names, levels = _static(units, lines, form.static, file.name)
+    cluster = np.arange(len(names))
+    if form.cluster is not None:
+        cluster = np.unique(units[form.cluster].to_numpy(dtype=str), return_inverse=True)[1]
+    records, remarks = _windowed(
+        events,
+        *_layout(keys),
+        names,
+        (static, static_names),
+        (keys.windows.number, keys.windows.hours),
+        end,
+        (codes, (label.negative, label.positive)),
+        cluster.ravel(),
+    )
+    costs = costs_of(keys, delay)
+    return TimedData(
+        records, costs, keys.cost_unit, remarks, document, path.parent.absolute(), levels
+    )
+
+
+def read_running(
+    keys: TimedDataset,
+    files: tuple[Path, Path],
+    levels: Mapping[str, tuple[str, ...]],
+    hours: float | int | None = None,
+) -> tuple[TimedRecords, Int[np.ndarray, " n"]]:
+    """Records of units whose label is not known yet, and the window in which each of them is.
+
+    Args:
+        keys: of the records that a policy was learned from.
+        files: measurements and units; of the latter, label, end and cluster are not read.
+        levels: texts of each static column that holds texts.
+        hours: since the start of each unit; None: the window after that of its last value.
+
+    Returns:
+        Records with the values of earlier windows, and the windows. (n,)
+
+    Raises:
+        DataError: a file lacks a column or holds a cell that is none; which, and where.
+    """
+    measurements, file = files
+    units, lines = cells_of(file)
+    names, start = _unit_names(units, lines, keys, file.name)
+    events, _ = _events_of(keys, measurements, names, start, file.name)
+    number, length = keys.windows.number, keys.windows.hours
+    now = np.full(len(names), 0 if hours is None else int(hours // length), dtype=np.int64)
+    if hours is None:
+        np.maximum.at(now, events.unit, np.floor(events.hour / length).astype(np.int64) + 1)
+    now = np.clip(now, 0, number)
+    static, static_names, _ = _static(units, lines, keys.units.static, file.name, levels)
+    records, _ = _windowed(
+        events,
+        *_layout(keys),
+        names,
+        (static, static_names),
+        (number, length),
+        now * length,
+        (
+            np.full(len(names), CENSORED, dtype=np.int64),
+            (keys.units.label.negative, keys.units.label.positive),
+        ),
+        np.arange(len(names)),
+    )
+    return records, now
+
+
+def _layout(keys: TimedDataset) -> tuple[list[Column], list[Panel]]:
+    columns = [
+        Column(name, c.item, "numeric", "", None, None, (), valid=_pair(c.valid))
+        for name, c in keys.columns.items()
+    ]
+    return columns, [Panel(name, p.columns, p.price, False) for name, p in keys.panels.items()]
+
+
+def costs_of(keys: TimedDataset, delay: Int[np.ndarray, " a"]) -> TimedCosts:
+    """The costs that a YAML describes, with a delay in windows for each panel. (a,)"""
+    errors = np.array([[0.0, keys.errors.false_alarm], [keys.errors.missed, 0.0]])
+    shared = [SetUp(s.panels, s.cost) for s in keys.set_ups]
+    return _costs(_layout(keys)[1], errors, shared, keys.waiting, delay)
+
+
+def _events_of(
+    keys: TimedDataset, file: Path, names: np.ndarray, start: np.ndarray | None, units_file: str
+) -> tuple[_Events, Float[np.ndarray, " m"] | None]:
+    """Values of the described columns, and the hour of their results, if it is known."""
+    long, lines = cells_of(file)
+    place, form = {name: k for k, name in enumerate(names)}, keys.measurements
     for column in (form.unit, form.item, form.value, form.ordered, form.result):
-        _require_column(long, column, source)
+        _require_column(long, column, file.name)
     strange = np.flatnonzero(~long[form.unit].isin(names))
     if len(strange):
         unit_name = shown_cell(long[form.unit].iat[strange[0]])
         raise DataError(
-            f"{source}, line {lines[strange[0]]}: unit {unit_name} is none of "
-            f"{Path(keys.units.file).name}"
+            f"{file.name}, line {lines[strange[0]]}: unit {unit_name} is none of {units_file}"
         )
     items = {column.item: k for k, column in enumerate(keys.columns.values())}
     chosen = (long[form.item].isin(list(items)) & (long[form.value] != "")).to_numpy()
@@ -83,43 +244,12 @@ def read_over_time(path: Path) -> TimedData:
     events = _Events(
         unit,
         long[form.item].map(items).to_numpy(dtype=np.int64),
-        _hours(long, form.ordered, lines, source, start, unit),
-        _numbers(long, form.value, lines, source),
+        _hours(long, form.ordered, lines, file.name, start, unit),
+        _numbers(long, form.value, lines, file.name),
     )
-    end = np.full(len(names), np.inf)
-    if keys.units.end is not None:
-        every = np.arange(len(names))
-        hours = _hours(units, keys.units.end, unit_lines, keys.units.file, start, every, empty=True)
-        end = np.where(np.isnan(hours), np.inf, hours)
-    delay = np.array([panel.delay or 0 for panel in keys.panels.values()], dtype=np.int64)
-    if form.result is not None:
-        result = _hours(long, form.result, lines, source, start, unit)
-        delay = _delays(keys, events, result)
-    label = _labels(units, unit_lines, keys)
-    columns = [
-        Column(name, c.item, "numeric", "", None, None, (), valid=_pair(c.valid))
-        for name, c in keys.columns.items()
-    ]
-    panels = [Panel(name, p.columns, p.price, False) for name, p in keys.panels.items()]
-    static, static_names = _static(units, keys.units.static)
-    cluster = np.arange(len(names))
-    if keys.units.cluster is not None:
-        cluster = np.unique(units[keys.units.cluster].to_numpy(dtype=str), return_inverse=True)[1]
-    records, remarks = _windowed(
-        events,
-        columns,
-        panels,
-        names,
-        (static, static_names),
-        (keys.windows.number, keys.windows.hours),
-        end,
-        (label, (keys.units.label.negative, keys.units.label.positive)),
-        cluster.ravel(),
-    )
-    errors = np.array([[0.0, keys.errors.false_alarm], [keys.errors.missed, 0.0]])
-    shared = [SetUp(s.panels, s.cost) for s in keys.set_ups]
-    costs = _costs(panels, errors, shared, keys.waiting, delay)
-    return TimedData(records, costs, keys.cost_unit, remarks)
+    if form.result is None:
+        return events, None
+    return events, _hours(long, form.result, lines, file.name, start, unit)
 
 
 def stays_over_time(
@@ -295,10 +425,12 @@ def _require_column(frame: pd.DataFrame, column: str | None, source: str) -> Non
         )
 
 
-def _unit_names(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> np.ndarray:
-    form, source = keys.units, Path(keys.units.file).name
-    further = (form.start, form.end, form.cluster, form.label.column, *form.static)
-    for column in (form.unit, *further):
+def _unit_names(
+    units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset, source: str
+) -> tuple[np.ndarray, Float[np.ndarray, " n"] | None]:
+    """Name of each unit, and its start in days; None where times are hours."""
+    form = keys.units
+    for column in (form.unit, form.start, *form.static):
         _require_column(units, column, source)
     names = units[form.unit].to_numpy(dtype=str)
     twice = np.flatnonzero(units[form.unit].duplicated() | (names == ""))
@@ -307,19 +439,13 @@ def _unit_names(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> n
             f"{source}, line {lines[twice[0]]}: unit {shown_cell(names[twice[0]])} is empty or "
             "occurs before; each row is a unit of its own"
         )
-    return names
-
-
-def _start(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> np.ndarray | None:
-    """Start of each unit in days, or None where times are hours."""
-    if keys.units.start is None:
-        return None
-    source = Path(keys.units.file).name
-    days = times_of(units, keys.units.start, lines, source)
+    if form.start is None:
+        return names, None
+    days = times_of(units, form.start, lines, source)
     if np.isnan(days).any():
         row = int(np.isnan(days).argmax())
-        raise DataError(f"{source}, line {lines[row]}: column {keys.units.start!r} is empty")
-    return days
+        raise DataError(f"{source}, line {lines[row]}: column {form.start!r} is empty")
+    return names, days
 
 
 def _hours(
@@ -334,12 +460,12 @@ def _hours(
 ) -> Float[np.ndarray, " m"]:
     """Hours after the start of each unit; NaN where the cell is empty, if that is allowed."""
     if start is None:
-        hours = _numbers(frame, column, lines, Path(source).name, empty=empty)
+        hours = _numbers(frame, column, lines, source, empty=empty)
     else:
-        hours = 24 * (times_of(frame, column, lines, Path(source).name) - start[unit])
+        hours = 24 * (times_of(frame, column, lines, source) - start[unit])
     if not empty and np.isnan(hours).any():
         row = int(np.isnan(hours).argmax())
-        raise DataError(f"{Path(source).name}, line {lines[row]}: column {column!r} is empty")
+        raise DataError(f"{source}, line {lines[row]}: column {column!r} is empty")
     return hours
 
 
@@ -369,8 +495,10 @@ def _delays(keys: TimedDataset, events: _Events, result: np.ndarray) -> Int[np.n
     return np.array(delays, dtype=np.int64)
 
 
-def _labels(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> Int[np.ndarray, " n"]:
-    label, source = keys.units.label, Path(keys.units.file).name
+def _labels(
+    units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset, source: str
+) -> Int[np.ndarray, " n"]:
+    label = keys.units.label
     codes = units[label.column].map({label.negative: 0, label.positive: 1, "": CENSORED})
     wrong = np.flatnonzero(codes.isna())
     if len(wrong):
@@ -382,24 +510,47 @@ def _labels(units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset) -> Int[n
     return codes.to_numpy(dtype=np.int64)
 
 
-def _static(units: pd.DataFrame, names: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Numbers as they are; texts with a column for each level but the first. (n, w)"""
-    values, columns = [np.zeros((len(units), 0))], []
+def _static(
+    units: pd.DataFrame,
+    lines: np.ndarray,
+    names: Sequence[str],
+    source: str,
+    levels: Mapping[str, tuple[str, ...]] | None = None,
+) -> tuple[np.ndarray, tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Numbers as they are; texts with a column for each level but the first. (n, w)
+
+    Args:
+        units: cells as texts.
+        lines: of each row.
+        names: of the columns.
+        source: name of the file.
+        levels: of the columns that hold texts; None: those of the file.
+    """
+    values: list[Any] = [np.zeros((len(units), 0))]
+    columns, of_column = [], {}
     for name in names:
         cells = units[name].astype(object)
         cells = cells.where(cells != "")
         numbers = pd.to_numeric(cells, errors="coerce")
-        if not (numbers.isna() & cells.notna()).any():
-            values.append(numbers.to_numpy(dtype=np.float64)[:, None])
+        holds_texts = (numbers.isna() & cells.notna()).any()
+        if not (holds_texts if levels is None else name in levels):
+            values.append(_numbers(units, name, lines, source, empty=True)[:, None])
             columns.append(name)
             continue
-        levels = sorted(cells.dropna().unique())
-        if len(levels) > MOST_LEVELS:
+        texts = sorted(cells.dropna().unique()) if levels is None else list(levels[name])
+        if len(texts) > MOST_LEVELS:
             raise DataError(
-                f"static column {name!r} has {len(levels)} texts ({listed(levels, at_most=3)}); "
+                f"static column {name!r} has {len(texts)} texts ({listed(texts, at_most=3)}); "
                 f"allowed are numbers, or at most {MOST_LEVELS} texts"
             )
-        for level in levels[1:]:
+        strange = np.flatnonzero(cells.notna() & ~cells.isin(texts))
+        if len(strange):
+            raise DataError(
+                f"{source}, line {lines[strange[0]]}: column {name!r} holds "
+                f"{shown_cell(cells.iat[strange[0]])}; known are {listed(texts)}"
+            )
+        of_column[name] = tuple(map(str, texts))
+        for level in texts[1:]:
             values.append((cells == level).to_numpy(dtype=np.float64)[:, None])
             columns.append(f"{name}: {level}")
-    return np.concatenate(values, axis=1), tuple(columns)
+    return np.concatenate(values, axis=1), tuple(columns), of_column

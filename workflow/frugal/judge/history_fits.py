@@ -5,7 +5,7 @@ each set of panels that some policy orders, on all windows; expected outcomes ar
 for each policy and fold. Learners are those of `nuisance_choice`. Knows no estimator.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -351,6 +351,7 @@ def cases_over_time(
     rng: np.random.Generator,
     probability: Sequence[Float[np.ndarray, "t1 n"]] | None = None,
     fold: Int[np.ndarray, " n"] | None = None,
+    progress: Callable[..., Any] = lambda rows, **_: rows,
 ) -> list[TimedCase]:
     """A case for each policy, with everything that estimators read.
 
@@ -364,6 +365,7 @@ def cases_over_time(
         rng: of folds and learners.
         probability: of the second class at every state of each policy; None: fitted. (t + 1, n)
         fold: of each unit; None: drawn. (n,)
+        progress: bar over policies.
     """
     if fold is None:
         fold = unit_folds(records.cluster, fit.folds, rng)
@@ -374,7 +376,7 @@ def cases_over_time(
     cases = []
     least = least_probability(len(records)) if fit.bounded else 0.0
     streams = rng.spawn(len(paths))  # so that a policy's numbers do not depend on later ones
-    for k, of_folds in enumerate(by_fold):
+    for k, of_folds in enumerate(progress(by_fold, desc="policies")):
         parts = []
         for number, path in enumerate(of_folds):
             holds, equals = order_law.chances(path)

@@ -1,24 +1,21 @@
 """When to measure again: policies over time, judged on records of units in windows."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from frugal.core.errors import ConfigError, NoSupportError
-from frugal.core.schema_check import read_yaml
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.library.asked import require
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
-    from frugal.acquire.over_time import TreeOrders
+    from frugal.acquire.over_time import OrderPlan, TreeOrders
     from frugal.core.over_time import TimedPolicy
     from frugal.data.over_time import TimedData
-    from frugal.judge.over_time import TimedCase, TimedEstimate
-
-MOST_GAMMA = 20.0  # up to which hidden causes are tried
 
 
 def load_over_time(
@@ -73,7 +70,7 @@ def order_plan(
     *,
     again: Sequence[Mapping[str, Any]] = (),
     stop: int | None = None,
-) -> "TimedPolicy":
+) -> "OrderPlan":
     """A fixed schedule of panels, and panels that are repeated, always or while a value is high.
 
     Args:
@@ -115,6 +112,7 @@ class TimedAnswer:
         tipping_gamma: factor on the odds that a record contains the ordered panels, by which
             hidden causes must shift them until the named policy costs as much as recorded practice,
             by weighting; infinite beyond 20, NaN where no policy is named.
+        named: the policy of least cost; None where too few records contain any.
         learned: the policy learned from all units; None where none was asked for.
     """
 
@@ -122,23 +120,67 @@ class TimedAnswer:
     estimates: "pd.DataFrame"
     support: "pd.DataFrame"
     tipping_gamma: float
+    named: str | None
     learned: "TreeOrders | None"
     _sentences: tuple[str, ...]
+    _data: "TimedData"
+    _policies: Mapping[str, "TimedPolicy"]
 
     def summary(self) -> str:
         """The policy of least cost, how sure, what it rests on, what would change it."""
         return "\n".join(self._sentences)
 
+    def advise(
+        self,
+        measurements: str | Path,
+        units: str | Path,
+        *,
+        hours: float | int | None = None,
+        policy: str | None = None,
+    ) -> "pd.DataFrame":
+        """Panels to order now for units that are still followed, and why.
+
+        Args:
+            measurements: CSV or Parquet like that of the records, with the values so far.
+            units: the same of units; label, end and cluster are not read.
+            hours: since the start of each unit; None: it is in the window after that of its last
+                value.
+            policy: that orders; None: the named one.
+
+        Returns:
+            A row for each unit: its window, its state, the next order, why, and, if a policy was
+            learned, the expected cost of each choice.
+
+        Raises:
+            ConfigError: there is no such policy, or the records are stays of a data set.
+            DataError: a file does not match the description.
+        """
+        from frugal.acquire.order_advice import order_advice
+        from frugal.data.over_time import read_running
+
+        policies = {**self._policies, **({self.learned.name: self.learned} if self.learned else {})}
+        name = self.named if policy is None else policy
+        if name not in policies:
+            raise ConfigError(
+                f"policy is {name!r}; allowed are {listed(policies)}"
+                f"{did_you_mean(str(name), policies)}"
+            )
+        files = (Path(measurements), Path(units))
+        records, now = read_running(self._data.keys, files, self._data.levels, hours)
+        return order_advice(records, now, self._data.costs, policies[name], self.learned)
+
 
 def over_time(
     data: "TimedData",
-    policies: Sequence["TimedPolicy"],
+    policies: "Sequence[TimedPolicy] | None" = None,
     *,
-    method: Literal["boosting", "linear"] = "boosting",
-    folds: int = 3,
+    method: Literal["boosting", "linear"] | None = None,
+    folds: int | None = None,
     margin: float = 0.05,
-    seed: int = 0,
-    learned: bool = False,
+    seed: int | None = None,
+    learned: bool | None = None,
+    folder: str | Path | None = None,
+    cores: int = 1,
 ) -> TimedAnswer:
     """Costs of policies over time, by the semi-offline doubly robust estimator.
 
@@ -148,224 +190,109 @@ def over_time(
 
     Args:
         data: from `load_over_time`.
-        policies: from `order_plan`, or objects of one's own with `name` and `order(state)`.
-        method: of the nuisances: boosted trees, or logistic and ridge regressions.
-        folds: of cross-fitting.
+        policies: from `order_plan`, or objects of one's own with `name` and `order(state)`; None:
+            the plans of the YAML.
+        method: of the nuisances: boosted trees, or logistic and ridge regressions; None: as the
+            YAML has it, or boosting.
+        folds: of cross-fitting; None: as the YAML has it, or 3.
         margin: share of the cost that counts as nothing.
-        seed: of folds and learners.
+        seed: of folds and learners; None: that of a config.
         learned: also learn a policy, which orders one of the sets of panels that `policies` order,
             or none, in each window; it is learned for each fold from the others, and judged on it.
+            None: as the YAML has it, or not.
+        folder: where the same is made by the workflow, in `results/over_time/NAME/`, as `snakemake
+            over_time` does; None: in memory.
+        cores: with a folder, jobs at a time.
 
     Raises:
-        ConfigError: no policy, a name that occurs twice, or an unknown method.
+        ConfigError: no policy, a name that occurs twice, an unknown method, or, with a folder, data
+            or policies that no YAML describes.
         DataError: a policy returns no truth values.
-        NoSupportError: no policy is contained in enough records.
+    """
+    from frugal.acquire.over_time import plan_of
+    from frugal.config.root import Config
+    from frugal.judge.history_fits import TimedFit
+    from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+    from frugal.studies.shared.frames import without_bar
+
+    if policies is None:
+        plans = data.keys.plans
+        policies = [plan_of(data.records, name, entry) for name, entry in plans.items()]
+    stated: dict[str, Any] = {"method": method, "folds": folds, "learned": learned}
+    for key, default in (("method", "boosting"), ("folds", 3), ("learned", False)):
+        if stated[key] is None:
+            stated[key] = default if data.document is None else getattr(data.keys, key)
+    if stated["method"] not in ("boosting", "linear"):
+        raise ConfigError(f"method is {method!r}; allowed are 'boosting' and 'linear'")
+    if seed is None:
+        seed = int(Config.model_fields["seed"].default)
+    fit = TimedFit(method=stated["method"], folds=stated["folds"])
+    question = TimedQuestion(data, policies, fit, seed)
+    by_name = {policy.name: policy for policy in policies}
+    if folder is not None:
+        config = {"seed": seed, "margin": margin}
+        return _in_folder(data, by_name, stated, Path(folder), config, cores)
+    best, others = learn_policies(question, without_bar) if stated["learned"] else (None, [])
+    cases = fit_cases(question, others, without_bar)
+    verdict = vars(judge_cases(data, cases, margin, seed))
+    sentences = verdict.pop("sentences")
+    return TimedAnswer(**verdict, learned=best, _sentences=sentences, _data=data, _policies=by_name)
+
+
+def _in_folder(
+    data: "TimedData",
+    policies: Mapping[str, "TimedPolicy"],
+    stated: Mapping[str, Any],
+    folder: Path,
+    config: Mapping[str, Any],
+    cores: int,
+) -> TimedAnswer:
+    """The same by the workflow, of a YAML with these policies, which is written into the folder.
+
+    Raises:
+        ConfigError: data or policies are none that a YAML describes.
+        DataError: the data are not those of the files any more.
     """
     import numpy as np
 
-    from frugal.acquire.over_time import LEARNED, PRACTICE, follow
-    from frugal.judge.history_fits import TimedFit, cases_over_time, ordered_sets, unit_folds
-    from frugal.judge.order_learning import learn_orders
+    from frugal.acquire.over_time import OrderPlan, plan_document
+    from frugal.results.files import read_payload
+    from frugal.results.replacing import replace_files
+    from frugal.run.engine import run_workflow
+    from frugal.run.time_advice import read_orders
 
-    names, records = [policy.name for policy in policies], data.records
-    if not names or len({*names, PRACTICE, LEARNED}) < len(names) + 2:
-        raise ConfigError(
-            f"policies are named {names}; allowed is one or more, each with a name of its own, "
-            f"none {PRACTICE!r} or {LEARNED!r}"
-        )
-    if method not in ("boosting", "linear"):
-        raise ConfigError(f"method is {method!r}; allowed are 'boosting' and 'linear'")
-    if len(records.classes) != 2:
-        raise ConfigError(f"the label has {len(records.classes)} classes; over time it has two")
-    fit = TimedFit(method=method, folds=folds)
-    rng = np.random.default_rng(seed)
-    fold = unit_folds(records.cluster, folds, rng)
-    paths: list[Any] = [follow(records, policy, data.costs) for policy in (*policies, None)]
-    best = None
-    if learned:
-        sets = ordered_sets(paths)[0]
-        streams = np.random.default_rng([seed, 1]).spawn(folds + 1)
-        parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
-        best, *others = (
-            learn_orders(records.take(part), data.costs, sets, fit, stream)
-            for part, stream in zip(parts, streams, strict=False)
-        )
-        paths.append([follow(records, policy, data.costs) for policy in others])
-    cases = cases_over_time(records, data.costs, paths, fit, rng, fold=fold)
-    by_name = dict(zip((*names, PRACTICE, LEARNED), cases, strict=False))
-    by_name[PRACTICE] = by_name.pop(PRACTICE)  # the last row
-    return _answer(data, by_name, margin, rng, best)
-
-
-def _answer(
-    data: "TimedData",
-    cases: Mapping[str, "TimedCase"],
-    margin: float,
-    rng: "np.random.Generator",
-    learned: "TreeOrders | None",
-) -> TimedAnswer:
-    import numpy as np
-    import pandas as pd
-
-    from frugal.judge.over_time import TIMED_ESTIMATORS, estimate_over_time, support_by_window
-
-    readings, reasons, rows = {}, {}, []
-    for name, case in cases.items():
-        for estimator in TIMED_ESTIMATORS:
-            try:
-                result = estimate_over_time(case, estimator)
-            except NoSupportError as error:
-                reasons[name, estimator] = str(error)
-                continue
-            readings[name, estimator] = result
-            low, high = result.interval()
-            rows.append(
-                {
-                    "policy": name,
-                    "estimator": estimator,
-                    "cost": result.mean[0],
-                    "std_error": result.std_error[0],
-                    "ci_low": low[0],
-                    "ci_high": high[0],
-                    "records": result.records,
-                    "effective": result.effective,
-                }
+    plans = {}
+    for name, policy in policies.items():
+        if not isinstance(policy, OrderPlan):
+            raise ConfigError(
+                f"policy {name!r} is none of order_plan; with a folder allowed are plans, which a "
+                "YAML describes"
             )
-    outcomes = pd.DataFrame([_outcome(data, name, cases, readings, reasons) for name in cases])
-    support = pd.concat(
-        [
-            pd.DataFrame(support_by_window(case)).assign(policy=name).rename_axis("window")
-            for name, case in cases.items()
-        ]
-    ).reset_index()
-    sentences, gamma = _sentences(data, cases, readings, outcomes, margin, rng)
-    return TimedAnswer(
-        outcomes, pd.DataFrame(rows), support, float(np.float64(gamma)), learned, sentences
+        plans[name] = plan_document(data.records, policy)
+    keys, document, home = data.keys, dict(data.document or {}), data.folder or Path()
+    for block, name in (("measurements", keys.measurements.file), ("units", keys.units.file)):
+        document[block] = {**document[block], "file": str((home / name).absolute())}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.absolute() / f"{keys.name}.yaml"
+    content = json.dumps({**document, **stated, "plans": plans}, indent=1).encode()
+    if not path.is_file() or path.read_bytes() != content:
+        replace_files({path: content})
+    run_workflow({**config, "records": str(path)}, folder.absolute(), "over_time", cores)
+    place = folder / "results" / "over_time" / keys.name / "results"
+    arrays = read_payload(place / "records.safetensors")
+    for name, array in data.to_arrays()[0].items():
+        if not np.array_equal(arrays[name], array, equal_nan=array.dtype.kind == "f"):
+            raise DataError(
+                f"{name!r} of the data is not that of the files; with a folder allowed are "
+                "data as load_over_time reads them"
+            )
+    document, learned = read_orders(place / "policy", data.records)
+    outcomes, estimates, support = (
+        read_payload(place / f"{name}.parquet") for name in ("outcomes", "estimates", "support")
     )
-
-
-def _outcome(
-    data: "TimedData",
-    name: str,
-    cases: Mapping[str, "TimedCase"],
-    readings: Mapping[tuple[str, str], "TimedEstimate"],
-    reasons: Mapping[tuple[str, str], str],
-) -> dict[str, Any]:
-    """The row of a policy; see `TimedAnswer`."""
-    import numpy as np
-
-    from frugal.acquire.over_time import PRACTICE
-    from frugal.judge.intervals import mean_error, normal_interval
-    from frugal.judge.over_time import READ, label_shift
-    from frugal.judge.verdicts import LEAST_ESS
-
-    case = cases[name]
-    row: dict[str, Any] = {
-        "policy": name,
-        **dict.fromkeys(("cost", "ci_low", "ci_high", "acquisition", "errors"), np.nan),
-        **dict.fromkeys(("saving", "saving_low", "saving_high", "effective"), np.nan),
-        **dict.fromkeys(("label_shift", "label_shift_low", "label_shift_high"), np.nan),
-        "contained": int(case.complete.sum()),
-        "equal": int(case.exact.sum()),
-        "reason": reasons.get((name, READ), ""),
-    }
-    result, practice = readings.get((name, READ)), readings.get((PRACTICE, READ))
-    if result is None:
-        return row
-    if result.effective < LEAST_ESS:
-        row["reason"] = f"{result.effective:.0f} effective records; {LEAST_ESS:.0f} are needed"
-    low, high = result.interval()
-    row |= {"cost": result.mean[0], "ci_low": low[0], "ci_high": high[0]}
-    row |= {"acquisition": result.mean[1], "errors": result.mean[2], "effective": result.effective}
-    if not data.records.censored.any():
-        shift, error = label_shift(case, data.records.label == 1)
-        ends = normal_interval(np.array([shift]), np.array([error]), level=0.95)
-        row |= {"label_shift": shift, "label_shift_low": ends[0][0], "label_shift_high": ends[1][0]}
-    if practice is not None:
-        error = mean_error(practice.psi[:, :1] - result.psi[:, :1], case.cluster)
-        saving = practice.mean[:1] - result.mean[:1]
-        ends = normal_interval(saving, error, level=0.95)
-        row |= {"saving": saving[0], "saving_low": ends[0][0], "saving_high": ends[1][0]}
-    return row
-
-
-def _sentences(
-    data: "TimedData",
-    cases: Mapping[str, "TimedCase"],
-    readings: Mapping[tuple[str, str], "TimedEstimate"],
-    outcomes: "pd.DataFrame",
-    margin: float,
-    rng: "np.random.Generator",
-) -> tuple[tuple[str, ...], float]:
-    """Four parts of the answer, and the tipping Γ."""
-    import numpy as np
-
-    from frugal.acquire.over_time import PRACTICE
-    from frugal.judge.comparisons import compare, covariance_of
-    from frugal.judge.over_time import READ
-    from frugal.judge.verdicts import how_sure, interval, number, of_cost, state_of
-
-    rows = outcomes.set_index("policy")
-    able = [str(n) for n, why in rows["reason"].items() if n != PRACTICE and why == ""]
-    if not able:
-        return ("Open: no policy is contained in enough records; see `outcomes`.",), np.nan
-    unit = data.cost_unit
-    each = [readings[name, READ] for name in able]
-    psi = np.stack([result.cluster_psi[:, 0] for result in each])
-    cost = np.array([result.mean[0] for result in each])
-    compared = compare(cost, covariance_of([psi]), rng)
-    place = int(cost.argmin())
-    name, bound = able[place], float(compared.bound[place])
-    others = [able[k] for k in np.argsort(cost) if compared.not_worse[k] and k != place]
-    row: dict[Any, Any] = rows.loc[name].to_dict()
-    practice: dict[Any, Any] = rows.loc[PRACTICE].to_dict()
-    gamma = _tipping(cases[name], cases[PRACTICE])
-    odds = f"more than {MOST_GAMMA:.0f}" if np.isinf(gamma) else f"{gamma:.2f}"
-    saved = f"{number(row['saving'])} ({interval(row['saving_low'], row['saving_high'])})"
-    return (
-        f"Use {name}: {number(row['cost'])} {unit} a unit "
-        f"({interval(row['ci_low'], row['ci_high'])}); recorded practice costs "
-        f"{number(practice['cost'])}, a saving of {saved}.",
-        how_sure(
-            state_of(bound, margin * float(cost[place])),
-            [name, *others],
-            most=of_cost(bound, float(cost[place]), unit, margin),
-            margin=margin,
-            value_of_knowing=of_cost(compared.worth, 0.0, unit),
-        ),
-        f"It rests on {int(row['contained']):,} of {len(data.records):,} records that contain the "
-        f"panels ordered by {name} (effective {row['effective']:,.0f}; {int(row['equal']):,} equal "
-        "them), and on two assumptions: orders depend on the recorded history only, and measuring "
-        f"changes no outcome.{_shift(row)}",
-        f"Hidden causes change it if they shift the odds that a record contains these panels by a "
-        f"factor of {odds}.",
-    ), gamma
-
-
-def _shift(row: Mapping[Any, Any]) -> str:
-    """Whether the records contradict the first assumption, in a sentence."""
-    from frugal.judge.intervals import ROUNDING
-
-    shift, low, high = (100 * row[f"label_shift{end}"] for end in ("", "_low", "_high"))
-    if not low <= high:  # unknown under censoring
-        return ""
-    verb = "do not contradict" if low - ROUNDING <= 0 <= high + ROUNDING else "contradict"
-    return (
-        f" The records {verb} the first: their weighted share of positive labels differs from that "
-        f"of all records by {shift:+.1f} percentage points ({low:+.1f} to {high:+.1f})."
-    )
-
-
-def _tipping(named: "TimedCase", practice: "TimedCase") -> float:
-    """Γ at which the named policy could cost more than recorded practice, by weighting."""
-    import numpy as np
-
-    from frugal.judge.sensitivity import Rival, Weighted, tipping_gamma
-
-    weighted = []
-    for case in (named, practice):
-        reach = case.divisor[:, -1]
-        weight = np.where(case.complete, 1 / reach, 0.0)
-        weighted.append(Weighted.of(case.outcome[:, 0], weight, reach, case.cluster))
-    never = np.zeros(len(named.complete), dtype=bool)
-    return tipping_gamma(weighted[0], [Rival(weighted[1], never)], MOST_GAMMA)[0]
+    gamma, named = document["tipping_gamma"], document["named"]
+    if gamma is None:
+        gamma = np.nan if named is None else np.inf
+    sentences = tuple(document["sentences"])
+    tables = (outcomes, estimates, support)
+    return TimedAnswer(*tables, gamma, named, learned, sentences, data, policies)

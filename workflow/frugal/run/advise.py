@@ -26,6 +26,7 @@ from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number
 from frugal.run.search_advice import advise_searches, is_search_policy
+from frugal.run.time_advice import advise_over_time, is_orders
 
 MOST_SHOWN = 40  # cases on a terminal
 _HEAD = ("predicted probability", "if nothing more is acquired")
@@ -59,11 +60,20 @@ def advise_command(words: list[str]) -> int:
         metavar="SEED",
         help="draw as the roll-out of this seed did; the cases are the table's rows, in order",
     )
+    parser.add_argument(
+        "--units", type=Path, metavar="UNITS.csv", help="of a policy over time: file of units"
+    )
+    parser.add_argument(
+        "--hours", type=float, metavar="HOURS", help="the same: since the start of each unit"
+    )
+    parser.add_argument("--policy", metavar="NAME", help="the same: another than the named one")
     args = parser.parse_args(words)
     if args.out is not None and args.out.resolve() == args.cases.resolve():
         raise DataError(f"--out {args.out} is the file of the cases; name another")
     if is_search_policy(args.bundle):
         return advise_searches(args)
+    if is_orders(args.bundle):
+        return advise_over_time(args)
     bundle = read_bundle(args.bundle, function=args.function)
     cases = read_cases(
         args.cases,

@@ -25,6 +25,7 @@ STUDY_COLOURS = {
     "treatment": GREEN,
     "diagnosis": VERMILLION,
     "recourse": PURPLE,
+    "over_time": PURPLE,
     "shared": SKY,
     "engine": BLACK,
 }

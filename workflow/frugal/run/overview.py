@@ -15,6 +15,7 @@ USED_FIRST = {
 TARGETS = {
     "decide --config table=my.yaml": "own table: the best policy, its cost, its uncertainty",
     "search --config records=my.yaml": "own records: which treatment to try next",
+    "over_time --config records=…": "records over time: when to measure again",
     "plan": "CPU time and memory of a run, before it begins",
     "all report": "the embedded default of all studies",
 }

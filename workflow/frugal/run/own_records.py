@@ -1,4 +1,4 @@
-"""Where `snakemake search` finds one's own records, and where it puts its results.
+"""Where `snakemake search` and `snakemake over_time` find one's own records and put their results.
 
 Read by the Snakefile where `records` is given.
 """
@@ -9,29 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import asked_file
+from frugal.core.schema_check import asked_file, read_yaml
+
+SEARCH, OVER_TIME = "search", "over_time"  # targets
 
 
 @dataclass(frozen=True)
-class SearchFiles:
-    """Inputs and folders of `snakemake search`; all paths absolute.
+class RecordFiles:
+    """Inputs and folder of a run on one's own records; all paths absolute.
 
     Attributes:
-        description: the YAML.
-        records: the file that it names.
-        folder: `results/search/NAME` in the folder of the start.
-        size: rows of the tables that the search needs, see `own_policies.require_memory`, and
-            number of treatments.
+        target: `search`, or `over_time`, by the keys of the YAML.
+        inputs: of the first step: the YAML, as `description`, and the files that it names.
+        folder: `results/TARGET/NAME` in the folder of the start.
+        size: of a search, rows of the tables that it needs, see `own_policies.require_memory`, and
+            number of treatments; over time, units times windows, and number of panels.
     """
 
-    description: Path
-    records: Path
+    target: str
+    inputs: Mapping[str, Path]
     folder: Path
     size: tuple[int, int]
 
 
-def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchFiles:
-    """The files that the key `records` leads to, read once, so that a fault is found at the start.
+def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFiles:
+    """The files that the key `records` leads to; a fault of the YAML is found at the start.
 
     Args:
         config: of the run.
@@ -43,9 +45,6 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
         DataError: of the records.
         SearchSizeError: their tables would take too much memory.
     """
-    from frugal.search.own_policies import require_memory
-    from frugal.search.own_records import load_records_description, read_own_records
-
     if config["table"] is not None:
         raise ConfigError(
             "config: 'table' and 'records' are both given; one run answers one of them"
@@ -54,14 +53,46 @@ def search_files(config: Mapping[str, Any], base: Path, folder: Path) -> SearchF
     if path is None:
         raise ConfigError(
             f"config: 'records' is {str(config['records'])!r}, and there is no such file; allowed "
-            "is a YAML like docs/examples/searches.yaml"
+            "is a YAML like docs/examples/searches.yaml or docs/examples/wards.yaml"
         )
-    described = load_records_description(path.absolute())
-    if not described.file.is_file():
-        raise ConfigError(
-            f"{path}: 'file' is {described.document['file']!r}, and there is no such file"
-        )
-    where = folder / "results" / "search" / described.document["name"]
+    document = read_yaml(path)
+    if isinstance(document, dict) and "measurements" in document:
+        return _over_time(path.absolute(), folder)
+    return _searches(path.absolute(), folder)
+
+
+def _searches(path: Path, folder: Path) -> RecordFiles:
+    from frugal.search.own_policies import require_memory
+    from frugal.search.own_records import load_records_description, read_own_records
+
+    described = load_records_description(path)
+    _require_file(path, "file", described.file, described.document["file"])
     records = read_own_records(described, described.file)
     size = require_memory(records, described), len(records.treatments)
-    return SearchFiles(path.absolute(), described.file.absolute(), where, size)
+    inputs = {"description": path, "records": described.file.absolute()}
+    place = folder / "results" / SEARCH / described.document["name"]
+    return RecordFiles(SEARCH, inputs, place, size)
+
+
+def _over_time(path: Path, folder: Path) -> RecordFiles:
+    from frugal.config.over_time import TimedDataset
+    from frugal.data.long_files import cells_of
+
+    keys = TimedDataset.read(read_yaml(path), where=str(path))
+    if not keys.plans:
+        raise ConfigError(
+            f"{path}: 'plans' is missing; allowed are one or more schedules or rules, see "
+            "docs/how-to/over_time.md"
+        )
+    inputs = {"description": path}
+    for name in ("measurements", "units"):
+        written = getattr(keys, name).file
+        inputs[name] = (path.parent / written).absolute()
+        _require_file(path, f"{name}.file", inputs[name], written)
+    size = len(cells_of(inputs["units"])[0]) * keys.windows.number, len(keys.panels)
+    return RecordFiles(OVER_TIME, inputs, folder / "results" / OVER_TIME / keys.name, size)
+
+
+def _require_file(path: Path, key: str, file: Path, written: str) -> None:
+    if not file.is_file():
+        raise ConfigError(f"{path}: {key!r} is {written!r}, and there is no such file")

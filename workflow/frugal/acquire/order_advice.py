@@ -1,0 +1,142 @@
+"""The next order for units that are still followed, and the reason.
+
+The state of a unit is all that its record holds so far, with the age of each value. Knows no file.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from frugal.acquire.over_time import OrderPlan, Repeat, TreeOrders, follow
+from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
+
+DECIDE, NOTHING = "decide", "nothing"
+OVER = "all windows are over"
+
+
+def order_advice(
+    records: TimedRecords,
+    now: Int[np.ndarray, " n"],
+    costs: TimedCosts,
+    policy: TimedPolicy,
+    learned: TreeOrders | None,
+) -> pd.DataFrame:
+    """A row for each unit: its window, its state, the order, why, and the cost of each choice.
+
+    Args:
+        records: of n units, up to the window in which each of them is.
+        now: that window; the number of windows where all are over. (n,)
+        costs: of the policy.
+        policy: that orders.
+        learned: whose expected cost of each choice is a column `expected: …`; None: none is.
+    """
+    path = follow(records, None, costs)
+    rows = []
+    for window in np.unique(now):
+        units = np.flatnonzero(now == window)
+        last, age, since = (part[window, units] for part in (path.last, path.age, path.since))
+        state = TimedState(int(window), records.static[units], last, age, since)
+        over = window == records.windows
+        action = None if over else policy.order(state)
+        expected = None if over or learned is None else learned.expected(state)
+        for k, unit in enumerate(units):
+            row = {
+                "unit": str(records.unit[unit]),
+                "window": int(window),
+                "hours": f"{window * records.hours:g} to {(window + 1) * records.hours:g}",
+                "state": state_words(records.columns, state, k),
+                "next": DECIDE if action is None else _choice(records.panels, action[k]),
+                "why": OVER if action is None else _why(records, policy, state, k, action[k]),
+            }
+            if expected is not None and learned is not None:
+                row |= {
+                    f"expected: {name}": cost
+                    for name, cost in zip(choices(records, learned), expected[k], strict=True)
+                }
+            rows.append((unit, row))
+    return pd.DataFrame([row for _, row in sorted(rows, key=lambda pair: pair[0])])
+
+
+def choices(records: TimedRecords, learned: TreeOrders) -> list[str]:
+    """Name of each set of panels that a learned policy may order, and of the decision."""
+    empty = np.zeros((len(learned.sets), 1), dtype=bool)
+    sets = np.concatenate([learned.sets, empty], axis=1)
+    return [*(_choice(records.panels, panels) for panels in sets), DECIDE]
+
+
+def state_words(columns: Sequence[str], state: TimedState, unit: int) -> str:
+    """The known values of a unit, and the windows since each was taken."""
+    words = [
+        _value(name, state, unit, k)
+        for k, name in enumerate(columns)
+        if not np.isnan(state.last[unit, k])
+    ]
+    return ", ".join(words) or "no value yet"
+
+
+def _value(name: str, state: TimedState, unit: int, column: int) -> str:
+    value, age = state.last[unit, column], state.age[unit, column]
+    return f"{name} {value:.4g} ({age:.0f} window{'s' if age > 1 else ''} ago)"
+
+
+def _choice(panels: Sequence[str], action: Bool[np.ndarray, " a1"]) -> str:
+    if action[-1]:
+        return DECIDE
+    return " + ".join(panels[int(k)] for k in np.flatnonzero(action)) or NOTHING
+
+
+def _why(
+    records: TimedRecords,
+    policy: TimedPolicy,
+    state: TimedState,
+    unit: int,
+    action: Bool[np.ndarray, " a1"],
+) -> str:
+    if isinstance(policy, TreeOrders):
+        cost = policy.expected(state)[unit]
+        order = np.argsort(cost, kind="stable")
+        names = choices(records, policy)
+        words = f"least expected cost, {cost[order[0]]:.4g}"
+        if not np.isfinite(cost[order[1]]):
+            return f"{words}; no other choice is allowed in this window"
+        return f"{words}; then {names[order[1]]}, {cost[order[1]]:.4g}"
+    if isinstance(policy, OrderPlan):
+        return "; ".join(_reasons(records, policy, state, unit, action))
+    return f"{policy.name} has it"
+
+
+def _reasons(
+    records: TimedRecords,
+    plan: OrderPlan,
+    state: TimedState,
+    unit: int,
+    action: Bool[np.ndarray, " a1"],
+) -> Iterator[str]:
+    """Each rule of a plan that orders, or does not."""
+    if action[-1]:
+        yield f"the plan decides before window {plan.stop}"
+        return
+    if plan.schedule[state.window].any():
+        names = _choice(records.panels, np.append(plan.schedule[state.window], False))
+        yield f"the schedule has {names} in window {state.window}"
+    for each in plan.repeats:
+        names = _choice(records.panels, np.append(each.panels, False))
+        yield f"{names} every {each.every}: {_rule(records, each, state, unit)}"
+    if not plan.repeats and not plan.schedule[state.window].any():
+        yield f"the schedule has nothing in window {state.window}"
+
+
+def _rule(records: TimedRecords, rule: Repeat, state: TimedState, unit: int) -> str:
+    """Whether a rule orders now, by the last order and the last value."""
+    since = state.since[unit, rule.panels].max()
+    if since < rule.every:
+        return f"not yet, last ordered {since:.0f} ago"
+    if rule.column is None:
+        return "due"
+    name, side = records.columns[rule.column], "below" if rule.below else "above"
+    if np.isnan(state.last[unit, rule.column]):
+        return f"no, {name} is not known"
+    holds = "is" if rule.due(state)[unit] else "is not"
+    return f"{_value(name, state, unit, rule.column)} {holds} {side} {rule.limit:g}"

@@ -1,0 +1,288 @@
+"""Answers on policies over time in three steps: learn policies, fit nuisances, judge the cases.
+
+Each step reads the result of the one before, so that a workflow may keep it. All of them derive
+their draws from one seed, and so share the folds of the units.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.over_time import LEARNED, PRACTICE, TimedPaths, TreeOrders, follow
+from frugal.core.errors import ConfigError, NoSupportError
+from frugal.core.over_time import TimedPolicy
+from frugal.data.over_time import TimedData
+from frugal.judge.comparisons import compare, covariance_of
+from frugal.judge.history_fits import TimedFit, cases_over_time, ordered_sets, unit_folds
+from frugal.judge.intervals import ROUNDING, mean_error, normal_interval
+from frugal.judge.order_learning import learn_orders
+from frugal.judge.over_time import (
+    READ,
+    TIMED_ESTIMATORS,
+    TimedCase,
+    TimedEstimate,
+    estimate_over_time,
+    label_shift,
+    support_by_window,
+)
+from frugal.judge.sensitivity import Rival, Weighted, tipping_gamma
+from frugal.judge.verdicts import LEAST_ESS, how_sure, interval, number, of_cost, state_of
+
+MOST_GAMMA = 20.0  # up to which hidden causes are tried
+
+
+@dataclass(frozen=True, eq=False)
+class TimedQuestion:
+    """Policies over time, and how they are judged.
+
+    Attributes:
+        data: records and costs.
+        policies: fixed ones, each with a name of its own.
+        fit: how nuisances are fitted.
+        seed: of folds and learners.
+
+    Raises:
+        ConfigError: no policy, a name that occurs twice, or a label of other than two classes.
+    """
+
+    data: TimedData
+    policies: Sequence[TimedPolicy]
+    fit: TimedFit
+    seed: int
+
+    def __post_init__(self) -> None:
+        names, classes = [policy.name for policy in self.policies], self.data.records.classes
+        if not names or len({*names, PRACTICE, LEARNED}) < len(names) + 2:
+            raise ConfigError(
+                f"policies are named {names}; allowed is one or more, each with a name of its "
+                f"own, none {PRACTICE!r} or {LEARNED!r}"
+            )
+        if len(classes) != 2:
+            raise ConfigError(f"the label has {len(classes)} classes; over time it has two")
+
+    def generator(self) -> tuple[np.random.Generator, np.ndarray]:
+        """A generator, and the fold of each unit, its first draw."""
+        rng = np.random.default_rng(self.seed)
+        return rng, unit_folds(self.data.records.cluster, self.fit.folds, rng)
+
+    def follow(self, policies: Sequence[TimedPolicy | None]) -> list[TimedPaths]:
+        """Policies along every record; None orders the recorded panels."""
+        return [follow(self.data.records, policy, self.data.costs) for policy in policies]
+
+
+def learn_policies(
+    question: TimedQuestion, progress: Callable[..., Any]
+) -> tuple[TreeOrders, list[TreeOrders]]:
+    """A policy learned from all units, and for each fold one that is learned from the others.
+
+    Each orders one of the sets of panels that the fixed policies order, or none.
+    """
+    records, costs = question.data.records, question.data.costs
+    sets, fold = ordered_sets(question.follow(question.policies))[0], question.generator()[1]
+    parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
+    streams = np.random.default_rng([question.seed, 1]).spawn(question.fit.folds + 1)
+    policies = [
+        learn_orders(records.take(part), costs, sets, question.fit, stream)
+        for part, stream in progress(
+            list(zip(parts, streams, strict=False)), desc="policies learned"
+        )
+    ]
+    return policies[0], policies[1:]
+
+
+def fit_cases(
+    question: TimedQuestion, learned: Sequence[TreeOrders], progress: Callable[..., Any]
+) -> dict[str, TimedCase]:
+    """The case of each fixed policy, of the learned one, if any, and of recorded practice.
+
+    Args:
+        question: records and fixed policies.
+        learned: for each fold the policy that is learned from the others; none: no learned one.
+        progress: bar over policies.
+    """
+    records, costs = question.data.records, question.data.costs
+    rng, fold = question.generator()
+    paths: list[Any] = question.follow([*question.policies, None])
+    if learned:
+        paths.append(question.follow(learned))
+    cases = cases_over_time(records, costs, paths, question.fit, rng, fold=fold, progress=progress)
+    names = (*(policy.name for policy in question.policies), PRACTICE, LEARNED)
+    by_name = dict(zip(names, cases, strict=False))
+    by_name[PRACTICE] = by_name.pop(PRACTICE)  # the last row
+    return by_name
+
+
+@dataclass(frozen=True, eq=False)
+class TimedVerdict:
+    """Tables and sentences of an answer; see `library.over_time.TimedAnswer`.
+
+    Attributes:
+        outcomes, estimates, support: tables.
+        named: the policy of least cost; None where too few records contain any.
+        tipping_gamma: NaN where none is named, infinite beyond 20.
+        sentences: four parts of the answer.
+    """
+
+    outcomes: pd.DataFrame
+    estimates: pd.DataFrame
+    support: pd.DataFrame
+    named: str | None
+    tipping_gamma: float
+    sentences: tuple[str, ...]
+
+
+def judge_cases(
+    data: TimedData, cases: Mapping[str, TimedCase], margin: float, seed: int
+) -> TimedVerdict:
+    """Costs by every estimator, their comparison, and the answer in words.
+
+    Args:
+        data: records and costs.
+        cases: by name of the policy, recorded practice included.
+        margin: share of the cost that counts as nothing.
+        seed: of the simultaneous comparison.
+    """
+    readings, reasons, rows = {}, {}, []
+    for name, case in cases.items():
+        for estimator in TIMED_ESTIMATORS:
+            try:
+                result = estimate_over_time(case, estimator)
+            except NoSupportError as error:
+                reasons[name, estimator] = str(error)
+                continue
+            readings[name, estimator] = result
+            low, high = result.interval()
+            rows.append(
+                {
+                    "policy": name,
+                    "estimator": estimator,
+                    "cost": result.mean[0],
+                    "std_error": result.std_error[0],
+                    "ci_low": low[0],
+                    "ci_high": high[0],
+                    "records": result.records,
+                    "effective": result.effective,
+                }
+            )
+    outcomes = pd.DataFrame([_outcome(data, name, cases, readings, reasons) for name in cases])
+    support = pd.concat(
+        [
+            pd.DataFrame(support_by_window(case)).assign(policy=name).rename_axis("window")
+            for name, case in cases.items()
+        ]
+    ).reset_index()
+    rng = np.random.default_rng([seed, 2])
+    words = _sentences(data, cases, readings, outcomes, margin, rng)
+    return TimedVerdict(outcomes, pd.DataFrame(rows), support, *words)
+
+
+def _outcome(
+    data: TimedData,
+    name: str,
+    cases: Mapping[str, TimedCase],
+    readings: Mapping[tuple[str, str], TimedEstimate],
+    reasons: Mapping[tuple[str, str], str],
+) -> dict[str, Any]:
+    """The row of a policy; see `TimedAnswer`."""
+    case = cases[name]
+    row: dict[str, Any] = {
+        "policy": name,
+        **dict.fromkeys(("cost", "ci_low", "ci_high", "acquisition", "errors"), np.nan),
+        **dict.fromkeys(("saving", "saving_low", "saving_high", "effective"), np.nan),
+        **dict.fromkeys(("label_shift", "label_shift_low", "label_shift_high"), np.nan),
+        "contained": int(case.complete.sum()),
+        "equal": int(case.exact.sum()),
+        "reason": reasons.get((name, READ), ""),
+    }
+    result, practice = readings.get((name, READ)), readings.get((PRACTICE, READ))
+    if result is None:
+        return row
+    if result.effective < LEAST_ESS:
+        row["reason"] = f"{result.effective:.0f} effective records; {LEAST_ESS:.0f} are needed"
+    low, high = result.interval()
+    row |= {"cost": result.mean[0], "ci_low": low[0], "ci_high": high[0]}
+    row |= {"acquisition": result.mean[1], "errors": result.mean[2], "effective": result.effective}
+    if not data.records.censored.any():
+        shift, error = label_shift(case, data.records.label == 1)
+        ends = normal_interval(np.array([shift]), np.array([error]), level=0.95)
+        row |= {"label_shift": shift, "label_shift_low": ends[0][0], "label_shift_high": ends[1][0]}
+    if practice is not None:
+        error = mean_error(practice.psi[:, :1] - result.psi[:, :1], case.cluster)
+        saving = practice.mean[:1] - result.mean[:1]
+        ends = normal_interval(saving, error, level=0.95)
+        row |= {"saving": saving[0], "saving_low": ends[0][0], "saving_high": ends[1][0]}
+    return row
+
+
+def _sentences(
+    data: TimedData,
+    cases: Mapping[str, TimedCase],
+    readings: Mapping[tuple[str, str], TimedEstimate],
+    outcomes: pd.DataFrame,
+    margin: float,
+    rng: np.random.Generator,
+) -> tuple[str | None, float, tuple[str, ...]]:
+    """The policy of least cost, the tipping Γ, and four parts of the answer."""
+    rows = outcomes.set_index("policy")
+    able = [str(n) for n, why in rows["reason"].items() if n != PRACTICE and why == ""]
+    if not able:
+        sentence = "Open: no policy is contained in enough records; see `outcomes`."
+        return None, float("nan"), (sentence,)
+    unit = data.cost_unit
+    each = [readings[name, READ] for name in able]
+    psi = np.stack([result.cluster_psi[:, 0] for result in each])
+    cost = np.array([result.mean[0] for result in each])
+    compared = compare(cost, covariance_of([psi]), rng)
+    place = int(cost.argmin())
+    name, bound = able[place], float(compared.bound[place])
+    others = [able[k] for k in np.argsort(cost) if compared.not_worse[k] and k != place]
+    row: dict[Any, Any] = rows.loc[name].to_dict()
+    practice: dict[Any, Any] = rows.loc[PRACTICE].to_dict()
+    gamma = _tipping(cases[name], cases[PRACTICE])
+    odds = f"more than {MOST_GAMMA:.0f}" if np.isinf(gamma) else f"{gamma:.2f}"
+    saved = f"{number(row['saving'])} ({interval(row['saving_low'], row['saving_high'])})"
+    sentences = (
+        f"Use {name}: {number(row['cost'])} {unit} a unit "
+        f"({interval(row['ci_low'], row['ci_high'])}); recorded practice costs "
+        f"{number(practice['cost'])}, a saving of {saved}.",
+        how_sure(
+            state_of(bound, margin * float(cost[place])),
+            [name, *others],
+            most=of_cost(bound, float(cost[place]), unit, margin),
+            margin=margin,
+            value_of_knowing=of_cost(compared.worth, 0.0, unit),
+        ),
+        f"It rests on {int(row['contained']):,} of {len(data.records):,} records that contain the "
+        f"panels ordered by {name} (effective {row['effective']:,.0f}; {int(row['equal']):,} equal "
+        "them), and on two assumptions: orders depend on the recorded history only, and measuring "
+        f"changes no outcome.{_shift(row)}",
+        f"Hidden causes change it if they shift the odds that a record contains these panels by a "
+        f"factor of {odds}.",
+    )
+    return name, gamma, sentences
+
+
+def _shift(row: Mapping[Any, Any]) -> str:
+    """Whether the records contradict the first assumption, in a sentence."""
+    shift, low, high = (100 * row[f"label_shift{end}"] for end in ("", "_low", "_high"))
+    if not low <= high:  # unknown under censoring
+        return ""
+    verb = "do not contradict" if low - ROUNDING <= 0 <= high + ROUNDING else "contradict"
+    return (
+        f" The records {verb} the first: their weighted share of positive labels differs from that "
+        f"of all records by {shift:+.1f} percentage points ({low:+.1f} to {high:+.1f})."
+    )
+
+
+def _tipping(named: TimedCase, practice: TimedCase) -> float:
+    """Γ at which the named policy could cost more than recorded practice, by weighting."""
+    weighted = []
+    for case in (named, practice):
+        reach = case.divisor[:, -1]
+        weight = np.where(case.complete, 1 / reach, 0.0)
+        weighted.append(Weighted.of(case.outcome[:, 0], weight, reach, case.cluster))
+    never = np.zeros(len(named.complete), dtype=bool)
+    return tipping_gamma(weighted[0], [Rival(weighted[1], never)], MOST_GAMMA)[0]

@@ -1,0 +1,115 @@
+"""`python -m frugal advise` for policies over time: panels to order now for each unit, and why.
+
+Needs the folder that `snakemake over_time` calls `policy`, and two files like the records.
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.acquire.order_advice import order_advice
+from frugal.acquire.over_time import TreeOrders, input_count, plan_of
+from frugal.config.over_time import TimedDataset
+from frugal.core.errors import ConfigError, DataError, say
+from frugal.core.over_time import TimedRecords
+from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.stored import OrNull, require_document, under
+from frugal.data.over_time import costs_of, read_running
+from frugal.results.files import csv_bytes, read_payload
+from frugal.results.sidecars import write_apart
+
+MOST_SHOWN = 40  # units on a terminal
+_EXPECTED = "expected: "
+_SHAPE = {
+    "over_time": int,
+    "description": dict,
+    "levels": dict,
+    "named": OrNull(str),
+    "tipping_gamma": OrNull(float),
+    "sentences": [str],
+}
+
+
+def is_orders(folder: Path) -> bool:
+    """Whether a folder holds policies over time."""
+    return (folder / "orders.json").is_file()
+
+
+def read_orders(folder: Path, records: TimedRecords) -> tuple[Mapping[str, Any], TreeOrders | None]:
+    """The stored document, and the learned policy, if there is one.
+
+    Raises:
+        DataError: a part is invalid, or belongs to other records.
+    """
+    document = _document(folder)
+    trees = under(read_payload(folder / "orders.safetensors"), "learned.")
+    learned = TreeOrders.from_arrays(trees, input_count(records)) if trees else None
+    return document, learned
+
+
+def _document(folder: Path) -> Mapping[str, Any]:
+    document = read_payload(folder / "orders.json")
+    require_document(document, _SHAPE, f"{folder / 'orders.json'}")
+    return document
+
+
+def time_advice(
+    folder: Path, files: tuple[Path, Path], hours: float | None, policy: str | None
+) -> pd.DataFrame:
+    """One row per unit: its window, its state, the next order, why, and expected costs.
+
+    Raises:
+        ConfigError: there is no such policy.
+        DataError: the folder or a file is invalid.
+    """
+    document = _document(folder)
+    try:
+        keys = TimedDataset.read(document["description"], where=str(folder / "orders.json"))
+    except ConfigError as error:
+        raise DataError(str(error)) from None
+    levels = {name: tuple(of) for name, of in document["levels"].items()}
+    records, now = read_running(keys, files, levels, hours)
+    learned = read_orders(folder, records)[1]
+    policies: dict[str, Any] = {
+        name: plan_of(records, name, entry) for name, entry in keys.plans.items()
+    }
+    if learned is not None:
+        policies[learned.name] = learned
+    name = document["named"] if policy is None else policy
+    if name not in policies:
+        reason = "no policy is named by the answer" if name is None else f"there is no {name!r}"
+        raise ConfigError(
+            f"--policy: {reason}; allowed are {listed(policies)}{did_you_mean(str(name), policies)}"
+        )
+    delay = np.asarray(read_payload(folder / "orders.safetensors")["delay"])
+    return order_advice(records, now, costs_of(keys, delay), policies[name], learned)
+
+
+def advise_over_time(args: argparse.Namespace) -> int:
+    """Print the next order of every unit; returns the exit status.
+
+    Raises:
+        ConfigError, DataError: the folder, a file or an option is invalid.
+    """
+    if args.units is None:
+        raise DataError("--units is missing; a policy over time takes the file of units, too")
+    rows = time_advice(args.bundle, (args.cases, args.units), args.hours, args.policy)
+    if args.out is not None:
+        write_apart(args.out, csv_bytes(rows))
+    for row in rows.head(MOST_SHOWN).to_dict("records"):
+        say(f"{row['unit']}, {row['hours']} h: {row['next']}; {row['why']}.")
+        say(f"  {row['state']}")
+        costs = {str(n).removeprefix(_EXPECTED): c for n, c in row.items() if _is_cost(n, c)}
+        if costs:
+            say("  expected cost: " + ", ".join(f"{n} {cost:.4g}" for n, cost in costs.items()))
+    if len(rows) > MOST_SHOWN:
+        say(f"These are the first {MOST_SHOWN} of {len(rows):,} units; --out FILE.csv writes all.")
+    return 0
+
+
+def _is_cost(name: object, cost: Any) -> bool:
+    return str(name).startswith(_EXPECTED) and bool(np.isfinite(cost))

@@ -1,0 +1,1 @@
+"""Policies over time: the steps of `snakemake over_time`."""

@@ -1,0 +1,147 @@
+"""Stages of policies over time: records in windows, learned policies, fitted cases, the answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frugal.acquire.over_time import LEARNED, PRACTICE, TreeOrders, input_count, plan_of
+from frugal.core.stored import under
+from frugal.core.streams import Streams
+from frugal.data.over_time import TimedData, read_over_time
+from frugal.judge.history_fits import TimedFit
+from frugal.judge.over_time import TimedCase
+from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.shared.frames import remark
+
+
+def prepare_over_time(
+    *,
+    description: Path,
+    measurements: Path,
+    units: Path,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Put the values of two long tables into windows.
+
+    Raises:
+        ConfigError, DataError: the YAML or a file is invalid.
+    """
+    del settings, streams, progress
+    data = read_over_time(description, (measurements, units))
+    for sentence in data.remarks:
+        remark(f"{sentence}.")
+    arrays, rest = data.to_arrays()
+    return {"records": arrays, "catalogue": rest}
+
+
+def learn_over_time(
+    *,
+    records: Mapping[str, np.ndarray],
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Learn a policy from all units, and one for each fold from the others, if it is requested."""
+    del settings
+    question, learned = _question(records, catalogue, streams.root), []
+    if question.data.keys.learned:
+        best, others = learn_policies(question, progress)
+        learned = [best, *others]
+    arrays = {
+        f"{k}.{name}": array
+        for k, policy in enumerate(learned)
+        for name, array in policy.to_arrays().items()
+    }
+    return {"policies": {"number": np.array([len(learned)]), **arrays}}
+
+
+def fit_over_time(
+    *,
+    records: Mapping[str, np.ndarray],
+    catalogue: Mapping[str, Any],
+    policies: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Fit the law of ordering, the label and expected outcomes, for each policy.
+
+    Raises:
+        DataError: a stored policy is invalid.
+    """
+    del settings
+    question = _question(records, catalogue, streams.root)
+    cases = fit_cases(question, _learned(policies, question.data)[1:], progress)
+    return {
+        "cases": {
+            f"{k}.{part.name}": np.asarray(getattr(case, part.name))
+            for k, case in enumerate(cases.values())
+            for part in fields(TimedCase)
+        }
+    }
+
+
+def answer_over_time(
+    *,
+    records: Mapping[str, np.ndarray],
+    catalogue: Mapping[str, Any],
+    policies: Mapping[str, np.ndarray],
+    cases: Mapping[str, np.ndarray],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """Costs by every estimator, the answer in words, and the policies for new units.
+
+    Raises:
+        DataError: a stored policy is invalid.
+    """
+    del progress
+    data = TimedData.from_arrays(records, catalogue)
+    learned = _learned(policies, data)[:1]
+    names = [*data.keys.plans, *([LEARNED] if learned else []), PRACTICE]
+    by_name = {}
+    for k, name in enumerate(names):
+        parts = dict(under(cases, f"{k}."))
+        by_name[name] = TimedCase(**parts | {"least": float(parts["least"])})  # type: ignore[arg-type]
+    verdict = judge_cases(data, by_name, settings["margin"], streams.root)
+    gamma = verdict.tipping_gamma
+    trees = {f"learned.{n}": a for policy in learned for n, a in policy.to_arrays().items()}
+    read = [f"Read: {sentence}." for sentence in data.remarks]
+    return {
+        "outcomes": verdict.outcomes,
+        "estimates": verdict.estimates,
+        "support": verdict.support,
+        "orders": {
+            "over_time": 1,
+            "description": data.document,
+            "levels": catalogue["levels"],
+            "named": verdict.named,
+            "tipping_gamma": gamma if np.isfinite(gamma) else None,
+            "sentences": list(verdict.sentences),
+        },
+        "arrays": {"delay": records["delay"], **trees},
+        "sentence": ("\n".join([*verdict.sentences, *read]) + "\n").encode(),
+    }
+
+
+def _question(
+    records: Mapping[str, np.ndarray], catalogue: Mapping[str, Any], seed: int
+) -> TimedQuestion:
+    data = TimedData.from_arrays(records, catalogue)
+    keys = data.keys
+    plans = [plan_of(data.records, name, entry) for name, entry in keys.plans.items()]
+    return TimedQuestion(data, plans, TimedFit(method=keys.method, folds=keys.folds), seed)
+
+
+def _learned(policies: Mapping[str, np.ndarray], data: TimedData) -> list[TreeOrders]:
+    """The policy learned from all units, then those of the folds; none where none was learned."""
+    columns = input_count(data.records)
+    number = int(policies["number"][0])
+    return [TreeOrders.from_arrays(under(policies, f"{k}."), columns) for k in range(number)]
