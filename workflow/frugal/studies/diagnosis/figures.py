@@ -336,12 +336,12 @@ def _front_handles(solutions: pd.DataFrame, method: str, score: str) -> list[Art
         handles.append(entry("its best on these units", style.BLACK, linestyle=":", linewidth=0.9))
     names = [name for name in method_order(solutions["method"]) if name != method]
     for name in names:
-        if not name.endswith((FULL, FIXED)):
+        if not name.endswith(tuple(SAME_FOR_ALL)):
             rows, other = solutions[solutions["method"] == name], method_style(name)
             several = len(rows) > 1
             label = f"{other.label}{_best(rows[rows['on_front']] if several else rows, score)}"
             handles.append(other.handle(line="--" if several else "none", label=label))
-    for end, words in ((FULL, "all panels"), (FIXED, "fixed panels")):
+    for end, (words, *_) in SAME_FOR_ALL.items():
         classifiers = [name for name in names if name.endswith(end)]
         if classifiers:
             label = f"{len(classifiers)} classifiers, {words}" if len(classifiers) > 1 else None
