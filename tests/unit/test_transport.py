@@ -80,6 +80,11 @@ def test_an_answer_has_the_costs_for_the_cases_of_a_file(tmp_path):
     (line,) = [line for line in answer.summary().splitlines() if "clinic.csv" in line]
     assert line.startswith(f"For the 800 cases of clinic.csv, {answer.best} costs ")
     far = pd.read_csv(path)
+    grouped = frugal.decide(frugal.load(clinic, sensitive="ward"), agents=agents)
+    same = grouped.transport(path).set_index("agent")  # the file has the column of the groups
+    assert same.loc["never", "cost"] == pytest.approx(moved.loc["never", "cost"], rel=0.05)
+    cases = grouped.policy("never").advise(far)
+    assert len(cases) == len(far)
     far["temperature"] += 4
     far.to_csv(tmp_path / "far.csv", index=False)
     answer = frugal.decide(frugal.load(clinic, transport=tmp_path / "far.csv"), agents=agents)

@@ -18,8 +18,6 @@ if config["table"] is not None:
                 terms=f"results/candidates/{OWN_PLACE}/terms.parquet",
             output:
                 **audited(**MOVED),
-            params:
-                settings=OWN_TABLE.elsewhere_settings(),
 
     use rule stage as write_answer with:
         input:

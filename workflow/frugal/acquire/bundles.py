@@ -120,7 +120,6 @@ def bundle_payloads(
         stored = Bundle(policy.header or {}, dict(policy))
     else:
         stored = Bundle(bundle_header(settings["kind"], settings, layout, ""), {})
-    left_out = [str(name) for name in catalogue["report"].get("columns_left_out", ())]
     document = {
         "bundle": EDITION,
         "name": description.name,
@@ -131,7 +130,7 @@ def bundle_payloads(
         "seed": streams.root,
         "wildcards": dict(streams.wildcards),
         "function": source_of(policy) if isinstance(policy, Path) else None,
-        "cases": case_document(description, table, left_out),
+        "cases": case_document(description, table, catalogue),
     }
     payloads: dict[str, Any] = {"policy": stored}
     payloads |= {} if classifier is None else {"classifier": dict(classifier)}

@@ -4,7 +4,7 @@ It is made once and kept next to the policy, so that nothing else is needed late
 and no costs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,14 +66,14 @@ class TableColumns:
 
 
 def case_document(
-    description: Description, table: TableColumns, left_out: list[str]
+    description: Description, table: TableColumns, catalogue: Mapping[str, Any]
 ) -> dict[str, Any]:
     """How a file of new cases is read, as plain values.
 
     Args:
         description: of the table.
         table: the encoded table; panels that it lacks are left out.
-        left_out: columns of the file that are no features.
+        catalogue: of the table; it lists the columns of its file that are no features.
     """
     layout, columns, start = table.layout, [], 0
     for column in description.columns:
@@ -97,19 +97,24 @@ def case_document(
         "decimal": "." if form is None else form.decimal,
         "thousands": None if form is None else form.thousands,
         "missing_values": description.missing_values,
-        "ignored": sorted({*left_out, *_told_otherwise(description)}),
+        "ignored": list(catalogue["report"]["no_features"]),
     }
 
 
-def _told_otherwise(description: Description) -> set[str]:
-    """Columns of the file that are read for something else than features."""
+def no_features(description: Description, left_out: Sequence[str]) -> list[str]:
+    """Columns of the files that are no features: those left out, and those read for other things.
+
+    Args:
+        description: as the table was read by it, with what a question changed.
+        left_out: columns that nothing reads.
+    """
     label, groups = description.label, description.groups
     named = {label.column, label.meaning.by, description.source.join}
     named |= set() if label.rule is None else {*label.rule.columns}
     named |= description.apart_columns | {rule.column for rule in description.drop_rows}
     named |= set() if groups is None else {groups.column, groups.by}
     named |= set() if description.format is None else {*description.format.personal}
-    return {name for name in named if name is not None}
+    return sorted({name for name in named if name is not None} | {*left_out})
 
 
 def _width(column: Column, table: Table, start: int) -> tuple[int, tuple[str, ...] | None]:

@@ -18,6 +18,7 @@ from frugal.config.panels import PanelEntry
 from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import listed
 from frugal.core.table import Panel, Table
+from frugal.data.case_document import no_features
 from frugal.data.description import Classes, Column, Description, Label
 from frugal.data.encoded_columns import (
     EncodedColumn,
@@ -127,12 +128,14 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         for raw_name in (groups and groups.column, description.label.meaning.by)
         if raw_name
     }
+    left_out = [str(c) for c in raw.frame.columns if c not in used]
     missing_share, absent_share = _panel_shares(layout, columns)
     report: dict[str, Any] = {
         "rows_read": len(raw),
         "rows_dropped": dropped,
         "rows": len(rows),
-        "columns_left_out": [str(c) for c in raw.frame.columns if c not in used],
+        "columns_left_out": left_out,
+        "no_features": no_features(description, left_out),
         "special_values": codes,
         "costs_drawn": drawn,
         "class_share": _class_share(layout, label[label >= 0]),

@@ -106,13 +106,8 @@ def _answer(question: Question, *, page: bool = False) -> Payloads:
     if (cases := question.decision.config["transport"]) is not None:
         description = Path(question.study.described_input(question.dataset)["description"])
         read = {**_table(question), "terms": choice["terms"], "description": description}
-        inputs |= _run(
-            question,
-            "judge_elsewhere",
-            {},
-            question.decision.elsewhere_settings(),
-            {**read, "cases": Path(cases)},
-        )
+        read |= {"cases": Path(cases)}
+        inputs |= _run(question, "judge_elsewhere", {}, None, read)
     written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
     return {**written, "document": json.loads(written["document"])}
 

@@ -60,11 +60,6 @@ class Decision:
             },
         }
 
-    def elsewhere_settings(self) -> dict[str, Any]:
-        """Settings of `judge_elsewhere`."""
-        instead = self.config["afape"]["answer"]["instead"][self.dataset]
-        return {"instead": {key: value for key, value in instead.items() if key != "source"}}
-
 
 def decision(
     config: Mapping[str, Any], base: Path, folder: Path, within: Path | None = None

@@ -482,16 +482,12 @@ def judge_elsewhere(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, pd.DataFrame]:
-    """Costs of every policy for the cases of another table, whose labels are not read.
-
-    Settings: `instead` (keys that replace those of the description).
-    """
-    del streams, progress
+    """Costs of every policy for the cases of another table, whose labels are not read."""
+    del settings, streams, progress
     stored = StoredTable(table, catalogue, unlabelled=True)
     columns = TableColumns(stored.layout, np.ones(len(table), dtype=bool), stored.column)
-    errors = {ERRORS: catalogue[ERRORS]}
-    described = load_description(description, {**settings["instead"], **errors})
-    document = case_document(described, columns, catalogue["report"].get("columns_left_out", []))
+    described = load_description(description, {ERRORS: catalogue[ERRORS]})
+    document = case_document(described, columns, catalogue)
     provides = stored.layout.provides
     read = read_cases(cases, document, provides=provides, id_column=None, complete=True)
     return {"elsewhere": other_cases.costs(terms, table, catalogue, read.values)}
