@@ -6,9 +6,9 @@ Cases have an age that all records hold, four panels and a label: Gaussian in ea
 predicted probabilities are exact for every set of panels. Seven fixed policies ask for panels in
 turn while the risk lies in a window. `PRESENT` rows are recorded by a habit that depends on age;
 further ones as before, or by the design that `judge.designs` makes of the present rows, at no more
-money a case. Counts the further cases at which the answer is *best* or *good enough*, on a grid of
-factor √2, and how often the truth lies beyond the bound. Prints the lines of
-`docs/results/records.md`.
+money a case. Counts how often the answer is *best* or *good enough* after numbers of further cases,
+how often that was predicted, and how often the truth lies beyond the bound. Prints the numbers of
+`docs/results/prices.md`.
 """
 
 import sys
@@ -20,15 +20,14 @@ from multiprocessing import Pool
 import numpy as np
 import pandas as pd
 from frugal.judge.choice import Choice, choose, judged
-from frugal.judge.designs import Design, assigned, cases_needed, compared, designed, expected
+from frugal.judge.designs import HALF, Design, assigned, compared, designed, expected
 from frugal.judge.record_law import Causes, KnownLaw, RecordLaw
 from frugal.judge.semi_offline import Paths
 from scipy.special import expit
 
 A, FOLDS, MARGIN = 4, 5, 0.05
 PRESENT, PLANNED = 500, 500
-GRID = np.unique(np.round(100 * 2 ** (np.arange(18) / 2)).astype(int))
-PLANNED_AT = int(GRID[np.abs(GRID - PLANNED).argmin()])
+GRID = 100 * 2 ** np.arange(1, 10)
 TRUTH = 400_000
 SURE = ("best", "good_enough")
 KINDS = ("as before", "random", "strata")
@@ -189,7 +188,7 @@ def known_law(design: Design, cases: Cases) -> KnownLaw:
 
 
 def draw(world: World, truth: Mapping[str, float], seed: int) -> list[dict]:
-    """Further cases until the answer is sure, by each way to record; a row for each.
+    """Answers after further cases, by each way to record; a row for each number of cases.
 
     Nothing where the present rows suffice.
     """
@@ -214,24 +213,17 @@ def draw(world: World, truth: Mapping[str, float], seed: int) -> list[dict]:
                 stream.values, stream.label, stream.observed, np.ones(len(stream.label), dtype=bool)
             )
             further = recorded(stream, known_law(design, every), np.random.default_rng([seed, 47]))
-        then = expected(policies, design, PLANNED_AT)
-        row = {"kind": kind, "seed": seed, "needed": np.nan, "expected": then.bound}
-        row |= {"chance": then.sure, "planned": cases_needed(policies, design)}
-        row |= {"strata": 1 if design is None else len(design.boxes)}
-        for n in GRID:
-            cases = joined(present, further.take(slice(0, int(n))))
+        for n in GRID.tolist():
+            cases = joined(present, further.take(slice(0, n)))
             law = None if design is None else known_law(design, cases)
             choice, *_ = answered(world, cases, law)
+            then = expected(policies, design, n)
             regret = truth[choice.policy] - min(truth[m] for m in choice.candidates.names)
-            if n == PLANNED_AT:
-                row |= {"bound": choice.bound, "beyond": regret > choice.bound + 1e-9}
-                row |= {"sure": choice.state in SURE}
-                row["wrong"] = choice.state in SURE and regret > MARGIN * truth[choice.policy]
-            if choice.state in SURE and np.isnan(row["needed"]):
-                row |= {"needed": n, "wrong then": regret > MARGIN * truth[choice.policy]}
-            if n >= PLANNED_AT and not np.isnan(row["needed"]):
-                break
-        rows.append(row)
+            sure = choice.state in SURE
+            row = {"kind": kind, "cases": n, "seed": seed, "sure": sure, "chance": then.sure}
+            row |= {"bound": choice.bound, "expected": then.bound}
+            row |= {"beyond": regret > choice.bound + 1e-9}
+            rows.append(row | {"wrong": sure and regret > MARGIN * truth[choice.policy]})
     return rows
 
 
@@ -245,26 +237,21 @@ def main() -> None:
             parts = pool.map(of, range(seed * 10_000, seed * 10_000 + draws), chunksize=1)
         rows = pd.DataFrame([row for part in parts for row in part])
         print(f"\n{name}: {rows['seed'].nunique()} of {draws} draws were not sure")
-        print(summary(rows).to_string(float_format="{:.3f}".format), flush=True)
+        each = rows.drop(columns="seed").groupby(["kind", "cases"], sort=False).mean()
+        print(each.to_string(float_format="{:.3f}".format))
+        for kind, part in each.groupby("kind", sort=False):
+            reached, planned = (half_of(part[name]) for name in ("sure", "chance"))
+            print(f"{kind}: sure in half of draws after {reached:.0f}, planned {planned:.0f}")
+        sys.stdout.flush()
 
 
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Medians of cases needed; never is the largest."""
-    endless = {name: rows[name].fillna(np.inf) for name in ("needed", "planned")}
-    each = rows.assign(**endless).groupby("kind", sort=False)
-    frame = each.agg(
-        needed=("needed", "median"),
-        planned=("planned", "median"),
-        expected=("expected", "mean"),
-        bound=("bound", "mean"),
-        chance=("chance", "mean"),
-        sure=("sure", "mean"),
-        beyond=("beyond", "mean"),
-        wrong=("wrong", "mean"),
-        wrong_then=("wrong then", "mean"),
-    )
-    frame["times"] = float(frame["needed"].iloc[0]) / frame["needed"]
-    return frame
+def half_of(share: pd.Series) -> float:
+    """Cases at which a share first reaches a half, between numbers of the grid by their logs."""
+    at = int((share >= HALF).to_numpy().argmax())
+    if at == 0:
+        return np.nan
+    low, high = share.iloc[at - 1], share.iloc[at]
+    return float(GRID[at - 1] * 2 ** ((HALF - low) / (high - low)))
 
 
 if __name__ == "__main__":

@@ -134,21 +134,28 @@ def test_expected_bounds_are_those_of_the_integral(estimate):
     now = pair.variance(0.0, None) / n
     later = pair.variance(0.5, design.of_rows) / (n + further)
     gap = estimate[1] - estimate[0]
-    real = max(0.0, 1 - now / gap**2)
-    old = later / now
-    mean = gap * (old + (1 - old) * real)
-    spread = np.sqrt((1 - old) ** 2 * real * now + (1 - old) * later)
     top = norm.ppf(0.95) * np.sqrt(later)
-
-    def bound(difference):
-        return max(0.0, top - abs(difference)) * norm.pdf(difference, mean, spread)
-
-    assert then.bound == pytest.approx(
-        quad(bound, -top, top, points=[0.0])[0], abs=4 * top / np.sqrt(1000) / 2
-    )
-    inside = norm.cdf([-(top - 0.1), top - 0.1], mean, spread)
-    sure = 1 - (inside[1] - inside[0]) if top > 0.1 else 1.0
-    assert then.sure == pytest.approx(sure, abs=4 * 0.5 / np.sqrt(1000))
+    old = later / now
+    ratio = np.geomspace(1e-3, 1e2, 40)  # of the prior variance to that of the error
+    likelihood = norm.pdf(gap, 0, np.sqrt(now * (1 + ratio)))
+    sure, bounds = [], []
+    for real in ratio / (1 + ratio):
+        mean = gap * (old + (1 - old) * real)
+        spread = np.sqrt((1 - old) ** 2 * real * now + (1 - old) * later)
+        bounds.append(
+            quad(
+                lambda x, mean=mean, spread=spread: (
+                    max(0.0, top - abs(x)) * norm.pdf(x, mean, spread)
+                ),
+                *(-top, top),
+                points=[0.0],
+            )[0]
+        )
+        inside = norm.cdf([-(top - 0.1), top - 0.1], mean, spread)
+        sure.append(1 - (inside[1] - inside[0]) if top > 0.1 else 1.0)
+    expected_bound, expected_sure = (np.average(x, weights=likelihood) for x in (bounds, sure))
+    assert then.bound == pytest.approx(expected_bound, abs=4 * top / np.sqrt(1000) / 2)
+    assert then.sure == pytest.approx(expected_sure, abs=4 * 0.5 / np.sqrt(1000))
 
 
 def test_fewer_cases_are_needed_where_more_is_recorded():

@@ -1,8 +1,11 @@
 """Rows that a protocol recorded: their probabilities are known."""
 
+import json
 from dataclasses import replace
 
+import frugal
 import numpy as np
+import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Panel, Table
@@ -120,3 +123,63 @@ def test_a_protocol_is_read_from_a_file_and_its_panels_are_checked(folder):
     path.write_text(text.replace("0.5", "1.5"))
     with pytest.raises(ConfigError, match="probability"):
         asked(folder, recorded=str(path))
+
+
+CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
+PANELS = {
+    "crp": "crp",
+    "procalcitonin": "procalcitonin",
+    "lactate": "lactate",
+    "chest film": "xray",
+}
+FEW = {"afape": {"agents": {"cascade": {"sets": 4, "boosting": {"trees": 10}}}}}
+AGENTS = ["never", "fixed", "cascade"]
+
+
+def further_cases(rows: pd.DataFrame, design: dict, rng: np.random.Generator) -> pd.DataFrame:
+    """Cases that the design records: complete visits without the panels that a draw leaves out."""
+    drawn = rows.dropna().sample(design["cases"], random_state=0).reset_index(drop=True)
+    for i, case in drawn.iterrows():
+        stratum = next(
+            each
+            for each in design["protocol"]["strata"]
+            if all(
+                ends.get("from", -np.inf) <= case[column] < ends.get("below", np.inf)
+                for column, ends in each["where"].items()
+            )
+        )
+        (entry,) = stratum["record"]
+        recorded = entry["panels"] if rng.random() < entry["probability"] else []
+        for panel, column in PANELS.items():
+            if panel not in recorded:
+                drawn.loc[i, column] = np.nan
+    return drawn
+
+
+def test_records_of_an_answers_design_are_judged_by_its_probabilities(tmp_path):
+    first = frugal.decide(frugal.load(CLINIC, config=FEW, design=200), agents=AGENTS)
+    earlier = tmp_path / "answer.json"
+    earlier.write_text(json.dumps(first.document))
+    design = first.document["design"]
+    assert design == first.design(200)
+    assert design["protocol"]["first_row"] == 801
+    old = pd.read_csv(CLINIC.with_suffix(".csv"))
+    new = further_cases(old, design, np.random.default_rng(0))
+    path = tmp_path / "clinic.yaml"
+    path.write_text(CLINIC.read_text(encoding="utf-8"), encoding="utf-8")
+    pd.concat([old, new]).to_csv(path.with_suffix(".csv"), index=False)
+    table = frugal.load(path, config=FEW, recorded=earlier)
+    second = frugal.decide(table, agents=AGENTS)
+    assert second.question.study.judging_settings()["recorded"] == design["protocol"]
+    paid = [
+        answer.outcomes.set_index("agent").loc["practice", "acquisition_cost"]
+        for answer in (first, second)
+    ]
+    assert paid[0] == pytest.approx(paid[1], rel=1e-12)  # rows of a design are no practice
+    habit = frugal.decide(frugal.load(path, config=FEW), agents=AGENTS)
+    assert abs(second.document["cost"] - habit.document["cost"]) > 1e-6
+
+    new.loc[0, list(PANELS.values())] = [3.0, np.nan, np.nan, np.nan]
+    pd.concat([old, new]).to_csv(path.with_suffix(".csv"), index=False)
+    with pytest.raises(DataError, match="row 801 of the file, holds panels that the protocol"):
+        frugal.decide(frugal.load(path, config=FEW, recorded=earlier), agents=AGENTS)

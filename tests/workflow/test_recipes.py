@@ -35,7 +35,7 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     done = snakemake(
         tmp_path,
         "decide",
-        *("--config", CLINIC, "sensitive=ward", "budget=20", "audit_habit=true"),
+        *("--config", CLINIC, "sensitive=ward", "budget=20", "audit_habit=true", "design=200"),
         f"transport={EXAMPLES / 'clinic.csv'}",
         configs=(),
     )
@@ -52,7 +52,14 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     assert "Within a budget of 20 EUR" in said
     audit = (ROOT / "docs/tutorials/habit.md").read_text(encoding="utf-8")
     assert document["habit"]["state"] == "none"
-    assert all(line.split(" (")[0][:40] in audit for line in said.splitlines()[-7:-3])
+    assert all(line.split(" (")[0][:40] in audit for line in said.splitlines()[-8:-4])
+    design, planned = document["design"], said.splitlines()[-4]
+    if len(document["short_list"]) == 1:  # as on the processor of the page
+        assert planned == "No design of further cases: one policy alone may be the best."
+        assert design == {"cases": 200, "protocol": None}
+    else:  # tests/unit/test_recorded.py has such an answer in memory
+        assert planned.startswith("Of 200 further cases, record all of these panels or none")
+        assert design["price"] <= design["money"] == 20
     moved = pd.read_parquet(
         folder / "results/candidates/dataset=clinic/mechanism=own/elsewhere.parquet",
         partitioning=None,

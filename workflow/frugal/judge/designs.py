@@ -12,9 +12,10 @@ panel and e = cost − V₀, the estimated difference from N rows has the varian
 followed along, and are scaled to the reported variance of the present rows, which also counts
 labels, states in between and fitted regressions. The probabilities of strata minimise the sum of
 these variances for the money (Neyman, JRSS 97, 1934). The expected bound is a preposterior mean
-(Raiffa and Schlaifer 1961) under a normal prior of the costs, whose variance is that of the present
-estimates less their errors': most of the differences seen among few rows are noise. Assumes that
-further cases are of the same population, and that policies do not change. Knows no file.
+(Raiffa and Schlaifer 1961) under one normal prior for the costs of all policies, whose variance is
+unknown (Lindley and Smith, JRSS B 34, 1972): differences that are known well stay, others are
+mostly noise. Assumes that further cases are of the same population, and that policies do not
+change. Knows no file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import Paths, least_probability
 from frugal.judge.verdicts import LEAST_ESS
 
-MOST_POLICIES = 6  # of the short list, that are compared
+MOST_POLICIES = 10  # of the short list, that are compared
 LEVELS = 3  # of splits into strata
 KNOTS = np.arange(0.1, 0.95, 0.1)  # quantiles of a column at which strata may be split
 CLEAR = 2.0  # standard errors by which strata differ
@@ -42,6 +43,7 @@ HALF, CLOSE = 0.5, 0.02  # probability of a sure answer; log cases between which
 SEED, DRAWS = 0, 1000  # of preposterior estimates
 ROUNDING = 1 + 1e-9  # of the money
 SMALLEST = 1e-12
+SPREADS = np.geomspace(1e-3, 1e2, 40)  # prior variances of costs, per mean variance of their errors
 
 Box = dict[int, tuple[float, float]]  # column → least value, value below which it lies
 
@@ -91,8 +93,8 @@ class Compared:
     Attributes:
         estimate: cost of each. (k,)
         pairs: places of two → their pair; without pairs that too few rows were followed along.
-        requested: incomplete panels that any of them, or any that too few rows follow, requests in
-            each row. (n, p)
+        requested: incomplete panels that any policy of the short list, or any that too few rows
+            follow, requests in each row. (n, p)
         allowed: savings of another policy that count as none.
     """
 
@@ -113,7 +115,8 @@ class Compared:
             squared[a, b] = squared[b, a] = variance
         squared[np.isnan(squared)] = np.nanmax(squared)  # of pairs that no row shows
         centred = np.eye(k) - 1 / k
-        return -centred @ squared @ centred / 2
+        values, axes = np.linalg.eigh(-centred @ squared @ centred / 2)
+        return (axes * np.maximum(values, 0.0)) @ axes.T  # variances of pairs need not fit together
 
 
 def compared(choice: Choice, paths: Mapping[str, Paths], missingness: RecordLaw) -> Compared | None:
@@ -133,7 +136,7 @@ def compared(choice: Choice, paths: Mapping[str, Paths], missingness: RecordLaw)
     gappy = np.asarray(~missingness.observed.all(axis=0))
     steps = len(gappy)
     requested = np.zeros(missingness.observed.shape, dtype=bool)
-    for name in [*names, *(n for n in choice.candidates.left_out if n in paths)]:
+    for name in [*choice.short_list, *(n for n in choice.candidates.left_out if n in paths)]:
         requested |= missingness.closure(paths[name].asked(steps)) & gappy
     pairs = {}
     for a, b in combinations(range(len(names)), 2):
@@ -156,10 +159,9 @@ def _pair(
     sets = [missingness.closure(paths[name].asked(len(gappy)))[rows] & gappy for name in names]
     sets = np.stack([*sets, sets[0] | sets[1]])
     chance = np.stack([_of_rows(each, rows, missingness) for each in sets])
-    cut = np.maximum(chance, least_probability(n))  # as in the reported variance
     covariance = candidates.covariance(names)
     reported = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]) * n
-    if effective_sample_size(1 / cut[2]) < LEAST_ESS or reported <= SMALLEST:
+    if effective_sample_size(1 / chance[2]) < LEAST_ESS or reported <= SMALLEST:
         return None
     first = [candidates.outcomes[name].first @ candidates.slope(name) for name in names]
     excess = np.stack(
@@ -171,7 +173,7 @@ def _pair(
     requests = np.asarray(sets.any(axis=2))
     excess[~requests[:2]] = 0.0  # known before the first panel
     spread = float((first[0] - first[1]).var())
-    unscaled = PolicyPair(spread, 1.0, rows, 1 / cut[2] / n, excess, requests, cut)
+    unscaled = PolicyPair(spread, 1.0, rows, 1 / chance[2] / n, excess, requests, chance)
     scale = reported / max(unscaled.variance(0.0, None), SMALLEST)
     return PolicyPair(spread, scale, rows, unscaled.weight, excess, requests, chance)
 
@@ -350,20 +352,36 @@ def expected(policies: Compared, design: Design | None, further: int | float) ->
     then = policies.covariance(further, None if design is None else design.of_rows)
     rng = np.random.default_rng(SEED)
     judged = compare(policies.estimate, then, rng)
+    old = min(1.0, float(np.trace(then)) / max(float(np.trace(now)), SMALLEST))  # of present rows
     centred = policies.estimate - policies.estimate.mean()
-    noise = float(np.trace(now))
-    # of the differences that are seen, the share that is not noise
-    real = max(0.0, 1 - noise / max(float(centred @ centred), SMALLEST))
-    old = min(1.0, float(np.trace(then)) / max(noise, SMALLEST))  # weight of present rows
-    mean = (old + (1 - old) * real) * centred
-    spread = (1 - old) ** 2 * real * now + (1 - old) * then
-    estimate = mean + gaussian(spread, rng)[:DRAWS]
+    fresh = np.sqrt(1 - old) * gaussian(then, rng)[:DRAWS]
+    estimate = old * centred + (1 - old) * _true_costs(centred, now, rng) + fresh
     tops = judged.most - judged.difference
     difference = estimate[:, :, None] - estimate[:, None, :]
     not_worse = (difference <= tops).all(axis=2)
     most = np.where(not_worse[:, None, :], difference + tops, 0.0).max(axis=2)
     bound = np.maximum(most[np.arange(DRAWS), estimate.argmin(axis=1)], 0.0)
     return Expected(float(bound.mean()), float((bound <= policies.allowed).mean()))
+
+
+def _true_costs(
+    estimate: Float[np.ndarray, " k"],
+    covariance: Float[np.ndarray, "k k"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "b k"]:
+    """Draws of costs less their mean, given estimates of them.
+
+    The prior is N(0, τ²) for every policy, and log τ² is uniform over `SPREADS`.
+    """
+    errors, axes = (part[..., 1:] for part in np.linalg.eigh(covariance))  # the first is the mean's
+    errors = np.maximum(errors, SMALLEST)
+    along = estimate @ axes
+    total = errors + SPREADS[:, None] * errors.mean()
+    log_chance = -0.5 * (along**2 / total + np.log(total)).sum(axis=1)
+    chance = np.exp(log_chance - log_chance.max())
+    drawn = rng.choice(len(SPREADS), DRAWS, p=chance / chance.sum())
+    real = 1 - errors / total[drawn]  # of a difference that is seen, the share that is no noise
+    return (real * along + np.sqrt(real * errors) * rng.standard_normal(real.shape)) @ axes.T
 
 
 def cases_needed(policies: Compared, design: Design | None) -> float:
