@@ -97,7 +97,7 @@ def case_document(
         "decimal": "." if form is None else form.decimal,
         "thousands": None if form is None else form.thousands,
         "missing_values": description.missing_values,
-        "ignored": list(catalogue["report"]["no_features"]),
+        "ignored": list(catalogue["report"].get("no_features", ())),
     }
 
 
