@@ -51,7 +51,7 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
     table = pd.read_csv(tmp_path / "advice.csv")
     assert table["next"].tolist() == advice["next"].tolist()
     assert main([*command, "--policy", "both twice"]) != 0
-    assert "there is no 'both twice'; allowed are both once" in capsys.readouterr().err
+    assert "policy is 'both twice'; allowed are both once" in capsys.readouterr().err
     assert main(command[:3]) != 0
     assert "--units is missing" in capsys.readouterr().err
 

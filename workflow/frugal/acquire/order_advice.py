@@ -3,17 +3,37 @@
 The state of a unit is all that its record holds so far, with the age of each value. Knows no file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
 from frugal.acquire.over_time import OrderPlan, Repeat, TreeOrders, follow
+from frugal.core.errors import ConfigError
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
+from frugal.core.schema_check import did_you_mean, listed
 
 DECIDE, NOTHING = "decide", "nothing"
 OVER = "all windows are over"
+
+
+def require_policy(
+    policies: Mapping[str, TimedPolicy], name: str | None, named: str | None
+) -> TimedPolicy:
+    """The policy of a name, or the one that an answer names.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    name = named if name is None else name
+    if name is None:
+        raise ConfigError(f"the answer names no policy; allowed are {listed(policies)}")
+    if name not in policies:
+        raise ConfigError(
+            f"policy is {name!r}; allowed are {listed(policies)}{did_you_mean(name, policies)}"
+        )
+    return policies[name]
 
 
 def order_advice(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import did_you_mean, listed, read_yaml
+from frugal.core.schema_check import read_yaml
 from frugal.library.asked import require
 
 if TYPE_CHECKING:
@@ -155,19 +155,14 @@ class TimedAnswer:
             ConfigError: there is no such policy, or the records are stays of a data set.
             DataError: a file does not match the description.
         """
-        from frugal.acquire.order_advice import order_advice
+        from frugal.acquire.order_advice import order_advice, require_policy
         from frugal.data.over_time import read_running
 
         policies = {**self._policies, **({self.learned.name: self.learned} if self.learned else {})}
-        name = self.named if policy is None else policy
-        if name not in policies:
-            raise ConfigError(
-                f"policy is {name!r}; allowed are {listed(policies)}"
-                f"{did_you_mean(str(name), policies)}"
-            )
+        chosen = require_policy(policies, policy, self.named)
         files = (Path(measurements), Path(units))
         records, now = read_running(self._data.keys, files, self._data.levels, hours)
-        return order_advice(records, now, self._data.costs, policies[name], self.learned)
+        return order_advice(records, now, self._data.costs, chosen, self.learned)
 
 
 def over_time(

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.order_advice import order_advice
+from frugal.acquire.order_advice import order_advice, require_policy
 from frugal.acquire.over_time import TreeOrders, input_count, plan_of
 from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.over_time import TimedRecords
-from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document, under
 from frugal.data.over_time import costs_of, read_running
 from frugal.results.files import csv_bytes, read_payload
@@ -79,14 +78,9 @@ def time_advice(
     }
     if learned is not None:
         policies[learned.name] = learned
-    name = document["named"] if policy is None else policy
-    if name not in policies:
-        reason = "no policy is named by the answer" if name is None else f"there is no {name!r}"
-        raise ConfigError(
-            f"--policy: {reason}; allowed are {listed(policies)}{did_you_mean(str(name), policies)}"
-        )
+    chosen = require_policy(policies, policy, document["named"])
     delay = np.asarray(read_payload(folder / "orders.safetensors")["delay"])
-    return order_advice(records, now, costs_of(keys, delay), policies[name], learned)
+    return order_advice(records, now, costs_of(keys, delay), chosen, learned)
 
 
 def advise_over_time(args: argparse.Namespace) -> int:
