@@ -341,7 +341,10 @@ def _spelling_remarks(values: _Values, spellings: Mapping[str, Sequence[int]]) -
 def _remedy(values: _Values) -> str:
     """Remedy for a label with many values."""
     if np.isfinite(values.numbers).all():
-        return "--cut NUMBER makes two of them, below a number and from it on"
+        return (
+            "--cut NUMBER makes two of them, below a number and from it on; numbers are no "
+            "outcome, but ranges with a cost of each error are (docs/how-to/library.md)"
+        )
     return "put them together into few in a column of its own"
 
 
