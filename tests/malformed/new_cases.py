@@ -109,7 +109,7 @@ def cases() -> Iterator[Case]:
     ):
         yield Case(GROUP, f"a bundle {name}", partial(_spoilt, file, content), said)
     for name, key, value, said in (
-        ("of another edition", "bundle", 7, "edition 2"),
+        ("of another edition", "bundle", 7, "edition 3"),
         ("of a member that it lacks", "member", 3, "policy 3 of 1"),
         ("with costs of other classes", "misclassification_cost", [[0]], "costs of errors … 2 × 2"),
         ("that describes no column", "cases", {}, "lacks or adds 'columns'"),

@@ -389,3 +389,18 @@ def test_it_works_in_an_empty_folder(bundle, tmp_path):
     head, row = done.stdout.splitlines()
     assert head.split()[:2] == ["case", "next"]
     assert row.split()[:3] == [r"\xe4", "blood", "30"]
+
+
+def test_a_stream_is_compared_with_the_records_by_what_everyone_has(tmp_path, monkeypatch, capsys):
+    head, *rows = CSV.splitlines(keepends=True)
+    monkeypatch.setitem(globals(), "CSV", head + 40 * "".join(rows))
+    bundle = made(tmp_path / "bundle")
+    advised(bundle, HEAD + "".join(f"{k},72,yes,,,\n" for k in range(60)), "--monitor")
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith(
+        "The first 25 cases differ from the records in age: age from 72 on in 100%"
+    )
+    known = [row.split(",")[:2] for row in rows]
+    same = "".join(f"{k},{known[k % 7][0]},{known[k % 7][1]},,,\n" for k in range(60))
+    advised(bundle, HEAD + same.replace("NA", ""), "--monitor")
+    assert "The 60 cases do not differ from the records (an al" in capsys.readouterr().out

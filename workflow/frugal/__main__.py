@@ -87,8 +87,8 @@ def _run_as_recorded(job: "Job") -> None:
 
 
 def _refuse(words: list[str], sentence: str) -> int:
-    said = f"frugal {words[0][:50] if words else ''}: {sentence}"
-    say(*said.split("\n"), file=sys.stderr)
+    sentence = f"frugal {words[0][:50] if words else ''}: {sentence}"
+    say(*sentence.split("\n"), file=sys.stderr)
     return 2
 
 

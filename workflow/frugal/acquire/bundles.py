@@ -39,7 +39,7 @@ FILES = {
     "classifier": "classifier.safetensors",
     "cases": "cases.json",
 }
-EDITION = 2
+EDITION = 3
 _DOCUMENT = {
     "bundle": int,
     "name": str,

@@ -167,7 +167,10 @@ _UNIONS: dict[str, Callable[[], Any]] = {
     ),
     "Planner": lambda: _ALIAS("Planner", Annotated[str, OneOf([*_PLANNERS])]),
     "BoundedPlanner": lambda: Annotated[
-        str, OneOf([name for name, own in _PLANNERS.items() if own.literals["reads"] == "bound"])
+        str,
+        OneOf(
+            [name for name, planner in _PLANNERS.items() if planner.literals["reads"] == "bound"]
+        ),
     ],
 }
 

@@ -15,6 +15,7 @@ from frugal.core.errors import DataError
 from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
 from frugal.data.description import Column, Description
+from frugal.data.monitoring import counts_of, edges_of
 
 CASES = {
     "columns": [
@@ -32,6 +33,8 @@ CASES = {
             "low": OrNull(float),
             "high": OrNull(float),
             "seen": [str],
+            "edges": [float],
+            "counts": [float],
         }
     ],
     "panels": [{"name": str, "columns": [str], "free": bool}],
@@ -76,12 +79,16 @@ def case_document(
         catalogue: of the table; it lists the columns of its file that are no features.
     """
     layout, columns, start = table.layout, [], 0
+    free = {name for panel in description.panels if panel.free for name in panel.columns}
     for column in description.columns:
         width, levels = _width(column, layout, start)
         if width:
             names = layout.columns[start : start + width]
             cells = np.column_stack([table.column(name)[table.trained] for name in names])
-            columns.append(_column_document(column, levels, cells, table.column(names[0])))
+            first = table.column(names[0])
+            columns.append(
+                _column_document(column, levels, cells, first, monitored=column.name in free)
+            )
             start += width
     present = {column["name"] for column in columns}
     form = description.format
@@ -134,6 +141,8 @@ def _column_document(
     levels: tuple[str, ...] | None,
     cells: Float[np.ndarray, "m c"],
     values: Float[np.ndarray, " n"],
+    *,
+    monitored: bool,
 ) -> dict[str, Any]:
     """One column: how it is read, and its values in training.
 
@@ -142,16 +151,19 @@ def _column_document(
         levels: of a category.
         cells: its encoded columns in the rows that training saw.
         values: its first encoded column in all rows.
+        monitored: whether it is known at the start, so that new cases are compared with it.
     """
     codes = [float(code) for code, _ in column.special_values]
     occurs = np.nansum(cells[:, 0 if levels is not None else 1 :], axis=0) > 0
     low = high = None
     instead = 0.0
+    edges: list[float] = []
     if levels is None:
         regular = cells[~(cells[:, 1:] == 1).any(axis=1), 0]
         regular = regular[~np.isnan(regular)]
         if regular.size:
             low, high = float(regular.min()), float(regular.max())
+            edges = edges_of(regular) if monitored else []
     names = levels if levels is not None else [f"{code:g}" for code in codes]
     if codes:
         instead = float(np.nanmedian(values))  # codes were given the median: it stays one
@@ -169,6 +181,10 @@ def _column_document(
         "low": low,
         "high": high,
         "seen": [name for name, yes in zip(names, occurs, strict=True) if yes],
+        "edges": edges,
+        "counts": counts_of(cells, edges, numeric=levels is None).astype(float).tolist()
+        if monitored
+        else [],
     }
 
 
@@ -186,6 +202,12 @@ def require_case_document(document: Any) -> Mapping[str, Any]:
             raise DataError(
                 f"the stored description of cases has levels or a valid range of the column "
                 f"{entry['name'][:60]!r} that its type {entry['type'][:60]!r} does not have"
+            )
+        bins = len(entry["edges"]) + 1 + len(entry["codes"] if levels is None else levels)
+        if entry["counts"] and len(entry["counts"]) != bins:
+            raise DataError(
+                f"the stored description of cases has {len(entry['counts'])} counts of the column "
+                f"{entry['name'][:60]!r}; its bins are {bins}"
             )
     for panel in document["panels"]:
         if unknown := [name for name in panel["columns"] if name not in names]:

@@ -4,8 +4,9 @@ Needs the bundle's folder and the cases (CSV, Excel or Parquet), nothing else: n
 results. Knows no study.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from frugal.acquire.bundles import CaseBundle, read_bundle
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cases import Cases, read_cases
+from frugal.data.monitoring import FALSE_ALARMS, first_shift
 from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number
@@ -50,6 +52,11 @@ def advise_command(words: list[str]) -> int:
     )
     parser.add_argument(
         "--without", metavar="PANEL", action="append", default=[], help="cannot be acquired now"
+    )
+    parser.add_argument(
+        "--monitor",
+        action="store_true",
+        help="whether the cases, in order of arrival, are distributed as the records",
     )
     parser.add_argument(
         "--function", type=Path, metavar="FILE.py", help="of an agent of kind python"
@@ -86,8 +93,8 @@ def advise_command(words: list[str]) -> int:
     if args.out is not None:
         write_apart(args.out, csv_bytes(advice_frame(bundle, cases, advice)))
     tell = path_lines if args.simulate else next_lines
-    lines = tell(bundle, cases, advice)
-    say(*lines, *last_lines(cases, args.out))
+    shown = [*tell(bundle, cases, advice), *last_lines(cases, args.out)]
+    say(*shown, *([monitor_line(bundle.cases, cases)] if args.monitor else []))
     return 0
 
 
@@ -170,6 +177,20 @@ def last_lines(cases: Cases, out: Path | None) -> list[str]:
             "incomplete: see the last column. Advice for them is a guess."
         )
     return lines
+
+
+def monitor_line(document: Mapping[str, Any], cases: Cases) -> str:
+    """Whether the cases are distributed as the records in the columns known at the start."""
+    shift = first_shift(document, cases.values)
+    level = f"in at most {FALSE_ALARMS:.0%} of streams by chance"
+    if shift is None:
+        return f"The {len(cases.ids):,} cases do not differ from the records (an alarm {level})."
+    return (
+        f"The first {shift.cases:,} cases differ from the records in {shift.column}: {shift.bin} "
+        f"in {shift.share:.0%} of them, {shift.recorded:.0%} of the records (p = "
+        f"{shift.p_value:.2g}; an alarm {level}). The answer may not hold for them; judge it anew "
+        "with their records, or by transport."
+    )
 
 
 def _predictions(bundle: CaseBundle, advice: CaseAdvice) -> list[tuple[str, str]]:

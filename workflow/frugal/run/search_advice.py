@@ -17,12 +17,30 @@ from frugal.search.own_records import RecordsDescription, describe_records, read
 from frugal.search.plain_words import StepTable, next_step, step_table
 
 MOST_SHOWN = 40  # units on a terminal
-_OTHERS = ("id", "simulate", "without", "function", "rollout")  # of policies of acquisition
+_OTHERS = (
+    "id",
+    "simulate",
+    "without",
+    "monitor",
+    "function",
+    "rollout",
+)  # of policies of acquisition
 
 
 def is_search_policy(folder: Path) -> bool:
     """Whether a folder holds a policy of treatment searches."""
     return (folder / "policy.json").is_file()
+
+
+def refuse_options(args: argparse.Namespace, of: str) -> None:
+    """Options that a policy of another study does not have.
+
+    Raises:
+        DataError: one of them is given.
+    """
+    for name in _OTHERS:
+        if getattr(args, name) not in (None, False, []):
+            raise DataError(f"--{name} does not apply to a policy of {of}")
 
 
 def advise_searches(args: argparse.Namespace) -> int:
@@ -31,9 +49,7 @@ def advise_searches(args: argparse.Namespace) -> int:
     Raises:
         DataError: the folder or the file is invalid, or another option is given.
     """
-    for name in _OTHERS:
-        if getattr(args, name) not in (None, False, []):
-            raise DataError(f"--{name} does not apply to a policy of treatment searches")
+    refuse_options(args, "treatment searches")
     rows = search_advice(args.bundle, args.cases)
     if args.out is not None:
         write_apart(args.out, csv_bytes(rows))
