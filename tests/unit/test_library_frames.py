@@ -202,6 +202,27 @@ def test_a_folder_keeps_the_description_of_one_table(tmp_path, monkeypatch):
         frugal.load(visits().head(60), **TERMS, folder=tmp_path)
 
 
+def test_ranges_of_a_number_cost_the_squared_error_of_their_values():
+    """On complete records, of one decision for everyone: the least mean loss, by enumeration."""
+    rng = np.random.default_rng(0)
+    value = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0}
+    marker = rng.normal(2.5, 1.0, 400)
+    days = np.clip(np.round(marker + rng.normal(0.0, 0.7, 400)), 1, 4)
+    frame = pd.DataFrame({"age": rng.normal(50, 10, 400), "marker": marker})
+    answer = frugal.decide(
+        frame.assign(days=[list(value)[int(day) - 1] for day in days]),
+        label="days",
+        free=["age"],
+        prices={"marker": 0.1},
+        errors={f"{a} as {b}": (value[a] - value[b]) ** 2 for a in value for b in value if a != b},
+        agents=["always", "constant"],
+    )
+    cost = answer.outcomes.set_index("agent")["cost"]
+    least = min(np.mean((days - decided) ** 2) for decided in value.values())
+    assert cost["constant"] == pytest.approx(least, abs=1e-12)
+    assert 0.1 < cost["always"] < least
+
+
 def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
     """And what they leave behind shows itself, draws itself and is a classifier."""
     monkeypatch.chdir(ROOT)
