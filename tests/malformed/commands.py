@@ -38,10 +38,14 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         ["prepare_dat", "--seed", "0"],
         "did you mean 'prepare_data'? … --help names all",
     )
-    yield "a stage of 5,000 letters", ["x" * 5000, "--seed", "0"], "there is no stage"
-    yield "a module that is no stage", ["_frames", "--seed", "0"], "there is no stage '_frames'"
-    yield "a path for a stage", ["../cli", "--seed", "0"], "there is no stage '../cli'"
-    yield "an empty stage", ["", "--seed", "0"], "there is no stage ''"
+    yield "a stage of 5,000 letters", ["x" * 5000, "--seed", "0"], "there is no command or stage"
+    yield (
+        "a module that is no stage",
+        ["_frames", "--seed", "0"],
+        "there is no command or stage '_frames'",
+    )
+    yield "a path for a stage", ["../cli", "--seed", "0"], "there is no command or stage '../cli'"
+    yield "an empty stage", ["", "--seed", "0"], "there is no command or stage ''"
     yield "no seed", [*PREPARE[:1], *RAW, *OUT], "--seed"
     yield "a seed below zero", ["prepare_data", "--seed", "-1", *PREPARE[3:], *RAW, *OUT], "--seed"
     yield "a seed with a decimal", ["prepare_data", "--seed", "1.5"], "--seed"

@@ -112,7 +112,7 @@ def test_numba_takes_no_programs_from_the_working_folder(folder, capsys):
 )
 def test_a_forged_sidecar_names_no_program_of_its_own(stage):
     forge(SUMMARY, stage=stage)
-    said = "there is no stage" if stage.isidentifier() else "'stage' is"
+    said = "there is no command or stage" if stage.isidentifier() else "'stage' is"
     assert said in refused_audit(*LOOK, "--sample", "9")
 
 

@@ -99,7 +99,7 @@ def test_the_module_is_the_command_and_exits_with_its_status():
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("frugal nothing: there is no stage")
+    assert done.stderr.startswith("frugal nothing: there is no command or stage")
     assert "Traceback" not in done.stderr
 
 

@@ -68,14 +68,30 @@ def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
 
 
 def test_columns_are_left_out_as_named_and_amounts_with_their_reason(tmp_path, capsys):
-    visits().assign(paid=[f"€{k % 50},000" for k in range(N)]).to_csv(tmp_path / "t.csv")
-    with pytest.raises(DataError, match=r"no column 'sofaa'.*did you mean 'sofa'\?"):
+    bill = [f"{k % 50}.{100 + k},50 €" for k in range(N)]
+    paid = [f"€{k % 50},000" if k % 9 else f"{k}" for k in range(N)]
+    visits().assign(paid=paid, bill=bill).to_csv(tmp_path / "t.csv")
+    with pytest.raises(DataError, match=r"no feature 'sofaa'.*did you mean 'sofa'\?"):
         init(tmp_path, "--leave-out", "sofaa")
-    columns = yaml.safe_load(init(tmp_path, "--leave-out", "sofa,sex"))["columns"]
-    assert not {"sofa", "sex", "paid"} & {column["name"] for column in columns}
+    document = yaml.safe_load(init(tmp_path, "--leave-out", "sofa,sex"))
+    columns = {column["name"] for column in document["columns"]}
+    assert not {"sofa", "sex", "paid", "bill"} & columns
+    assert {"lab_crp", "lab_pct"} <= columns  # amounts have no say in the marks of numbers
+    assert "decimal" not in document["source"]["format"]
     printed = capsys.readouterr().out
     assert "left out: sex: as --leave-out names it" in printed
-    assert "paid: holds amounts such as '€0,000'; write the numbers without the sign" in printed
+    assert "paid: holds amounts such as '€1,000'; write the numbers without the sign" in printed
+
+
+def test_prices_of_columns_that_are_missing_together_are_reported(tmp_path, capsys):
+    own = visits()
+    own["lab_pct"] = np.where(own["lab_crp"] == "", "NA", [f"{k % 7}.5" for k in range(N)])
+    own.to_csv(tmp_path / "t.csv", index=False)
+    init(tmp_path, "--prices", "lab_crp=4,lab_pct=3")
+    assert (
+        "several panels: lab_crp, lab_pct are always missing together, and --panel NAME=lab_c"
+        in (capsys.readouterr().out)
+    )
 
 
 def test_open_prices_are_refused_in_a_sentence_that_names_them(tmp_path):

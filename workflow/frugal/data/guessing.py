@@ -16,7 +16,7 @@ import pandas as pd
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE, spelling
-from frugal.data.parsing import NumberStyle
+from frugal.data.parsing import AMOUNT, NumberStyle
 from frugal.data.splits import copied
 
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
@@ -45,7 +45,6 @@ _QUANTITY = re.compile(
     r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?\d(?:[\d.,'’\s]*\d)?)\s*"
     r"(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)"
 )
-_AMOUNT = re.compile(r"[+-]?\s*[$£¥€]\s*[+-]?\d.*|[+-]?\d.*[$£¥€]")
 _ID = re.compile(r"(^|[_\W])(id|ids|uuid|mrn|subject|patient|person)$|ID$", re.I)
 _NUMBER = re.compile(r"(^|[_\W])(nr|no|number|key|index|record|case|visit)$", re.I)
 _LOOKED_AT = 1000  # values of a column by which dates are found
@@ -159,6 +158,13 @@ class _Values:
     def share(self, mask: np.ndarray | list[bool]) -> float:
         """Of the rows with a value, those whose value has the property, True in the mask. (k,)"""
         return float(self.count[np.asarray(mask, dtype=bool)].sum() / self.rows)
+
+    def amount(self) -> str | None:
+        """The first amount with a sign of currency, where nearly all values are such or numbers."""
+        first = self.kinds[:_LOOKED_AT]
+        amounts = [kind for kind in first if AMOUNT.fullmatch(kind)]
+        numbers = int(np.isfinite(self.numbers[: len(first)]).sum())
+        return amounts[0] if amounts and len(amounts) + numbers > 0.9 * len(first) else None
 
     def are_mostly(self, form: re.Pattern[str]) -> bool:
         """Whether nine tenths of the first values have a form."""
@@ -364,8 +370,8 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
         return out(DATES)
     if values.are_mostly(_TIME):
         return out("holds times of day; make a number of them, such as hours, if they matter")
-    if values.are_mostly(_AMOUNT):
-        return out(f"holds amounts such as {kinds[0]!r}; write the numbers without the sign")
+    if amount := values.amount():
+        return out(f"holds amounts such as {amount!r}; write the numbers without the sign")
     zeros = _have_zeros_in_front(kinds)
     quantities = None if zeros else _quantities(values, unit)
     numbers = values.numbers if quantities is None else quantities.numbers
@@ -635,7 +641,7 @@ def left_out(guess: TableGuess, names: Sequence[str]) -> TableGuess:
     for name in names:
         if name not in columns:
             raise DataError(
-                f"--leave-out: the table has no column {name!r}; "
+                f"--leave-out: the table has no feature {name!r}; "
                 f"{columns_listed(columns)}{did_you_mean(name, columns)}"
             )
         columns[name] = replace(columns[name], kind="out", remarks=["as --leave-out names it"])

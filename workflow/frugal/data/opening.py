@@ -21,7 +21,7 @@ from frugal.core.schema_check import listed
 from frugal.data.description import Format
 from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE
 from frugal.data.packed import unpacked_bytes
-from frugal.data.parsing import THOUSANDS, read_file
+from frugal.data.parsing import AMOUNT, THOUSANDS, read_file
 from frugal.data.raw_cells import SUFFIXES, number_text, parquet_cells, require_digits, sheet_rows
 from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
 
@@ -90,7 +90,13 @@ def kind_of(path: Path) -> str:
     return unpacked.suffix.lower()
 
 
-def open_table(path: Path, place: Path, header: bool | None, decimal: str | None = None) -> Opened:
+def open_table(
+    path: Path,
+    place: Path,
+    header: bool | None,
+    decimal: str | None = None,
+    without: Sequence[str] = (),
+) -> Opened:
     """The table, by its suffix.
 
     Args:
@@ -98,6 +104,7 @@ def open_table(path: Path, place: Path, header: bool | None, decimal: str | None
         place: of the plain CSV that a table is converted to where it cannot be read as it is.
         header: whether the first line of a text or sheet holds names; None: guessed.
         decimal: mark of decimals; None: guessed.
+        without: columns whose numbers are not read.
 
     Raises:
         DataError: it cannot be read as a table; the message names a remedy.
@@ -109,7 +116,8 @@ def open_table(path: Path, place: Path, header: bool | None, decimal: str | None
         opened = _declared(path, suffix[1:])
     else:
         opened = _text_file(path, place, header)
-    marks, remarks = ({}, []) if suffix == ".xpt" else number_marks(opened.cells, decimal)
+    cells = opened.cells.drop(columns=[name for name in without if name in opened.cells])
+    marks, remarks = ({}, []) if suffix == ".xpt" else number_marks(cells, decimal)
     remarks = [*opened.remarks, *remarks]
     return replace(opened, form={**opened.form, **marks}, remarks=tuple(remarks))
 
@@ -528,6 +536,8 @@ def _marks(
 def _numbers_in(column: pd.Series) -> list[str]:
     """Different numbers of a column in any style; none where few of its texts are any."""
     kinds = [text for text in pd.unique(column)[:MOST_KINDS] if text not in NO_VALUE]
+    if any(map(AMOUNT.fullmatch, kinds)):
+        return []
     numbers = [match[1] for match in map(_WRITTEN_WITH_UNIT.fullmatch, kinds) if match]
     return numbers if 2 * len(numbers) >= len(kinds) else []
 

@@ -36,6 +36,11 @@ pc: Any = pyarrow.compute  # its functions are made when it is imported
 # What is read as each mark between thousands, in a regular expression's brackets.
 THOUSANDS = {",": ",", ".": ".", "'": "'’", " ": " \u00a0\u202f"}
 
+# A number with a sign of currency: no column of quantities
+AMOUNT = re.compile(
+    r"[(+-]?\s*(?:[A-Z]{0,2}[$£¥€]|(?:USD|EUR|GBP|CHF|JPY)\b)\s*[+-]?\d.*|[(+-]?\d.*[$£¥€]\)?"
+)
+
 STATE_MISSING = "add it to 'source.format.missing'"  # remedy where a text of a file is no value
 
 

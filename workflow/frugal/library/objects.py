@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -472,9 +473,10 @@ class Answer(_Comparison):
         if self.folder is not None:
             return text
         name = self.best if self.best in self.policies else self.policies[0]
+        draws = "" if find_spec("matplotlib") else " (needs pip install 'frugal[report]')"
         for label, call in (
             ("A new case", f'answer.policy("{name}").advise("cases.csv")'),
-            ("All on one page", "answer.page"),
+            ("All on one page", f"answer.page{draws}"),
         ):
             text = re.sub(rf"^{label}: .*$", f"{label}: {call}", text, flags=re.MULTILINE)
         return text

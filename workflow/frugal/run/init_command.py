@@ -174,7 +174,8 @@ def init_command(words: Sequence[str]) -> int:
         raise DataError(f"there is no file {args.table}")
     if not str(args.table).isprintable():
         raise DataError(f"{args.table} has a character that is not printed in its name; rename it")
-    opened = open_table(args.table, converted, args.header, args.decimal)
+    named = [name for word in args.leave_out for name in (word, *word.split(","))]
+    opened = open_table(args.table, converted, args.header, args.decimal, named)
     try:
         guess = guess_table(
             opened.cells,
@@ -296,7 +297,7 @@ def _columns(words: Sequence[str], guess: TableGuess) -> list[str]:
     """Columns that an argument names: whole words, or parts between commas."""
     names = [column.name for column in guess.columns]
     parts = (part for word in words for part in ([word] if word in names else word.split(",")))
-    return list(dict.fromkeys(part.strip() for part in parts))
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
 def _panels(words: Sequence[str]) -> dict[str, list[str]]:
@@ -619,7 +620,11 @@ def remarks_on(
         together.setdefault(column.together, []).append(column.name)
     for number, names in together.items():
         if number and len(names) > 1:
-            yield f"one panel: {', '.join(names)} are always missing together"
+            are = f"{', '.join(names)} are always missing together"
+            if any({*map(_unreserved, names)} <= {*panel["columns"]} for panel in panels):
+                yield f"one panel: {are}"
+            else:
+                yield f"several panels: {are}, and --panel NAME={','.join(names)} makes them one"
     priceless = {c for panel in panels if panel.get("cost", 0) is None for c in panel["columns"]}
     used = (column for column in guess.columns if column.kind != "out")
     complete = [

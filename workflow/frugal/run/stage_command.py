@@ -51,6 +51,8 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
         ConfigError: the words contradict each other.
         SystemExit: the words do not form a command (by `argparse`, with the usage).
     """
+    if words and not words[0].startswith("-"):
+        _require_stage(words[0])
     parsed = _parser().parse_args(words)
     from frugal.results.sidecars import Job
 
@@ -67,6 +69,16 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
     return job, parsed.used
 
 
+def _require_stage(name: str) -> None:
+    if name not in STAGES:
+        from frugal.core.schema_check import did_you_mean, shown
+
+        hint = did_you_mean(name[:100], [*COMMANDS, *STAGES])
+        raise ConfigError(
+            f"there is no command or stage {shown(name)}{hint}; python -m frugal --help names all"
+        )
+
+
 def run_job(job: "Job") -> None:
     """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
 
@@ -74,13 +86,7 @@ def run_job(job: "Job") -> None:
         FrugalError: there is no such stage, or an input is invalid; no output is
             written then.
     """
-    if job.stage not in STAGES:
-        from frugal.core.schema_check import did_you_mean, shown
-
-        hint = did_you_mean(job.stage[:100], [*COMMANDS, *STAGES])
-        raise ConfigError(
-            f"there is no stage {shown(job.stage)}{hint}; python -m frugal --help names all"
-        )
+    _require_stage(job.stage)
     from tqdm import tqdm
 
     from frugal.core.blocks import Portion, whole

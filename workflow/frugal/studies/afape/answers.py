@@ -288,7 +288,11 @@ def _handed_out(choice: Mapping[str, Any]) -> str:
         f"{percent(judged[name])}"
         for name in apart[:SHOWN]
     ]
-    return f" The final policy learned on all rows and asks for {joined(shown)}." if shown else ""
+    if not shown:
+        return ""
+    return (
+        f" New cases are advised by the policy learned from all rows: it asks for {joined(shown)}."
+    )
 
 
 def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
