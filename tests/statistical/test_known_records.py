@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from frugal.judge.choice import judged
 from frugal.judge.designs import compared, designed
-from frugal.judge.record_law import Causes, KnownLaw, RecordLaw
 from frugal.judge.semi_offline import Paths
+from frugal.learn.record_law import Causes, KnownLaw, RecordLaw
 from scipy.special import expit
 from scipy.stats import binom, t
 

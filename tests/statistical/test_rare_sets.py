@@ -9,8 +9,8 @@ seed in a hundred. With 500 rows no cost is stated, since too few records are fo
 import numpy as np
 import pytest
 from frugal.judge.choice import judged
-from frugal.judge.record_law import Causes, RecordLaw
 from frugal.judge.semi_offline import Paths
+from frugal.learn.record_law import Causes, RecordLaw
 from scipy.special import expit
 from scipy.stats import binom
 

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from frugal.judge.choice import Choice, choose, judged
 from frugal.judge.designs import HALF, Design, assigned, compared, designed, expected
-from frugal.judge.record_law import Causes, KnownLaw, RecordLaw
 from frugal.judge.semi_offline import Paths
+from frugal.learn.record_law import Causes, KnownLaw, RecordLaw
 from scipy.special import expit
 
 A, FOLDS, MARGIN = 4, 5, 0.05

@@ -19,7 +19,7 @@ import pandas as pd
 from frugal.core.streams import Streams
 from frugal.data.tables import EVERY, StoredTable
 from frugal.judge.choice import judged
-from frugal.judge.record_law import Causes, RecordLaw
+from frugal.learn.record_law import Causes, RecordLaw
 from frugal.library.chain import payloads_of
 from frugal.studies.afape.candidates import PRACTICE, from_frame
 from frugal.studies.afape.stages.agents import learn_candidates

@@ -47,9 +47,11 @@ TREES = {
     "folds": 2,
     "repeats": 1,
 }
+PLAIN = {"linear": True, "missing": "blocked"}
 AGENTS = {
     "cascade": {
         "kind": "cascade",
+        "missing": "blocked",
         "boosting": TREES,
         "linear": True,
         "gates": 2,
@@ -57,7 +59,7 @@ AGENTS = {
         "price_weights": 2,
     },
     **{
-        name: {"kind": "fixed_set", "panels": which, "boosting": TREES, "linear": True, "sets": 4}
+        name: {"kind": "fixed_set", "panels": which, "boosting": TREES, "sets": 4} | PLAIN
         for name, which in (
             ("fixed", "best"),
             ("never", "none"),
@@ -65,7 +67,7 @@ AGENTS = {
             ("constant", "constant"),
         )
     },
-    "permutation": {"kind": "permutation", "boosting": TREES, "linear": True, "windows": 4},
+    "permutation": {"kind": "permutation", "boosting": TREES, "windows": 4} | PLAIN,
     "rule": {"kind": "fixed", "panels": ["A"]},
 }
 FIXED_SETS = ("fixed", "never", "always", "constant")

@@ -20,8 +20,8 @@ from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.judge import recorded_labels as recorded
 from frugal.judge.choice import judged
-from frugal.judge.record_law import Causes, RecordedLabels, RecordLaw
 from frugal.judge.semi_offline import Paths
+from frugal.learn.record_law import Causes, RecordedLabels, RecordLaw
 from frugal.learn.trees import fit_forest
 from frugal.studies.afape.spec import require_known_agent
 

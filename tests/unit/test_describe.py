@@ -19,7 +19,7 @@ from frugal.results.files import payload_bytes
 from tests.unit import tree_agent_cases as cases
 
 N = 1500
-CASCADE = {"kind": "cascade", "boosting": cases.BOOSTING, **cases.CASCADE}
+CASCADE = {"kind": "cascade", "missing": "blocked", "boosting": cases.BOOSTING, **cases.CASCADE}
 LATTICE = {"kind": "lattice", "boosting": cases.BOOSTING, **cases.LATTICE}
 DQN = {
     "kind": "dqn",

@@ -14,8 +14,8 @@ from frugal.data.tables import table_of, table_to_frames
 from frugal.judge.choice import choose, judged
 from frugal.judge.net_benefit import ALL, NONE, decision_curves, implied_threshold
 from frugal.judge.prices import ExtraCosts, PriceBox
-from frugal.judge.record_law import Causes, RecordLaw
 from frugal.judge.semi_offline import Paths
+from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.init_command import StatedTerms, _amounts
 
 from tests.unit.dataset_documents import document, encoded, load

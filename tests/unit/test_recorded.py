@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Panel, Table
-from frugal.judge.record_law import Causes, RecordLaw
+from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.study import load_study
 from frugal.studies.afape.recorded import known_law
 

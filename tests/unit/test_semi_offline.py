@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from frugal.core.errors import GraphError
 from frugal.judge.choice import choose, judged, price_range, supported, tipping_gamma
-from frugal.judge.record_law import LABEL, Causes, RecordLaw, untested, widened
 from frugal.judge.semi_offline import Paths, bounded_probability, path_probability
+from frugal.learn.record_law import LABEL, Causes, RecordLaw, untested, widened
 from scipy.special import expit
 
 PRICE, ERRORS = np.array([1.0, 2.0]), np.array([[0.0, 4.0], [10.0, 0.0]])

@@ -148,7 +148,11 @@ _UNIONS: dict[str, Callable[[], Any]] = {
     "Encoder": lambda: declared_union(_IMPUTERS, "ImputerKind", "Encoder", only="read"),
     "Imputer": lambda: declared_union(_IMPUTERS, "ImputerKind", "Imputer"),
     "Acting": lambda: declared_union(
-        _AGENTS, "AgentKind", "Acting", only="acts_on_beliefs", without=("boosting", "linear")
+        _AGENTS,
+        "AgentKind",
+        "Acting",
+        only="acts_on_beliefs",
+        without=("boosting", "linear", "missing"),
     ),
     "GridSearch": lambda: declared_union(
         "frugal.learn.tabular_baselines", "Classifier", "Classifier"

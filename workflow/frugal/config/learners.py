@@ -28,6 +28,7 @@ from frugal.config.blocks import (
 )
 
 Activation = Literal["silu", "tanh"]
+MissingPanels = Literal["blocked", "weighted"]  # a row acts with what it has; or counts for others
 
 
 class Boosting(Block):

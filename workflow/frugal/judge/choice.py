@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from frugal.judge.comparisons import Comparison, compare, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
 from frugal.judge.prices import ExtraCosts, PriceBox
-from frugal.judge.record_law import RecordLaw
 from frugal.judge.recorded_labels import class_indicators
 from frugal.judge.semi_offline import (
     Labels,
@@ -28,6 +27,7 @@ from frugal.judge.semi_offline import (
     terms,
 )
 from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS, State, state_of
+from frugal.learn.record_law import RecordLaw
 
 SMALLEST, HALVINGS = 1e-12, 40
 LEAST_OF_CLASS, CLEAR = 1 / 3, 4.0  # see `enough`

@@ -28,9 +28,9 @@ from jaxtyping import Bool, Float, Int
 from frugal.judge.choice import Choice
 from frugal.judge.comparisons import compare, gaussian
 from frugal.judge.intervals import effective_sample_size
-from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import Paths, least_probability
 from frugal.judge.verdicts import LEAST_ESS
+from frugal.learn.record_law import RecordLaw
 
 MOST_POLICIES = 10  # of the short list, that are compared
 LEVELS = 3  # of splits into strata

@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import mean_error, normal_interval
 from frugal.judge.prices import ExtraCosts
-from frugal.judge.record_law import RecordLaw
 from frugal.judge.recorded_labels import class_indicators
 from frugal.judge.semi_offline import Paths, path_probability, sequential_terms
+from frugal.learn.record_law import RecordLaw
 
 THRESHOLDS = tuple(round(k / 100, 2) for k in (1, 2, 3, *range(5, 100, 5)))
 AT_ONCE = 6  # thresholds whose outcomes are held in memory together

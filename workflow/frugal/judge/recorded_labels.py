@@ -18,9 +18,9 @@ from scipy.special import expit
 from frugal.core.errors import NoSupportError
 from frugal.core.scaling import fit_scaling
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
-from frugal.judge.record_law import FREE, Causes, RecordedLabels, RecordLaw, contradictions, mode
 from frugal.judge.semi_offline import Paths, log_odds
 from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS
+from frugal.learn.record_law import FREE, Causes, RecordedLabels, RecordLaw, contradictions, mode
 
 RIDGE = 1.0  # prior precision of slopes of the class's regression, per standard deviation
 SLOPE = 0.5  # of the slope of the mean log-odds, whose prior mean is 1

@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from frugal.core.scaling import fit_scaling
 from frugal.judge.intervals import effective_sample_size
-from frugal.judge.record_law import RecordLaw
+from frugal.learn.record_law import RecordLaw
 from frugal.learn.weighted_logistic import logistic_mode
 
 LEAST_BELIEF = 1e-3  # that a log-odds is taken of

@@ -20,6 +20,7 @@ def best_threshold(
     probability: Float[np.ndarray, " n"],
     *,
     criterion: str,
+    weight: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[float, float]:
     """Threshold t whose rule "positive if probability ≥ t" scores highest on these units.
 
@@ -31,6 +32,7 @@ def best_threshold(
         label: 1 for a positive unit, 0 for a negative one; or how positive it is, between. (n,)
         probability: of the positive class. (n,)
         criterion: f1 = 2 TP / (2 TP + FP + FN), or am = (TPR + TNR) / 2.
+        weight: of the units; None: 1 each. (n,)
 
     Returns:
         The threshold, at most 1, and the score that it reaches.
@@ -43,16 +45,18 @@ def best_threshold(
         raise ConfigError(
             f"a threshold cannot be tuned for {criterion!r}; allowed: {', '.join(CRITERIA)}"
         )
-    positives = label.sum()
-    negatives = len(label) - positives
+    positive = label if weight is None else weight * label
+    negative = 1 - label if weight is None else weight * (1 - label)
+    positives = positive.sum()
+    negatives = len(label) - positives if weight is None else negative.sum()
     if not positives or not negatives:
         raise DataError(
             f"a threshold is tuned on units of both classes; there are {positives:g} positive "
             f"and {negatives:g} negative ones"
         )
     values, place = np.unique(-probability, return_inverse=True)
-    hits = np.cumsum(np.bincount(place, weights=label))
-    alarms = np.cumsum(np.bincount(place, weights=1 - label))
+    hits = np.cumsum(np.bincount(place, weights=positive))
+    alarms = np.cumsum(np.bincount(place, weights=negative))
     if criterion == "f1":
         score = 2 * hits / (hits + alarms + positives)
     else:

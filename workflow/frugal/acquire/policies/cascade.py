@@ -620,6 +620,7 @@ CASCADE = AgentKind(
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {"repeats": 3}),
         "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
+        "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "gates": ("Count", "sets that are bought one after the other, at most", 3),
         "sets": ("Count", "of panels that trees are fitted to, at most; two at least", 16),
         "price_weights": (

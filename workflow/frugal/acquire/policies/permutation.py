@@ -63,11 +63,8 @@ def _stopping(
 ) -> Cascade:
     """The cascade that goes on along a path while the belief lies in one window."""
     gates = len(path) - 1
-    probability, price = walk.ends([low] * gates, [high] * gates)
-    score, threshold = objective.judged(probability, price)
-    return Cascade(
-        tuple(path), (low,) * gates, (high,) * gates, threshold, score, float(price.mean())
-    )
+    score, threshold, price = walk.judged([low] * gates, [high] * gates, objective)
+    return Cascade(tuple(path), (low,) * gates, (high,) * gates, threshold, score, price)
 
 
 def _growing(rows: TreeRows, order: Sequence[int]) -> list[PanelSet]:
@@ -138,6 +135,7 @@ PERMUTATION = AgentKind(
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
         "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
+        "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "windows": ("Count", "even shares of the units between which a window begins and ends", 12),
     },
     doc="one order of panels by permutation importance per price; it stops by probability",

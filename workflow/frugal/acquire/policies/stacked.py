@@ -15,15 +15,25 @@ from frugal.acquire.kinds import KINDS, AgentKind, Learned, Saved, trained
 from frugal.acquire.train.payoff import Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import TreeRows, fit_network
 from frugal.core.episodes import Policy
+from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 
 
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
-    """Rules as a bundle holds them; `mean_return` is the score of each, out of fold."""
-    network, acting = fit_network(rows, settings["network"]), settings["acting"]
-    front = KINDS[acting["kind"]].front
+    """Rules as a bundle holds them; `mean_return` is the score of each, out of fold.
+
+    Raises:
+        ConfigError: units are weighted, and it does not act as a cascade.
+    """
+    acting = settings["acting"]
+    if rows.weighted and "missing" not in KINDS[acting["kind"]].settings:
+        raise ConfigError(
+            f"a stacked agent that acts as a {acting['kind']} has missing: weighted; allowed is "
+            "missing: blocked, or acting as a cascade"
+        )
+    network, front = fit_network(rows, settings["network"]), KINDS[acting["kind"]].front
     assert front is not None, "bug: a kind that acts on probabilities has a front"
     return front(rows, objective, acting, budgets, network=network)
 
@@ -41,6 +51,7 @@ STACKED = AgentKind(
     front=learn,
     settings={
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
+        "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "network": ("MaskedNetworkSettings", "of all sets, in addition to the trees", {}),
         "acting": (
             "Acting",

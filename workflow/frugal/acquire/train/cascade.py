@@ -6,8 +6,8 @@ backward induction on realised payoffs, at a range of prices; what is kept is th
 within each budget, or the cheapest. Knows no files and no policy interface.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.acquire.kinds import UNTUNED
 from frugal.acquire.train.payoff import Objective, best_window
 from frugal.acquire.train.tree_sets import (
+    LEAST_ROWS,
     ConstantBeliefs,
     FoldedNetwork,
     PanelSet,
@@ -28,11 +30,11 @@ from frugal.acquire.train.tree_sets import (
 )
 
 SHARES = (0.003, 3.0)  # worths of money, from nearly none to one at which no panel pays
+ERRORS = 1.0  # standard errors by which a weighted gain must exceed zero
 SWEEPS = 2  # over the windows of a path, on the units that come to them
 BEAM = 3  # sets of one size that are extended
 ADDED = (0.5, 0.75, 1.0)  # shares of a panel's log-odds that a larger set may add
 SHORTLIST = 2  # cascades a budget that are told again by all repeats
-LEAST_ROWS = 40  # that have all panels of a fixed set, for it to be tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +67,23 @@ class Sets:
     probability: Float[np.ndarray, "M n"]
     price: Float[np.ndarray, "M n"]
     edges: Sequence[np.ndarray]
+    _steps: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, panels: Sequence[PanelSet], beliefs: SetBeliefs) -> "Sets":
         """With what trees say of them."""
         probability = np.stack([beliefs.belief(panels_of_set) for panels_of_set in panels])
         price = np.stack([beliefs.rows.price(panels_of_set) for panels_of_set in panels])
-        return cls(panels, beliefs.rows, probability, price, [belief_edges(b) for b in probability])
+        edges = [belief_edges(b) for b in probability]
+        return cls(panels, beliefs.rows, probability, price, edges)
+
+    def step(self, k: int, j: int) -> Float[np.ndarray, " n"] | None:
+        """Weights of units from set k to set j, see `FoldedRows.step_weight`; None: 1 each. (n,)"""
+        if self.rows.law is None:
+            return None
+        if (k, j) not in self._steps:
+            self._steps[k, j] = self.rows.step_weight(self.panels[k], self.panels[j])
+        return self._steps[k, j]
 
     def supersets(self, k: int) -> list[int]:
         """Sets that contain set k and add something that it does not show."""
@@ -91,11 +103,13 @@ class Walk:
         probability: at each set; where a set offers a unit nothing new, that before. (s, n)
         price: paid so far. (s, n)
         edges: cuts of the belief at each set.
+        weight: of units for the step to each set; None: every unit counts once. (s, n)
     """
 
     probability: Float[np.ndarray, "s n"]
     price: Float[np.ndarray, "s n"]
     edges: Sequence[np.ndarray]
+    weight: Float[np.ndarray, "s n"] | None = None
 
     @classmethod
     def along(cls, sets: Sets, path: Sequence[int]) -> "Walk":
@@ -106,7 +120,11 @@ class Walk:
             probability.append(
                 np.where((available & new).any(axis=1), sets.probability[after], probability[-1])
             )
-        return cls(np.stack(probability), sets.price[list(path)], [sets.edges[k] for k in path])
+        at = list(path)
+        steps = [step for k, j in pairwise(at) if (step := sets.step(k, j)) is not None]
+        first = np.ones(len(sets.rows.world))
+        weight = None if sets.rows.law is None else np.stack([first, *steps])
+        return cls(np.stack(probability), sets.price[at], [sets.edges[k] for k in at], weight)
 
     def windows(self, value: Float[np.ndarray, "s n"]) -> tuple[list[float], list[float]]:
         """Windows of the highest value, by backward induction on the units that come to each.
@@ -122,11 +140,13 @@ class Walk:
             )
             later = value[-1]
             for j in reversed(range(steps)):
-                gain = later - value[j]
+                weight = None if self.weight is None else self.weight[j + 1]
+                goes_on = going_on(value[j], value[j + 1], later, weight)
+                gain = goes_on - value[j]
                 low[j], high[j], _ = best_window(
                     gain, self.probability[j], self.edges[j], reached[j]
                 )
-                later = np.where(self._open(j, low[j], high[j]), later, value[j])
+                later = np.where(self._open(j, low[j], high[j]), goes_on, value[j])
         return low, high
 
     def ends(
@@ -140,6 +160,47 @@ class Walk:
         """Number of the set at which each unit's episode ends. (n,)"""
         return self._reached(low, high).sum(axis=0) - 1
 
+    def judged(
+        self, low: Sequence[float], high: Sequence[float], objective: Objective
+    ) -> tuple[float, float, float]:
+        """Score and threshold, see `Objective.judged`, and mean price.
+
+        With weights a step counts by the units that have the panels that it adds, and a unit that
+        ends counts by its weight for the last step. A score of costs is that of a mean less
+        `ERRORS` standard errors, so that a set that few units have is not the best by chance.
+        """
+        at, units = self.last(low, high), np.arange(self.probability.shape[1])
+        probability, price = self.probability[at, units], self.price[at, units]
+        if self.weight is None:
+            return *objective.judged(probability, price), float(price.mean())
+        paid = self.expected(self.price, low, high)[0]
+        if not objective.budgeted:
+            cost = np.stack([objective.error(of_set) for of_set in self.probability]) + self.price
+            mean, error = self.expected(cost, low, high)
+            return -(mean + ERRORS * error), objective.payoff(0.0).threshold, paid
+        weight = self.weight[at, units]
+        if len(np.unique(objective.ill[weight > 0])) < 2:
+            return -np.inf, UNTUNED, paid  # no unit of one of the classes ends here
+        return *objective.judged(probability, price, weight / weight.mean()), paid
+
+    def expected(
+        self, cost: Float[np.ndarray, "s n"], low: Sequence[float], high: Sequence[float]
+    ) -> tuple[float, float]:
+        """Mean cost of ending where each unit does, and the standard error of the weighted part.
+
+            mean of c₀ + Σⱼ 1(j is reached) wⱼ (cⱼ − cⱼ₋₁)
+
+        Args:
+            cost: of ending at each set. (s, n)
+            low: ends of the windows.
+            high: their other ends.
+        """
+        if self.weight is None:
+            return float(cost[self.last(low, high), np.arange(cost.shape[1])].mean()), 0.0
+        steps = self._reached(low, high)[1:] * np.diff(cost, axis=0)
+        mean, error = weighted_mean(steps, self.weight[1:])
+        return float(cost[0].mean()) + mean, error
+
     def _open(self, j: int, low: float, high: float) -> Bool[np.ndarray, " n"]:
         return (self.probability[j] >= low) & (self.probability[j] < high)
 
@@ -148,6 +209,34 @@ class Walk:
         for j in range(len(self.probability) - 1):
             reached.append(reached[-1] & self._open(j, low[j], high[j]))
         return np.stack(reached)
+
+
+def going_on(
+    value: Float[np.ndarray, " n"],
+    following: Float[np.ndarray, " n"],
+    later: Float[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"] | None,
+) -> Float[np.ndarray, " n"]:
+    """Value of going on to a set, by the units that have all of it where they are weighted. (n,)
+
+    Args:
+        value: of ending here.
+        following: of ending at the set that follows.
+        later: of going on to it, and from there as planned.
+        weight: of the units at the set that follows; None: 1 each.
+    """
+    if weight is None:
+        return later
+    return value + weight * (following - value) + (later - following)
+
+
+def weighted_mean(
+    steps: Float[np.ndarray, "s n"], weight: Float[np.ndarray, "s n"]
+) -> tuple[float, float]:
+    """Sum of the weighted means of some rows, and its standard error; weights have a mean of 1."""
+    means = (weight * steps).mean(axis=1, keepdims=True)
+    influence = (weight * (steps - means)).sum(axis=0)
+    return float(means.sum()), float(np.sqrt(np.square(influence).sum()) / len(influence))
 
 
 def fit_cascades(
@@ -211,19 +300,29 @@ def fit_fixed_sets(
         sets = searched_sets(beliefs, most=settings["sets"])
     else:
         sets = [all_panels if settings["panels"] == "all" else rows.base]
-    judged = [_judged_alone(option, beliefs, objective, only=len(sets) == 1) for option in sets]
+    judged = [_judged_alone(option, sets, beliefs, objective) for option in sets]
     return within_budgets(
         [option for option in judged if option], objective, budgets, most=1
     ), beliefs
 
 
 def _judged_alone(
-    panels: PanelSet, beliefs: SetBeliefs, objective: Objective, *, only: bool
+    panels: PanelSet, sets: Sequence[PanelSet], beliefs: SetBeliefs, objective: Objective
 ) -> Cascade | None:
     """A set as a cascade, evaluated where all of it can be had.
 
-    None where that is in too few rows, or in rows of one class.
+    None where that is in too few rows, or in rows of one class, and there are others. Of weighted
+    units by the sets that lead to it from that of no panel.
     """
+    only = len(sets) == 1
+    if beliefs.rows.law is not None and not only:
+        path, before = [panels], _before(panels, sets)
+        while before is not None:
+            path, before = [before, *path], _before(before, sets)
+        walk = Walk.along(Sets.of(path, beliefs), range(len(path)))
+        gates = len(path) - 1
+        score, threshold, price = walk.judged([0.0] * gates, [np.inf] * gates, objective)
+        return Cascade((panels,), (), (), threshold, score, price)
     able = beliefs.rows.world.available[:, sorted(panels)].all(axis=1)
     if able.sum() < LEAST_ROWS or np.ptp(objective.ill[able]) == 0:
         if not only:
@@ -244,37 +343,70 @@ def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
     """
     rows, base = beliefs.rows, beliefs.rows.base
     all_panels = rows.reduced(range(rows.world.panels)) | base
-    fitted = {panels: _loss(beliefs, panels) for panels in (base, all_panels)}
+    fitted = _with_losses(beliefs, {}, [base, all_panels])
     used = np.bincount(
         beliefs.of(all_panels).ensemble.feature + 1, minlength=rows.adds.shape[1] + 1
     )
     weight = rows.adds @ used[1:]
     singles = [p for p in range(rows.world.panels) if p not in base and rows.grows(base, p)]
     singles = sorted(singles, key=lambda p: (-weight[p], p))[: most // 2]
-    fitted |= {base | {p}: _loss(beliefs, base | {p}) for p in singles}
+    fitted = _with_losses(beliefs, fitted, [base | {p} for p in singles])
     while len(fitted) < most:
         guessed = _guessed(beliefs, fitted, singles)
-        prices = {panels: float(rows.price(panels).mean()) for panels in [*fitted, *guessed]}
+        prices = {panels: rows.mean_price(panels) for panels in [*fitted, *guessed]}
         promising = [panels for panels in hull(fitted | guessed, prices) if panels in guessed]
         promising = promising or _grown(fitted, guessed, prices, all_panels)
         if not promising:
             break
-        for panels in promising[: most - len(fitted)]:
-            fitted[panels] = _loss(beliefs, panels)
+        fitted = _with_losses(beliefs, fitted, promising[: most - len(fitted)])
     return sorted(fitted, key=_in_order)
 
 
-def _loss(beliefs: SetBeliefs, panels: PanelSet) -> float:
-    return log_loss(beliefs.of(panels).log_odds, beliefs.rows.world.label)
+def _with_losses(
+    beliefs: SetBeliefs, fitted: Mapping[PanelSet, float], more: Sequence[PanelSet]
+) -> dict[PanelSet, float]:
+    """Losses of fitted sets, and of some more."""
+    losses = dict(fitted)
+    for panels in more:
+        before = _before(panels, losses)
+        losses[panels] = _loss(beliefs, before, panels, beliefs.of(panels).log_odds, losses)
+    return losses
+
+
+def _before(panels: PanelSet, others: Iterable[PanelSet]) -> PanelSet | None:
+    """The largest of some sets that lies inside another one; None where none does."""
+    inside = [other for other in others if other < panels]
+    return max(inside, key=lambda other: (len(other), sorted(other))) if inside else None
+
+
+def _loss(
+    beliefs: SetBeliefs,
+    before: PanelSet | None,
+    panels: PanelSet,
+    log_odds: Float[np.ndarray, " n"],
+    fitted: Mapping[PanelSet, float],
+) -> float:
+    """Mean loss of predictions at a set; of weighted units that of a set inside it and the change.
+
+    The change counts with so many standard errors that a set of few units is no bargain.
+    """
+    rows, label = beliefs.rows, beliefs.rows.world.label
+    if rows.law is None or before is None:
+        return log_loss(log_odds, label)
+    signed = np.where(label == 1, -1.0, 1.0)
+    change = np.logaddexp(0.0, signed * log_odds)
+    change -= np.logaddexp(0.0, signed * beliefs.of(before).log_odds)
+    mean, error = weighted_mean(change[None], rows.step_weight(before, panels)[None])
+    return fitted[before] + mean + ERRORS * error
 
 
 def _guessed(
     beliefs: SetBeliefs, fitted: Mapping[PanelSet, float], singles: Sequence[int]
 ) -> dict[PanelSet, float]:
     """Losses of sets of one more panel, the information of a panel alone being added in part."""
-    rows, label = beliefs.rows, beliefs.rows.world.label
+    rows = beliefs.rows
     start = beliefs.of(rows.base).log_odds
-    prices = {panels: float(rows.price(panels).mean()) for panels in fitted}
+    prices = {panels: rows.mean_price(panels) for panels in fitted}
     guessed: dict[PanelSet, float] = {}
     for panels in _extended(fitted, prices):
         for p in singles:
@@ -284,7 +416,9 @@ def _guessed(
                     beliefs.of(panels).log_odds,
                     beliefs.of(rows.base | {p}).log_odds - start,
                 )
-                guess = min(log_loss(log_odds + share * more, label) for share in ADDED)
+                guess = min(
+                    _loss(beliefs, panels, larger, log_odds + s * more, fitted) for s in ADDED
+                )
                 guessed[larger] = min(guess, guessed.get(larger, np.inf))
     return guessed
 
@@ -337,12 +471,9 @@ def planned(sets: Sets, objective: Objective, settings: Mapping[str, Any]) -> li
             low, high = walk.windows(
                 payoff.of_verdicts(ill, walk.probability) - weight * walk.price
             )
-            probability, price = walk.ends(low, high)
-            reached, threshold = objective.judged(probability, price)
+            reached, threshold, price = walk.judged(low, high, objective)
             chain = tuple(sets.panels[k] for k in path)
-            of_weight.append(
-                Cascade(chain, tuple(low), tuple(high), threshold, reached, float(price.mean()))
-            )
+            of_weight.append(Cascade(chain, tuple(low), tuple(high), threshold, reached, price))
         cascades += of_weight
         score = max(cascade.score for cascade in of_weight) if objective.budgeted else score
     return cascades
@@ -361,10 +492,11 @@ def best_paths(sets: Sets, value: Float[np.ndarray, "M n"], gates: int) -> list[
     for _ in range(gates - 1):
         best, paths = value.copy(), [[k] for k in range(len(sets.panels))]
         for k, larger in enumerate(above):
-            gains = [_gain(sets, k, ahead[j] - value[k]) for j in larger]
+            further = [going_on(value[k], value[j], ahead[j], sets.step(k, j)) for j in larger]
+            gains = [_gain(sets, k, later - value[k]) for later in further]
             if gains and max(gain for gain, _ in gains) > 0:
                 at = int(np.argmax([gain for gain, _ in gains]))
-                best[k] = np.where(gains[at][1], ahead[larger[at]], value[k])
+                best[k] = np.where(gains[at][1], further[at], value[k])
                 paths[k] = [k, *after[larger[at]]]
         ahead, after = best, paths
     start = next(k for k, panels in enumerate(sets.panels) if panels == sets.rows.base)
@@ -374,7 +506,10 @@ def best_paths(sets: Sets, value: Float[np.ndarray, "M n"], gates: int) -> list[
 def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray, " n"]]:
     """What the best window at a set gains in all, and who is in it."""
     low, high, total = best_window(gain, sets.probability[k], sets.edges[k])
-    return total, (sets.probability[k] >= low) & (sets.probability[k] < high)
+    within = (sets.probability[k] >= low) & (sets.probability[k] < high)
+    if sets.rows.law is not None:
+        total -= ERRORS * float(np.sqrt(np.square(gain[within]).sum()))
+    return total, within
 
 
 def within_budgets(

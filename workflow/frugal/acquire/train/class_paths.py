@@ -15,16 +15,18 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import Ground
-from frugal.acquire.train.cascade import LEAST_ROWS, Sets, Walk, best_paths
+from frugal.acquire.train.cascade import ERRORS, Sets, Walk, best_paths, weighted_mean
 from frugal.acquire.train.payoff import SMALLEST
 from frugal.acquire.train.tree_sets import (
     DIGITS,
+    LEAST_ROWS,
     ConstantBeliefs,
     PanelSet,
     SetBeliefs,
     TreeRows,
     belief_edges,
     boosting_of,
+    weighs,
 )
 
 
@@ -55,6 +57,7 @@ class ClassSets:
                 every,
                 boosting,
                 rng,
+                weighs(settings),
             )
             for c in range(len(table.classes))
         ]
@@ -98,8 +101,15 @@ class ClassSets:
         return np.all(self.rows.world.available[:, sorted(panels)], axis=1)
 
     def cost(self, panels: PanelSet) -> float:
-        """Mean price and cost of errors, of units that can have all of it unless they are few."""
+        """Mean price and cost of errors, of units that can have all of it unless they are few.
+
+        With weights it is that of no panel, and the weighted mean of the change.
+        """
         able, cost = self.able(panels), self.loss(panels) + self.rows.price(panels)
+        if self.rows.law is not None and panels != self.rows.base:
+            at_base = self.loss(self.rows.base) + self.rows.price(self.rows.base)
+            mean, error = weighted_mean((cost - at_base)[None], self.rows.weight(panels)[None])
+            return float(at_base.mean()) + mean + ERRORS * error
         return float((cost[able] if able.sum() >= LEAST_ROWS else cost).mean())
 
     def searched(self, most: int) -> dict[PanelSet, float]:
@@ -125,25 +135,25 @@ class ClassSets:
     def alone(self, panels: PanelSet) -> "ClassWindows":
         """One set for every unit."""
         return ClassWindows(
-            self, (panels,), (), (), self.cost(panels), float(self.rows.price(panels).mean())
+            self, (panels,), (), (), self.cost(panels), self.rows.mean_price(panels)
         )
 
     def together(self, panels: Sequence[PanelSet]) -> Sets:
         """Several sets, with the expected cost of the best decision in place of a belief."""
         least = np.stack([self.least(of_set) for of_set in panels])
         price = np.stack([self.rows.price(of_set) for of_set in panels])
-        return Sets(panels, self.rows, least, price, [belief_edges(row) for row in least])
+        edges = [belief_edges(row) for row in least]
+        return Sets(panels, self.rows, least, price, edges)
 
     def judged(
         self, path: Sequence[PanelSet], low: Sequence[float], high: Sequence[float]
     ) -> "ClassWindows":
         """A path with its windows, evaluated on all units."""
         walk = Walk.along(self.together(path), range(len(path)))
-        at, units = walk.last(low, high), np.arange(len(self.label))
-        price = walk.price[at, units]
-        cost = self._losses(path)[at, units] + price
+        price, _ = walk.expected(walk.price, low, high)
+        cost, error = walk.expected(self._losses(path) + walk.price, low, high)
         return ClassWindows(
-            self, tuple(path), tuple(low), tuple(high), float(cost.mean()), float(price.mean())
+            self, tuple(path), tuple(low), tuple(high), cost + ERRORS * error, price
         )
 
     def _losses(self, path: Sequence[PanelSet]) -> Float[np.ndarray, "s n"]:

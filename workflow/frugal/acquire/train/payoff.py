@@ -104,20 +104,34 @@ class Objective:
         )
 
     def judged(
-        self, probability: Float[np.ndarray, " n"], price: Float[np.ndarray, " n"]
+        self,
+        probability: Float[np.ndarray, " n"],
+        price: Float[np.ndarray, " n"],
+        weight: Float[np.ndarray, " n"] | None = None,
     ) -> tuple[float, float]:
         """Score of beliefs at which episodes end, and the threshold that they are read by.
 
         For F1 and AM the threshold is the best on these units. For a cost it follows from the
         costs of errors, and the score is minus the mean cost.
+
+        Args:
+            probability: of each unit. (n,)
+            price: paid for it. (n,)
+            weight: of each unit, of mean 1; None: 1 each. (n,)
         """
         if self.budgeted:
-            threshold, score = best_threshold(self.ill, probability, criterion=self.name)
+            threshold, score = best_threshold(
+                self.ill, probability, criterion=self.name, weight=weight
+            )
             return score, float(np.clip(threshold, SMALLEST, 1 - SMALLEST))
         threshold = self.payoff(0.0).threshold
-        predicted = (probability >= threshold).astype(np.int64)
-        error = self.ill * self.errors[1, predicted] + (1 - self.ill) * self.errors[0, predicted]
-        return -float((error + price).mean()), threshold
+        cost = self.error(probability) + price
+        return -float((cost if weight is None else weight * cost).mean()), threshold
+
+    def error(self, probability: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Cost of the error that is expected of each unit where the cheaper class is predicted."""
+        predicted = (probability >= self.payoff(0.0).threshold).astype(np.int64)
+        return self.ill * self.errors[1, predicted] + (1 - self.ill) * self.errors[0, predicted]
 
     def price_weights(
         self, full: float, shares: Float[np.ndarray, " s"]

@@ -32,6 +32,7 @@ from frugal.learn.cross_fitted_trees import (
 )
 from frugal.learn.linear_parts import LinearPart, averaged
 from frugal.learn.masked_networks import MaskedNetworks, NormalScores, fit_masked_networks
+from frugal.learn.record_law import Causes, RecordLaw
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
 from frugal.learn.weighted_logistic import fit_logistic
@@ -42,6 +43,9 @@ DIGITS = 9  # of a belief
 NOTHING = 0.25  # share of the copies in which nothing is bought
 DRAWN = 4  # sets by which weights are fitted, beside no panel and all
 RIDGE = 1e-6
+ENOUGH = 50.0  # effective units that hold a set, at which they count for half of a gain
+LEAST_ROWS = 40  # that have all of a set, for it to be tried
+LEAST_WEIGHTED = 100  # the same where they count for others
 NETWORK = "network."  # prefix of its arrays
 
 
@@ -67,12 +71,14 @@ class FoldedRows:
         learns: True for those that are learnt from; the others are predicted by all models. (n,)
         settings: how they are folded.
         rng: of folds and of the models' draws.
+        weighted: whether a unit that has all of a set also counts for those that lack some of it.
     """
 
     world: World
     learns: Bool[np.ndarray, " n"]
     settings: BoostingSettings | Folds
     rng: np.random.Generator
+    weighted: bool = False
 
     @cached_property
     def fold(self) -> Int[np.ndarray, "repeats n"]:
@@ -89,6 +95,26 @@ class FoldedRows:
     def seed(self) -> int:
         """Of the trees' draws."""
         return int(self.rng.integers(2**30))
+
+    @cached_property
+    def law(self) -> RecordLaw | None:
+        """Law of the missing panels, given all columns that no unit lacks, and the label.
+
+        Cross-fitted in the folds of the first repeat. None where nothing is weighted or missing.
+        """
+        world = self.world
+        if not self.weighted or world.available.all():
+            return None
+        values = world.visible(np.arange(len(world)), world.available)
+        columns = np.flatnonzero(np.isfinite(values).all(axis=0) & (np.ptp(values, axis=0) > 0))
+        causes = [Causes(tuple(columns.tolist()), label=True)] * world.panels
+        return RecordLaw(world.available, values, world.label, self.fold[0], causes, world.provides)
+
+    def mean_price(self, panels: Iterable[int]) -> float:
+        """Mean cost of a set: of all of it where units are weighted, else of what they have."""
+        if self.law is None:
+            return float(self.price(panels).mean())
+        return float(self.world.price(self.bits(panels)[None])[0])
 
     @cached_property
     def adds(self) -> Bool[np.ndarray, "a d"]:
@@ -140,6 +166,32 @@ class TreeRows(FoldedRows):
 
     settings: BoostingSettings
     _beliefs: dict[tuple[int, bool], "SetBeliefs"] = field(default_factory=dict)
+
+    def weight(self, panels: Iterable[int]) -> Float[np.ndarray, " n"]:
+        """1 / p(R_S = 1 | known columns, label) where a unit has all of a set, 0 elsewhere. (n,)
+
+        Scaled to a mean of 1. All 0 where fewer than `LEAST_WEIGHTED` units have all of the set,
+        which then is without support.
+        """
+        assert self.law is not None, "bug: no weights without a law"
+        bits = self.bits(panels)
+        has = np.asarray(self.world.available[:, bits].all(axis=1))
+        if has.sum() < LEAST_WEIGHTED:
+            return np.zeros(len(has))
+        weight = np.where(has, 1 / self.law.probability(bits), 0.0)
+        return weight / weight.mean()
+
+    def step_weight(self, before: PanelSet, after: PanelSet) -> Float[np.ndarray, " n"]:
+        """Weights of units for the gain of going on from one set to a larger one. (n,)
+
+        The more units hold the larger set, by effective number, the more their weights count; the
+        rest is that of the units that hold the panels that are new, with what they have of others.
+        """
+        of_all, of_new = self.weight(after), self.weight(after - before)
+        square = float(np.square(of_all).sum())
+        effective = float(of_all.sum()) ** 2 / square if square else 0.0
+        share = effective / (effective + ENOUGH)
+        return share * of_all + (1 - share) * of_new
 
     def beliefs(self, repeats: int, *, linear: bool) -> "SetBeliefs":
         """Trees of so many repeats; the same ones for all that ask."""
@@ -239,8 +291,13 @@ def folded_rows(
 ) -> FoldedRows:
     """Rows as in the block of an agent: for trees, or in so many `folds`."""
     if "boosting" in settings:
-        return TreeRows(world, learns, boosting_of(settings), rng)
+        return TreeRows(world, learns, boosting_of(settings), rng, weighs(settings))
     return FoldedRows(world, learns, Folds(settings["folds"]), rng)
+
+
+def weighs(settings: Mapping[str, Any]) -> bool:
+    """Whether rows that have a set of panels count for those that lack some of it."""
+    return settings.get("missing") == "weighted"
 
 
 def boosting_of(settings: Mapping[str, Any]) -> BoostingSettings:

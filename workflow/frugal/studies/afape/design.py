@@ -12,9 +12,9 @@ import pandas as pd
 from frugal.core.table import Table
 from frugal.judge.choice import Choice
 from frugal.judge.designs import Box, Design, cases_needed, compared, designed, expected
-from frugal.judge.record_law import RecordLaw
 from frugal.judge.semi_offline import Paths
 from frugal.judge.verdicts import joined, number, percent
+from frugal.learn.record_law import RecordLaw
 
 SHOWN = 3  # strata that a sentence names
 SURE = ("best", "good_enough")

@@ -17,9 +17,9 @@ from frugal.judge.choice import Candidates, Choice
 from frugal.judge.fairness import IntervalEstimate
 from frugal.judge.habits import differences, habits, pattern_area, savings, vanishing
 from frugal.judge.prices import ExtraCosts
-from frugal.judge.record_law import LEVEL, RecordLaw
 from frugal.judge.semi_offline import Paths
 from frugal.judge.verdicts import joined, number, percent
+from frugal.learn.record_law import LEVEL, RecordLaw
 from frugal.studies.afape.candidates import IN
 from frugal.studies.afape.spec import PRACTICE
 

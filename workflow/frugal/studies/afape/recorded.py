@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed
 from frugal.core.table import Table
-from frugal.judge.record_law import KnownLaw
+from frugal.learn.record_law import KnownLaw
 
 
 def known_law(

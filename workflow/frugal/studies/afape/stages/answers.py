@@ -37,7 +37,9 @@ from frugal.judge.net_benefit import (
     implied_threshold,
 )
 from frugal.judge.prices import ExtraCosts, PriceBox
-from frugal.judge.record_law import (
+from frugal.judge.recorded_labels import recorded_labels
+from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
+from frugal.learn.record_law import (
     LABEL,
     Added,
     Causes,
@@ -46,8 +48,6 @@ from frugal.judge.record_law import (
     untested,
     widened,
 )
-from frugal.judge.recorded_labels import recorded_labels
-from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape import design as designs
