@@ -29,6 +29,7 @@ from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import command_parser, file_path
+from frugal.run.init_over_time import describe_over_time, over_time_lines
 
 UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
@@ -168,6 +169,8 @@ def init_command(words: Sequence[str]) -> int:
     """
     args = _parser().parse_args(list(words))
     out = args.out or _plain_path(args.table).with_suffix(".yaml")
+    if args.units is not None:
+        return _init_over_time(args, out)
     converted = out.with_name(f"{out.stem}_converted.csv")
     _require_new(out)
     if not args.table.is_file():
@@ -266,6 +269,13 @@ def _parser() -> argparse.ArgumentParser:
         help="the label is a number: the classes are below this, and from it on",
     )
     parser.add_argument(
+        "--units", type=Path, help="file of units: the table has a row for each value over time"
+    )
+    parser.add_argument(
+        "--columns", default="", metavar="ROLE=COLUMN,…", help="unit, item, value, ordered, result"
+    )
+    parser.add_argument("--hours", type=float, help="length of a window over time")
+    parser.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
         default=None,
@@ -275,6 +285,32 @@ def _parser() -> argparse.ArgumentParser:
         "--decimal", choices=[".", ","], help="mark of decimals in texts; guessed without"
     )
     return parser
+
+
+def _init_over_time(args: argparse.Namespace, out: Path) -> int:
+    """Write the YAML of records over time; returns the exit status."""
+    _require_new(out)
+    paths, folder = (args.table, args.units), out.resolve().parent
+    for path in paths:
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+    cells = [open_table(path, path, args.header, args.decimal).cells for path in paths]
+    roles = dict(part.split("=", 1) for part in args.columns.split(",") if "=" in part)
+    text, remarks = describe_over_time(
+        (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
+        (cells[0], cells[1]),
+        name=short_name(out.stem),
+        label=args.label,
+        positive=args.positive,
+        hours=args.hours,
+        columns=roles,
+        prices=_amounts("--prices", args.prices),
+        errors=_amounts("--errors", args.errors),
+        unit=args.unit,
+    )
+    replace_files({out: text.encode()})
+    say(*over_time_lines(out, remarks))
+    return 0
 
 
 def _require_new(path: Path) -> None:
