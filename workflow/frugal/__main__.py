@@ -57,7 +57,7 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     name = words[0] if words else ""
-    if not words or name in ("--help", "-h", "help"):
+    if name in ("--help", "-h", "help"):
         from frugal.run.overview import overview
 
         say(*overview().split("\n"))

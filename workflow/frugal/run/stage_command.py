@@ -51,7 +51,9 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
         ConfigError: the words contradict each other.
         SystemExit: the words do not form a command (by `argparse`, with the usage).
     """
-    if words and not words[0].startswith("-"):
+    if not words:
+        raise ConfigError("a command or a stage is missing; python -m frugal --help names all")
+    if not words[0].startswith("-"):
         _require_stage(words[0])
     parsed = _parser().parse_args(words)
     from frugal.results.sidecars import Job
