@@ -64,6 +64,16 @@ def test_planted_shifts_are_found(shift, level):
     assert first.bin.startswith(column)
 
 
+def test_a_late_shift_is_found_in_the_latest_half():
+    rng = np.random.default_rng(51)
+    found = 0
+    for _ in range(30):
+        early, late = stream(rng, 400), stream(rng, 400, 1.0)
+        alarm = first_shift(described(stream(rng, 1_000)), np.vstack([early, late]))
+        found += alarm is not None and alarm.column == "age" and alarm.cases == 800
+    assert found >= 27
+
+
 def test_the_first_look_is_pearsons_test():
     rng = np.random.default_rng(50)
     records, cases = stream(rng, 4_000), stream(rng, 3_000, 2.0)

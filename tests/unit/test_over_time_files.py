@@ -106,11 +106,37 @@ def test_times_may_be_dates_and_delays_follow_from_results(tmp_path):
     assert data.costs.delay.tolist() == [0, 1]  # lactate: ordered in window 0, known in window 1
 
 
+def test_an_hour_on_the_border_of_windows_belongs_to_the_later_one(tmp_path):
+    """Also where hours come from dates, or windows are tenths of an hour."""
+    starts = [f"2024-03-30 {hour:02d}:00" for hour in range(24)]
+    names = [f"u{k}" for k in range(24)]
+    units = "stay,admitted,died\n" + "".join(
+        f"{name},{start},no\n" for name, start in zip(names, starts, strict=True)
+    )
+    later = [str(pd.Timestamp(start) + pd.Timedelta(hours=8)) for start in starts]
+    rows = "".join(f"{n},lactate,{at},{at},3\n" for n, at in zip(names, later, strict=True))
+    path = written(tmp_path, ROWS + rows, units, units__start="admitted", units__static=[])
+    assert read_over_time(path).records.recorded[:, :, 1].tolist() == [[False, True, False]] * 24
+    tenths = "".join(f"a,lactate,{k / 10},{k / 10},3\n" for k in range(30))
+    windows = {"hours": 0.1, "number": 30}
+    path = written(tmp_path, ROWS + tenths, UNITS, windows=windows, plans={})
+    assert read_over_time(path).records.recorded[0, :, 1].all()
+
+
+def test_values_after_the_end_of_a_unit_are_left_out_within_its_window(tmp_path):
+    rows = ROWS + "a,lactate,1,2,3\na,creatinine,7.5,8,1\n"
+    units = UNITS.replace("died", "end,died").replace("cal,", "cal,7,")
+    data = read_over_time(written(tmp_path, rows, units, units__end="end"))
+    assert data.records.recorded[0, 0].tolist() == [False, True]
+
+
 def test_an_empty_label_is_a_censored_unit(tmp_path):
     data = read_over_time(written(tmp_path, ONE, UNITS.replace(",yes", ",")))
     assert data.records.censored.tolist() == [False, True]
 
 
+NO_STATIC = {"units__static": []}
+DATED = UNITS.replace("medical", "2024-03-01").replace("surgical", "2024-03-02")
 REFUSED = {
     "no column": (ONE.replace("value", "val"), UNITS, {}, "has no column 'value'"),
     "unknown unit": (ROWS + "c,lactate,1,2,3\n", UNITS, {}, "line 2: unit 'c' is none of"),
@@ -121,6 +147,17 @@ REFUSED = {
     "panel": (ROWS, UNITS, {"panels__lactate__columns": ["ph"]}, "names 'ph'; columns are"),
     "two panels": (ROWS, UNITS, {"panels__lactate__columns": ["creatinine"]}, "occurs twice"),
     "key": (ROWS, UNITS, {"windows__hour": 3}, "unknown key 'hour' under 'windows'"),
+    "label as static": (ONE, UNITS, {"units__static": ["age", "died"]}, "names 'died', which has"),
+    "static twice": (ONE, UNITS, {"units__static": ["age", "age"]}, "names 'age', which has"),
+    "no cluster": (ONE, UNITS, {"units__cluster": "age", "units__static": []}, "'age' is empty"),
+    "early end": (ONE, UNITS.replace("50", "-5"), {"units__end": "age", **NO_STATIC}, "before the"),
+    "start is a number": (
+        ONE,
+        UNITS,
+        {"units__start": "age", **NO_STATIC},
+        "'age' holds '50'; with",
+    ),
+    "order is a number": (ONE, DATED, {"units__start": "ward", **NO_STATIC}, "'ordered' holds '1'"),
 }
 
 

@@ -104,6 +104,9 @@ def test_rows_that_are_not_as_the_protocol_states_are_named():
     much = {"first_row": 201, "strata": [{"where": {}, "record": [entry(["A"], "age")]}]}
     with pytest.raises(DataError, match="probabilities below 0, or above 1 in sum"):
         known_law(much, data, observed)
+    late = PROTOCOL | {"first_row": len(data) + 1}
+    with pytest.raises(DataError, match=f"the table ends with row {len(data)}"):
+        known_law(late, data, observed)
 
 
 def test_a_protocol_is_read_from_a_file_and_its_panels_are_checked(folder):

@@ -85,7 +85,12 @@ def test_an_answer_has_the_costs_for_the_cases_of_a_file(tmp_path):
     assert same.loc["never", "cost"] == pytest.approx(moved.loc["never", "cost"], rel=0.05)
     cases = grouped.policy("never").advise(far)
     assert len(cases) == len(far)
+    highest = far["temperature"].max()
     far["temperature"] += 4
+    far.to_csv(tmp_path / "far.csv", index=False)
+    with pytest.raises(DataError, match=r"of the cases have 'temperature' outside .*the range of"):
+        answer.transport(tmp_path / "far.csv")
+    far["temperature"] = far["temperature"].clip(upper=highest)
     far.to_csv(tmp_path / "far.csv", index=False)
     answer = frugal.decide(frugal.load(clinic, transport=tmp_path / "far.csv"), agents=agents)
     assert ". Little overlap: the 800 judged rows count as " in answer.summary()

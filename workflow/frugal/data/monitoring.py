@@ -1,10 +1,11 @@
 """Whether new cases are distributed as the records of a policy: a test that may be repeated.
 
 Cases are compared with the records in every column that is known at the start, after 25, 50, 100, …
-cases in their order, so that a stream may be tested as it grows:
+cases in their order, so that a stream may be tested as it grows; from the second look on also their
+latest half alone:
 
     X² = Σ over samples and bins (O − E)² / E,   X² ~ χ²        [Pearson's test of homogeneity]
-    p_k ≤ 6 α / (π² k² c) at look k for one of c columns        [Bonferroni; Σ 1/k² = π²/6]
+    p_k ≤ 6 α / (π² k² 2c) at look k for one of c columns       [Bonferroni; Σ 1/k² = π²/6]
 
 All looks together give a false alarm in at most α of the streams. Knows no policy.
 """
@@ -31,7 +32,8 @@ class Shift:
 
     Attributes:
         column: its name.
-        cases: number of cases looked at.
+        cases: number of cases at this look.
+        latest: whether their latest half was compared, or all of them.
         p_value: of the test of homogeneity, not adjusted.
         bin: where the shares differ most, in words.
         share: of the cases in that bin.
@@ -40,6 +42,7 @@ class Shift:
 
     column: str
     cases: int
+    latest: bool
     p_value: float
     bin: str
     share: float
@@ -103,18 +106,25 @@ def first_shift(document: Mapping[str, Any], values: Float[np.ndarray, "n d"]) -
         if entry["counts"]:
             monitored.append((entry, values[:, start : start + width]))
         start += width
-    look, cases = 1, FIRST
-    while cases <= len(values):
-        allowed = 6 * FALSE_ALARMS / (np.pi**2 * look**2 * len(monitored))
-        shifts = [_shift(entry, cells[:cases]) for entry, cells in monitored]
+    for look, cases in enumerate(looks(len(values)), 1):
+        allowed = 6 * FALSE_ALARMS / (np.pi**2 * look**2 * 2 * len(monitored))
+        shifts = [
+            _shift(entry, cells[first:cases], cases)
+            for entry, cells in monitored
+            for first in ((0, cases // 2) if look > 1 else (0,))
+        ]
         smallest = min(shifts, key=lambda shift: shift.p_value)
         if smallest.p_value <= allowed:
             return smallest
-        look, cases = look + 1, 2 * cases
     return None
 
 
-def _shift(entry: Mapping[str, Any], cells: Float[np.ndarray, "n c"]) -> Shift:
+def looks(cases: int) -> list[int]:
+    """Numbers of cases at which a stream of this length has been tested."""
+    return [FIRST * 2**k for k in range(64) if FIRST * 2**k <= cases]
+
+
+def _shift(entry: Mapping[str, Any], cells: Float[np.ndarray, "n c"], look: int) -> Shift:
     """The test of one column."""
     numeric = entry["levels"] is None
     observed = np.array(
@@ -128,7 +138,8 @@ def _shift(entry: Mapping[str, Any], cells: Float[np.ndarray, "n c"]) -> Shift:
     freedom = pooled.shape[1] - 1
     p_value = float(chdtrc(freedom, statistic)) if freedom else 1.0
     words = _words(entry, most)
-    return Shift(entry["name"], len(cells), p_value, words, *map(float, shares[::-1, most]))
+    latest = len(cells) < look
+    return Shift(entry["name"], look, latest, p_value, words, *map(float, shares[::-1, most]))
 
 
 def _pooled(observed: Float[np.ndarray, "2 b"]) -> Float[np.ndarray, "2 _"]:

@@ -97,6 +97,7 @@ class TimedData:
         return TimedData(records, costs, keys.cost_unit, remarks, rest["document"], levels=levels)
 
 
+EXACT = 6  # decimals of hours and windows, beyond which differences are rounding
 _ARRAYS = ("static", "values", "provides", "recorded", "end", "label", "cluster")
 
 
@@ -129,6 +130,13 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
     )
     units, lines = cells_of(file)
     form, label = keys.units, keys.units.label
+    others = (form.unit, form.start, form.end, form.cluster, label.column)
+    for k, column in enumerate(form.static):
+        if column in (*others, *form.static[:k]):
+            raise ConfigError(
+                f"{path}: 'units.static' names {column!r}, which has another role or is named "
+                "twice; allowed are columns that are known at the start"
+            )
     for column in (form.end, form.cluster, label.column):
         _require_column(units, column, file.name)
     names, start = _unit_names(units, lines, keys, file.name)
@@ -137,6 +145,7 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
     if form.end is not None:
         every = np.arange(len(names))
         hours = _hours(units, form.end, lines, file.name, start, every, empty=True)
+        _require_rows(hours < 0, lines, file.name, f"column {form.end!r} is before the start")
         end = np.where(np.isnan(hours), np.inf, hours)
     delay = np.array([panel.delay or 0 for panel in keys.panels.values()], dtype=np.int64)
     if result is not None:
@@ -145,7 +154,9 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
     static, static_names, levels = _static(units, lines, form.static, file.name)
     cluster = np.arange(len(names))
     if form.cluster is not None:
-        cluster = np.unique(units[form.cluster].to_numpy(dtype=str), return_inverse=True)[1]
+        named = units[form.cluster].to_numpy(dtype=str)
+        _require_rows(named == "", lines, file.name, f"column {form.cluster!r} is empty")
+        cluster = np.unique(named, return_inverse=True)[1]
     records, remarks = _windowed(
         events,
         *_layout(keys),
@@ -187,9 +198,12 @@ def read_running(
     names, start = _unit_names(units, lines, keys, file.name)
     events, _ = _events_of(keys, measurements, names, start, file.name)
     number, length = keys.windows.number, keys.windows.hours
-    now = np.full(len(names), 0 if hours is None else int(hours // length), dtype=np.int64)
+    if hours is not None and not (np.isfinite(hours) and hours >= 0):
+        raise DataError(f"hours is {hours}; allowed is a number from 0 on")
+    since = np.full(len(names), min(hours or 0.0, number * length))
+    now = _floor(since, length).astype(np.int64)
     if hours is None:
-        np.maximum.at(now, events.unit, np.floor(events.hour / length).astype(np.int64) + 1)
+        np.maximum.at(now, events.unit, _floor(events.hour, length).astype(np.int64) + 1)
     now = np.clip(now, 0, number)
     static, static_names, _ = _static(units, lines, keys.units.static, file.name, levels)
     records, _ = _windowed(
@@ -355,12 +369,13 @@ def _windowed(
 ) -> tuple[TimedRecords, tuple[str, ...]]:
     """Events in windows; a panel is recorded where one of its columns has a result."""
     number, hours = windows
-    last = np.clip(np.ceil(np.minimum(end, number * hours) / hours), 1, number).astype(np.int64)
-    window = np.floor(events.hour / hours)
+    last = np.clip(_ceil(np.minimum(end, number * hours), hours), 1, number).astype(np.int64)
+    window = _floor(events.hour, hours)
+    ended = (window >= last[events.unit]) | (events.hour > end[events.unit])
     outside = {
         "before the start": events.hour < 0,
         "after the last window": window >= number,
-        "after the end of their unit": (window >= last[events.unit]) & (window < number),
+        "after the end of their unit": ended & (window < number),
     }
     remarks = [
         f"{int(left.sum())} of {len(left)} values were recorded {where} and are left out"
@@ -394,6 +409,15 @@ def _windowed(
         cluster,
         hours,
     ), tuple(remarks)
+
+
+def _floor(hour: np.ndarray, length: float) -> np.ndarray:
+    """Windows of hours; an hour that is a whole number of windows but for rounding is one."""
+    return np.floor(np.round(hour / length, EXACT))
+
+
+def _ceil(hour: np.ndarray, length: float) -> np.ndarray:
+    return np.ceil(np.round(hour / length, EXACT))
 
 
 def _within(value: np.ndarray, valid: tuple[float, float] | None) -> np.ndarray:
@@ -441,11 +465,27 @@ def _unit_names(
         )
     if form.start is None:
         return names, None
+    _require_dates(units, form.start, lines, source)
     days = times_of(units, form.start, lines, source)
-    if np.isnan(days).any():
-        row = int(np.isnan(days).argmax())
-        raise DataError(f"{source}, line {lines[row]}: column {form.start!r} is empty")
+    _require_rows(np.isnan(days), lines, source, f"column {form.start!r} is empty")
     return names, days
+
+
+def _require_rows(wrong: np.ndarray, lines: np.ndarray, source: str, problem: str) -> None:
+    if wrong.any():
+        raise DataError(f"{source}, line {lines[int(wrong.argmax())]}: {problem}")
+
+
+def _require_dates(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -> None:
+    """With `units.start`, all times are dates."""
+    cells = frame[column].to_numpy(dtype=object)
+    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").notna().to_numpy()
+    if numbers.any():
+        row = int(numbers.argmax())
+        raise DataError(
+            f"{source}, line {lines[row]}: column {column!r} holds {shown_cell(str(cells[row]))}; "
+            "with 'units.start', times are dates such as 2024-03-31 08:00"
+        )
 
 
 def _hours(
@@ -462,10 +502,10 @@ def _hours(
     if start is None:
         hours = _numbers(frame, column, lines, source, empty=empty)
     else:
-        hours = 24 * (times_of(frame, column, lines, source) - start[unit])
-    if not empty and np.isnan(hours).any():
-        row = int(np.isnan(hours).argmax())
-        raise DataError(f"{source}, line {lines[row]}: column {column!r} is empty")
+        _require_dates(frame, column, lines, source)
+        hours = np.round(24 * (times_of(frame, column, lines, source) - start[unit]), EXACT)
+    if not empty:
+        _require_rows(np.isnan(hours), lines, source, f"column {column!r} is empty")
     return hours
 
 
@@ -486,7 +526,7 @@ def _numbers(
 def _delays(keys: TimedDataset, events: _Events, result: np.ndarray) -> Int[np.ndarray, " a"]:
     """Windows after that of the order until half of the results of a panel are known. (a,)"""
     hours, names = keys.windows.hours, list(keys.columns)
-    late = np.maximum(np.ceil(result / hours) - 1 - np.floor(events.hour / hours), 0)
+    late = np.maximum(_ceil(result, hours) - 1 - _floor(events.hour, hours), 0)
     delays = []
     for panel in keys.panels.values():
         rows = np.isin(events.column, [names.index(c) for c in panel.columns])

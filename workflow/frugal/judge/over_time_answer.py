@@ -244,10 +244,12 @@ def _sentences(
     gamma = _tipping(cases[name], cases[PRACTICE])
     odds = f"more than {MOST_GAMMA:.0f}" if np.isinf(gamma) else f"{gamma:.2f}"
     saved = f"{number(row['saving'])} ({interval(row['saving_low'], row['saving_high'])})"
+    apart = [f"{n} ({why})" for n, why in rows["reason"].items() if n != PRACTICE and why != ""]
+    unjudged = f" Not evaluated: {'; '.join(apart)}." if apart else ""
     sentences = (
         f"Use {name}: {number(row['cost'])} {unit} a unit "
         f"({interval(row['ci_low'], row['ci_high'])}); recorded practice costs "
-        f"{number(practice['cost'])}, a saving of {saved}.",
+        f"{number(practice['cost'])}, a saving of {saved}.{unjudged}",
         how_sure(
             state_of(bound, margin * float(cost[place])),
             [name, *others],

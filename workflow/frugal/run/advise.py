@@ -23,7 +23,7 @@ from frugal.acquire.bundles import CaseBundle, read_bundle
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cases import Cases, read_cases
-from frugal.data.monitoring import FALSE_ALARMS, first_shift
+from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number
@@ -75,7 +75,8 @@ def advise_command(words: list[str]) -> int:
     )
     parser.add_argument("--policy", metavar="NAME", help="the same: another than the named one")
     args = parser.parse_args(words)
-    if args.out is not None and args.out.resolve() == args.cases.resolve():
+    read = [path.resolve() for path in (args.cases, args.units) if path is not None]
+    if args.out is not None and args.out.resolve() in read:
         raise DataError(f"--out {args.out} is the file of the cases; name another")
     if is_search_policy(args.bundle):
         return advise_searches(args)
@@ -184,9 +185,14 @@ def monitor_line(document: Mapping[str, Any], cases: Cases) -> str:
     shift = first_shift(document, cases.values)
     level = f"in at most {FALSE_ALARMS:.0%} of streams by chance"
     if shift is None:
-        return f"The {len(cases.ids):,} cases do not differ from the records (an alarm {level})."
+        looked = looks(len(cases.ids))[-1]
+        return (
+            f"The first {looked:,} cases do not differ from the records (an alarm {level}); the "
+            f"next look is at {2 * looked:,}."
+        )
+    part = "latest half of the first" if shift.latest else "first"
     return (
-        f"The first {shift.cases:,} cases differ from the records in {shift.column}: {shift.bin} "
+        f"The {part} {shift.cases:,} cases differ from the records in {shift.column}: {shift.bin} "
         f"in {shift.share:.0%} of them, {shift.recorded:.0%} of the records (p = "
         f"{shift.p_value:.2g}; an alarm {level}). The answer may not hold for them; judge it anew "
         "with their records, or by transport."

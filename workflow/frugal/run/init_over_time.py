@@ -200,9 +200,9 @@ def _hours(
     file: str,
 ) -> np.ndarray:
     """Hours of each order after the start of its unit."""
-    own = long[roles["ordered"]]
-    if (dates := _dates(own)) is None:
-        return _numbers(own).to_numpy(dtype=np.float64)
+    times = long[roles["ordered"]]
+    if (dates := _dates(times)) is None:
+        return _numbers(times).to_numpy(dtype=np.float64)
     if start is None:
         raise DataError(
             f"{file}: column {roles['ordered']!r} holds dates, and the file of units has no column "
@@ -233,10 +233,10 @@ def _panels(long: pd.DataFrame, roles: Mapping[str, str], time: np.ndarray) -> l
     order = pd.Series(list(zip(long[roles["unit"]], time.tolist(), strict=True)), index=long.index)
     keys = {str(item): {*order[rows]} for item, rows in long.groupby(roles["item"]).groups.items()}
     groups: list[list[str]] = []
-    for item, own in keys.items():
+    for item, orders in keys.items():
         for group in groups:
             other = keys[group[0]]
-            if len(own & other) >= TOGETHER * max(len(own), len(other)):
+            if len(orders & other) >= TOGETHER * max(len(orders), len(other)):
                 group.append(item)
                 break
         else:

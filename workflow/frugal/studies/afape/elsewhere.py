@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from frugal.core.errors import DataError
 from frugal.data.tables import EVERY, StoredTable
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import normal_interval
@@ -17,6 +18,7 @@ from frugal.judge.transport import transport
 from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS, interval, number, percent
 from frugal.studies.afape.candidates import PRACTICE
 
+MOST_BEYOND = 0.1  # share of cases outside the range of the records in one column
 ENDS = ("cost", "ci_low", "ci_high", "saving", "saving_low", "saving_high")
 
 
@@ -46,6 +48,7 @@ def costs(
     data = stored.at(at)
     columns = data.free_columns & np.isfinite(data.values).all(axis=0)
     columns &= np.ptp(np.where(columns, data.values, 0.0), axis=0) > 0
+    _require_inside(np.array(data.columns)[columns], data.values[:, columns], values[:, columns])
     names = list(terms["agent"].unique())
     each = terms.pivot(index="row_id", columns="agent", values="term")
     cost = each.loc[data.row_id, names].to_numpy()
@@ -75,6 +78,20 @@ def costs(
         }
     )
     return rows.sort_values(["cost", "agent"], kind="stable", ignore_index=True)
+
+
+def _require_inside(
+    names: np.ndarray, judged: Float[np.ndarray, "n w"], other: Float[np.ndarray, "m w"]
+) -> None:
+    """Refuse cases that the records do not reach: costs would be those of the regression alone."""
+    low, high = judged.min(axis=0), judged.max(axis=0)
+    beyond = ((other < low) | (other > high)).mean(axis=0)
+    if beyond.max(initial=0.0) > MOST_BEYOND:
+        k = int(beyond.argmax())
+        raise DataError(
+            f"transport: {percent(beyond[k])} of the cases have {str(names[k])!r} outside "
+            f"{low[k]:g} to {high[k]:g}, the range of the records; allowed are {percent(MOST_BEYOND)}"
+        )
 
 
 def overlap(rows: pd.DataFrame, judged: int) -> str:

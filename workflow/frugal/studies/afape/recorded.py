@@ -38,6 +38,11 @@ def known_law(
         )
     names, strata = [panel.name for panel in data.actions], recorded["strata"]
     designed = data.row_id >= (recorded["first_row"] or 1) - 1
+    if not designed.any():
+        raise DataError(
+            f"recorded: 'first_row' is {recorded['first_row']}, and the table ends with row "
+            f"{data.row_id.max() + 1}"
+        )
     inside = np.stack([_inside(stratum["where"], data) for stratum in strata])
     stratum = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
     each = [(k, entry) for k, stratum in enumerate(strata) for entry in stratum["record"]]
