@@ -90,7 +90,8 @@ def _require_inside(
         k = int(beyond.argmax())
         raise DataError(
             f"transport: {percent(beyond[k])} of the cases have {str(names[k])!r} outside "
-            f"{low[k]:g} to {high[k]:g}, the range of the records; allowed are {percent(MOST_BEYOND)}"
+            f"{low[k]:g} to {high[k]:g}, the range of the records; allowed are "
+            f"{percent(MOST_BEYOND)}"
         )
 
 
