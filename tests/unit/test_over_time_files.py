@@ -225,7 +225,9 @@ def test_a_policy_that_few_records_contain_is_reported_and_not_named(tmp_path):
     answer = frugal.over_time(data, plans, method="boosting", folds=2, seed=1)
     rows = answer.outcomes.set_index("policy")
     assert "effective records; 30 are needed" in str(rows.loc["everything", "reason"])
-    assert answer.summary().startswith("Use once: ")
+    summary = answer.summary()
+    assert summary.startswith("Of the policies once costs least, and recorded practice less: 301")
+    assert "Not evaluated: everything (" in summary
     assert answer.support["contained"].le(answer.support["at_risk"]).all()
     with pytest.raises(ConfigError, match="each with a name of its own"):
         frugal.over_time(data, [plans[0], plans[0]])
@@ -233,3 +235,13 @@ def test_a_policy_that_few_records_contain_is_reported_and_not_named(tmp_path):
         frugal.order_plan(data, "p", again=[{"panels": ["lactate"], "over": 2}])
     with pytest.raises(ConfigError, match="length of a window and the folder"):
         frugal.load_over_time(ROOT / "config" / "datasets" / "physionet2012_death.yaml")
+
+
+def test_what_cannot_be_judged_at_all_is_refused_in_a_sentence(tmp_path):
+    texts = [(EXAMPLES / name).read_text("utf-8") for name in ("wards.csv", "wards_units.csv")]
+    path = written(tmp_path, *texts, columns__lactate__item="lactat")
+    with pytest.raises(DataError, match="panel 'lactate' is recorded in no unit; check the items"):
+        frugal.over_time(frugal.load_over_time(path))
+    path = written(tmp_path, texts[0], texts[1].replace(",yes", ",no"))
+    with pytest.raises(DataError, match="all units have the same label of 'no' and 'yes'"):
+        frugal.over_time(frugal.load_over_time(path))

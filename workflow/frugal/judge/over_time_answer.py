@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.over_time import LEARNED, PRACTICE, TimedPaths, TreeOrders, follow
-from frugal.core.errors import ConfigError, NoSupportError
+from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.over_time import TimedPolicy
 from frugal.data.over_time import TimedData
 from frugal.judge.comparisons import compare, covariance_of
@@ -46,6 +46,7 @@ class TimedQuestion:
 
     Raises:
         ConfigError: no policy, a name that occurs twice, or a label of other than two classes.
+        DataError: a panel is never recorded, or units of one class are missing.
     """
 
     data: TimedData
@@ -62,6 +63,20 @@ class TimedQuestion:
             )
         if len(classes) != 2:
             raise ConfigError(f"the label has {len(classes)} classes; over time it has two")
+        records = self.data.records
+        recorded = records.recorded.any(axis=(0, 1))
+        if not recorded.all():
+            panel = records.panels[int((~recorded).argmax())]
+            raise DataError(
+                f"panel {panel!r} is recorded in no unit; check the items of its columns, or leave "
+                "it out"
+            )
+        present = np.unique(records.label[~records.censored])
+        if len(present) < 2:
+            raise DataError(
+                f"{'no unit has' if not len(present) else 'all units have the same'} label of "
+                f"{classes[0]!r} and {classes[1]!r}; policies are judged where both occur"
+            )
 
     def generator(self) -> tuple[np.random.Generator, np.ndarray]:
         """A generator, and the fold of each unit, its first draw."""
@@ -246,8 +261,11 @@ def _sentences(
     saved = f"{number(row['saving'])} ({interval(row['saving_low'], row['saving_high'])})"
     apart = [f"{n} ({why})" for n, why in rows["reason"].items() if n != PRACTICE and why != ""]
     unjudged = f" Not evaluated: {'; '.join(apart)}." if apart else ""
+    start = f"Use {name}"
+    if row["saving"] < 0:
+        start = f"Of the policies {name} costs least, and recorded practice less"
     sentences = (
-        f"Use {name}: {number(row['cost'])} {unit} a unit "
+        f"{start}: {number(row['cost'])} {unit} a unit "
         f"({interval(row['ci_low'], row['ci_high'])}); recorded practice costs "
         f"{number(practice['cost'])}, a saving of {saved}.{unjudged}",
         how_sure(

@@ -519,7 +519,7 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
         _draw_sizes(right, rows, most=most)
         left.set_title(agent_label(agent), loc="left")
         left.set_xlabel(f"cost per case\n({cost_unit})")
-        right.set_xlabel("effective\nrows")
+        right.set_xlabel("effective\nsample size")
     grid[0].set_ylim(len(estimators) - 0.5, -0.5)
     computed = estimates[_computed(estimates)]
     for axes in grid[:: 2 * columns]:
