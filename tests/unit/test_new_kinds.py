@@ -59,6 +59,7 @@ NEWCOMER = AgentKind(
     settings={
         "boosting": ("BoostingSettings", "the trees", {"leaves": 4}),
         "linear": ("bool", "whether a regression is averaged with the trees", False),
+        "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "gates": ("Count", "sets, at most"),
         "sets": ("Count", "tried, at most"),
         "price_weights": ("Count", "that are tried"),
@@ -132,7 +133,7 @@ def test_a_config_takes_it_in_three_studies_and_as_a_way_to_act():
     stacked = next(
         one for one in DEFAULT["diagnosis"]["agents"].values() if one["kind"] == "stacked"
     )
-    acting = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear")}
+    acting = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear", "missing")}
     for agent in (SETTINGS, stacked | {"acting": acting}):
         config = with_newcomer(agent)
         effective(config)
@@ -175,7 +176,7 @@ def test_diagnosis_learns_a_front_of_it(tmp_path, acts):
     if acts:
         stacked = clinic.tiny_block()["agents"]
         agent = next(one for one in stacked.values() if one["kind"] == "stacked")
-        inner = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear")}
+        inner = {k: v for k, v in SETTINGS.items() if k not in ("boosting", "linear", "missing")}
         agent = agent | {"acting": inner}
     data = clinic.run(prepare_data, None, {}, description=clinic.tiny_description(tmp_path))
     settings = {"name": KIND, "agent": agent, "criterion": "f1", "budget_shares": [0.1, 0.4, 1.0]}
