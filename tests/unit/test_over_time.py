@@ -1,5 +1,7 @@
 """Estimators over time are exact in a world written out, and with one window those of tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frugal.acquire.over_time import follow, plan, repeat
@@ -12,8 +14,10 @@ from frugal.judge.intervals import estimate, standard_error
 from frugal.judge.over_time import (
     TIMED_ESTIMATORS,
     TimedCase,
+    covariance_over_draws,
     estimate_over_time,
     label_shift,
+    median_over_draws,
     offline_ipw,
     reach_of,
     semi_offline_doubly_robust,
@@ -184,6 +188,25 @@ def test_units_of_a_cluster_count_as_one():
         estimate_over_time(
             TimedCase(**{**vars(case), "cluster": np.zeros(len(ATOMS), dtype=np.int64)})
         )
+
+
+def test_draws_of_folds_give_their_median_and_its_error_counts_their_spread():
+    """The formulas written out; one draw is left as it is."""
+    case = case_of_world()
+    shifted = [
+        replace(case, expected=case.expected + s * np.arange(3)[:, None, None]) for s in (0, 3, -1)
+    ]
+    draws = [estimate_over_time(each) for each in shifted]
+    mean = np.array([each.mean[0] for each in draws])
+    result, at = median_over_draws(draws)
+    assert result.mean[0] == mean[at] == np.median(mean)
+    variance = [d.std_error[0] ** 2 + (m - mean[at]) ** 2 for d, m in zip(draws, mean, strict=True)]
+    assert result.std_error[0] ** 2 == pytest.approx(np.median(variance))
+    n = len(ATOMS)
+    assert np.square(result.psi[:, 0]).sum() / (n * (n - 1)) == pytest.approx(np.median(variance))
+    assert covariance_over_draws([draws])[0, 0] == pytest.approx(np.median(variance))
+    once, _ = median_over_draws(draws[:1])
+    np.testing.assert_array_equal(once.psi, draws[0].psi)
 
 
 def test_support_is_counted_by_window():

@@ -155,6 +155,9 @@ class TimedDataset(Block):
         "boosting", "of the nuisances: boosted trees, or logistic and ridge regressions"
     )
     folds: Annotated[int, Ge(2), Le(20)] = setting(3, "of cross-fitting")
+    fold_draws: Annotated[int, Ge(1), Le(100)] = setting(
+        5, "of folds, over which estimates are medians; a learned policy has one"
+    )
 
     def _refusals(self) -> Iterator[str]:
         for name, panel in self.panels.items():

@@ -33,12 +33,14 @@ class TimedFit:
     Attributes:
         method: `linear` (logistic and ridge regressions) or `boosting` (LightGBM).
         folds: of cross-fitting, 2 or more; units of one cluster share a fold.
+        draws: of folds, on each of which answers fit all nuisances anew.
         bounded: keep π from 0, see `TimedCase.least`.
         settings: of the learners, by method.
     """
 
     method: Literal["linear", "boosting"] = "boosting"
     folds: int = 3
+    draws: int = 5
     bounded: bool = True
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: SETTINGS)
 
@@ -334,7 +336,10 @@ def _predicted(
     if fit.method == "linear":
         scaled = fit_scaling(inputs[train], constant=np.inf).standardise(inputs)
         design = np.column_stack([np.ones(len(scaled)), scaled])
-        return design[ask] @ ridge_coefficients(design[train], target[train], np.ones(train.sum()))
+        fitted = design[ask] @ ridge_coefficients(
+            design[train], target[train], np.ones(train.sum())
+        )
+        return np.clip(fitted, target[train].min(axis=0), target[train].max(axis=0))
     heads = [MeanHead(inputs, column[:, None], train) for column in target.T]  # some are constant
     models = fit_mean_models(
         heads, method="boosting", settings=fit.settings["boosting"], rng=rng, train=train

@@ -15,17 +15,19 @@ from frugal.acquire.over_time import LEARNED, PRACTICE, TimedPaths, TreeOrders, 
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.over_time import TimedPolicy
 from frugal.data.over_time import TimedData
-from frugal.judge.comparisons import compare, covariance_of
+from frugal.judge.comparisons import compare
 from frugal.judge.history_fits import TimedFit, cases_over_time, ordered_sets, unit_folds
-from frugal.judge.intervals import ROUNDING, mean_error, normal_interval
+from frugal.judge.intervals import ROUNDING, normal_interval
 from frugal.judge.order_learning import learn_orders
 from frugal.judge.over_time import (
     READ,
     TIMED_ESTIMATORS,
     TimedCase,
     TimedEstimate,
+    covariance_over_draws,
     estimate_over_time,
     label_shift,
+    median_over_draws,
     support_by_window,
 )
 from frugal.judge.sensitivity import Rival, Weighted, tipping_gamma
@@ -78,9 +80,9 @@ class TimedQuestion:
                 f"{classes[0]!r} and {classes[1]!r}; policies are judged where both occur"
             )
 
-    def generator(self) -> tuple[np.random.Generator, np.ndarray]:
-        """A generator, and the fold of each unit, its first draw."""
-        rng = np.random.default_rng(self.seed)
+    def generator(self, draw: int = 0) -> tuple[np.random.Generator, np.ndarray]:
+        """A generator, and the fold of each unit, its first numbers; of a draw of folds."""
+        rng = np.random.default_rng([self.seed, 3, draw] if draw else self.seed)
         return rng, unit_folds(self.data.records.cluster, self.fit.folds, rng)
 
     def follow(self, policies: Sequence[TimedPolicy | None]) -> list[TimedPaths]:
@@ -110,22 +112,28 @@ def learn_policies(
 
 def fit_cases(
     question: TimedQuestion, learned: Sequence[TreeOrders], progress: Callable[..., Any]
-) -> dict[str, TimedCase]:
-    """The case of each fixed policy, of the learned one, if any, and of recorded practice.
+) -> dict[str, list[TimedCase]]:
+    """Cases of each fixed policy, of the learned one, if any, and of recorded practice, by draw.
+
+    A learned policy has the first draw of folds alone, that on which it was learned.
 
     Args:
         question: records and fixed policies.
         learned: for each fold the policy that is learned from the others; none: no learned one.
         progress: bar over policies.
     """
-    records, costs = question.data.records, question.data.costs
-    rng, fold = question.generator()
+    records, costs, fit = question.data.records, question.data.costs, question.fit
     paths: list[Any] = question.follow([*question.policies, None])
     if learned:
         paths.append(question.follow(learned))
-    cases = cases_over_time(records, costs, paths, question.fit, rng, fold=fold, progress=progress)
     names = (*(policy.name for policy in question.policies), PRACTICE, LEARNED)
-    by_name = dict(zip(names, cases, strict=False))
+    by_name: dict[str, list[TimedCase]] = {name: [] for name in names[: len(paths)]}
+    for draw in range(fit.draws):
+        rng, fold = question.generator(draw)
+        some = paths[: len(names) - 1] if draw else paths
+        cases = cases_over_time(records, costs, some, fit, rng, fold=fold, progress=progress)
+        for name, case in zip(by_name, cases, strict=False):
+            by_name[name].append(case)
     by_name[PRACTICE] = by_name.pop(PRACTICE)  # the last row
     return by_name
 
@@ -150,25 +158,30 @@ class TimedVerdict:
 
 
 def judge_cases(
-    data: TimedData, cases: Mapping[str, TimedCase], margin: float, seed: int
+    data: TimedData, cases: Mapping[str, Sequence[TimedCase]], margin: float, seed: int
 ) -> TimedVerdict:
     """Costs by every estimator, their comparison, and the answer in words.
 
+    Costs are medians over draws of folds; all else is read off the draw of the median.
+
     Args:
         data: records and costs.
-        cases: by name of the policy, recorded practice included.
+        cases: of each draw of folds, by name of the policy, recorded practice included.
         margin: share of the cost that counts as nothing.
         seed: of the simultaneous comparison.
     """
-    readings, reasons, rows = {}, {}, []
-    for name, case in cases.items():
+    readings, reasons, rows, middle = {}, {}, [], {}
+    for name, draws in cases.items():
+        middle[name] = draws[0]
         for estimator in TIMED_ESTIMATORS:
             try:
-                result = estimate_over_time(case, estimator)
+                each = [estimate_over_time(case, estimator) for case in draws]
             except NoSupportError as error:
                 reasons[name, estimator] = str(error)
                 continue
-            readings[name, estimator] = result
+            result, at = median_over_draws(each)
+            if estimator == READ:
+                readings[name], middle[name] = each, draws[at]
             low, high = result.interval()
             rows.append(
                 {
@@ -182,27 +195,28 @@ def judge_cases(
                     "effective": result.effective,
                 }
             )
-    outcomes = pd.DataFrame([_outcome(data, name, cases, readings, reasons) for name in cases])
+    outcomes = pd.DataFrame(
+        [_outcome(data, name, case, readings, reasons) for name, case in middle.items()]
+    )
     support = pd.concat(
         [
             pd.DataFrame(support_by_window(case)).assign(policy=name).rename_axis("window")
-            for name, case in cases.items()
+            for name, case in middle.items()
         ]
     ).reset_index()
     rng = np.random.default_rng([seed, 2])
-    words = _sentences(data, cases, readings, outcomes, margin, rng)
+    words = _sentences(data, middle, readings, outcomes, margin, rng)
     return TimedVerdict(outcomes, pd.DataFrame(rows), support, *words)
 
 
 def _outcome(
     data: TimedData,
     name: str,
-    cases: Mapping[str, TimedCase],
-    readings: Mapping[tuple[str, str], TimedEstimate],
+    case: TimedCase,
+    readings: Mapping[str, Sequence[TimedEstimate]],
     reasons: Mapping[tuple[str, str], str],
 ) -> dict[str, Any]:
     """The row of a policy; see `TimedAnswer`."""
-    case = cases[name]
     row: dict[str, Any] = {
         "policy": name,
         **dict.fromkeys(("cost", "ci_low", "ci_high", "acquisition", "errors"), np.nan),
@@ -212,9 +226,9 @@ def _outcome(
         "equal": int(case.exact.sum()),
         "reason": reasons.get((name, READ), ""),
     }
-    result, practice = readings.get((name, READ)), readings.get((PRACTICE, READ))
-    if result is None:
+    if name not in readings:
         return row
+    result = median_over_draws(readings[name])[0]
     if result.effective < LEAST_ESS:
         row["reason"] = f"{result.effective:.0f} effective records; {LEAST_ESS:.0f} are needed"
     low, high = result.interval()
@@ -224,10 +238,12 @@ def _outcome(
         shift, error = label_shift(case, data.records.label == 1)
         ends = normal_interval(np.array([shift]), np.array([error]), level=0.95)
         row |= {"label_shift": shift, "label_shift_low": ends[0][0], "label_shift_high": ends[1][0]}
-    if practice is not None:
-        error = mean_error(practice.psi[:, :1] - result.psi[:, :1], case.cluster)
-        saving = practice.mean[:1] - result.mean[:1]
-        ends = normal_interval(saving, error, level=0.95)
+    if PRACTICE in readings:
+        pair = [readings[PRACTICE], readings[name]]
+        contrast = np.array([1.0, -1.0])
+        saving = contrast @ [median_over_draws(each)[0].mean[:1] for each in pair]
+        error = np.sqrt(np.maximum(contrast @ covariance_over_draws(pair) @ contrast, 0.0))
+        ends = normal_interval(saving, error[None], level=0.95)
         row |= {"saving": saving[0], "saving_low": ends[0][0], "saving_high": ends[1][0]}
     return row
 
@@ -235,7 +251,7 @@ def _outcome(
 def _sentences(
     data: TimedData,
     cases: Mapping[str, TimedCase],
-    readings: Mapping[tuple[str, str], TimedEstimate],
+    readings: Mapping[str, Sequence[TimedEstimate]],
     outcomes: pd.DataFrame,
     margin: float,
     rng: np.random.Generator,
@@ -247,10 +263,9 @@ def _sentences(
         sentence = "Open: no policy is contained in enough records; see `outcomes`."
         return None, float("nan"), (sentence,)
     unit = data.cost_unit
-    each = [readings[name, READ] for name in able]
-    psi = np.stack([result.cluster_psi[:, 0] for result in each])
-    cost = np.array([result.mean[0] for result in each])
-    compared = compare(cost, covariance_of([psi]), rng)
+    each = [readings[name] for name in able]
+    cost = np.array([rows["cost"][name] for name in able])
+    compared = compare(cost, covariance_over_draws(each), rng)
     place = int(cost.argmin())
     name, bound = able[place], float(compared.bound[place])
     others = [able[k] for k in np.argsort(cost) if compared.not_worse[k] and k != place]

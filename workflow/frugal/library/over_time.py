@@ -171,6 +171,7 @@ def over_time(
     *,
     method: Literal["boosting", "linear"] | None = None,
     folds: int | None = None,
+    fold_draws: int | None = None,
     margin: float = 0.05,
     seed: int | None = None,
     learned: bool | None = None,
@@ -190,6 +191,8 @@ def over_time(
         method: of the nuisances: boosted trees, or logistic and ridge regressions; None: as the
             YAML has it, or boosting.
         folds: of cross-fitting; None: as the YAML has it, or 3.
+        fold_draws: draws of folds, over which estimates are medians; their errors count the spread
+            of the draws. A learned policy has one. None: as the YAML has it, or 5.
         margin: share of the cost that counts as nothing.
         seed: of folds and learners; None: that of a config.
         learned: also learn a policy, which orders one of the sets of panels that `policies` order,
@@ -205,6 +208,7 @@ def over_time(
         DataError: a policy returns no truth values.
     """
     from frugal.acquire.over_time import plan_of
+    from frugal.config.over_time import TimedDataset
     from frugal.config.root import Config
     from frugal.judge.history_fits import TimedFit
     from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
@@ -213,15 +217,21 @@ def over_time(
     if policies is None:
         plans = data.keys.plans
         policies = [plan_of(data.records, name, entry) for name, entry in plans.items()]
-    stated: dict[str, Any] = {"method": method, "folds": folds, "learned": learned}
-    for key, default in (("method", "boosting"), ("folds", 3), ("learned", False)):
+    stated: dict[str, Any] = {
+        "method": method,
+        "folds": folds,
+        "fold_draws": fold_draws,
+        "learned": learned,
+    }
+    for key in stated:
         if stated[key] is None:
+            default = TimedDataset.model_fields[key].default
             stated[key] = default if data.document is None else getattr(data.keys, key)
     if stated["method"] not in ("boosting", "linear"):
         raise ConfigError(f"method is {method!r}; allowed are 'boosting' and 'linear'")
     if seed is None:
         seed = int(Config.model_fields["seed"].default)
-    fit = TimedFit(method=stated["method"], folds=stated["folds"])
+    fit = TimedFit(stated["method"], stated["folds"], stated["fold_draws"])
     question = TimedQuestion(data, policies, fit, seed)
     by_name = {policy.name: policy for policy in policies}
     if folder is not None:

@@ -80,8 +80,9 @@ def fit_over_time(
     cases = fit_cases(question, _learned(policies, question.data)[1:], progress)
     return {
         "cases": {
-            f"{k}.{part.name}": np.asarray(getattr(case, part.name))
-            for k, case in enumerate(cases.values())
+            f"{k}.{draw}.{part.name}": np.asarray(getattr(case, part.name))
+            for k, draws in enumerate(cases.values())
+            for draw, case in enumerate(draws)
             for part in fields(TimedCase)
         }
     }
@@ -106,10 +107,11 @@ def answer_over_time(
     data = TimedData.from_arrays(records, catalogue)
     learned = _learned(policies, data)[:1]
     names = [*data.keys.plans, *([LEARNED] if learned else []), PRACTICE]
-    by_name = {}
+    by_name: dict[str, list[TimedCase]] = {name: [] for name in names}
     for k, name in enumerate(names):
-        parts = dict(under(cases, f"{k}."))
-        by_name[name] = TimedCase(**parts | {"least": float(parts["least"])})  # type: ignore[arg-type]
+        while parts := dict(under(cases, f"{k}.{len(by_name[name])}.")):
+            case = TimedCase(**parts | {"least": float(parts["least"])})  # type: ignore[arg-type]
+            by_name[name].append(case)
     verdict = judge_cases(data, by_name, settings["margin"], streams.root)
     gamma = verdict.tipping_gamma
     trees = {f"learned.{n}": a for policy in learned for n, a in policy.to_arrays().items()}
@@ -137,7 +139,8 @@ def _question(
     data = TimedData.from_arrays(records, catalogue)
     keys = data.keys
     plans = [plan_of(data.records, name, entry) for name, entry in keys.plans.items()]
-    return TimedQuestion(data, plans, TimedFit(method=keys.method, folds=keys.folds), seed)
+    fit = TimedFit(keys.method, keys.folds, keys.fold_draws)
+    return TimedQuestion(data, plans, fit, seed)
 
 
 def _learned(policies: Mapping[str, np.ndarray], data: TimedData) -> list[TreeOrders]:
