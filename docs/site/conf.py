@@ -28,7 +28,13 @@ include_patterns = [
 ]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = [".*", "build", "results", "logs", "benchmarks", "workflow", "tests"]
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+autodoc_class_signature = "separated"
+autodoc_default_options = {"exclude-members": "__init__"}
+napoleon_use_ivar, napoleon_use_rtype = True, False
+python_maximum_signature_line_length = 88
+default_role = "code"  # `names` in docstrings are code, as in Markdown
+nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages have no page here
 myst_heading_anchors = 4
 highlight_language = "none"
 language = "en"

@@ -20,7 +20,6 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 _BEGINS = ("snakemake ", "python -m ", "python tests/", "python docs/", "make ", ".ci/")
 RUN = {  # pages with Python → the test that runs it
     "README.md": "tests/workflow/test_library.py",
-    "docs/reference/library.md": "tests/unit/test_reference.py",  # the README's lines
     "docs/tutorials/over_time.md": "tests/unit/test_over_time_files.py",
     "docs/how-to/library.md": "tests/unit/test_library_frames.py",
 }
@@ -144,7 +143,6 @@ def test_python_on_pages_is_run():
         if language == "python" and "import frugal" in block
     }
     assert set(found) == set(RUN)
-    assert found["README.md"] == found["docs/reference/library.md"]
     assert "exec(readme_example()" in (ROOT / RUN["README.md"]).read_text(encoding="utf-8")
     own = "docs/how-to/library.md"
     assert own in (ROOT / RUN[own]).read_text(encoding="utf-8")

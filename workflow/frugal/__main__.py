@@ -43,7 +43,7 @@ def main(words: list[str]) -> int:
             return _run(words)
     except FrugalError as error:
         return _refuse(words, str(error))
-    except BrokenPipeError:
+    except BrokenPipeError:  # an OSError, which ends the program without a sentence
         raise
     except OSError as error:  # a full disk, a folder that cannot be written to
         place = f"{error.filename}: " if error.filename else ""

@@ -23,7 +23,6 @@ from frugal.results.sidecars import write_apart
 from frugal.results.sources import STAGES
 from frugal.run.arguments import command_parser
 from frugal.run.overview import REST, USED_FIRST
-from frugal.run.reference.library import library_page
 from frugal.run.reference.parts import head, lines_of, table
 from frugal.run.reference.schemas import agents_page, config_page, figures_page, methods_page
 from frugal.run.stage_command import COMMANDS, run_job
@@ -204,7 +203,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "agents": agents_page,
     "figures": figures_page,
     "data_sets": data_sets_page,
-    "library": library_page,
 }
 
 
