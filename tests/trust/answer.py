@@ -162,6 +162,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
         "objective": "cost",
         "budgets": [],
         "audit_habit": False,
+        "recorded_only": False,
     }
 
     def learned(name: str) -> dict[str, Any]:
@@ -188,6 +189,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
             "audit_habit": False,
             "design": None,
             "recorded": None,
+            "referral": None,
         },
         streams=Streams(seed, "judge_candidates", {}),
         progress=plain,

@@ -224,6 +224,25 @@ def test_what_cannot_be_had_is_not_advised(bundle):
     assert path["next"].tolist() == ["scan", "stop"]
 
 
+def test_cases_are_handed_to_a_person_by_a_price_or_the_thresholds_of_an_answer(bundle, capsys):
+    """Thresholds are those of the panels that cannot be had; 0, where none was calibrated."""
+    cases = HEAD + "a,60,no,,,\n"
+    answer = bundle.parent / "answer.json"
+    patterns = [{"missing": ["blood"], "threshold": 9e9}, {"missing": [], "threshold": 0.0}]
+    answer.write_text(json.dumps({"referral": {"price": 9e9, "patterns": patterns}}))
+    for words, person in (
+        (("--refer", "0"), True),
+        (("--refer", "9e9"), False),
+        (("--refer", str(answer)), True),
+        (("--refer", str(answer), "--without", "blood"), False),
+        (("--refer", str(answer), "--without", "blood", "--without", "scan"), True),
+    ):
+        assert (advised(bundle, cases, *words)["predicted"][0] == "a person") == person
+    path = str(bundle.parent / "cases.csv")
+    for wrong in ("-1", "nan", "none.json", str(bundle / "cases.json")):
+        assert "allowed are a price" in refused(capsys, str(bundle), path, "--refer", wrong)
+
+
 def test_what_is_no_bundle_is_refused(bundle, capsys, tmp_path):
     (tmp_path / "cases.csv").write_text(HEAD + "a,60,no,,,\n")
     cases, given = str(tmp_path / "cases.csv"), json.loads((bundle / "cases.json").read_text())

@@ -122,7 +122,15 @@ def within_budgets():
 
 
 def answered(
-    table, agents, gappy, objective="cost", budgets=(), belonging=None, design=None, audit=False
+    table,
+    agents,
+    gappy,
+    objective="cost",
+    budgets=(),
+    belonging=None,
+    design=None,
+    audit=False,
+    referral=None,
 ):
     """Every stage of `decide` from folds on, in memory."""
     spec = SplitSpec("folds", 0, dict.fromkeys(FOLDS, 0.2), {})
@@ -154,6 +162,7 @@ def answered(
         "objective": objective,
         "budgets": list(budgets),
         "audit_habit": audit,
+        "recorded_only": referral is not None and referral["risk"] is not None,
     }
     made = {
         name: learn_candidates(
@@ -181,6 +190,7 @@ def answered(
             "audit_habit": audit,
             "design": design,
             "recorded": None,
+            "referral": referral,
         },
         streams=Streams(0, "judge_candidates", {}),
         progress=plain,
@@ -261,7 +271,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert "<details>" in written["page"].decode()
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
-    further += " labels design elsewhere"
+    further += " labels design elsewhere referral"
     assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
 
@@ -480,6 +490,32 @@ def test_a_policy_that_buys_one_panel_for_everyone_keeps_to_a_budget_of_its_pric
     assert rows.loc["rule", "acquisition_cost"] == pytest.approx(1, abs=1e-3)
     assert (rows[["share:A", "share:B"]] <= 1).all(axis=None)
     assert "Within a budget of 1 EUR for panels: rule, " in text_of(found, budget=1.0)
+
+
+def test_cases_are_handed_to_a_person_at_a_price_and_within_a_bound():
+    agents = {name: AGENTS[name] for name in ("always", "never", "rule")}
+    how = {"price": 1.5, "risk": 0.8}
+    table = drawn(0, 400)
+    found = answered(table, agents, ("A", "B"), audit=True, referral=how)
+    choice = json.loads(json.dumps(found["choice"]))
+    own, content = found["outcomes"].set_index("agent"), choice["referral"]
+    parts = ["acquisition_cost", "misclassification_cost", "referral_cost"]
+    some = own.loc[["never", PRACTICE]]  # of others, estimated shares of panels are cut at 1
+    assert some["cost"].to_numpy() == pytest.approx(some[parts].sum(axis=1).to_numpy(), abs=1e-9)
+    named = own.loc[choice["policy"]]
+    assert named["referral_cost"] == pytest.approx(content["share"] * 1.5)
+    alone = answered(table, agents, ("A", "B"))["outcomes"].set_index("agent")
+    assert (own["cost"] <= alone["cost"].reindex(own.index) + 1e-9).all()
+    assert "referral_cost" not in alone
+    assert content["saving"]["low"] <= content["saving"]["value"] <= content["saving"]["high"]
+    assert sum(entry["rows"] for entry in content["patterns"]) == 400
+    assert all(entry["threshold"] <= 1.5 for entry in content["patterns"])
+    text = text_of(found)
+    assert "to a person for 1.5 EUR each" in text
+    assert "at 0.8 EUR a case or less" in text
+    assert any("a person " in line for line in choice["does"])
+    assert choice["unit_costs"]["a person"] == 1.5
+    assert choice["net_benefit"] is not None
 
 
 def with_habit(table: Table) -> Table:

@@ -289,6 +289,8 @@ def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
         ({"agents": {"practice": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'practice'; a"),
         ({"agents": {"crp.2": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'crp\.2'; a pol"),
         ({}, {"sensitive": "pneumonia"}, r"'sensitive' is 'pneumonia', the label; allowed are"),
+        ({}, {"refer": 9, "objective": "f1"}, r"'refer' needs objective=cost; 'objective' is f1"),
+        ({}, {"refer_risk": 9}, r"'refer_risk' is set and 'refer' is null; allowed is both, or"),
     ],
 )
 def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):
@@ -307,5 +309,7 @@ def test_rows_without_a_label_are_for_decide_alone(folder):
     )
     config = asked(folder).config
     assert load_study(config, ROOT).descriptions["clinic"].label.weighed
+    with pytest.raises(ConfigError, match=r"independent and have a label; .* 'unlabelled: weigh'"):
+        asked(folder, refer="40", refer_risk="8")
     with pytest.raises(ConfigError, match=r"keeps rows without a label .*`decide` alone weighs"):
         load_study({**config, "table": None}, ROOT)

@@ -4,7 +4,7 @@ Frames in the words of the table; decisions are those of the roll-out. Knows no 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.rollouts import States, draw_actions, roll_out, states_of, visited_sets
-from frugal.core.episodes import RowPanels
+from frugal.core.episodes import REFERRED, RowPanels
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
@@ -31,7 +31,7 @@ class CaseAdvice:
         action: panel, or a for "stop". (m,)
         states: what the policy does in these states.
         probability: class probabilities, by the policy or by the classifier. (m, k)
-        label: class that would be predicted now. (m,)
+        label: class that would be predicted now; k where a person would decide. (m,)
         why: reason of each, in a few words. (m,)
     """
 
@@ -123,6 +123,15 @@ def _advice(
     return CaseAdvice(row, acquired, action, states, probability, label, why)
 
 
+def with_referral(
+    bundle: CaseBundle, advice: CaseAdvice, threshold: Float[np.ndarray, " m"]
+) -> CaseAdvice:
+    """The same, with a person where the prediction is expected to cost at least the threshold."""
+    costs = advice.probability @ bundle.misclassification_cost
+    refers = costs[np.arange(len(advice.label)), advice.label] >= threshold
+    return replace(advice, label=np.where(refers, len(bundle.layout.classes), advice.label))
+
+
 def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.DataFrame:
     """A row for each decision, in the words of the table; `threshold` is `decision_threshold`."""
     panels = [panel.name for panel in bundle.layout.actions]
@@ -135,7 +144,7 @@ def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.Dat
             "next": [choices[j] for j in advice.action],
             "price": bundle.layout.step_price(advice.acquired, advice.action),
             "cost_so_far": paid,
-            "predicted": [bundle.layout.classes[j] for j in advice.label],
+            "predicted": [(*bundle.layout.classes, REFERRED)[j] for j in advice.label],
         }
     )
     if (threshold := decision_threshold(bundle, advice.states)) is not None:

@@ -54,6 +54,16 @@ class Config(Block):
         "of decide: most that panels may cost a case on average, in the table's unit; a text "
         "where it comes from --config",
     )
+    refer: Amount | None = setting(
+        None,
+        "of decide: price of handing a case to a person, in the table's unit; a policy does so "
+        "where its decision is expected to cost as much; a text where it comes from --config",
+    )
+    refer_risk: Amount | None = setting(
+        None,
+        "of decide, with `refer`: most that errors without a person may cost a case on average, "
+        "for each pattern of missing panels; a text where it comes from --config",
+    )
     audit_habit: bool | Literal["true", "false"] = setting(
         False,
         "of decide: whether the answer reports how much the named policy owes to the habit of "

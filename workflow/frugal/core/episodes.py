@@ -16,6 +16,7 @@ Belief = Float[np.ndarray, "K m k"]
 RowValues = Float[np.ndarray, "m d"]
 RowPanels = Bool[np.ndarray, "m a"]
 RowReadings = Float32[np.ndarray, "m w"]
+REFERRED = "a person"  # who decides in place of a policy that refers a case
 
 
 @dataclass(frozen=True, eq=False)

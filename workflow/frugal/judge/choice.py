@@ -49,6 +49,7 @@ class Candidates:
         cluster: rows of one number count as one; None: every row is independent. (n,)
         extra: cost of each further outcome: set-ups, and prices by case. (e,)
         score: quantity compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
+        person: price of a case that is referred, the last outcome; none: no case is. (r,)
     """
 
     names: Sequence[str]
@@ -60,16 +61,17 @@ class Candidates:
     cluster: Int[np.ndarray, " n"] | None = None
     score: Literal["cost", "f1"] = "cost"
     extra: Float[np.ndarray, " e"] = field(default_factory=lambda: np.zeros(0))
+    person: Float[np.ndarray, " r"] = field(default_factory=lambda: np.zeros(0))
 
     @property
     def unit_costs(self) -> Float[np.ndarray, " m"]:
         """Cost of each outcome: prices, errors by verdict and class, then further ones. (m,)"""
-        return np.concatenate([self.price, self.errors.T.ravel(), self.extra])
+        return np.concatenate([self.price, self.errors.T.ravel(), self.extra, self.person])
 
     def paid(self, name: str) -> float:
         """Mean cost of panels of a case."""
-        outcome, extra = self.outcomes[name], len(self.extra)
-        further = outcome.mean[len(outcome.mean) - extra :] @ self.extra
+        outcome, first = self.outcomes[name], len(self.price) + self.errors.size
+        further = outcome.mean[first : first + len(self.extra)] @ self.extra
         return float(outcome.shares(len(self.price)) @ self.price + further)
 
     @property
@@ -124,6 +126,7 @@ def judged(
     cluster: Int[np.ndarray, " n"] | None = None,
     score: Literal["cost", "f1"] = "cost",
     extra: ExtraCosts | None = None,
+    person: float | None = None,
 ) -> Candidates:
     """Outcomes of every candidate and of recorded practice.
 
@@ -137,6 +140,7 @@ def judged(
         cluster: rows of one number count as one, from 0 on; None: each for itself. (n,)
         score: quantity compared; see `Candidates`.
         extra: costs of panels beyond their prices; the prices hold no part of these.
+        person: price of a case with the verdict k; None: no path has it.
     """
     within = {
         name: path if name == practice else path.within(missingness) for name, path in paths.items()
@@ -173,7 +177,7 @@ def judged(
             price,
             errors,
             missingness.fold,
-            further=None if extra is None else extra.outcomes(path.acquired),
+            further=_further(path, extra, len(errors), person),
         )
         for name, path in within.items()
     }
@@ -182,7 +186,19 @@ def judged(
         outcomes[practice] = replace(every.of(missingness.habitual), prior=every.prior)
     names = [name for name in outcomes if name != practice]
     unit = np.zeros(0) if extra is None else extra.unit
-    return Candidates(names, left_out, outcomes, price, errors, practice, cluster, score, unit)
+    paid = np.array([] if person is None else [person], dtype=np.float64)
+    return Candidates(
+        names, left_out, outcomes, price, errors, practice, cluster, score, unit, paid
+    )
+
+
+def _further(
+    paths: Paths, extra: ExtraCosts | None, classes: int, person: float | None
+) -> Float[np.ndarray, "n e"]:
+    """Outcomes beyond panels and errors: costs of panels, and whether a case is referred."""
+    blocks = [] if extra is None else [extra.outcomes(paths.acquired)]
+    blocks += [] if person is None else [(paths.verdict == classes)[:, None]]
+    return np.hstack([np.zeros((len(paths.verdict), 0)), *blocks])
 
 
 def supported(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> bool:

@@ -193,7 +193,8 @@ def _costs(
     """Costs at the end of a path, by the recorded label. (n,)"""
     candidates, outcome = choice.candidates, choice.candidates.outcomes[name].last.copy()
     k, a = len(candidates.errors), len(candidates.price)
-    cells = np.eye(k)[paths.verdict][:, :, None] * np.eye(k)[label][:, None, :]
+    decided = np.eye(k + 1)[paths.verdict][:, :k]
+    cells = decided[:, :, None] * np.eye(k)[label][:, None, :]
     outcome[:, a : a + k * k] = cells.reshape(len(label), k * k)
     return outcome @ candidates.slope(name)
 

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import cho_solve
 from scipy.special import expit
 
+from frugal.core.episodes import REFERRED
 from frugal.core.scaling import fit_scaling
 from frugal.judge.intervals import effective_sample_size
 from frugal.learn.record_law import RecordLaw
@@ -48,7 +49,7 @@ class Paths:
         complete: whether the policy ended by itself. (n,)
         acquired: panels in the end. (n, a)
         belief: class probabilities at each state, NaN after the last. (n, a + 1, k)
-        verdict: class that it decides for in the end. (n,)
+        verdict: class that it decides for in the end, or k: it refers the case to a person. (n,)
     """
 
     order: Int[np.ndarray, "n a"]
@@ -256,12 +257,15 @@ def fit_labels(
     cut = ~ended.all(axis=0)
     weight = np.column_stack([weights[j] for j in able])
     weight = weight / (weight.sum(axis=0) / ended.sum(axis=0))  # 1 in the mean of those that ended
-    verdict = np.column_stack([paths[j].verdict == 1 for j in able]) - HALF
+    decision = np.column_stack([paths[j].verdict for j in able])
+    verdict, referred = (decision == 1) - HALF, decision == 2
+    refers = referred.any(axis=0)
     scaled = HALF * fit_scaling(covariates, constant=np.inf).standardise(covariates)
     blocks = [
         (odds - centre, APART),
         ((ended * (odds - centre))[:, cut], AT_END),
         (weight * verdict, np.where(cut, DECIDED, FREE)),
+        ((weight * referred)[:, refers], np.where(cut, DECIDED, FREE)[refers]),
         (weight[:, cut], FOLLOWED),
         (scaled, COVARIATE),
     ]
@@ -306,10 +310,10 @@ def terms(
         price: of the panels.
         errors: cost of a verdict (column) on a class (row).
         fold: of each row, by which the regressions are cross-fitted. (n,)
-        further: outcomes of the panels acquired, between 0 and 1. (n, e)
+        further: other outcomes, between 0 and 1. (n, e)
     """
     k = labels.probability.shape[1]
-    decided = np.eye(k)[paths.verdict]
+    decided = np.eye(k + 1)[paths.verdict][:, :k]
     cells = (decided[:, :, None] * labels.probability[:, None, :]).reshape(len(decided), k * k)
     more = np.zeros((len(cells), 0)) if further is None else further
     outcome = np.hstack([paths.acquired.astype(np.float64), cells, more])
@@ -391,7 +395,7 @@ def _gradient(paths: Paths, weight: np.ndarray, labels: Labels) -> np.ndarray:
     assert labels.design is not None
     chance = labels.probability[:, 1]
     slope = weight * chance * (1 - chance)
-    by_verdict = np.eye(2)[paths.verdict] * slope[:, None]
+    by_verdict = np.eye(3)[paths.verdict][:, :2] * slope[:, None]
     of_cells = labels.design.T @ by_verdict / len(weight)
     cells = (of_cells[:, :, None] * np.array([-1.0, 1.0])).reshape(len(of_cells), 4)
     return np.hstack([np.zeros((len(cells), paths.order.shape[1])), cells])
@@ -486,7 +490,7 @@ class Node:
         low: least probability of the last class among those that are requested these panels.
         high: the largest.
         stops: share of all cases that end here.
-        decided: of these, the share decided for each class. (k,)
+        decided: of these, the share decided for each class, then referred. (k + 1,)
         stop_low: least probability of the last class among those that end here.
         stop_high: the largest.
         children: the largest share first.
@@ -535,7 +539,7 @@ def _node(
     ends = rows & paths.complete & (paths.held == step)
     k = paths.belief.shape[2]
     stops = float(weight[ends].sum())
-    shares = np.bincount(paths.verdict[ends], weight[ends], minlength=k) / max(stops, SAME)
+    shares = np.bincount(paths.verdict[ends], weight[ends], minlength=k + 1) / max(stops, SAME)
     node = Node(panels, float(weight.sum()), np.nan, np.nan, stops, shares.tolist())
     node.stop_low, node.stop_high = _range(probability[ends])
     if step == a:
@@ -595,7 +599,7 @@ def _lines(node: Node, panels: Sequence[str], classes: Sequence[str], chosen: se
     if node.stops >= LEAST:
         decided = ", ".join(
             f"{name} {100 * share:.0f} %"
-            for name, share in zip(classes, node.decided, strict=True)
+            for name, share in zip((*classes, REFERRED), node.decided, strict=True)
             if share >= LEAST
         )
         within = _range_of(quantity, node.stop_low, node.stop_high)

@@ -214,6 +214,7 @@ class _Advises:
         simulate: bool = False,
         id_column: str | None = None,
         rollout: int | None = None,
+        refer: float | str | Path | None = None,
     ) -> "pd.DataFrame":
         """The next panel for each new case, its price, the predicted probability, and the reason.
 
@@ -224,6 +225,8 @@ class _Advises:
             simulate: the whole path from nothing acquired, where the cases have the values.
             id_column: names the cases; by default the first column, if it is no feature.
             rollout: draw as the roll-out of this seed did, for the table's rows in their order.
+            refer: price of handing a case to a person, or answer.json of a table loaded with
+                `refer`.
 
         Returns:
             A row for each decision, as `python -m frugal advise --out` writes it.
@@ -236,7 +239,8 @@ class _Advises:
 
         with extras_named("advice"):
             read, bundle = self._cases(cases, id_column, complete=simulate), self._read
-            advice = advise(bundle, read, without, simulate=simulate, rollout=rollout)
+            how = {"simulate": simulate, "rollout": rollout, "refer": refer}
+            advice = advise(bundle, read, without, **how)
         return advice_frame(bundle, read, advice)
 
     @property

@@ -46,6 +46,8 @@ def load(
     design: int | None = None,
     recorded: str | Path | None = None,
     transport: str | Path | None = None,
+    refer: float | None = None,
+    refer_risk: float | None = None,
     cores: int = 1,
 ) -> Table:
     """A table of one's own, read and encoded.
@@ -86,6 +88,10 @@ def load(
             place of fitted ones.
         transport: CSV with the columns of the table, of other cases for which the answer estimates
             the costs.
+        refer: price of handing a case to a person; a policy does so at its end where its decision
+            is expected to cost as much.
+        refer_risk: most that errors without a person may cost a case on average, for each pattern
+            of missing panels.
         cores: stages at a time, where a folder is given.
 
     Returns:
@@ -99,7 +105,7 @@ def load(
     keys["design"] = design
     keys["recorded"] = None if recorded is None else str(recorded)
     keys["transport"] = None if transport is None else str(transport)
-    keys["cores"] = cores
+    keys |= {"refer": refer, "refer_risk": refer_risk, "cores": cores}
     stated = {
         "label": label,
         "prices": prices,

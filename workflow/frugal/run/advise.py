@@ -5,10 +5,12 @@ results. Knows no study.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from frugal.acquire.advice import (
     STOP,
@@ -18,10 +20,12 @@ from frugal.acquire.advice import (
     advise_path,
     case_uniforms,
     decision_threshold,
+    with_referral,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
+from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.data.cases import Cases, read_cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes
@@ -52,6 +56,11 @@ def advise_command(words: list[str]) -> int:
     )
     parser.add_argument(
         "--without", metavar="PANEL", action="append", default=[], help="cannot be acquired now"
+    )
+    parser.add_argument(
+        "--refer",
+        metavar="PRICE|answer.json",
+        help="of handing a case to a person; answer.json: with its thresholds",
     )
     parser.add_argument(
         "--monitor",
@@ -90,7 +99,8 @@ def advise_command(words: list[str]) -> int:
         id_column=args.id,
         complete=args.simulate,
     )
-    advice = advise(bundle, cases, args.without, simulate=args.simulate, rollout=args.rollout)
+    how = {"simulate": args.simulate, "rollout": args.rollout, "refer": args.refer}
+    advice = advise(bundle, cases, args.without, **how)
     if args.out is not None:
         write_apart(args.out, csv_bytes(advice_frame(bundle, cases, advice)))
     tell = path_lines if args.simulate else next_lines
@@ -100,12 +110,18 @@ def advise_command(words: list[str]) -> int:
 
 
 def advise(
-    bundle: CaseBundle, cases: Cases, without: Sequence[str], *, simulate: bool, rollout: int | None
+    bundle: CaseBundle,
+    cases: Cases,
+    without: Sequence[str],
+    *,
+    simulate: bool,
+    rollout: int | None,
+    refer: float | str | Path | None = None,
 ) -> CaseAdvice:
-    """The next decision for each case, or all of them.
+    """The next decision for each case, or all of them; by `refer` some go to a person.
 
     Raises:
-        DataError: `without` names no panel.
+        DataError: `without` names no panel, or `refer` is neither.
     """
     names = [panel.name for panel in bundle.layout.actions]
     for name in without:
@@ -117,8 +133,46 @@ def advise(
     can = np.array([name not in without for name in names], dtype=bool)
     uniforms = case_uniforms(bundle, cases.ids, rollout)
     if simulate:
-        return advise_path(bundle, cases, available=cases.acquired & can, uniforms=uniforms)
-    return advise_next(bundle, cases, available=cases.acquired | can, uniforms=uniforms)
+        available = cases.acquired & can
+        advice = advise_path(bundle, cases, available=available, uniforms=uniforms)
+    else:
+        available = cases.acquired | can
+        advice = advise_next(bundle, cases, available=available, uniforms=uniforms)
+    if refer is None:
+        return advice
+    return with_referral(bundle, advice, referral_thresholds(refer, names, available)[advice.row])
+
+
+def referral_thresholds(
+    refer: float | str | Path, panels: Sequence[str], available: Bool[np.ndarray, "n a"]
+) -> Float[np.ndarray, " n"]:
+    """Expected cost of a decision from which on each case is referred. (n,)
+
+    Of an answer with thresholds by pattern, that of the panels that a case cannot have, or of the
+    rarer patterns; 0 where there is neither.
+
+    Raises:
+        DataError: it is no price, and no answer of `decide` with `refer`.
+    """
+    with suppress(ValueError):
+        if 0 <= (price := float(str(refer))) < np.inf:
+            return np.full(len(available), price)
+    path = Path(str(refer))
+    content = read_yaml(path) if path.is_file() else None
+    referral = content.get("referral") if isinstance(content, dict) else None
+    if not isinstance(referral, dict):
+        raise DataError(
+            f"--refer is {str(refer)!r}; allowed are a price from 0 on, or the answer.json of a "
+            "decide with refer"
+        )
+    if referral["patterns"] is None:
+        return np.full(len(available), float(referral["price"]))
+    limits = {
+        None if entry["missing"] is None else frozenset(entry["missing"]): entry["threshold"]
+        for entry in referral["patterns"]
+    }
+    names, rarer = np.array(panels, dtype=object), limits.get(None, 0.0)
+    return np.array([float(limits.get(frozenset(names[~row]), rarer)) for row in available])
 
 
 def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:
@@ -211,7 +265,10 @@ def _predictions(bundle: CaseBundle, advice: CaseAdvice) -> list[tuple[str, str]
     if threshold is not None:
         side = [f" (below {100 * threshold:.3g} %)", f" (from {100 * threshold:.3g} % on)"]
     return [
-        (f"{names[j]} {100 * p:.3g} %", f"as {names[k]}{side[min(k, 1)]}")
+        (
+            f"{names[j]} {100 * p:.3g} %",
+            f"as {names[k]}{side[min(k, 1)]}" if k < len(names) else f"by {REFERRED}",
+        )
         for j, p, k in zip(shown, chance, advice.label, strict=True)
     ]
 

@@ -108,11 +108,29 @@ def decision(
             raise ConfigError("config: 'transport' needs objective=cost; 'objective' is f1")
         path = _file_of(config, "transport", base, "a CSV with the columns of the table")
         changed_config["transport"] = str(path.absolute())
+    _require_referral(config, described)
     missingness = {"source": "own", "panels": None}
     scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
     changed_config["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
     remarks += _without_learners(changed_config["afape"]["agents"], described)
     return Decision(described.name, folder / place, place, changed_config, tuple(remarks))
+
+
+def _require_referral(config: Mapping[str, Any], described: Description) -> None:
+    """Refuse referral where its costs are not those of cases, and a bound without its premises."""
+    if config["refer"] is not None and config["objective"] == "f1":
+        raise ConfigError("config: 'refer' needs objective=cost; 'objective' is f1")
+    if config["refer_risk"] is None:
+        return
+    if config["refer"] is None:
+        raise ConfigError(
+            "config: 'refer_risk' is set and 'refer' is null; allowed is both, or 'refer' alone"
+        )
+    if described.cluster is not None or described.label.weighed:
+        raise ConfigError(
+            f"config: 'refer_risk' needs rows that are independent and have a label; "
+            f"{described.path} has " + ("'cluster'" if described.cluster else "'unlabelled: weigh'")
+        )
 
 
 def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> Path:

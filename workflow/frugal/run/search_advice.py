@@ -22,6 +22,7 @@ _OTHERS = (
     "simulate",
     "without",
     "monitor",
+    "refer",
     "function",
     "rollout",
 )  # of policies of acquisition

@@ -116,6 +116,7 @@ class Study:
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
             "audit_habit": self.config["audit_habit"] in (True, "true"),
+            "recorded_only": self.config["refer_risk"] is not None,
         }
 
     def judging_settings(self) -> dict[str, Any]:
@@ -129,7 +130,15 @@ class Study:
             "audit_habit": self.config["audit_habit"] in (True, "true"),
             "design": self._design(),
             "recorded": self.config["afape"]["answer"]["recorded"],
+            "referral": self._referral(),
         }
+
+    def _referral(self) -> dict[str, Any] | None:
+        """Price of a case that is handed to a person, and most that errors of the others cost."""
+        price, risk = self.config["refer"], self.config["refer_risk"]
+        if price is None:
+            return None
+        return {"price": float(price), "risk": None if risk is None else float(risk)}
 
     def _design(self) -> dict[str, Any] | None:
         """Number of further cases, and most that their panels may cost each."""

@@ -42,6 +42,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "true positives per case, less t/(1−t) false positives and the price of panels",
     ),
     "panels_net_benefit": ("", "price of panels per case, in the unit of net benefit"),
+    "referral_cost": (COST, "cost of cases that are handed to a person"),
     # other cases
     "saving": (COST, "cost of practice less that of the policy, for the other cases"),
     "saving_low": (COST, "lower end of its 95 % interval"),

@@ -156,7 +156,8 @@ def costs_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figu
     draw_bars(axes, y, errors, colour=style.ORANGE, width=BAR, base=bought, ends=ends, lying=True)
     axes.set_xlim(0, float(rows["ci_high"].max()) * 1.03)
     axes.set_xlabel(f"cost per case ({cost_unit})")
-    parts = [Patch(color=style.SKY, label="panels"), Patch(color=style.ORANGE, label="errors")]
+    wrong = "errors and person" if "referral_cost" in rows else "errors"
+    parts = [Patch(color=style.SKY, label="panels"), Patch(color=style.ORANGE, label=wrong)]
     style.add_legend(figure, [*parts, entry("95 % interval", linewidth=0.9)])
     return figure
 

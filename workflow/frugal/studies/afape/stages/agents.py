@@ -249,7 +249,8 @@ def learn_candidates(
     Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
     whose models decide on what was recorded), `classifier` (decides for those that only stop),
     `objective` (cost or f1), `budgets` (of f1), `audit_habit` (whether each also acts without each
-    panel, and where requests fail).
+    panel, and where requests fail), `recorded_only` (whether each also acts where nothing but the
+    panels of the record can be had).
     """
     fold = streams.wildcards["held_out"]
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
@@ -279,6 +280,9 @@ def learn_candidates(
         if settings["audit_habit"] and fold != ALL:
             without = audited(policy, rows, held_panels, uniforms, classifier, followed)
             frames += [to_frame(path, f"{name}{IN}{panel}", rows) for panel, path in without]
+        if settings["recorded_only"] and fold != ALL:
+            within_records = follow(policy, rows, held_panels, uniforms, classifier, held_panels)
+            frames.append(to_frame(within_records, IN + name, rows))
         if name == practice:
             practised = as_practised(policy, rows, held_panels, classifier)
             frames.append(to_frame(practised, PRACTICE, rows))

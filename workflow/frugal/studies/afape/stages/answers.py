@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from frugal.core.episodes import REFERRED
 from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -38,6 +39,7 @@ from frugal.judge.net_benefit import (
 )
 from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.recorded_labels import recorded_labels
+from frugal.judge.referral import referred
 from frugal.judge.semi_offline import Labels, Paths, lines_of, path_probability, terms, tree_of
 from frugal.learn.record_law import (
     LABEL,
@@ -53,6 +55,7 @@ from frugal.results.files import json_bytes, payload_bytes
 from frugal.studies.afape import design as designs
 from frugal.studies.afape import elsewhere as other_cases
 from frugal.studies.afape import habit as habits
+from frugal.studies.afape import referral as persons
 from frugal.studies.afape.answers import (
     NAMED,
     all_remarks,
@@ -67,6 +70,7 @@ from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 
 ERRORS = "misclassification_cost"  # those of the table, which may be open in the YAML
+PERSON = "Cases for a person"
 HABIT = "The habit of ordering"
 DESIGN = "What to record next"
 ELSEWHERE = "Other cases"
@@ -96,12 +100,20 @@ def judge_candidates(
     the first; `within_budgets` of the document has that of each), `audit_habit` (whether the paths
     hold those without each panel, and the document gets the whole habit audit), `design` (number
     of further `cases` to plan and most that their panels may cost, `budget`, or None), `recorded`
-    (the protocol by which rows were recorded, or None).
+    (the protocol by which rows were recorded, or None), `referral` (`price` of a case that is
+    handed to a person and `risk`, most that errors of the others may cost, or None).
     """
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
+    referral, errors = settings["referral"], data.misclassification_cost
+    decides = followed
+    if referral is not None:
+        followed = {
+            name: path if name.startswith(IN) else referred(path, errors, referral["price"])
+            for name, path in decides.items()
+        }
     without = {name: followed.pop(name) for name in list(followed) if IN in name}
     followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
     values = np.where(data.columns_observed(observed), data.values, np.nan)
@@ -136,9 +148,10 @@ def judge_candidates(
             record_model,
             varying,
             extra.flat(data.action_cost),
-            data.misclassification_cost,
+            errors,
             practice=PRACTICE,
             extra=extra,
+            person=None if referral is None else referral["price"],
             score=settings["objective"],
             cluster=cluster,
         )
@@ -163,13 +176,28 @@ def judge_candidates(
     chosen = answers[0]
     before = answered(record_model, candidate_sets[0]) if added else None
     refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
+    refers = None
+    if referral is not None:
+        refit = referred(refit, errors, referral["price"])
+        deciding = f"{chosen.policy}{IN}"
+        each = {chosen.policy: followed[chosen.policy], deciding: decides[chosen.policy]}
+        together = judge(wider, each | {PRACTICE: followed[PRACTICE]})
+        refers = persons.judged(
+            together,
+            deciding,
+            without.get(f"{IN}{chosen.policy}"),
+            record_model,
+            data,
+            referral,
+            streams.generator("referral"),
+        )
     tree = tree_of(refit, path_probability(refit, wider))
     handed_out = _shares(refit, wider, data)
     if settings["audit_habit"]:
         habit |= habits.audited(chosen, wider, data, judge, followed | without, streams)
     plan = settings["design"]
     first_row = int(catalogue["report"].get("rows_read", len(data))) + 1
-    curves = _net_benefit(chosen, followed, wider, data)
+    curves = _net_benefit(chosen, decides, wider, data)
     habitual = observed[wider.habitual] if wider.habitual.any() else observed
     choice_document = _judged(chosen, data, settings["gamma"], habitual, wider.labels) | {
         "design": None
@@ -182,6 +210,7 @@ def judge_candidates(
             chosen, price_box(chosen.candidates.unit_costs, data, catalogue, extra), data
         ),
         "habit": habit,
+        "referral": refers,
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
@@ -342,7 +371,7 @@ def price_box(
 ) -> PriceBox | None:
     """Ranges of unit costs as the YAML states them; None where all are known."""
     ranges = catalogue["report"].get("cost_ranges", {})
-    names = (*data.unit_cost_names, *extra.names)
+    names = (*data.unit_cost_names, *extra.names, REFERRED)[: len(unit)]
     box = PriceBox.of(unit, names, ranges)
     return box if box.uncertain.any() else None
 
@@ -376,11 +405,12 @@ def _judged(
     labelled = np.ones(len(weight)) if labels is None else labels.weight
     shares = named.shares(a)
     names = [panel.name for panel in data.actions]
-    of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names)
+    of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names, REFERRED)
     linear = candidates.score == "cost"  # what follows holds for costs alone
     k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
     wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
     positions = [*paid, *wrong, *(a + k * k + g for g in range(len(data.set_ups)))]
+    positions += [len(of_costs) - 1] * len(candidates.person)
     practice = candidates.outcomes[PRACTICE]
     return {
         "policy": chosen.policy,
@@ -446,13 +476,15 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
                 "misclassification_cost": float(
                     outcome.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
                 ),
+                "referral_cost": outcome.mean[-1] * candidates.person.sum(),
                 "effective_rows": effective_sample_size(outcome.weight),
                 "not_worse": name in chosen.short_list,
                 "bound": np.nan if place is None else float(chosen.compared.bound[place]),
             }
             | {f"share:{panel.name}": float(shares[j]) for j, panel in enumerate(data.actions)}
         )
-    return pd.DataFrame(rows).sort_values(["cost", "agent"], kind="stable", ignore_index=True)
+    frame = pd.DataFrame(rows).sort_values(["cost", "agent"], kind="stable", ignore_index=True)
+    return frame if len(candidates.person) else frame.drop(columns="referral_cost")
 
 
 def _terms(chosen: Choice, data: Table) -> pd.DataFrame:
@@ -604,6 +636,7 @@ def _answer(
     tables = {
         f"{HABIT}, panel by panel": habits.table(choice, unit),
         f"{DESIGN}, by stratum": designs.table(choice),
+        f"{PERSON}, by pattern of missing panels": persons.table(choice, unit),
         f"{ELSEWHERE}, policy by policy": other_cases.table(elsewhere, unit),
     }
     return AnswerText(
@@ -620,6 +653,7 @@ def _answer(
         parts={
             "What it rests on": [text.rests],
             "What changes, and what would change it": [*text.changes, *text.groups, *within],
+            PERSON: persons.sentences(choice, unit),
             HABIT: habits.sentences(choice, unit),
             DESIGN: designs.sentences(choice, unit),
             ELSEWHERE: other_cases.sentences(elsewhere, choice, settings["transport"], unit),
