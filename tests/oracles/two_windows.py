@@ -62,8 +62,11 @@ def cost(seen: History, y: int) -> float:
     return spent + (MISSED if y and not verdict else ALARM if verdict and not y else 0.0)
 
 
-def outcomes() -> list[Outcome]:
-    """All 512, whose probabilities sum to 1."""
+def outcomes(*, hidden: bool = False) -> list[Outcome]:
+    """All 512, whose probabilities sum to 1.
+
+    Hidden: the later order depends on the first gas as if it were always recorded.
+    """
     result = []
     for x0, x1, y, a0, a1 in product(PAIRS, PAIRS, (0, 1), SETS, SETS):
         p = (0.35 if x0[0] else 0.65) * (0.3 + 0.4 * x0[0] if x0[1] else 0.7 - 0.4 * x0[0])
@@ -74,7 +77,7 @@ def outcomes() -> list[Outcome]:
         p *= ill if y else 1 - ill
         first: Window = (x0[0] if a0[0] else None, x0[1] if a0[1] else None)
         second: Window = (x1[0] if a1[0] else None, x1[1] if a1[1] else None)
-        p *= ordering((), a0) * ordering((first,), a1)
+        p *= ordering((), a0) * ordering(((first[0], x0[1]) if hidden else first,), a1)
         result.append(Outcome(p, (x0, x1), y, (first, second)))
     return result
 
@@ -93,8 +96,13 @@ def truth() -> float:
     return sum(o.p * cost(seen_of(o.x), o.y) for o in outcomes())
 
 
-def followed(record: History) -> tuple[int, History]:
-    """Windows that the record answers, and what the plan saw in them."""
+def followed(record: History, *, gas: bool = False) -> tuple[int, History]:
+    """Windows that the record answers, and what the plan saw in them.
+
+    With `gas`, a record is followed only if it holds the first gas, too.
+    """
+    if gas and record[0][1] is None:
+        return 0, ()
     seen: History = ()
     for at, window in enumerate(record):
         needed = ordered(seen)
@@ -104,18 +112,21 @@ def followed(record: History) -> tuple[int, History]:
     return len(record), seen
 
 
-def expected() -> tuple[dict[History, float], dict[History, float]]:
-    """E[cost | history before window 1, followed to the end], and before window 0 of that."""
+def expected(*, hidden: bool = False) -> tuple[dict[History, float], dict[History, float]]:
+    """Of records that hold the first gas, where hidden.
+
+    E[cost | history before window 1, followed to the end], and before window 0 of that.
+    """
     late: dict[History, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for o in outcomes():
-        windows, seen = followed(o.record)
+    for o in outcomes(hidden=hidden):
+        windows, seen = followed(o.record, gas=hidden)
         if windows == 2:
             late[o.record[:1]][0] += o.p * cost(seen, o.y)
             late[o.record[:1]][1] += o.p
     v1 = {history: total / mass for history, (total, mass) in late.items()}
     total = mass = 0.0
-    for o in outcomes():
-        if followed(o.record)[0] >= 1:
+    for o in outcomes(hidden=hidden):
+        if followed(o.record, gas=hidden)[0] >= 1:
             total += o.p * v1[o.record[:1]]
             mass += o.p
     return v1, {(): total / mass}

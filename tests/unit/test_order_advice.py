@@ -129,6 +129,7 @@ REFUSED = {
         {"plans": {"p": {"at": [{"windows": [3], "panels": ["lactate"]}]}}},
         "plans.p orders in window 3; windows are 0 to 2",
     ),
+    "needed": ({"needed": [{"windows": [0], "panels": ["gas"]}]}, "needed names 'gas'"),
     "column": (
         {"plans": {"p": {"again": [{**HIGH, "above": ["ph", 7]}]}}},
         "names 'ph'; columns are",

@@ -12,7 +12,7 @@ import yaml
 from frugal.acquire.over_time import plan_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
-from frugal.data.over_time import read_over_time, stays_over_time
+from frugal.data.over_time import TimedData, read_over_time, stays_over_time
 from frugal.judge.history_fits import TimedFit, cases_over_time
 from frugal.judge.over_time_answer import TimedQuestion
 
@@ -212,6 +212,19 @@ def test_the_tutorial_prints_the_answer_that_its_page_has(monkeypatch, capsys):
     assert rows.loc["recorded practice", "acquisition"] == pytest.approx(spent, rel=1e-9)
     by = answer.estimates.set_index(["policy", "estimator"])["cost"]
     assert by["nothing", "blocking"] == pytest.approx(by["nothing", "semi_offline_doubly_robust"])
+
+
+def test_needed_panels_leave_the_records_that_hold_them_and_cost_nothing(tmp_path):
+    texts = [(EXAMPLES / name).read_text("utf-8") for name in ("wards.csv", "wards_units.csv")]
+    entry = {"windows": [0], "panels": ["lactate"]}
+    data = frugal.load_over_time(written(tmp_path, *texts, needed=[entry]))
+    held = int(data.records.recorded[:, 0, 1].sum())
+    rows = frugal.over_time(data, seed=0, fold_draws=1).outcomes.set_index("policy")
+    assert rows.loc["nothing", "contained"] == held
+    assert rows.loc["nothing", "acquisition"] == pytest.approx(0, abs=1e-9)
+    assert rows.loc["recorded practice", "contained"] == len(data.records)
+    stored = TimedData.from_arrays(*data.to_arrays())
+    np.testing.assert_array_equal(stored.records.needed, data.records.needed)
 
 
 def test_more_draws_of_folds_move_costs_less():

@@ -318,11 +318,13 @@ class TimedPaths:
     Attributes:
         ordered: panels ordered in each window. (n, t, a)
         acquired: those that the record holds. (n, t, a)
+        required: those that it must hold to be followed: ordered, or needed by `TimedRecords`.
+            (n, t, a)
         windows: before the decision of each unit. (n,)
         answered: windows until the record lacks a panel that was ordered, or ends without a label;
             the unit's windows where it never does. (n,)
         complete: the record was followed to the end. (n,)
-        exact: it holds the ordered panels and no other until the decision. (n,)
+        exact: it holds these panels and no other until the decision. (n,)
         last, age: of the state before each window and after the last, see `TimedState`.
             (t + 1, n, d)
         since: of that state. (t + 1, n, a)
@@ -331,6 +333,7 @@ class TimedPaths:
 
     ordered: Bool[np.ndarray, "n t a"]
     acquired: Bool[np.ndarray, "n t a"]
+    required: Bool[np.ndarray, "n t a"]
     windows: Int[np.ndarray, " n"]
     answered: Int[np.ndarray, " n"]
     complete: Bool[np.ndarray, " n"]
@@ -372,14 +375,18 @@ def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts)
             action = _checked(policy, state, a)
             windows[going & action[:, a]] = now
             ordered[:, now] = action[:, :a] & (now < windows)[:, None]
-    lacks = np.asarray((ordered & ~records.recorded).any(axis=2))
+    decided = np.arange(t) >= windows[:, None]
+    required = ordered
+    if policy is not None and records.needed is not None:
+        required = ordered | (records.needed & ~decided[:, :, None])
+    lacks = np.asarray((required & ~records.recorded).any(axis=2))
     lacks[np.arange(n), records.end - 1] |= records.censored
     fails = np.asarray(lacks.any(axis=1))
-    decided = np.arange(t) >= windows[:, None]
-    other = ((ordered != records.recorded) & ~decided[:, :, None]).any(axis=(1, 2))
+    other = ((required != records.recorded) & ~decided[:, :, None]).any(axis=(1, 2))
     return TimedPaths(
         ordered,
         ordered & records.recorded,
+        required,
         windows,
         np.where(fails, lacks.argmax(axis=1), records.end),
         ~fails,

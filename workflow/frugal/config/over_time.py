@@ -148,6 +148,11 @@ class TimedDataset(Block):
     waiting: NonNegative = setting(0.0, "cost of each window before the decision")
     errors: TimedErrors = required()
     plans: dict[Text, PlanEntry] = setting({}, "name → schedule or rule to be judged")
+    needed: Tuple[OrderEntry] = setting(
+        (),
+        "panels that records must hold in some windows, too, to be followed: later orders depend "
+        "on their values, recorded or not; no plan pays for them",
+    )
     learned: bool = setting(
         False, "also learn a policy, which orders one of the sets of panels of the plans, or none"
     )
@@ -173,6 +178,7 @@ class TimedDataset(Block):
                 yield f".columns.{name}.valid has its least value above the largest"
         for name, plan in self.plans.items():
             yield from self._refusals_of(plan, f"plans.{name}")
+        yield from self._refusals_of(PlanEntry(at=self.needed), "needed")
         label = self.units.label
         if label.negative == label.positive:
             yield f".units.label has {label.negative!r} for both classes; each has its own cell"

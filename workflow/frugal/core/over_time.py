@@ -36,6 +36,8 @@ class TimedRecords:
         classes: their names.
         cluster: of each unit, numbered from 0 on; units of one cluster count as one in errors. (n,)
         hours: length of a window.
+        needed: panels that a record must hold in each window, too, for a policy to be followed
+            further: later orders depend on their values, recorded or not. None: none. (t, a)
 
     Raises:
         DataError: shapes or numbers do not fit together.
@@ -54,6 +56,7 @@ class TimedRecords:
     classes: tuple[str, ...]
     cluster: Int[np.ndarray, " n"]
     hours: float = 1.0
+    needed: Bool[np.ndarray, "t a"] | None = None
 
     def __post_init__(self) -> None:
         if (self.provides.sum(axis=0) > 1).any():

@@ -6,7 +6,7 @@ counted in a remark.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ class TimedData:
             panels=tuple(keys.panels),
             classes=(keys.units.label.negative, keys.units.label.positive),
             hours=keys.windows.hours,
+            needed=_needed(keys),
             **{name: arrays[name] for name in _ARRAYS},
         )
         levels = {name: tuple(of) for name, of in rest["levels"].items()}
@@ -167,7 +168,7 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
         (codes, (label.negative, label.positive)),
         cluster.ravel(),
     )
-    costs = costs_of(keys, delay)
+    records, costs = replace(records, needed=_needed(keys)), costs_of(keys, delay)
     return TimedData(
         records, costs, keys.cost_unit, remarks, document, path.parent.absolute(), levels
     )
@@ -228,6 +229,13 @@ def _layout(keys: TimedDataset) -> tuple[list[Column], list[Panel]]:
         for name, c in keys.columns.items()
     ]
     return columns, [Panel(name, p.columns, p.price, False) for name, p in keys.panels.items()]
+
+
+def _needed(keys: TimedDataset) -> np.ndarray | None:
+    needed = np.zeros((keys.windows.number, len(keys.panels)), dtype=bool)
+    for entry in keys.needed:
+        needed[np.ix_(entry.windows, [list(keys.panels).index(p) for p in entry.panels])] = True
+    return needed if keys.needed else None
 
 
 def costs_of(keys: TimedDataset, delay: Int[np.ndarray, " a"]) -> TimedCosts:

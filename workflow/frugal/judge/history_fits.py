@@ -207,7 +207,7 @@ class OrderLaw:
         if path.practice:
             stays = self.holds.get(0, np.ones((n, t)))
             return stays, stays
-        codes = set_codes(path.ordered.reshape(n * t, -1)).reshape(n, t)
+        codes = set_codes(path.required.reshape(n * t, -1)).reshape(n, t)
         holds, equals = np.ones((n, t)), np.ones((n, t))
         for code in np.unique(codes):
             at = codes == code
@@ -222,7 +222,7 @@ class OrderLaw:
 def ordered_sets(
     paths: Sequence[TimedPaths],
 ) -> tuple[Bool[np.ndarray, "s a"], Bool[np.ndarray, "e a"]]:
-    """Sets that some path orders where it can be followed, with the empty one; and anywhere."""
+    """Sets that a record must hold where it can be followed, with the empty one; and anywhere."""
     panels = paths[0].ordered.shape[2]
     contained = np.zeros((1, panels), dtype=bool)  # the empty set, whose law is that of censoring
     exact = contained[:0]
@@ -230,9 +230,9 @@ def ordered_sets(
         if path.practice:
             continue
         window = np.arange(path.ordered.shape[1])
-        reached = path.ordered[path.answered[:, None] >= window]
+        reached = path.required[path.answered[:, None] >= window]
         contained = np.unique(np.concatenate([contained, reached]), axis=0)
-        alive = path.ordered[window < path.windows[:, None]]
+        alive = path.required[window < path.windows[:, None]]
         exact = np.unique(np.concatenate([exact, alive]), axis=0)
     return contained, exact
 
@@ -249,10 +249,14 @@ def fit_order_law(
     """The law of ordering in all windows, for sets that a window contains or equals.
 
     A window in which follow-up ends without a label holds no set, so that the law includes that of
-    censoring.
+    censoring. With panels that are needed, it is fitted to records that held them so far.
     """
     n, t, _ = records.recorded.shape
-    window, unit = np.nonzero(np.arange(t)[:, None] < records.end)
+    fitted = np.arange(t)[:, None] < records.end
+    if records.needed is not None:
+        lacks = (records.needed & ~records.recorded).any(axis=2).T
+        fitted[1:] &= ~np.logical_or.accumulate(lacks)[:-1]
+    window, unit = np.nonzero(fitted)
     inputs = np.column_stack([history[window, unit], np.eye(t)[window][:, 1:]])
     present = records.recorded[unit, window]
     stays = ~(records.censored[unit] & (window == records.end[unit] - 1))

@@ -6,9 +6,10 @@ all that the record holds before window t, A_t its panels in the window and a_t 
 
     π_t = Π_{τ ≤ t} P(A_τ ⊇ a_τ | H_τ),    V_t(H_t) = E[V_{t+1} | H_t, A_t ⊇ a_t],  V_T the outcome
 
-It assumes that measuring changes no value and no outcome, that panels are ordered by the recorded
-history, and that π is above zero. The formulas are those of one window: weights are those of
-`inverse_probability`, the doubly robust sum is that of `semi_offline`. Knows no policy.
+V₀ is the g-formula by iterated regressions. Assumed is that measuring changes no value and no
+outcome, that panels are ordered by the recorded history, and that π is above zero. The formulas are
+those of one window: weights are those of `inverse_probability`, the doubly robust sum is that of
+`semi_offline`. Knows no policy.
 """
 
 from collections.abc import Sequence
@@ -107,6 +108,19 @@ def semi_offline_direct(case: TimedCase) -> Terms:
     return weighted_terms(case.expected[0], np.ones(len(case.answered)), normalised=True)
 
 
+def semi_offline_imputation(case: TimedCase) -> Terms:
+    """Mean of outcomes, V imputed where a record lacks a panel; its error leaves out the fit's.
+
+    φᵢ = the outcome, or V_k(H_k) of a record that is followed up to window k
+
+    Raises:
+        NoSupportError: an expected outcome that is read could not be fitted.
+    """
+    imputed = case.expected[case.answered, np.arange(len(case.answered))]
+    phi = np.where(case.complete[:, None], case.outcome, imputed)
+    return weighted_terms(_fitted(phi), np.ones(len(phi)), normalised=True)
+
+
 def semi_offline_doubly_robust(case: TimedCase) -> Terms:
     """Mean of V₀ + Σ_t ρ_t (V_{t+1} − V_t), ρ_t = 1{followed to t} / π_t.
 
@@ -115,19 +129,24 @@ def semi_offline_doubly_robust(case: TimedCase) -> Terms:
     Raises:
         NoSupportError: an expected outcome that is read could not be fitted.
     """
-    phi = telescoped(case.expected, case.divisor, case.answered)
+    phi = _fitted(telescoped(case.expected, case.divisor, case.answered))
+    weight = np.where(case.complete, 1 / case.divisor[:, -1], 0.0)
+    return Terms(phi, np.ones(len(phi)), weight)
+
+
+def _fitted(phi: Float[np.ndarray, "n o"]) -> Float[np.ndarray, "n o"]:
     if np.isnan(phi).any():
         raise NoSupportError(
             f"expected outcomes of {int(np.isnan(phi).any(axis=1).sum())} of {len(phi)} records "
             "cannot be fitted: in some fold no other record contains the ordered panels"
         )
-    weight = np.where(case.complete, 1 / case.divisor[:, -1], 0.0)
-    return Terms(phi, np.ones(len(phi)), weight)
+    return phi
 
 
 TIMED_ESTIMATORS = {
     "semi_offline_doubly_robust": semi_offline_doubly_robust,
     "semi_offline_direct": semi_offline_direct,
+    "semi_offline_imputation": semi_offline_imputation,
     "semi_offline_ipw": semi_offline_ipw,
     "offline_ipw": offline_ipw,
     "blocking": blocking,
