@@ -23,6 +23,7 @@ from frugal.judge.over_time import (
     semi_offline_ipw,
     support_by_window,
 )
+from frugal.judge.over_time_answer import tipping_gamma_of
 
 from tests.oracles import two_windows as world
 
@@ -224,6 +225,37 @@ def test_draws_of_folds_give_their_median_and_its_error_counts_their_spread():
     assert covariance_over_draws([draws])[0, 0] == pytest.approx(np.median(variance))
     once, _ = median_over_draws(draws[:1])
     np.testing.assert_array_equal(once.psi, draws[0].psi)
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_hidden_causes_of_one_window_tip_the_answer_at_the_worst_weights(window):
+    """Worst weights that sum to those fitted: the largest for the highest costs, one in between."""
+    p = np.array([o.p for o in ATOMS])
+    rows = np.random.default_rng(0).choice(len(ATOMS), 400, p=p)
+    case = case_of_world()
+    drawn: dict = {
+        name: value[:, rows] if name == "expected" else value[rows]
+        for name, value in vars(case).items()
+        if name != "least"
+    }
+    case = TimedCase(**drawn)
+    weight, cost = case.complete / case.reach[:, -1], np.nan_to_num(case.outcome[:, 0])
+    case = replace(case, reach=case.reach * weight.mean(), cluster=np.arange(400))
+    weight, chance = weight / weight.mean(), case.reach[:, window + 1] / case.reach[:, window]
+    flat = np.full((400, 1), (weight * cost).mean() + 0.4)
+    every = np.ones(400, dtype=bool)
+    ones = np.ones((400, 3))
+    practice = replace(case, outcome=flat, complete=every, answered=case.end, reach=ones)
+
+    def worst(gamma):
+        low = weight * (chance + (1 - chance) / gamma)
+        room = weight * (chance + (1 - chance) * gamma) - low
+        order = np.argsort(-cost, kind="stable")
+        filled = np.clip(400 - low.sum() - np.cumsum(room[order]) + room[order], 0, room[order])
+        return float((low[order] + filled) @ cost[order]) / 400 - flat[0, 0]
+
+    gamma = tipping_gamma_of(case, practice, window)
+    assert worst(0.99 * gamma) < 0 < worst(1.01 * gamma)
 
 
 def test_support_is_counted_by_window():

@@ -198,14 +198,16 @@ def judge_cases(
     outcomes = pd.DataFrame(
         [_outcome(data, name, case, readings, reasons) for name, case in middle.items()]
     )
-    support = pd.concat(
-        [
-            pd.DataFrame(support_by_window(case)).assign(policy=name).rename_axis("window")
-            for name, case in middle.items()
+    frames = []
+    for name, case in middle.items():
+        gamma = [
+            tipping_gamma_of(case, middle[PRACTICE], t) for t in range(case.reach.shape[1] - 1)
         ]
-    ).reset_index()
+        columns = {**support_by_window(case), "tipping_gamma": gamma, "policy": name}
+        frames.append(pd.DataFrame(columns).rename_axis("window"))
+    support = pd.concat(frames).reset_index()
     rng = np.random.default_rng([seed, 2])
-    words = _sentences(data, middle, readings, outcomes, margin, rng)
+    words = _sentences(data, middle, readings, outcomes, support, margin, rng)
     return TimedVerdict(outcomes, pd.DataFrame(rows), support, *words)
 
 
@@ -253,6 +255,7 @@ def _sentences(
     cases: Mapping[str, TimedCase],
     readings: Mapping[str, Sequence[TimedEstimate]],
     outcomes: pd.DataFrame,
+    support: pd.DataFrame,
     margin: float,
     rng: np.random.Generator,
 ) -> tuple[str | None, float, tuple[str, ...]]:
@@ -271,8 +274,11 @@ def _sentences(
     others = [able[k] for k in np.argsort(cost) if compared.not_worse[k] and k != place]
     row: dict[Any, Any] = rows.loc[name].to_dict()
     practice: dict[Any, Any] = rows.loc[PRACTICE].to_dict()
-    gamma = _tipping(cases[name], cases[PRACTICE])
+    gamma = tipping_gamma_of(cases[name], cases[PRACTICE])
     odds = f"more than {MOST_GAMMA:.0f}" if np.isinf(gamma) else f"{gamma:.2f}"
+    alone = support[support["policy"] == name].set_index("window")["tipping_gamma"].dropna()
+    if len(alone) > 1 and np.isfinite(alone.min()):
+        odds += f", or those of window {alone.idxmin()} alone by {alone.min():.2f}"
     saved = f"{number(row['saving'])} ({interval(row['saving_low'], row['saving_high'])})"
     apart = [f"{n} ({why})" for n, why in rows["reason"].items() if n != PRACTICE and why != ""]
     unjudged = f" Not evaluated: {'; '.join(apart)}." if apart else ""
@@ -312,12 +318,24 @@ def _shift(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _tipping(named: TimedCase, practice: TimedCase) -> float:
-    """Γ at which the named policy could cost more than recorded practice, by weighting."""
+def tipping_gamma_of(named: TimedCase, practice: TimedCase, window: int | None = None) -> float:
+    """Γ at which the named policy could cost more than recorded practice, by weighting.
+
+    Args:
+        named: case of that policy.
+        practice: case of recorded practice.
+        window: where alone hidden causes shift the odds; None: those of all orders together.
+
+    Returns:
+        Infinite beyond `MOST_GAMMA`; NaN where no record that was followed could lack a panel.
+    """
     weighted = []
     for case in (named, practice):
-        reach = case.divisor[:, -1]
-        weight = np.where(case.complete, 1 / reach, 0.0)
-        weighted.append(Weighted.of(case.outcome[:, 0], weight, reach, case.cluster))
+        reach = case.divisor
+        chance = reach[:, -1] if window is None else reach[:, window + 1] / reach[:, window]
+        weight = np.where(case.complete, 1 / reach[:, -1], 0.0)
+        if case is named and window is not None and (chance[case.complete] == 1).all():
+            return float("nan")
+        weighted.append(Weighted.of(case.outcome[:, 0], weight, chance, case.cluster))
     never = np.zeros(len(named.complete), dtype=bool)
     return tipping_gamma(weighted[0], [Rival(weighted[1], never)], MOST_GAMMA)[0]

@@ -108,7 +108,7 @@ class TimedAnswer:
             history only.
         estimates: the cost of each policy by every estimator, with standard errors.
         support: by policy and window: units at risk, records that contain all that was ordered, and
-            probabilities that they do.
+            probabilities that they do; `tipping_gamma` as below, of hidden causes in one window.
         tipping_gamma: factor on the odds that a record contains the ordered panels, by which
             hidden causes must shift them until the named policy costs as much as recorded practice,
             by weighting; infinite beyond 20, NaN where no policy is named.

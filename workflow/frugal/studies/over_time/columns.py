@@ -23,6 +23,12 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "window": ("windows", "number of the window, from 0 on"),
     "at_risk": ("units", "units that have the window"),
     "least": ("", "smallest probability that a record contains all orders up to the window"),
+    "tipping_gamma": (
+        "",
+        "factor on the odds that the window holds the ordered panels, by which hidden causes must "
+        "shift them in it alone until the policy costs as much as recorded practice; infinite "
+        "beyond 20, empty where no record could lack a panel",
+    ),
     "fifth": ("", "5 % smallest of these probabilities"),
 }
 
