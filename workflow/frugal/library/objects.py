@@ -493,7 +493,7 @@ class Answer(_Comparison):
 
         text = words(self._choice, self.outcomes, self.table.unit, self.table.catalogue["classes"])
         parts = {
-            "What to do": [text.headline, text.saving],
+            "What to do": [text.headline, text.orders, text.saving],
             "How sure": [text.sure],
             "What it rests on": [text.rests],
             "What would change it": [*text.changes, *text.groups],

@@ -37,7 +37,8 @@ SHOWN = 3  # panels or prices that a sentence names
 APART = 0.1  # difference of shares from which the policy handed out counts as different
 NAMED = "the one to use"  # of the policies, in their table
 WEAK = 1.1  # factor of odds below which a hidden cause is weak
-CHANGED = 0.05  # difference of shares from which a panel is named
+ORDERED = 0.005  # share of cases from which a panel counts as ordered
+CHANGED = 0.05  # share of records from which a panel is named that is not ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,7 @@ class AnswerParts:
 
     Attributes:
         headline: the policy to use and its cost.
+        orders: the panels that it orders.
         saving: against recorded practice.
         sure: the state with its number.
         rests: its evidence.
@@ -54,6 +56,7 @@ class AnswerParts:
     """
 
     headline: str
+    orders: str
     saving: str
     sure: str
     rests: str
@@ -109,16 +112,16 @@ def words(
     ]
     headline = (
         f"Use {name}: {number(choice['cost'])} {unit} a case "
-        f"({interval(choice['ci_low'], choice['ci_high'])}); {', '.join(others)}."
+        f"(95 % interval {interval(choice['ci_low'], choice['ci_high'])}); {', '.join(others)}."
     )
     return AnswerParts(
         headline,
+        _orders(choice),
         _saving(choice, unit),
         _sure(choice, unit),
         _rests(choice),
         [
             *_errors(choice, classes),
-            *_panels(choice),
             *_ranges(choice, unit, classes),
             *_prices(choice, unit, classes),
             *_hidden(choice),
@@ -144,12 +147,13 @@ def _words_of_f1(
     shown = "; today's practice is better" if round(high, 2) < 0 else shown
     return AnswerParts(
         f"Use {without_version(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
-        f"({1 - choice['ci_high']:.2f} to {1 - choice['ci_low']:.2f}) for panels of "
+        f"(95 % interval {1 - choice['ci_high']:.2f} to {1 - choice['ci_low']:.2f}) for panels of "
         f"{number(first['price'])} {unit} a case; {', '.join(others)}.",
+        _orders(choice),
         f"F1 against today's practice: {gain:+.2f} ({low:+.2f} to {high:+.2f}, 95 %){shown}.",
         _sure(choice, ""),
         _rests(choice),
-        [*_errors(choice, classes), *_panels(choice), *_further_budgets(choice, unit)],
+        [*_errors(choice, classes), *_further_budgets(choice, unit)],
         list(_groups(choice, "")),
     )
 
@@ -307,28 +311,33 @@ def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
         yield f"Per 1,000 cases: {' and '.join(shown)}."
 
 
-def _panels(choice: Mapping[str, Any]) -> Iterator[str]:
-    """Panels to order less and more often than the records show."""
-    change = {
-        n: shares_of_panel["policy"] - shares_of_panel["recorded"]
-        for n, shares_of_panel in choice["panels"].items()
-    }
-    each = []
-    for sign, label in ((-1, "less often"), (1, "more often")):
-        ranked = sorted(
-            (n for n in change if sign * change[n] > CHANGED), key=lambda n: -sign * change[n]
-        )
-        if ranked:
-            shares = {n: choice["panels"][n] for n in ranked[:SHOWN]}
-            shown = ", ".join(
-                f"{n} ({percent(shares_of_panel['recorded'])} to "
-                f"{percent(shares_of_panel['policy'])})"
-                for n, shares_of_panel in shares.items()
-            )
-            more = f" and {len(ranked) - SHOWN} more" if len(ranked) > SHOWN else ""
-            each.append(f"{label} {shown}{more}")
-    if each:
-        yield f"Order {'; '.join(each)}."
+def _orders(choice: Mapping[str, Any]) -> str:
+    """Panels that the policy orders, each with its share of cases, and those that it leaves out."""
+    policy, today = (
+        {name: shares[key] for name, shares in choice["panels"].items()}
+        for key in ("policy", "recorded")
+    )
+    ordered = sorted((n for n in policy if policy[n] >= ORDERED), key=lambda n: -policy[n])
+    left_out = sorted(
+        (n for n in policy if policy[n] < ORDERED and today[n] > CHANGED), key=lambda n: -today[n]
+    )
+    each = [
+        f"{name} for {percent(policy[name])}{'' if k else ' of cases'} "
+        f"({'' if k else 'today '}{percent(today[name])})"
+        for k, name in enumerate(ordered)
+    ]
+    since = "" if ordered else "today "
+    spared = [
+        f"{name} ({'' if k else since}{percent(today[name])})" for k, name in enumerate(left_out)
+    ]
+    sentence = f"It orders {_first_of(each) if each else 'no panel'}"
+    return sentence + (f"; it leaves out {_first_of(spared)}." if spared else ".")
+
+
+def _first_of(each: Sequence[str]) -> str:
+    """The first ones, with "and" before the last, and the number of further ones."""
+    further = len(each) - SHOWN
+    return joined([*each[:SHOWN], f"{further} more"] if further > 1 else each)
 
 
 def _kinds(classes: Sequence[str], alarms: str) -> dict[str, str]:

@@ -648,7 +648,7 @@ def _answer(
         curve=rows,
         further=all_remarks(report, settings["causes"], settings["remarks"]),
         reading=where,
-        lead=[text.saving, text.sure],
+        lead=[text.orders, text.saving, text.sure],
         does=choice["does"],
         parts={
             "What it rests on": [text.rests],

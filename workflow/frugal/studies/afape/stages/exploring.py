@@ -404,7 +404,7 @@ def explore_answer(
                     text.headline,
                     (
                         text.sure,
-                        text.saving,
+                        f"{text.orders} {text.saving}",
                         text.rests,
                         " ".join(text.changes),
                         " ".join(text.groups) or "Not asked: `sensitive` names a column of groups.",
