@@ -66,6 +66,15 @@ def test_dates_other_names_and_panels_are_recognised(folder):
     assert document["panels"]["lactate+ph"] == {"columns": ["lactate", "ph"], "price": None}
 
 
+def test_dates_that_a_run_would_refuse_are_not_proposed(folder):
+    """`03/30/2024` is a date in one country alone."""
+    long = pd.read_csv(folder / "wards.csv").drop(columns="result")
+    long["ordered"] = "03/30/2024 08:00"
+    long.to_csv(folder / "wards.csv", index=False)
+    with pytest.raises(DataError, match="which column holds the ordered is open"):
+        init(folder)
+
+
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [

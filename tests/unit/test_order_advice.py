@@ -32,7 +32,7 @@ def answer(data):
 
 def test_a_plan_is_written_and_read(data):
     plan = frugal.order_plan(
-        data, "p", {0: ["chemistry"], 2: ["chemistry", "lactate"]}, again=[HIGH], stop=2
+        data, "p", {0: ["chemistry"], 1: ["chemistry", "lactate"]}, again=[HIGH], stop=2
     )
     again = plan_of(data.records, "p", PlanEntry.read(plan_document(data.records, plan), where="p"))
     assert again.schedule.tolist() == plan.schedule.tolist()
@@ -108,6 +108,21 @@ def test_a_rule_is_the_reason_of_its_order(answer, tmp_path):
     later = answer.advise(*running(tmp_path, measured, units), hours=17, policy="nothing")
     assert later["hours"].tolist() == ["16 to 24"] * 4
     assert set(later["why"]) == {"the schedule has nothing in window 2"}
+
+
+def test_what_is_not_known_yet_is_not_read(answer, tmp_path):
+    """A result that arrives after the hours, though it was ordered before; its order counts."""
+    measured = "a,lactate,1,12,3\na,creatinine,2,3,1\n"
+    rows = answer.advise(*running(tmp_path, measured), hours=9, policy="lactate while above 2")
+    assert rows["state"].tolist() == ["creatinine 1 (1 window ago)", "no value yet"]
+    assert rows["why"][0] == "lactate every 1: no, lactate is not known"
+    later = answer.advise(*running(tmp_path, measured), hours=12, policy="lactate while above 2")
+    assert later["next"][0] == "lactate"
+
+
+def test_units_without_a_value_get_their_first_orders(answer, tmp_path):
+    rows = answer.advise(*running(tmp_path, ""), policy="both once")
+    assert rows["next"].tolist() == ["chemistry + lactate"] * 2
 
 
 def test_advice_refuses_what_the_policy_does_not_know(answer, tmp_path):

@@ -287,9 +287,9 @@ def test_results_are_known_after_their_delay_and_nothing_after_the_end():
 
 def test_a_policy_that_stops_pays_and_waits_no_longer():
     records = records_of([[(1, None), (2, None)]], [1])
-    path = follow(records, plan(records, "once", {0: ["blood"], 1: ["blood"]}, stop=1), COSTS)
+    path = follow(records, plan(records, "once", {0: ["blood"]}, stop=1), COSTS)
     assert path.windows.tolist() == [1]
-    assert path.exact.tolist() == [True]  # the order after the decision does not count
+    assert path.exact.tolist() == [True]  # the panel after the decision does not count
     spent = COSTS.acquisition(path.acquired, path.windows)
     assert spent.tolist() == [world.PRICES[0] + world.SET_UP + world.WAITING]
 
@@ -323,6 +323,8 @@ def test_mistakes_are_refused_in_a_sentence():
         plan(RECORDS, "p", {0: ["blod"]})
     with pytest.raises(ConfigError, match="orders in window 2; windows are 0 to 1"):
         plan(RECORDS, "p", {2: ["blood"]})
+    with pytest.raises(ConfigError, match="orders in window 1, and decides before window 1"):
+        plan(RECORDS, "p", {1: ["blood"]}, stop=1)
     with pytest.raises(ConfigError, match="no column 'ph'; columns are blood, gas"):
         repeat(RECORDS, ["gas"], every=1, above=("ph", 7))
     with pytest.raises(ConfigError, match="every is 0"):

@@ -95,6 +95,10 @@ def test_a_value_out_of_range_leaves_its_panel_recorded(tmp_path):
     assert data.records.recorded[0, 0].tolist() == [False, True]
     assert np.isnan(data.records.values).all()
     assert data.remarks == ("1 values lie outside the valid range and count as missing",)
+    rows = "a,lactate,1,2,3\na,lactate,3,4,99\n"  # it hides no valid one of its window
+    data = read_over_time(written(tmp_path, ROWS + rows, UNITS))
+    assert data.records.values[0, 0, 1] == 3
+    assert data.remarks == ("1 values lie outside the valid range and count as missing",)
 
 
 def test_times_may_be_dates_and_delays_follow_from_results(tmp_path):
@@ -159,6 +163,19 @@ REFUSED = {
         UNITS,
         {"units__start": "age", **NO_STATIC},
         "'age' holds '50'; with",
+    ),
+    "result before order": (ROWS + "a,lactate,3,2,3\n", UNITS, {}, "line 2: column 'result' is be"),
+    "plan after its stop": (
+        ONE,
+        UNITS,
+        {"plans__nothing": {"at": [{"windows": [1], "panels": ["lactate"]}], "stop": 1}},
+        "plans.nothing orders in window 1, and decides before window 1",
+    ),
+    "one file has zones": (
+        ROWS + "a,lactate,2024-03-01T09:00Z,2024-03-01T10:00Z,3\n",
+        DATED,
+        {"units__start": "ward", **NO_STATIC},
+        "column 'ordered' has a zone, and column 'ward' of the units has none",
     ),
     "order is a number": (ONE, DATED, {"units__start": "ward", **NO_STATIC}, "'ordered' holds '1'"),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, FrugalError
 
 from tests.unit.test_over_time_files import EXAMPLES, written
 from tests.workflow.runs import jobs, snakemake
@@ -58,6 +58,13 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
     changed = replace(data, records=replace(data.records, label=1 - data.records.label))
     with pytest.raises(DataError, match="'label' of the data is not that of the files"):
         frugal.over_time(changed, learned=True, folder=tmp_path)
+
+    (place / ".snakemake/locks").mkdir(exist_ok=True)
+    (place / ".snakemake/locks/0.output.lock").write_text("results/verdict.txt\n")
+    with pytest.raises(
+        FrugalError, match=r"another run works in .*delete .*wards/\.snakemake/locks$"
+    ):
+        frugal.over_time(data, learned=True, folder=tmp_path)
 
     class Never:
         """A policy of one's own."""

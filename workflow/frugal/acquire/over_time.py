@@ -102,6 +102,10 @@ def plan(
             raise ConfigError(
                 f"plan {name!r} orders in window {window}; windows are 0 to {records.windows - 1}"
             )
+        if stop is not None and window >= stop:
+            raise ConfigError(
+                f"plan {name!r} orders in window {window}, and decides before window {stop}"
+            )
         schedule[window] |= records.panel_set(tuple(panels))
     return OrderPlan(name, schedule, tuple(repeats), stop)
 

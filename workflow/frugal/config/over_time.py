@@ -192,6 +192,8 @@ class TimedDataset(Block):
                 yield (
                     f".{key} orders in window {window}; windows are 0 to {self.windows.number - 1}"
                 )
+            if plan.stop is not None and window >= plan.stop:
+                yield f".{key} orders in window {window}, and decides before window {plan.stop}"
         for entry in plan.again:
             if entry.above and entry.below:
                 yield f".{key} repeats panels with 'above' and 'below'; allowed is one of them"

@@ -20,7 +20,7 @@ from frugal.core.over_time import CENSORED, TimedCosts, TimedRecords
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, read_yaml
 from frugal.core.table import Panel, SetUp, SharedCosts
 from frugal.data.description import Column, Description
-from frugal.data.long_files import cells_of, times_of
+from frugal.data.long_files import cells_of, have_zones, times_of
 from frugal.data.stays import ARCHIVES, KEY, read_archive, read_outcomes, summarise
 
 MOST_LEVELS = 20  # of a static column of texts
@@ -104,7 +104,7 @@ _ARRAYS = ("static", "values", "provides", "recorded", "end", "label", "cluster"
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Values of columns of units at hours after their start. m events."""
+    """Values of columns of units at hours after their start; NaN is not known yet. m events."""
 
     unit: Int[np.ndarray, " m"]
     column: Int[np.ndarray, " m"]
@@ -197,10 +197,12 @@ def read_running(
     measurements, file = files
     units, lines = cells_of(file)
     names, start = _unit_names(units, lines, keys, file.name)
-    events, _ = _events_of(keys, measurements, names, start, file.name)
+    events, result = _events_of(keys, measurements, names, start, file.name, none_yet=True)
     number, length = keys.windows.number, keys.windows.hours
     if hours is not None and not (np.isfinite(hours) and hours >= 0):
         raise DataError(f"hours is {hours}; allowed is a number from 0 on")
+    if hours is not None and result is not None:
+        events = replace(events, value=np.where(result > hours, np.nan, events.value))
     since = np.full(len(names), min(hours or 0.0, number * length))
     now = _floor(since, length).astype(np.int64)
     if hours is None:
@@ -246,10 +248,16 @@ def costs_of(keys: TimedDataset, delay: Int[np.ndarray, " a"]) -> TimedCosts:
 
 
 def _events_of(
-    keys: TimedDataset, file: Path, names: np.ndarray, start: np.ndarray | None, units_file: str
+    keys: TimedDataset,
+    file: Path,
+    names: np.ndarray,
+    start: "_Start | None",
+    units_file: str,
+    *,
+    none_yet: bool = False,
 ) -> tuple[_Events, Float[np.ndarray, " m"] | None]:
     """Values of the described columns, and the hour of their results, if it is known."""
-    long, lines = cells_of(file)
+    long, lines = cells_of(file, none_yet=none_yet)
     place, form = {name: k for k, name in enumerate(names)}, keys.measurements
     for column in (form.unit, form.item, form.value, form.ordered, form.result):
         _require_column(long, column, file.name)
@@ -271,7 +279,10 @@ def _events_of(
     )
     if form.result is None:
         return events, None
-    return events, _hours(long, form.result, lines, file.name, start, unit)
+    result = _hours(long, form.result, lines, file.name, start, unit)
+    early = f"column {form.result!r} is before {form.ordered!r}"
+    _require_rows(result < events.hour, lines, file.name, early)
+    return events, result
 
 
 def stays_over_time(
@@ -394,13 +405,14 @@ def _windowed(
     order = np.flatnonzero(use)[np.argsort(events.hour[use], kind="stable")]  # the latest stays
     at = (events.unit[order], window[order].astype(np.int64), events.column[order])
     values = np.full((len(names), number, len(columns)), np.nan)
-    values[at] = events.value[order]
-    present = ~np.isnan(values)
+    value, present = events.value[order].copy(), np.zeros(values.shape, dtype=bool)
     for k, column in enumerate(columns):
-        values[:, :, k] = _within(values[:, :, k], column.valid)
+        value[at[2] == k] = _within(value[at[2] == k], column.valid)
+    known, present[at] = ~np.isnan(value), True
+    values[tuple(part[known] for part in at)] = value[known]
     provides = np.array([[c.name in p.columns for c in columns] for p in panels], dtype=bool)
     recorded = (present.astype(np.float32) @ provides.T.astype(np.float32)) > 0
-    if invalid := int((present & np.isnan(values)).sum()):
+    if invalid := int((~known & ~np.isnan(events.value[order])).sum()):
         remarks.append(f"{invalid} values lie outside the valid range and count as missing")
     return TimedRecords(
         np.asarray(names),
@@ -457,10 +469,19 @@ def _require_column(frame: pd.DataFrame, column: str | None, source: str) -> Non
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Column of the start of each unit: its days, and whether they have a zone."""
+
+    column: str
+    days: Float[np.ndarray, " n"]
+    zoned: bool
+
+
 def _unit_names(
     units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset, source: str
-) -> tuple[np.ndarray, Float[np.ndarray, " n"] | None]:
-    """Name of each unit, and its start in days; None where times are hours."""
+) -> tuple[np.ndarray, _Start | None]:
+    """Name of each unit, and its start; None where times are hours."""
     form = keys.units
     for column in (form.unit, form.start, *form.static):
         _require_column(units, column, source)
@@ -476,7 +497,7 @@ def _unit_names(
     _require_dates(units, form.start, lines, source)
     days = times_of(units, form.start, lines, source)
     _require_rows(np.isnan(days), lines, source, f"column {form.start!r} is empty")
-    return names, days
+    return names, _Start(form.start, days, bool(have_zones(units[form.start]).any()))
 
 
 def _require_rows(wrong: np.ndarray, lines: np.ndarray, source: str, problem: str) -> None:
@@ -501,7 +522,7 @@ def _hours(
     column: str,
     lines: np.ndarray,
     source: str,
-    start: np.ndarray | None,
+    start: _Start | None,
     unit: np.ndarray,
     *,
     empty: bool = False,
@@ -511,7 +532,15 @@ def _hours(
         hours = _numbers(frame, column, lines, source, empty=empty)
     else:
         _require_dates(frame, column, lines, source)
-        hours = np.round(24 * (times_of(frame, column, lines, source) - start[unit]), EXACT)
+        days = times_of(frame, column, lines, source)
+        zoned = bool(have_zones(frame[column]).any())
+        if zoned != start.zoned and not np.isnan(days).all():
+            have = ("none", "a zone")
+            raise DataError(
+                f"{source}: column {column!r} has {have[zoned]}, and column {start.column!r} of "
+                f"the units has {have[start.zoned]}; write all times with a zone, or none"
+            )
+        hours = np.round(24 * (days - start.days[unit]), EXACT)
     if not empty:
         _require_rows(np.isnan(hours), lines, source, f"column {column!r} is empty")
     return hours

@@ -72,6 +72,7 @@ def _execute(config: dict[str, Any], folder: str, target: str, cores: int) -> No
         FrugalError: as `run_workflow`.
     """
     from snakemake.api import SnakemakeApi
+    from snakemake.exceptions import LockException
     from snakemake.logging import logger
     from snakemake.scheduling.greedy import SchedulerSettings
     from snakemake.settings import types as settings
@@ -96,6 +97,12 @@ def _execute(config: dict[str, Any], folder: str, target: str, cores: int) -> No
             )
         except SystemExit as end:
             raise ConfigError(str(end.code).removeprefix(_REFUSED)) from None
+        except LockException:
+            locks = {str(lock.parent) for lock in Path(folder).rglob(".snakemake/locks/*.lock")}
+            raise FrugalError(
+                f"another run works in {folder}; wait for its end, or, if none does, delete "
+                f"{' and '.join(sorted(locks))}"
+            ) from None
         except Exception as error:
             if not sentences.found:
                 api.print_exception(error)

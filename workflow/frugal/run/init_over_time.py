@@ -17,6 +17,7 @@ import yaml
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.encoded_columns import NO_VALUE
+from frugal.data.long_files import days_of
 
 ROLES = ("unit", "item", "value", "ordered", "result")  # columns of the file of measurements
 NAMES = {  # of columns with a role, as people write them
@@ -201,16 +202,15 @@ def _hours(
 ) -> np.ndarray:
     """Hours of each order after the start of its unit."""
     times = long[roles["ordered"]]
-    if (dates := _dates(times)) is None:
+    if (days := _dates(times)) is None:
         return _numbers(times).to_numpy(dtype=np.float64)
     if start is None:
         raise DataError(
             f"{file}: column {roles['ordered']!r} holds dates, and the file of units has no column "
             "of the start; add one named start"
         )
-    begins = pd.to_datetime(units[start], errors="coerce", format="mixed")
-    of_unit = long[roles["unit"]].map(dict(zip(units[key], begins, strict=True)))
-    return ((dates - pd.to_datetime(of_unit)).dt.total_seconds() / 3600).to_numpy(dtype=np.float64)
+    begins = long[roles["unit"]].map(dict(zip(units[key], days_of(units[start]), strict=True)))
+    return DAY * (days - begins).to_numpy(dtype=np.float64)
 
 
 def _static(units: pd.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
@@ -262,15 +262,11 @@ def _numbers(cells: pd.Series) -> pd.Series:
 
 
 def _dates(cells: pd.Series) -> pd.Series | None:
-    """Dates and times; None where the cells are numbers or other texts."""
-    if _numbers(cells).notna().any():
+    """Dates and times as days; None where the cells are numbers or other texts."""
+    if _numbers(cells).notna().any() or not cells.notna().any():
         return None
-    dates = pd.to_datetime(cells, errors="coerce", format="mixed")
-    return (
-        dates
-        if cells.notna().any() and dates.notna().sum() >= NEARLY * cells.notna().sum()
-        else None
-    )
+    days = days_of(cells)
+    return days if days.notna().sum() >= NEARLY * cells.notna().sum() else None
 
 
 def over_time_lines(path: Path, remarks: Sequence[str]) -> list[str]:
