@@ -24,15 +24,18 @@ class Stays:
     age: np.ndarray
 
 
-def draw(n: int, rng: np.random.Generator) -> Stays:
-    """Some stays."""
-    age = rng.normal(size=n)
+def draw(n: int, rng: np.random.Generator, dense: Stays | None = None) -> Stays:
+    """Some stays; of `dense` ones values, label and age, and no more than orders are drawn."""
+    if dense is not None:
+        row = rng.integers(0, len(dense.label), n)
+    age = rng.normal(size=n) if dense is None else dense.age[row]
     severity = 0.5 * age + rng.normal(size=n)
     values, recorded = np.zeros((n, WINDOWS, 2)), np.zeros((n, WINDOWS, 2), dtype=bool)
     last = np.zeros((n, 2))
     before = np.zeros((n, 2))
     for t in range(WINDOWS):
-        values[:, t] = severity[:, None] + 0.7 * rng.normal(size=(n, 2))
+        noisy = severity[:, None] + 0.7 * rng.normal(size=(n, 2))
+        values[:, t] = noisy if dense is None else dense.values[row, t]
         chemistry = rng.random(n) < expit(0.1 + 0.5 * last[:, 0] + 0.6 * before[:, 0] + 0.2 * age)
         odds = -1.0 + 0.6 * last[:, 1] + 0.8 * before[:, 1] + 0.7 * chemistry
         gas = rng.random(n) < expit(odds)
@@ -41,7 +44,7 @@ def draw(n: int, rng: np.random.Generator) -> Stays:
         before = recorded[:, t].astype(float)
         severity = 0.8 * severity + 0.6 * rng.normal(size=n)
     label = (rng.random(n) < expit(-1.8 + 1.2 * severity)).astype(int)
-    return Stays(values, recorded, label, age)
+    return Stays(values, recorded, label if dense is None else dense.label[row], age)
 
 
 def expit(x: np.ndarray) -> np.ndarray:

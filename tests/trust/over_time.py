@@ -1,14 +1,18 @@
 """Coverage of policies over time on simulated wards whose ordering law is known.
 
-  python -m tests.trust.over_time [DRAWS] [UNITS]
+  python -m tests.trust.over_time [DRAWS] [UNITS] [MIRROR]
 
-Every draw has new stays (`tests/oracles/wards.py`) and fits all nuisances from them. It prints for
-each estimator its bias, root mean squared error, mean standard error, coverage of 95 % intervals
-and the variance as a share of that of offline weighting.
+Every draw has new stays (`tests/oracles/wards.py`) and fits all nuisances from them. With a MIRROR
+of `physionet2012/` stays are drawn from the real ones that have a heart rate and a coma scale in
+each of the first three windows of 6 hours. Values and deaths are theirs; orders are drawn by the
+law of the wards, where a fast heart is a high chemistry and a deep coma a high gas. The truth is
+the mean over all of them. It prints for each estimator its bias, root mean squared error, mean
+standard error, coverage of 95 % intervals and the variance as a share of that of offline weighting.
 """
 
 import sys
 
+import frugal
 import numpy as np
 import pandas as pd
 from frugal.acquire.over_time import TimedPaths, follow, plan, repeat
@@ -19,6 +23,7 @@ from frugal.judge.history_fits import TimedFit, cases_over_time
 from frugal.judge.over_time import TIMED_ESTIMATORS, estimate_over_time
 
 from tests.oracles import wards
+from tests.trust.stays import YAML
 
 COSTS = TimedCosts(
     np.array(wards.PRICES),
@@ -67,10 +72,23 @@ class GasInTheMiddle:
         return action
 
 
-def estimates(seed: int, units: int) -> pd.DataFrame:
+def dense_stays(mirror: str) -> wards.Stays:
+    """Real stays whose heart rate and coma scale are known throughout; all is standardised."""
+    data = frugal.load_over_time(YAML, hours=6, static=["age"], data_mirror=mirror)
+    at = [data.records.columns.index(name) for name in ("heart_rate", "coma_scale")]
+    values = data.records.values[:, : wards.WINDOWS, at] * [1.0, -1.0]
+    age = data.records.static[:, 0]
+    dense = np.isfinite(values).all(axis=(1, 2)) & np.isfinite(age)
+    values, age = values[dense], age[dense]
+    values = (values - values.mean(axis=(0, 1))) / values.std(axis=(0, 1))
+    every = np.ones(values.shape, dtype=bool)
+    return wards.Stays(values, every, data.records.label[dense], (age - age.mean()) / age.std())
+
+
+def estimates(seed: int, units: int, dense: wards.Stays | None = None) -> pd.DataFrame:
     """Estimate and standard error of every estimator in one draw."""
     rng = np.random.default_rng([47, seed])
-    records = records_of(wards.draw(units, rng))
+    records = records_of(wards.draw(units, rng, dense))
     path = path_of(records)
     seen = np.nan_to_num(path.last)
     probability = np.stack([wards.risk(records.static[:, 0], last) for last in seen])
@@ -90,15 +108,16 @@ def estimates(seed: int, units: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def truth() -> float:
+def truth(dense: wards.Stays | None = None) -> float:
     """Mean cost of the plan on complete values of a population."""
-    return float(wards.true_costs(wards.draw(POPULATION, np.random.default_rng(7))).mean())
+    every = dense or wards.draw(POPULATION, np.random.default_rng(7))
+    return float(wards.true_costs(every).mean())
 
 
-def summary(draws: int, units: int) -> pd.DataFrame:
+def summary(draws: int, units: int, dense: wards.Stays | None = None) -> pd.DataFrame:
     """A row for each estimator, over draws."""
-    every = pd.concat([estimates(seed, units) for seed in range(draws)])
-    true = truth()
+    every = pd.concat([estimates(seed, units, dense) for seed in range(draws)])
+    true = truth(dense)
     every["error"] = every["estimate"] - true
     every["covers"] = (every["low"] <= true) & (true <= every["high"])
     every["below"] = every["high"] < true
@@ -122,9 +141,13 @@ def summary(draws: int, units: int) -> pd.DataFrame:
 
 def main() -> None:
     """Print the table."""
-    draws, units = (int(v) for v in [*sys.argv[1:], *["400", "2000"][len(sys.argv) - 1 :]])
-    print(f"truth {truth():.4f}, {draws} draws of {units} stays")
-    print(summary(draws, units).round(4).to_string())
+    draws, units = (int(v) for v in [*sys.argv[1:3], *["400", "2000"][len(sys.argv) - 1 :]])
+    dense = dense_stays(sys.argv[3]) if len(sys.argv) > 3 else None
+    whose = (
+        "" if dense is None else f" of {len(dense.label)}, {dense.label.mean():.1%} of them died"
+    )
+    print(f"truth {truth(dense):.4f}, {draws} draws of {units} stays{whose}", flush=True)
+    print(summary(draws, units, dense).round(4).to_string())
 
 
 if __name__ == "__main__":

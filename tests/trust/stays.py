@@ -59,7 +59,7 @@ def main() -> None:
     factor = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     data = replace(data, costs=replace(data.costs, errors=factor * data.costs.errors))
     print(f"read in {process_time() - start:.0f} CPU seconds;", *data.remarks, sep="\n")
-    answer = frugal.over_time(data, schedules(data), learned=True, seed=0)
+    answer = frugal.over_time(data, schedules(data), learned=True, seed=0, fold_draws=1)
     print(answer.summary(), f"\n{process_time() - start:.0f} CPU seconds\n")
     with pd.option_context("display.width", 250, "display.max_columns", 30):
         print(answer.outcomes.round(1).to_string(index=False))
