@@ -101,7 +101,9 @@ def words(
     """
     if choice["objective"] == "f1":
         return _words_of_f1(choice, outcomes, unit, classes)
-    cost = outcomes.set_index("agent")["cost"]
+    cost, panels = (outcomes.set_index("agent")[key] for key in ("cost", "acquisition_cost"))
+    paid = float(panels[choice["policy"]])
+    rest = "errors" if choice["referral"] is None else "errors and people"
     name = without_version(choice["policy"])
     others = [f"today's practice costs {number(choice['practice'])}"]
     labels = {"always": "testing everyone", "never": "testing no one"}
@@ -116,7 +118,7 @@ def words(
     )
     return AnswerParts(
         headline,
-        _orders(choice),
+        f"{_orders(choice)} Panels cost {number(paid)} {unit} a case, {rest} the rest.",
         _saving(choice, unit),
         _sure(choice, unit),
         _rests(choice),
@@ -191,7 +193,7 @@ def _saving(choice: Mapping[str, Any], unit: str) -> str:
     if low > 0:
         return (
             f"It saves {number(1000 * saving)} {unit} per 1,000 cases against today's practice, "
-            f"at least {number(1000 * low)} (95 %)."
+            f"at least {number(1000 * low)} with 95 % confidence."
         )
     if choice["saving_high"] < 0:
         return (
@@ -234,9 +236,10 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
 def _rests(choice: Mapping[str, Any]) -> str:
     graph, rows = choice["graph"], choice["rows"]
     read = (
-        f"{rows:,} rows, each evaluated by policies that learned on others; "
+        f"{rows:,} rows, each evaluated by policies that learned from others; "
         f"effective sample size {number(choice['effective_rows'])}.{_handed_out(choice)} "
-        "Today's practice is the recorded orders, with decisions by the same models."
+        "Today's practice is the recorded panels, with predictions by the same models, not by "
+        "people."
     )
     read += _labels(choice)
     if "withheld" not in choice["habit"] and (habit := remark(choice["habit"])):
@@ -246,7 +249,10 @@ def _rests(choice: Mapping[str, Any]) -> str:
     if graph["state"] == "held":
         is_found = choice["habit"]["state"] == "found"
         start = "Apart from the habit of ordering, the" if is_found else "The"
-        return f"{read} {start} records do not contradict the assumed causes of missingness."
+        return (
+            f"{read} {start} records agree with the assumed causes of missing values, but cannot "
+            "prove them."
+        )
     added = "; ".join(f"{cause['panel']} on {cause['column']}" for cause in graph["added"][:SHOWN])
     if graph["state"] == "widened":
         before = graph["before"]
@@ -354,13 +360,14 @@ def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Ite
     ranges = {n: (low, high) for n, (low, high) in choice["prices"].items()}
     narrow = sorted(ranges, key=lambda n: _width(*ranges[n], choice["unit_costs"][n]))
     shown = [
-        f"{kinds.get(n, n)} {_from_to(*ranges[n])}"
+        f"{kinds.get(n, n)} {_from_to(*ranges[n])} (now {number(choice['unit_costs'][n])})"
         for n in narrow[:SHOWN]
         if ranges[n][1] is not None or (ranges[n][0] or 0) > 0
     ]
     if shown:
         yield (
-            f"The answer stays for these costs, each changed alone ({unit}): {'; '.join(shown)}."
+            f"The same policy is named for these costs, each changed alone ({unit}): "
+            f"{'; '.join(shown)}."
         )
 
 
