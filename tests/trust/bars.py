@@ -143,7 +143,7 @@ def spambase(file: str, kind: str, seed: int) -> dict[str, Any]:
             *fit_fixed_sets(folded, objective, settings=settings, budgets=budgets)
         )
     else:
-        front = KINDS[settings["kind"]].front
+        front = KINDS[kind].front
         assert front is not None, "bug: these kinds have a front"
         learned = front(folded, objective, settings, budgets)
     policy = build_policy(settings, table=data, stored=learned.arrays)
@@ -315,7 +315,6 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "spambase": {
         "fixed_set": settings_of("fixed_set", panels="best", sets=100),
         "gdfs": settings_of("gdfs", price_weights=4),
-        "gdfs_long": settings_of("gdfs", price_weights=4, updates=4_000),
         "dime": settings_of("dime"),
     },
     "cube": {"permutation": settings_of("permutation")},
