@@ -507,7 +507,6 @@ def test_cases_are_handed_to_a_person_at_a_price_and_within_a_bound():
     alone = answered(table, agents, ("A", "B"))["outcomes"].set_index("agent")
     assert (own["cost"] <= alone["cost"].reindex(own.index) + 1e-9).all()
     assert "referral_cost" not in alone
-    assert content["saving"]["low"] <= content["saving"]["value"] <= content["saving"]["high"]
     assert sum(entry["rows"] for entry in content["patterns"]) == 400
     assert all(entry["threshold"] <= 1.5 for entry in content["patterns"])
     text = text_of(found)
@@ -515,7 +514,6 @@ def test_cases_are_handed_to_a_person_at_a_price_and_within_a_bound():
     assert "at 0.8 EUR a case or less" in text
     assert any("a person " in line for line in choice["does"])
     assert choice["unit_costs"]["a person"] == 1.5
-    assert choice["net_benefit"] is not None
 
 
 def with_habit(table: Table) -> Table:

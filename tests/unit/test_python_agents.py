@@ -1,10 +1,12 @@
 import hashlib
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
 import pytest
+import torch
 from frugal.acquire.policies.python import PythonPolicy, load_python_policy, source_of
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.set_probability import terminal_set_probability
@@ -13,6 +15,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Panel, Table
 from frugal.core.world import World
 
+TEMPLATE = Path(__file__).parents[2] / "config/policies/trained_model.py"
 HEAD = "import numpy as np\nimport pandas as pd\n\n\n"  # the function stands on line 5
 
 
@@ -105,6 +108,32 @@ def test_answers_may_have_several_forms(tmp_path, answer):
     chosen = policy(tmp_path, f"def choose(values, acquired, available):\n    return {answer}\n")
     law = chosen.action_probabilities(*states(5))
     np.testing.assert_array_equal(law, np.tile([0.0, 0, 1], (1, 5, 1)))
+
+
+def test_the_template_asks_a_stored_model_and_refuses_another_file(tmp_path):
+    class Scans(torch.nn.Module):
+        """Wants the second panel above a mean age, also where it cannot be had."""
+
+        def forward(
+            self, features: torch.Tensor, known: torch.Tensor, closed: torch.Tensor
+        ) -> torch.Tensor:
+            return 2 * (features[:, 0] > 0).long()
+
+    path, some = tmp_path / "model.pt2", (torch.zeros(2, 1), torch.ones(2, 1), torch.ones(2, 2))
+    rows = [{0: torch.export.Dim.AUTO}] * 3
+    torch.export.save(torch.export.export(Scans(), some, dynamic_shapes=rows), path)
+    text = TEMPLATE.read_text().replace('"model.pt2"', repr(str(path)))
+    text = text.replace("FEATURES = []", 'FEATURES = ["age"]')
+    text = text.replace("PANELS = []", 'PANELS = ["blood", "scan"]')
+    values, acquired, available = states()
+    for digest in ("", hashlib.sha256(path.read_bytes()).hexdigest()):
+        (tmp_path / "mine.py").write_text(text.replace('SHA256 = ""', f"SHA256 = {digest!r}"))
+        own = load_python_policy(tmp_path / "mine.py", "choose", table())
+        refused = pytest.raises(DataError, match=r"SHA256 is ''…; model\.pt2 has [0-9a-f]{9}")
+        with nullcontext() if digest else refused:
+            law = own.action_probabilities(values, acquired, available)[0]
+    scans = (values[0, :, 0] > 0) & (available & ~acquired)[0, :, 1]
+    np.testing.assert_array_equal(law, np.eye(3)[np.where(scans, 1, 2)])
 
 
 def test_it_is_rolled_out_like_any_other(tmp_path):

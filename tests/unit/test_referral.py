@@ -127,21 +127,15 @@ def test_patterns_are_judged_on_folds_that_their_thresholds_do_not_come_from():
     paths = Paths(order, none, none == 0, np.zeros((n, 3), dtype=bool), belief, verdict)
     label, fold = (rng.random(n) < chance).astype(np.int64), np.arange(n) % 4
     risks = list(by_pattern(paths, label, fold, observed, costs, price=1.0, bound=0.3))
+    score, cost = (belief[:, 0] @ costs).min(axis=1), costs[label, verdict]
     for k, found in enumerate(risks):
-        kept, paid = [], []
-        for i in np.flatnonzero(group == k):
-            others = [j for j in np.flatnonzero(group == k) if fold[j] != fold[i]]
-            score = np.array([belief[j, 0] @ costs[:, verdict[j]] for j in others])
-            cost = np.array([costs[label[j], verdict[j]] for j in others])
-            kept.append(
-                belief[i, 0] @ costs[:, verdict[i]] < by_definition(score, cost, 8.0, 0.3, 1.0)
-            )
-            paid.append(costs[label[i], verdict[i]])
-        assert found["rows"] == len(kept)
+        rows, kept = np.flatnonzero(group == k), []
+        for i in rows:
+            others = rows[fold[rows] != fold[i]]
+            kept.append(score[i] < by_definition(score[others], cost[others], 8.0, 0.3, 1.0))
+        assert found["rows"] == len(rows)
         assert found["share"] == pytest.approx(1 - np.mean(kept))
-        assert found["errors"] == pytest.approx(np.mean(np.array(paid) * kept))
-        assert found["before"] == pytest.approx(np.mean(paid))
-    assert [risk["missing"] for risk in risks] == [
-        *(np.flatnonzero(~p).tolist() for p in patterns),
-        None,
-    ]
+        assert found["errors"] == pytest.approx(np.mean(cost[rows] * kept))
+        assert found["before"] == pytest.approx(np.mean(cost[rows]))
+    assert risks[-1]["missing"] is None
+    assert risks[0]["missing"] == np.flatnonzero(~patterns[0]).tolist()

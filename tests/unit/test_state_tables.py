@@ -117,6 +117,18 @@ def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path
     assert "data set's own" in str(states.loc["ground_truth", "reason"])
 
 
+def test_a_log_of_steps_is_the_table_of_its_states_and_ends_where_a_panel_cannot_be_had():
+    layout = Layout.of(small_table(6))
+    log = {"row": [5, 3, 3, 3], "step": [0, 2, 0, 1], "action": ["stop", "stop", "P3", "P2"]}
+    states = {"row": [3, 3, 3, 5], "acquired": [[], ["P3"], ["P2", "P3"], []], "probability": 1.0}
+    states = pd.DataFrame({**states, "action": ["P3", "P2", "stop", "stop"]})
+    logged, table = (state_table(pd.DataFrame(f), layout, "mine.parquet") for f in (log, states))
+    assert logged.states.equals(table.states)
+    np.testing.assert_array_equal(logged.action_probability, table.action_probability)
+    law = logged.law_of_rows(np.array([3]), np.array([[False, True]]), np.array([[False, True]]))
+    assert law.tolist() == [[0, 0, 1]]
+
+
 def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path):
     table = small_table(180)
     whole = tabulated(table, own)
@@ -181,6 +193,7 @@ def test_it_is_rolled_out_by_rows():
     np.testing.assert_array_equal(done.acquired[0], [[False, True], [True, False], [False, True]])
 
 
+LOG = {"acquired": None, "probability": None, "step": [0, 1]}
 GOOD = {"row": [0, 0], "acquired": [[], []], "action": ["P2", "stop"], "probability": [0.5, 0.5]}
 
 
@@ -198,6 +211,10 @@ GOOD = {"row": [0, 0], "acquired": [[], []], "action": ["P2", "stop"], "probabil
         ({"probability": [0.5, np.nan]}, "row 1: the probability is nan"),
         ({"probability": ["a", "b"]}, "column 'probability' is of type"),
         ({"action": ["stop", "stop"]}, "row 1: row 0 with this set has the action 'stop' twice"),
+        ({"step": [0, 1]}, "has a column 'step' and a column 'acquired'; a log has row, step, ac"),
+        ({**LOG, "row": None}, "has a column 'step' and no column 'row'; a log has row, step, act"),
+        ({**LOG, "step": [0, 2]}, "row 0 has the action 'stop' at step 2; allowed are for each ro"),
+        ({**LOG, "action": ["P2", "P3"]}, "row 0 has the action 'P3' at step 1; allowed are for"),
     ],
 )
 def test_a_table_that_is_none_is_refused_in_a_sentence(change, words):

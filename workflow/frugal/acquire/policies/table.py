@@ -1,9 +1,10 @@
 """The kind `table`: decisions of another program, state by state, in a Parquet file.
 
-Rows are (row, acquired set, action, probability). It knows what the program would do with a row
-once some panels are acquired, and nothing of values. A panel that cannot be had is passed over: its
-probability is spread over the other actions, in proportion, and where nothing is left the policy
-stops. Must not know costs, labels or missingness.
+Rows are (row, acquired set, action, probability), or (row, step, action): a log of one episode for
+each row, from the start to "stop". It knows what the program would do with a row once some panels
+are acquired, and nothing of values. A panel that cannot be had is passed over: its probability is
+spread over the other actions, in proportion, and where nothing is left the policy stops; so does a
+log at the first panel that cannot be had. Must not know costs, labels or missingness.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from frugal.core.world import set_keys
 STOP = "stop"
 ROUNDING = 1e-6  # by which the probabilities of a state may miss 1
 COLUMNS = ("row", "acquired", "action", "probability")
+STEPS = ("row", "step", "action")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,8 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
 
     Args:
         frame: `row` (`row_id` of the data set's table), `acquired` (a list of panels), `action` (a
-            panel or "stop") and `probability`; an action that is not listed has probability 0.
+            panel or "stop") and `probability`; an action that is not listed has probability 0. Or a
+            log: `row`, `step` (from 0 on) and `action`, the last of each row "stop".
         layout: whose panels are meant.
         file: its name, for sentences.
 
@@ -91,6 +94,8 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
         DataError: it is no such table; the message names the row and what is allowed.
     """
     at = printable(file)
+    if "step" in frame.columns:
+        frame = _states_of_log(frame, at)
     absent = [name for name in COLUMNS if name not in frame.columns]
     if absent:
         raise DataError(
@@ -141,6 +146,32 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
             f"{total[which[line]]:.6g}; allowed is 1"
         )
     return StateTable(states, action_probability, tuple(names), file)
+
+
+def _states_of_log(frame: pd.DataFrame, at: str) -> pd.DataFrame:
+    """The states that a log comes to, by row and step, each with one action."""
+    problems = [f"no column {name!r}" for name in STEPS if name not in frame.columns]
+    if problems or "acquired" in frame.columns:
+        problem = [*problems, "a column 'acquired'"][0]
+        raise DataError(
+            f"{at} has a column 'step' and {problem}; a log has {listed(STEPS)}, a table of states "
+            f"{listed(COLUMNS)}"
+        )
+    log = frame.sort_values(["row", "step"], kind="stable", ignore_index=True)
+    number = log.groupby("row").cumcount().to_numpy()
+    last = ~log["row"].duplicated(keep="last").to_numpy()
+    wrong = (log["step"].to_numpy() != number) | ((log["action"] == STOP).to_numpy() != last)
+    if wrong.any():
+        row, step, action = log.loc[int(wrong.argmax()), [*STEPS]]
+        raise DataError(
+            f"{at}: row {row} has the action {action!r} at step {step}; allowed are for each row "
+            f"steps 0, 1, 2, … once, the last of them {STOP!r} and no other"
+        )
+    actions = log["action"].to_numpy()
+    acquired = [actions[k - step : k] for k, step in enumerate(number.tolist())]
+    return pd.DataFrame(
+        {"row": log["row"], "acquired": acquired, "action": actions, "probability": 1.0}
+    )
 
 
 def _distinct(row: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, pd.MultiIndex]:
@@ -214,7 +245,8 @@ TABLE = AgentKind(
     settings={
         "file": (
             "ParquetFile",
-            "a Parquet file with the columns row, acquired, action and probability",
+            "a Parquet file with the columns row, acquired, action and probability, or a log with "
+            "row, step and action",
         ),
         "dataset": ("str", "the data set whose rows it has"),
     },
