@@ -49,7 +49,8 @@ def priced(folder: Path) -> Path:
     for panel in document["panels"]:
         if not panel.get("free"):
             panel["cost"] = 1
-    document["misclassification_cost"] = [[0, 10], [20, 0]]
+    if len(document["label"].get("classes", ())) == 2:
+        document["misclassification_cost"] = [[0, 10], [20, 0]]
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
 

@@ -242,31 +242,32 @@ def test_sas_transport_is_read(tmp_path):
     np.testing.assert_array_equal(values_of(priced(tmp_path))["age"], table["age"])
 
 
-def test_a_number_as_label_is_cut_in_two(tmp_path):
+def test_a_number_as_label_is_cut_or_predicted(tmp_path):
     table = visits().assign(ill=np.r_[np.arange(N - 1) / 7, np.nan])
     table.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match=r"59 different values.*--cut NUMBER makes two of them"):
-        init(tmp_path)
-    document = yaml.safe_load(init(tmp_path, "--cut", "5"))
-    assert document["label"]["classes"] == [
-        {"name": "below 5", "below": 5},
-        {"name": "from 5", "from": 5},
-    ]
-    values_of(priced(tmp_path))
-    with pytest.raises(
-        DataError, match=r"holds '[fm]', which is no number that --cut could divide"
+    out = tmp_path / "t.yaml"
+    for words, sentence in (
+        ((), r"59 different values.*--predict .* and --cut NUMBER,… makes classes of ranges"),
+        (("--cut", "5", "--label", "sex"), "holds '[fm]', which is no number that --cut could"),
+        (("--cut", "5,99"), "falls in the class 'from 99'; each class by --cut needs one"),
+        (("--cut", "5,x"), "--cut is '5,x'; allowed are numbers with ','"),
+        (("--predict", "loss=absolute,price=1,values=1"), "values is 1, .* allowed are 2 to as"),
+        (("--predict", "loss=absolute,price=1", "--errors", "missed=3"), "the errors are none"),
     ):
-        init_command(
-            [
-                str(tmp_path / "t.csv"),
-                "--label",
-                "sex",
-                "--cut",
-                "5",
-                "--out",
-                str(tmp_path / "other.yaml"),
-            ]
-        )
+        with pytest.raises(DataError, match=sentence):
+            init(tmp_path, *words)
+    for words, label in (
+        (("--cut", "5"), [{"name": "below 5", "below": 5}, {"name": "from 5", "from": 5}]),
+        (("--cut", "5,3"), {"name": "3 to 5", "from": 3, "below": 5}),
+        (("--predict", "loss=squared,price=2,unit=days,values=6/3"), [3, 6]),
+        (("--predict", "loss=absolute,price=2,values=2"), [2, 6.214]),  # medians of the halves
+    ):
+        out.unlink(missing_ok=True)
+        made = yaml.safe_load(init(tmp_path, *words))["label"]
+        classes = made.get("classes") or made["predict"]["values"]
+        assert label in (classes, classes[1])
+        if words[1] != "5,3":
+            values_of(priced(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -366,7 +367,7 @@ def test_rows_without_a_label_are_reported():
     """A line of totals below a sheet, say."""
     cells = pd.DataFrame({"age": [str(20 + k % 50) for k in range(60)], "ill": ["y", "n"] * 30})
     cells.loc[60] = ["1320", ""]
-    guess = guess_table(cells, "ill", None)
+    guess = guess_table(cells, "ill")
     assert "1 of 61 rows have no value of 'ill' and are left out (drop_rows)" in guess.remarks
 
 

@@ -22,7 +22,7 @@ SCENE = Scene(
     seed=9,
     part=np.array(["test", "train", "test"]),
     panels=("blood", "urine"),
-    error_cost=np.array([[0.0, 10.0], [20.0, 0.0]]),
+    error_cost=np.array([[0.0, 10.0], [20.0, 0.0]])[WORLD.label],
 )
 ACQUIRED = np.zeros((2, 3, 2), dtype=bool)
 ACQUIRED[1, 2], ACQUIRED[0, 0, 1] = True, True

@@ -167,7 +167,8 @@ def test_ranges_of_unit_costs_are_where_the_policy_leaves_the_margin(at):
     x, y, observed = world(np.random.default_rng(6), 600)
     found, _ = candidates_of(x, y, observed, law_of(x, y, observed))
     chosen = choose(found, 0.05, np.random.default_rng(0))
-    low, high = price_range(chosen, at)
+    unit = found.unit_costs
+    low, high = price_range(chosen, np.eye(len(unit))[at], float(unit[at]))
     share = 0.05 + (chosen.cost - min(map(found.cost, found.names))) / chosen.cost
 
     def within(value):

@@ -60,7 +60,7 @@ class Scene:
         seed: of the study.
         part: of the split, of each unit. (n,)
         panels: names of the a panels.
-        error_cost: of a verdict (column) on a class (row). (k, k)
+        error_cost: of each verdict on each unit. (n, k)
         parts: that the whole table has, where the units are some of it; None: those of the units.
     """
 
@@ -69,7 +69,7 @@ class Scene:
     seed: int
     part: np.ndarray
     panels: Sequence[str]
-    error_cost: Float[np.ndarray, "k k"]
+    error_cost: Float[np.ndarray, "n k"]
     parts: Sequence[str] | None = None
 
     def identity(self, member: np.ndarray, row: np.ndarray) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def outcome_frame(
     """
     member, row = (index.ravel() for index in np.indices(acquired.shape[:2]))
     label, paid = scene.world.label[row], (acquired @ scene.world.action_cost).ravel()
-    wrong = scene.error_cost[label, verdict.ravel()]
+    wrong = scene.error_cost[row, verdict.ravel()]
     two = shares.shape[2] == 2
     columns = scene.identity(member, row) | {
         "label": label.astype(np.int16),

@@ -34,10 +34,14 @@ from frugal.config.blocks import (
     setting,
 )
 from frugal.config.panels import CostDraw, PanelEntry, SetUpEntry, UncertainCost
+from frugal.core.errors import ConfigError
+from frugal.core.numeric import MOST_VALUES, Loss, NumericLabel, cuts_between
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.table import LARGEST
 
-RESERVED_COLUMNS = ("row_id", "part", "label", "sensitive", "group_index", "cluster_index")
+RESERVED_COLUMNS = (
+    *("row_id", "part", "label", "label_number", "sensitive", "group_index", "cluster_index"),
+)
 _KEYS_OF_SOURCE = {
     "generator": {"generator"},
     "bundled": {"loader"},
@@ -393,6 +397,31 @@ class LabelClass(Group):
     below: Maybe[Bound] = maybe("numbers below this mean it, or one for each text")
 
 
+class NumberEntry(Block):
+    """Values that are predicted of a numeric label, and the price of being off."""
+
+    values: Annotated[Filled[float], Len(2, MOST_VALUES)] = required(
+        "numbers that may be predicted, ascending; the class of a case is the nearest of them"
+    )
+    loss: Loss = required("absolute: the difference; squared: its square")
+    price: Positive = required("of one unit of loss, in `cost_unit`")
+    unit: Text = required('of the label; "1" where it has none')
+
+    def _refusals(self) -> Iterator[str]:
+        if any(low >= high for low, high in pairwise(self.values)):
+            yield f".values are {listed(f'{v:g}' for v in self.values)}; they must ascend"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the classes: the values with their unit."""
+        return [f"{value:g}{'' if self.unit == '1' else f' {self.unit}'}" for value in self.values]
+
+    @property
+    def numeric(self) -> NumericLabel:
+        """The values with their loss."""
+        return NumericLabel(tuple(map(float, self.values)), self.loss, self.price, self.unit)
+
+
 class LabelEntry(Block):
     """The label to predict."""
 
@@ -404,6 +433,10 @@ class LabelEntry(Block):
         "in order; with two, the second is positive"
     )
     by: Maybe[str] = maybe("raw column whose text chooses among `from` and `below`")
+    predict: Maybe[NumberEntry] = maybe(
+        "of a label that is a number, in place of `classes` and of `misclassification_cost`: the "
+        "cost of a case is the price times the loss of its number"
+    )
     unlabelled: Literal["refuse", "weigh"] = setting(
         "refuse",
         "rows without a label. refuse: the first ends the run; weigh: `decide` keeps them and "
@@ -417,6 +450,11 @@ class LabelEntry(Block):
             yield (
                 ".by names the column whose texts choose among numbers; it goes with `from` and "
                 "`below` that list a number for each text, and only with them"
+            )
+        if self.predict is not None and (self.rule is not None or self.unlabelled == "weigh"):
+            yield (
+                ".predict needs a number in every row; 'rule' makes classes, and 'unlabelled: "
+                "weigh' weighs classes: allowed is neither"
             )
         values = {str(v) for c in self.classes for v in c.values or ()}
         if self.rule is not None and values != {"0", "1"}:
@@ -548,6 +586,26 @@ class Dataset(Block):
         "gaps"
     )
     split: Split = required()
+
+    @classmethod
+    def read(cls, document: Any, *, where: str) -> "Dataset":
+        """The data set; the ranges of a numeric label and their losses are filled in."""
+        label = document.get("label") if isinstance(document, Mapping) else None
+        if isinstance(label, Mapping) and "predict" in label:
+            for key, block in (("classes", label), ("misclassification_cost", document)):
+                if key in block:
+                    raise ConfigError(
+                        f"{where}: 'label.predict' states what may be predicted and its price, and "
+                        f"{key!r} does, too; allowed is one of them"
+                    )
+            entry = NumberEntry.read(label["predict"], where=f"{where}: label.predict")
+            classes: list[dict[str, Any]] = [{"name": name} for name in entry.names]
+            for k, cut in enumerate(cuts_between(entry.values)):
+                classes[k]["below"] = classes[k + 1]["from"] = cut
+            costs = entry.numeric.between.tolist()
+            filled = {"label": {**label, "classes": classes}, "misclassification_cost": costs}
+            document = {**document, **filled}
+        return super().read(document, where=where)
 
     @model_validator(mode="before")
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError
+from frugal.core.numeric import NumericLabel
 
 LARGEST = float(np.finfo(np.float32).max)  # number of a table: forests and networks are float32
 
@@ -119,9 +120,12 @@ class Table:
             `label.unlabelled: weigh`. (n,)
         classes: name of each of the k classes.
         panels: every column belongs to at least one panel; panels may overlap.
-        misclassification_cost: cost of predicting column j where row i is true. (k, k)
+        misclassification_cost: cost of predicting column j where row i is true; of a numeric label
+            the mean over the rows that policies may learn from. (k, k)
         set_ups: costs that several panels share.
         fees: panel → column with its price for each row; its `cost` is the mean.
+        numeric: values that may be predicted, where the label is a number.
+        number: the label itself then. (n,)
     """
 
     row_id: Int[np.ndarray, " n"]
@@ -134,6 +138,8 @@ class Table:
     misclassification_cost: Float[np.ndarray, "k k"]
     set_ups: tuple[SetUp, ...] = ()
     fees: Mapping[str, str] = field(default_factory=dict)
+    numeric: NumericLabel | None = None
+    number: Float[np.ndarray, " n"] | None = None
 
     def __post_init__(self) -> None:
         columns = set(self.columns)
@@ -200,8 +206,28 @@ class Table:
     def take(self, rows: np.ndarray) -> "Table":
         """The same table restricted to rows (indices or a boolean mask)."""
         return replace(
-            self, row_id=self.row_id[rows], values=self.values[rows], label=self.label[rows]
+            self,
+            row_id=self.row_id[rows],
+            values=self.values[rows],
+            label=self.label[rows],
+            number=None if self.number is None else self.number[rows],
         )
+
+    @cached_property
+    def error_costs(self) -> Float[np.ndarray, "n k"]:
+        """Cost of predicting each class for each row, exact also of a numeric label. (n, k)"""
+        if self.numeric is None or self.number is None:
+            return self.misclassification_cost[np.maximum(self.label, 0)]
+        return self.numeric.costs(self.number)
+
+    @property
+    def exact_errors(self) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, "n k"]] | None:
+        """Of a number: largest cost of each error; shares of it that predictions cost each row."""
+        if self.numeric is None:
+            return None
+        largest = self.numeric.largest_costs
+        most = largest[self.label]
+        return largest, np.divide(self.error_costs, most, out=np.zeros_like(most), where=most > 0)
 
     @cached_property
     def shared_costs(self) -> SharedCosts:

@@ -17,6 +17,7 @@ import frugal.config.dataset as written
 from frugal.config.dataset import Block, Dataset, DropRule, LabelRule, Source, StaySummary
 from frugal.config.panels import CostDraw, PanelEntry, UncertainCost, mean_cost
 from frugal.core.errors import ConfigError
+from frugal.core.numeric import NumericLabel
 from frugal.core.schema_check import listed, read_yaml
 from frugal.core.table import SetUp, error_name
 
@@ -116,7 +117,8 @@ class Label:
     """Raw column of the label, names of the classes, and how a raw value means each.
 
     With a rule, the column is computed by the rule from other raw columns: "1", "0", or nothing.
-    Where rows without a label are weighed they are kept; else they are refused.
+    Where rows without a label are weighed they are kept; else they are refused. Of a label that is
+    a number, `numeric` has the values that may be predicted, one for each class.
     """
 
     column: str
@@ -125,6 +127,7 @@ class Label:
     meaning: Classes
     rule: LabelRule | None
     weighed: bool = False
+    numeric: NumericLabel | None = None
 
 
 @dataclass(frozen=True)
@@ -231,6 +234,8 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
     """
     document = read_yaml(path)
     if instead and isinstance(document, dict):
+        if isinstance(label := document.get("label"), dict) and "predict" in label:
+            instead = {k: v for k, v in instead.items() if k != "misclassification_cost"}
         document = document | dict(instead)
     _require_prices(document, path)
     dataset = Dataset.read(document, where=str(path))
@@ -325,6 +330,7 @@ def _label(label: written.LabelEntry) -> Label:
         meaning,
         label.rule,
         label.unlabelled == "weigh",
+        None if label.predict is None else label.predict.numeric,
     )
 
 

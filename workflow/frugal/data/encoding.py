@@ -48,6 +48,7 @@ class Encoded:
         units: encoded column → unit.
         sensitive: group of each row, 0 or 1; None where the description defines no groups. (n,)
         report: rows read, dropped and why, codes found, costs drawn, class shares, missing cells.
+        number: a numeric label itself; None of classes. (n,)
     """
 
     layout: Table
@@ -58,12 +59,14 @@ class Encoded:
     units: dict[str, str]
     sensitive: Int[np.ndarray, " n"] | None
     report: dict[str, Any]
+    number: Float[np.ndarray, " n"] | None = None
 
     @cached_property
     def table(self) -> Table:
         """The n kept rows, in memory."""
         values = self.columns.whole()
-        return replace(self.layout, row_id=self.row_id, values=values, label=self.label)
+        label, number = self.label, self.number
+        return replace(self.layout, row_id=self.row_id, values=values, label=label, number=number)
 
     def block(self, number: int) -> Table:
         """The kept rows of one block."""
@@ -73,6 +76,7 @@ class Encoded:
             row_id=self.row_id[rows],
             values=self.columns.block(number),
             label=self.label[rows],
+            number=None if self.number is None else self.number[rows],
         )
 
 
@@ -102,6 +106,10 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         may_lack=description.label.weighed,
     )
     _require_two_classes(raw, label, description)
+    numeric, number = description.label.numeric, None
+    if numeric is not None:
+        number = numeric_column(raw, _numbers_in(description.label.column), missing)[rows]
+        numeric = replace(numeric, low=float(number.min()), high=float(number.max()))
     groups = description.groups
     sensitive = (
         None if groups is None else class_index(raw, rows, groups, missing, key="sensitive.groups")
@@ -119,6 +127,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         if panel.fee is not None
     }
     layout, drawn = _layout(encoded_columns, description, fees)
+    layout = replace(layout, numeric=numeric, number=None if number is None else number[:0])
     units = {n: u for b in encoded_columns.values() for n, u in zip(b.names, b.unit, strict=True)}
     codes = {name: b.codes for name, b in encoded_columns.items() if b.codes}
     used = {c.raw_name for c in description.columns} | {description.label.column}
@@ -153,7 +162,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     if description.missing_values == "partial":
         report["panel_absent_share"] = absent_share
     return Encoded(
-        layout, columns, rows.astype(np.int64), label, retained, units, sensitive, report
+        layout, columns, rows.astype(np.int64), label, retained, units, sensitive, report, number
     )
 
 
@@ -248,7 +257,7 @@ def class_index(
     if not rule.bounds:
         index = rule.index_of_text(text)
     else:
-        column = Column(rule.column, rule.column, "numeric", "1", None, None, ())
+        column = _numbers_in(rule.column)
         by = None if rule.by is None else text_column(raw, rule.by, missing, f"{owner}.by")[rows]
         index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
     refused = (index < 0) & ~(may_lack & is_absent(text))
@@ -264,6 +273,11 @@ def class_index(
             + ("" if not rule.bounds else f" of {listed(rule.names)} that do not hold it")
         )
     return index
+
+
+def _numbers_in(raw_name: str) -> Column:
+    """A raw column whose cells are read as numbers."""
+    return Column(raw_name, raw_name, "numeric", "1", None, None, ())
 
 
 def _require_two_classes(

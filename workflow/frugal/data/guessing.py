@@ -9,11 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.config.dataset import NumberEntry
 from frugal.core.errors import DataError, shown_cell
+from frugal.core.numeric import best_values, cuts_between
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE, spelling
 from frugal.data.parsing import AMOUNT, NumberStyle
@@ -22,6 +26,7 @@ from frugal.data.splits import copied
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
 CODES = (-1.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0, 99999.0, *_REPEATED)
 MOST_CLASSES = 10
+VALUES = 4  # numbers to predict, where none are stated
 EACH = 5  # mean rows per value for values to be judged on their own
 LEAST_ROWS = 20  # for a column to be suspected of leaking the label
 NEARLY = 0.9  # share of the errors of the commonest class that a suspect spares, alone
@@ -97,8 +102,9 @@ class TableGuess:
         clusters: columns whose values occur in several rows, and look like names of units; those
             without missing values first, and then the one of most values.
         remarks: on the whole table.
-        cut: number that divides the label into the classes below it and from it on; None: they are
-            values of the label.
+        cuts: ascending numbers that divide the label into the classes; none: they are values of the
+            label.
+        predict: key of the YAML's label where it is a number to predict, one value for each class.
     """
 
     rows: int
@@ -108,7 +114,13 @@ class TableGuess:
     label_gaps: int
     clusters: tuple[Guess, ...]
     remarks: tuple[str, ...]
-    cut: float | None = None
+    cuts: Sequence[float] = ()
+    predict: Mapping[str, Any] | None = None
+
+    @property
+    def priced_classes(self) -> list[str]:
+        """Classes between which each error has a cost; none where a number is predicted."""
+        return [] if self.predict else list(self.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,28 +187,33 @@ class _Values:
 def guess_table(
     cells: pd.DataFrame,
     label: str,
-    cut: float | None = None,
+    cuts: Sequence[float] = (),
     *,
     marks: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     positive: str | None = None,
     weigh: bool = False,
+    predict: Mapping[str, Any] | None = None,
 ) -> TableGuess:
     """Guess the type of each column.
 
     Args:
         cells: texts as in the file, blanks around them taken off.
         label: name of the column to predict.
-        cut: number that divides the label into two classes; None where its values are classes.
+        cuts: ascending numbers that divide the label into classes; none where its values are them.
         marks: keys `decimal` and `thousands` of the file's format.
         units: of columns, as the file has them.
         levels: of columns that the file declares to be categories.
         positive: value of a label of two classes that is the positive one; None: guessed.
         weigh: whether rows without a label are kept.
+        predict: keys of `NumberEntry` of a label that is a number; `values` may be how many, which
+            then lose least.
 
     Raises:
-        DataError: there is no such column, it has no two classes, or none is `positive`.
+        ConfigError: `predict` has another key or value.
+        DataError: there is no such column, it has no two classes, or none is `positive`; a label
+            with cuts or values to predict holds texts, or too few numbers.
     """
     if label not in cells.columns:
         raise DataError(
@@ -209,7 +226,16 @@ def guess_table(
     words = {name: set(kinds) & set(NO_VALUE) for name, (_, kinds) in factors.items()}
     code, kinds = factors.pop(label)
     answer = _Values.of(label, code, kinds, style)
-    classes, of_row, remarks = _classes(answer, positive) if cut is None else _cut(answer, cut)
+    entry = None if predict is None else _predicted(answer, predict)
+    if entry is not None:
+        cuts, names = cuts_between(entry.values), entry.names
+        classes, of_row, remarks = _ranges(answer, cuts, names, "values to predict")
+    elif cuts:
+        between = [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
+        names = [f"below {cuts[0]:g}", *between, f"from {cuts[-1]:g}"]
+        classes, of_row, remarks = _ranges(answer, cuts, names, "--cut")
+    else:
+        classes, of_row, remarks = _classes(answer, positive)
     labelled = of_row >= 0
     if not labelled.all():
         lacking = f"{int((~labelled).sum()):,} of {len(cells):,} rows have no value"
@@ -251,7 +277,8 @@ def guess_table(
         int((~labelled).sum()),
         tuple(again),
         tuple(remarks),
-        cut,
+        cuts,
+        entry and entry.plain(),
     )
 
 
@@ -261,22 +288,39 @@ def _factors(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return code, np.asarray(kinds, dtype=object)
 
 
-def _cut(values: _Values, cut: float) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
-    """Classes, the class of each row, and no remark: below a number, or from it on."""
+def _ranges(
+    values: _Values, cuts: Sequence[float], names: Sequence[str], argument: str
+) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
+    """Classes, the class of each row, and no remark: below a number, between two, from one on."""
     wrong = np.flatnonzero(np.isnan(values.numbers))
     if len(wrong):
         raise DataError(
             f"the column {values.name!r} holds {shown_cell(values.kinds[wrong[0]])}, which is no "
-            "number that --cut could divide"
+            f"number that {argument} could divide"
         )
-    above = (values.numbers >= cut).astype(np.int64)
-    if len(set(above)) < 2:
-        side = "from" if above.all() else "below"
+    of_kind = np.searchsorted(cuts, values.numbers, side="right")
+    if empty := [name for k, name in enumerate(names) if k not in of_kind]:
         raise DataError(
-            f"all numbers of the column {values.name!r} are {side} {cut:g}; --cut divides them"
+            f"no number of the column {values.name!r} falls in the class {empty[0]!r}; each class "
+            f"by {argument} needs one"
         )
-    classes = {f"below {cut:g}": (), f"from {cut:g}": ()}
-    return classes, np.append(above, -1)[values.code], []
+    return dict.fromkeys(names, ()), np.append(of_kind, -1)[values.code], []
+
+
+def _predicted(values: _Values, predict: Mapping[str, Any]) -> NumberEntry:
+    """The keys of a number to predict; of a count of values, those that lose least."""
+    wanted = predict.get("values", VALUES)
+    if isinstance(wanted, int) and 2 <= wanted <= len(values.kinds):
+        finite = np.isfinite(values.numbers)
+        numbers = np.repeat(values.numbers[finite], values.count[finite])
+        best = best_values(numbers, wanted, str(predict.get("loss")))
+        wanted = sorted({float(f"{value:.4g}") for value in best})
+    elif isinstance(wanted, int):
+        raise DataError(
+            f"predict.values is {wanted}, and the column {values.name!r} holds "
+            f"{len(values.kinds)} different values; allowed are 2 to as many, or a list of numbers"
+        )
+    return NumberEntry.read({"unit": "1", **predict, "values": wanted}, where="predict")
 
 
 def _classes(
@@ -348,8 +392,8 @@ def _remedy(values: _Values) -> str:
     """Remedy for a label with many values."""
     if np.isfinite(values.numbers).all():
         return (
-            "--cut NUMBER makes two of them, below a number and from it on; numbers are no "
-            "outcome, but ranges with a cost of each error are (docs/how-to/library.md)"
+            "--predict loss=absolute,price=… predicts the number at a price of its error, and "
+            "--cut NUMBER,… makes classes of ranges (docs/how-to/library.md)"
         )
     return "put them together into few in a column of its own"
 

@@ -6,7 +6,7 @@ that count rows that belong together as one.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from jaxtyping import Int
 
 from frugal.config.dataset import ClinicalGenerator, Loans
 from frugal.core.errors import ConfigError, DataError, shown_cell
+from frugal.core.schema_check import listed
 from frugal.core.table import Belonging, Table
 from frugal.data.description import Classes, Description
 from frugal.data.encoding import Encoded, class_index, encode
@@ -112,6 +113,16 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
         )
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
+    numeric, number = encoded.layout.numeric, encoded.number
+    if numeric is not None and number is not None:  # what policies may learn; folds are no test
+        means = numeric.mean_costs(number[split != "test"])
+        encoded = replace(encoded, layout=replace(encoded.layout, misclassification_cost=means))
+        least = float(numeric.costs(number).min(axis=1).mean())
+        encoded.report["predicts"] = (
+            f"It predicts {description.label.column}: {listed(description.label.classes)}, at "
+            f"{numeric.price:g} {description.cost_unit} per unit of {numeric.loss} error; always "
+            f"predicting the nearest of these would cost {least:.3g} a case."
+        )
     report = {
         "name": description.name,
         "title": description.title,

@@ -5,7 +5,7 @@ is asked of all rows at once is two bytes a row (its part), or one column. Write
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.core.blocks import block_slices
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.numeric import NumericLabel
 from frugal.core.rows import Rows, rows_of
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document
@@ -33,6 +34,7 @@ _CATALOGUE = {
 }
 MISSING = -1  # in place of a class
 IDENTITY_COLUMNS = ("row_id", "part", "label")
+NUMBER = "label_number"  # a numeric label itself
 
 
 def table_to_frames(
@@ -57,13 +59,16 @@ def table_to_frames(
         report: how the table came about, passed on into the catalogue.
 
     Returns:
-        A frame with `row_id`, `part`, `label` (class index), where there are groups `sensitive`
+        A frame with `row_id`, `part`, `label` (class index), the number of a numeric label as
+        `label_number`, where there are groups `sensitive`
         (group index), `group_index` and `cluster_index`, and the d encoded columns; and a
         mapping with `columns`, `onehot`, `panels`, `classes`, `misclassification_cost`, `report`.
     """
     identity = pd.DataFrame(
         {"row_id": table.row_id, "part": split.astype(object), "label": table.label}
     )
+    if table.number is not None:
+        identity[NUMBER] = table.number
     if sensitive is not None:
         identity["sensitive"] = sensitive
     apart = belonging or Belonging(None, (), None)
@@ -88,6 +93,8 @@ def table_to_frames(
         catalogue["set_ups"] = [{"panels": [*s.panels], "cost": s.cost} for s in table.set_ups]
     if table.fees:
         catalogue["fees"] = dict(table.fees)
+    if table.numeric is not None:
+        catalogue["numeric"] = asdict(table.numeric) | {"values": list(table.numeric.values)}
     return pd.concat([identity, values], axis=1), catalogue
 
 
@@ -114,6 +121,7 @@ def table_from_frames(
 
 def table_of(frame: pd.DataFrame, catalogue: Mapping[str, Any]) -> Table:
     """Some rows of a table, which were checked, of a catalogue that was."""
+    numeric = catalogue.get("numeric")
     columns = [c["name"] for c in catalogue["columns"]]
     return Table(
         row_id=frame["row_id"].to_numpy(dtype=np.int64),
@@ -131,6 +139,8 @@ def table_of(frame: pd.DataFrame, catalogue: Mapping[str, Any]) -> Table:
             SetUp(tuple(s["panels"]), float(s["cost"])) for s in catalogue.get("set_ups", ())
         ),
         fees=dict(catalogue.get("fees", {})),
+        numeric=numeric and NumericLabel(**{**numeric, "values": tuple(numeric["values"])}),
+        number=frame[NUMBER].to_numpy(dtype=np.float64) if numeric else None,
     )
 
 
@@ -335,7 +345,8 @@ class StoredTable:
         self._rows, self.catalogue = rows_of(table), catalogue
         self.columns = [c["name"] for c in catalogue["columns"]]
         present = set(self._rows.columns)
-        absent = [c for c in (*IDENTITY_COLUMNS, *self.columns) if c not in present]
+        self._identity = (*IDENTITY_COLUMNS, *((NUMBER,) if "numeric" in catalogue else ()))
+        absent = [c for c in (*self._identity, *self.columns) if c not in present]
         if absent:
             raise DataError(f"the table lacks column {absent[0]!r}, which its catalogue lists")
         self.blocks = block_slices(len(self._rows))
@@ -380,7 +391,7 @@ class StoredTable:
     @cached_property
     def layout(self) -> Table:
         """The table without a row: columns, panels, classes and costs."""
-        frame = self._rows.read(slice(0, 0), [*IDENTITY_COLUMNS, *self.columns])
+        frame = self._rows.read(slice(0, 0), [*self._identity, *self.columns])
         return table_of(frame, self.catalogue)
 
     def parts(self, requested: Collection[str]) -> list[str]:
@@ -414,7 +425,7 @@ class StoredTable:
             return self._whole
         rows = self.blocks[number]
         present = [name for name in BELONGING if name in self._rows.columns]
-        frame = self._rows.read(rows, [*IDENTITY_COLUMNS, *present, *self.columns])
+        frame = self._rows.read(rows, [*self._identity, *present, *self.columns])
         require_values(frame, self.columns)
         block = TableBlock(
             number,
@@ -509,9 +520,11 @@ def joined(tables: Sequence[Table], layout: Table) -> Table:
         return tables[0]
     if not tables:
         return layout
+    numbers = [table.number for table in tables if table.number is not None]
     return replace(
         layout,
         row_id=np.concatenate([table.row_id for table in tables]),
         values=np.concatenate([table.values for table in tables]),
         label=np.concatenate([table.label for table in tables]),
+        number=np.concatenate(numbers) if numbers else None,
     )

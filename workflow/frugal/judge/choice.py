@@ -48,6 +48,7 @@ class Candidates:
         practice: name of the recorded decisions; not a candidate.
         cluster: rows of one number count as one; None: every row is independent. (n,)
         extra: cost of each further outcome: set-ups, and prices by case. (e,)
+        relative: cost of each verdict on each row as a share of `errors`, of numeric labels. (n, k)
         score: quantity compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
         person: price of a case that is referred, the last outcome; none: no case is. (r,)
     """
@@ -62,6 +63,7 @@ class Candidates:
     score: Literal["cost", "f1"] = "cost"
     extra: Float[np.ndarray, " e"] = field(default_factory=lambda: np.zeros(0))
     person: Float[np.ndarray, " r"] = field(default_factory=lambda: np.zeros(0))
+    relative: Float[np.ndarray, "n k"] | None = None
 
     @property
     def unit_costs(self) -> Float[np.ndarray, " m"]:
@@ -127,6 +129,7 @@ def judged(
     score: Literal["cost", "f1"] = "cost",
     extra: ExtraCosts | None = None,
     person: float | None = None,
+    exact: tuple[Float[np.ndarray, "k k"], Float[np.ndarray, "n k"]] | None = None,
 ) -> Candidates:
     """Outcomes of every candidate and of recorded practice.
 
@@ -141,6 +144,8 @@ def judged(
         score: quantity compared; see `Candidates`.
         extra: costs of panels beyond their prices; the prices hold no part of these.
         person: price of a case with the verdict k; None: no path has it.
+        exact: of a numeric label, the largest costs of errors and the share of them that each
+            verdict costs each row, by which rows are judged; `errors` are means.
     """
     within = {
         name: path if name == practice else path.within(missingness) for name, path in paths.items()
@@ -161,9 +166,11 @@ def judged(
     ]
     within = {name: path for name, path in within.items() if name not in left_out}
     indicators = class_indicators(missingness, list(within.values()), len(errors))
-    labels = Labels(indicators, missingness.label)
+    largest, relative = (errors, None) if exact is None else exact
+    labels = Labels(indicators, missingness.label, relative=relative)
     if (
-        of_label is None
+        exact is None
+        and of_label is None
         and len(errors) == 2
         and not any(causes.label for causes in missingness.causes)
     ):  # else label enters
@@ -188,7 +195,7 @@ def judged(
     unit = np.zeros(0) if extra is None else extra.unit
     paid = np.array([] if person is None else [person], dtype=np.float64)
     return Candidates(
-        names, left_out, outcomes, price, errors, practice, cluster, score, unit, paid
+        names, left_out, outcomes, price, largest, practice, cluster, score, unit, paid, relative
     )
 
 
@@ -323,7 +330,7 @@ def _compare(candidates: Candidates, names: list[str], rng: np.random.Generator)
     return compare(cost, candidates.covariance(names), rng)
 
 
-def price_range(choice: Choice, at: int) -> tuple[float, float]:
+def price_range(choice: Choice, along: Float[np.ndarray, " m"], now: float) -> tuple[float, float]:
     """Values of one unit cost between which the named policy stays within the margin. (2,)
 
     Costs are linear in it; the policies stay as they are. The excess of its estimate over the
@@ -331,7 +338,8 @@ def price_range(choice: Choice, at: int) -> tuple[float, float]:
 
     Args:
         choice: the answer.
-        at: which of `Candidates.unit_costs`.
+        along: change of `Candidates.unit_costs` with it: 1 at its place, or at several. (m,)
+        now: its value.
     """
     candidates, named = choice.candidates, choice.candidates.outcomes[choice.policy]
     unit, low, high = candidates.unit_costs, 0.0, np.inf
@@ -341,13 +349,13 @@ def price_range(choice: Choice, at: int) -> tuple[float, float]:
     for name in candidates.names:
         # (1 − share) · named(t) ≤ other(t), both linear in t
         difference = (1 - share) * named.mean - candidates.outcomes[name].mean
-        slope = float(difference[at])
-        rest = float(difference @ unit) - slope * float(unit[at])
+        slope = float(difference @ along)
+        rest = float(difference @ unit) - slope * now
         if abs(slope) <= SMALLEST:
             continue
         edge = -rest / slope
         low, high = (low, min(high, edge)) if slope > 0 else (max(low, edge), high)
-    return min(low, float(unit[at])), max(high, float(unit[at]))
+    return min(low, now), max(high, now)
 
 
 def tipping_gamma(choice: Choice, most: float) -> float:

@@ -57,6 +57,8 @@ def cost_range(table: Table) -> CostRange:
     """Bounds on the cost of a case: sets of panels from none to all, and any decision."""
     panels, decisions = table.action_cost, table.misclassification_cost
     least, most = float(decisions.min()), float(decisions.max())
+    if table.numeric is not None:
+        least, most = 0.0, float(table.numeric.largest_costs.max())
     return CostRange(
         least=float(np.minimum(panels, 0).sum()) + least,
         most=float(np.maximum(panels, 0).sum()) + most,

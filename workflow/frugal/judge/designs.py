@@ -194,6 +194,8 @@ def _costs(
     candidates, outcome = choice.candidates, choice.candidates.outcomes[name].last.copy()
     k, a = len(candidates.errors), len(candidates.price)
     decided = np.eye(k + 1)[paths.verdict][:, :k]
+    if candidates.relative is not None:
+        decided = decided * candidates.relative
     cells = decided[:, :, None] * np.eye(k)[label][:, None, :]
     outcome[:, a : a + k * k] = cells.reshape(len(label), k * k)
     return outcome @ candidates.slope(name)

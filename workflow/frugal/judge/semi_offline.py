@@ -202,6 +202,8 @@ class Labels:
         design: of the regression; None where the label itself serves. (n, p)
         factor: lower Cholesky factor of its curvature. (p, p)
         precision: of the priors. (p,)
+        relative: cost of each verdict on each row, as a share of the most that it costs in the
+            row's class; None: always that. (n, k)
     """
 
     probability: Float[np.ndarray, "n k"]
@@ -209,6 +211,7 @@ class Labels:
     design: Float[np.ndarray, "n p"] | None = None
     factor: Float[np.ndarray, "p p"] | None = None
     precision: Float[np.ndarray, " p"] | None = None
+    relative: Float[np.ndarray, "n k"] | None = None
 
     def errors(
         self, gradient: Float[np.ndarray, "p m"]
@@ -314,6 +317,8 @@ def terms(
     """
     k = labels.probability.shape[1]
     decided = np.eye(k + 1)[paths.verdict][:, :k]
+    if labels.relative is not None:
+        decided = decided * labels.relative
     cells = (decided[:, :, None] * labels.probability[:, None, :]).reshape(len(decided), k * k)
     more = np.zeros((len(cells), 0)) if further is None else further
     outcome = np.hstack([paths.acquired.astype(np.float64), cells, more])
@@ -565,7 +570,9 @@ def _range(probability: Float[np.ndarray, " m"]) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
 
 
-def lines_of(root: Node, panels: Sequence[str], classes: Sequence[str]) -> list[str]:
+def lines_of(
+    root: Node, panels: Sequence[str], classes: Sequence[str], verb: str = "decide"
+) -> list[str]:
     """At most `LINES` lines: the branches of the largest shares, in the order of the tree."""
     chosen, open_ = {id(root)}, [root]
     while open_ and sum(_height(node, chosen) for node in [root]) < LINES:
@@ -578,7 +585,7 @@ def lines_of(root: Node, panels: Sequence[str], classes: Sequence[str]) -> list[
             break
         chosen.add(id(largest))
         open_.append(largest)
-    return list(_lines(root, panels, classes, chosen, 0))[:LINES]
+    return list(_lines(root, panels, classes, chosen, verb))[:LINES]
 
 
 def _height(node: Node, chosen: set[int]) -> int:
@@ -587,15 +594,15 @@ def _height(node: Node, chosen: set[int]) -> int:
     return lines + sum(_height(c, chosen) for c in node.children if id(c) in chosen)
 
 
-def _lines(node: Node, panels: Sequence[str], classes: Sequence[str], chosen: set[int], depth: int):
-    pad = "  " * depth
-    quantity = "risk" if len(classes) == 2 else f"probability of {classes[-1]}"
-    if depth == 0:
+def _lines(node: Node, panels: Sequence[str], classes: Sequence[str], chosen: set[int], verb: str):
+    two = len(classes) == 2 and verb == "decide"
+    quantity = "risk" if two else f"probability of {classes[-1]}"
+    if not node.panels:
         yield "Begin with what is known of everyone."
     else:
         names = " + ".join(panels[j] for j in node.panels)
         within = _range_of(quantity, node.low, node.high)
-        yield f"{pad}{100 * node.share:.0f} %: order {names}{within}"
+        yield f"{100 * node.share:.0f} %: order {names}{within}"
     if node.stops >= LEAST:
         decided = ", ".join(
             f"{name} {100 * share:.0f} %"
@@ -603,10 +610,10 @@ def _lines(node: Node, panels: Sequence[str], classes: Sequence[str], chosen: se
             if share >= LEAST
         )
         within = _range_of(quantity, node.stop_low, node.stop_high)
-        yield f"{pad}  {100 * node.stops:.0f} %: stop{within}; decide: {decided}"
+        yield f"  {100 * node.stops:.0f} %: stop{within}; {verb}: {decided}"
     for child in node.children:
         if id(child) in chosen:
-            yield from _lines(child, panels, classes, chosen, depth + 1)
+            yield from (f"  {line}" for line in _lines(child, panels, classes, chosen, verb))
 
 
 def _range_of(quantity: str, low: float, high: float) -> str:

@@ -142,6 +142,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         "panels": (Mapping, "names with lists of columns"),
         "free": ((list, tuple, set), "a list of names of columns"),
         "unit": (str, "a text, such as 'EUR'"),
+        "predict": (Mapping, "keys, such as {'loss': 'absolute', 'price': 50}"),
     }
     for key, (kind, allowed) in kinds.items():
         if stated[key] is not None:
@@ -160,6 +161,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         levels=opened.levels,
         positive=None if positive is None else str(positive),
         weigh=unlabelled == "weigh",
+        predict=stated["predict"],
     )
     terms = StatedTerms(
         [str(panel_name) for panel_name in stated["free"] or ()],
@@ -213,7 +215,7 @@ def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
     """Refuse a price or cost that is left open."""
     from frugal.run.init_command import errors_between
 
-    classes = list(guess.classes)
+    classes = guess.priced_classes
     open_panels = [panel for panel in terms.panels_of(guess) if panel.get("cost", 0) is None]
     if open_panels:
         names = [panel["name"] for panel in open_panels]

@@ -37,6 +37,7 @@ def load(
     positive: Any = None,
     unit: str | None = None,
     unlabelled: str | None = None,
+    predict: Mapping[str, Any] | None = None,
     name: str | None = None,
     folder: str | Path | None = None,
     config: Mapping[str, Any] | str | Path | None = None,
@@ -72,6 +73,9 @@ def load(
         unit: of prices; by default EUR.
         unlabelled: rows without a label: `drop`, the default, or `weigh`: `decide` keeps them and
             weights the others by the probability of having a label.
+        predict: of a label that is a number, in place of `errors`: `loss` (absolute or squared),
+            `price` (of a unit of loss), `values` (numbers that may be predicted, or how many, by
+            default 4) and `unit`, as under `label.predict` of the YAML.
         name: of the table, small letters and digits; random streams depend on it. Default: table.
         folder: where the workflow is run by Snakemake, which keeps everything below
             `results/decide/NAME/`, as `snakemake decide` does; None: the same stages run here, and
@@ -115,6 +119,7 @@ def load(
         "positive": positive,
         "unit": unit,
         "unlabelled": unlabelled,
+        "predict": predict,
         "name": name,
     }
     if is_frame(table):

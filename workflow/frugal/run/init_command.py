@@ -33,6 +33,7 @@ from frugal.run.init_over_time import describe_over_time, over_time_lines
 
 UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
+_ERRORS = "misclassification_cost:   # row: true class; column: predicted class; in cost_unit"
 Amount = int | float | Mapping[str, Any]  # a number, or a cost as the YAML has it
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
@@ -183,12 +184,13 @@ def init_command(words: Sequence[str]) -> int:
         guess = guess_table(
             opened.cells,
             args.label,
-            args.cut,
+            _numbers("--cut", args.cut, ","),
             marks={key: opened.form[key] for key in MARKS if key in opened.form},
             units=opened.units,
             levels=opened.levels,
             positive=args.positive,
             weigh=args.unlabelled == "weigh",
+            predict=_predict(args.predict, opened.units.get(args.label)),
         )
     except DataError as error:
         remark = "" if opened.named else f" ({opened.remarks[-1]})"
@@ -262,11 +264,19 @@ def _parser() -> argparse.ArgumentParser:
         help="rows without a label: left out, or kept and the others weighted",
     )
     parser.add_argument("--by-prefix", action="store_true", help="one panel per common prefix")
-    parser.add_argument(
+    numbers = parser.add_mutually_exclusive_group()
+    numbers.add_argument(
         "--cut",
-        type=float,
-        metavar="NUMBER",
-        help="the label is a number: the classes are below this, and from it on",
+        default="",
+        metavar="NUMBER,…",
+        help="the label is a number: the classes are the ranges between these",
+    )
+    numbers.add_argument(
+        "--predict",
+        default="",
+        metavar="KEY=VALUE,…",
+        help="the label is a number: loss (absolute or squared), price (of a unit of loss), unit, "
+        "and values (2/5/9, or how many)",
     )
     parser.add_argument(
         "--units", type=Path, help="file of units: the table has a row for each value over time"
@@ -327,6 +337,28 @@ def _require_feature(path: Path, guess: TableGuess) -> None:
 def _plain_path(path: Path) -> Path:
     """The path without `.gz`."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+def _numbers(argument: str, text: str, mark: str) -> list[float]:
+    """Numbers between marks, ascending."""
+    try:
+        return sorted({float(part) for part in text.split(mark) if part.strip()})
+    except ValueError:
+        raise DataError(f"{argument} is {text!r}; allowed are numbers with {mark!r}") from None
+
+
+def _predict(text: str, unit: str | None) -> dict[str, Any] | None:
+    """Keys of a number to predict, of KEY=VALUE,…; the unit is that of the file by default."""
+    if not text:
+        return None
+    pairs = (part.partition("=") for part in text.split(","))
+    keys: dict[str, Any] = {key.strip(): value.strip() for key, _, value in pairs}
+    if "price" in keys:
+        keys["price"] = _number(keys["price"])
+    if values := keys.get("values"):
+        numbers = _numbers("--predict values", values, "/")
+        keys["values"] = int(values) if values.isdigit() else numbers
+    return ({"unit": unit} if unit else {}) | keys
 
 
 def _columns(words: Sequence[str], guess: TableGuess) -> list[str]:
@@ -397,7 +429,7 @@ def ask_missing(terms: StatedTerms, guess: TableGuess, ask: Callable[[str], str]
     free, prices, errors = list(terms.free), dict(terms.prices), dict(terms.errors)
     columns, classes = (
         {_unreserved(column.name): column.name for column in guess.columns},
-        [*guess.classes],
+        guess.priced_classes,
     )
     try:
         for panel in terms.panels_of(guess):
@@ -447,7 +479,7 @@ def describe_guess(
         DataError: the terms do not fit the table.
     """
     used = [column for column in guess.columns if column.kind != "out"]
-    panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
+    panels, errors = terms.panels_of(guess), terms.errors_of(guess.priced_classes)
     todo = ", and fill in every price (null)" if _is_open(panels, errors) else ""
     lines = [
         f"# {opened.path.name}, described by a guess: correct it{todo}.",
@@ -471,12 +503,11 @@ def describe_guess(
         "cost_draw: null",
         "label:",
         f"  column: {_flow(label)}",
-        "  classes:                # with two, the second is the positive one",
-        *(f"    - {{name: {_flow(name)}, {bounds}}}" for name, bounds in _classes(guess)),
+        *_label_lines(guess),
         *_weighed(guess, terms),
         "sensitive: null",
         *_cluster_lines(guess.clusters),
-        "misclassification_cost:   # row: true class; column: predicted class; in cost_unit",
+        *[_ERRORS][: len(errors)],
         *(f"  - {_flow(row)}" for row in errors),
         f"drop_rows: {_dropped(guess, terms)}",
         "missing_values: own",
@@ -501,14 +532,17 @@ def short_name(stem: str) -> str:
     return (name if name[0].isalpha() else f"t_{name}")[:100]
 
 
-def _classes(guess: TableGuess) -> list[tuple[str, str]]:
-    """Name and meaning of each class."""
-    if guess.cut is None:
-        return [(name, f"values: {_flow(list(texts))}") for name, texts in guess.classes.items()]
-    return [
-        (name, f"{'below' if name.startswith('below') else 'from'}: {guess.cut:.15g}")
-        for name in guess.classes
-    ]
+def _label_lines(guess: TableGuess) -> Iterator[str]:
+    """Classes with their meaning, or the numbers to predict with their loss."""
+    if guess.predict:
+        yield "  predict:                # numbers that may be predicted; price of a unit of loss"
+        yield from (f"    {key}: {_flow(value)}" for key, value in guess.predict.items())
+        return
+    yield "  classes:                # with two, the second is the positive one"
+    for k, (name, texts) in enumerate(guess.classes.items()):
+        ends = (("from", guess.cuts[k - 1 : k] if k else ()), ("below", guess.cuts[k : k + 1]))
+        bounds = ", ".join(f"{key}: {cut:.15g}" for key, cuts in ends for cut in cuts)
+        yield f"    - {{name: {_flow(name)}, {bounds or f'values: {_flow(list(texts))}'}}}"
 
 
 def _cluster_lines(clusters: Sequence[Guess]) -> Iterator[str]:
@@ -625,7 +659,7 @@ def _lines(opened: Opened, guess: TableGuess, out: Path, terms: StatedTerms) -> 
     """Summary of the findings, and the next steps."""
     used = [column for column in guess.columns if column.kind != "out"]
     yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
-    panels, errors = terms.panels_of(guess), terms.errors_of(list(guess.classes))
+    panels, errors = terms.panels_of(guess), terms.errors_of(guess.priced_classes)
     yield from (f"  {remark}" for remark in remarks_on(opened, guess, panels))
     todo = "Fill in the prices of panels and errors (null), then:"
     yield todo if _is_open(panels, errors) else "Every price is filled in; next:"

@@ -83,9 +83,11 @@ def decision(
     instead = _error_costs_of_f1(path) if config["objective"] == "f1" else {}
     described = load_description(path, instead)
     classes = len(described.label.classes)
-    if config["objective"] == "f1" and classes != 2:
+    numeric = described.label.numeric is not None
+    if config["objective"] == "f1" and (classes != 2 or numeric):
+        of = "is a number" if numeric else f"has {classes} classes"
         raise ConfigError(
-            f"config: 'objective' is f1, and the label of {path.name} has {classes} classes; "
+            f"config: 'objective' is f1, and the label of {path.name} {of}; "
             "allowed are two, or objective=cost"
         )
     place = within or Path("results", "decide", described.name)
@@ -125,6 +127,11 @@ def _require_referral(config: Mapping[str, Any], described: Description) -> None
     if config["refer"] is None:
         raise ConfigError(
             "config: 'refer_risk' is set and 'refer' is null; allowed is both, or 'refer' alone"
+        )
+    if described.label.numeric is not None:
+        raise ConfigError(
+            f"config: 'refer_risk' bounds costs of errors between classes; the label of "
+            f"{described.path} is a number, for which 'refer' alone is allowed"
         )
     if described.cluster is not None or described.label.weighed:
         raise ConfigError(

@@ -326,15 +326,15 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         description = study.descriptions[entry["dataset"]]
         require_known_names(at, entry, description)
         _require_whole_panels(at, description)
-        _require_labels(at, description, decides=config.get("table") is not None)
+        _require_labels(at, description, decides=config.get("table") is not None, losses=True)
         require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
     for block in TABLE_STUDIES:
         for entry in config[block]["scenarios"]:
             agents = config[block]["agents"]
+            _require_labels(f"config: {block}.scenarios", descriptions[entry["dataset"]])
             for name in entry.get("agents", agents):
-                _require_labels(f"config: {block}.scenarios", descriptions[entry["dataset"]])
                 if agents.get(name) is not None:
                     at = f"config: {block}.agents.{name}"
                     require_known_agent(at, agents[name], descriptions[entry["dataset"]])
@@ -342,8 +342,15 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     return study
 
 
-def _require_labels(at: str, description: Description, *, decides: bool = False) -> None:
-    """Refuse rows without a label where nothing weighs them."""
+def _require_labels(
+    at: str, description: Description, *, decides: bool = False, losses: bool = False
+) -> None:
+    """Refuse rows without a label where nothing weighs them, and numbers where classes are read."""
+    if description.label.numeric is not None and not losses:
+        raise ConfigError(
+            f"{at} names data set {description.name!r}, whose label is a number ('label.predict'); "
+            "afape and `decide` count its loss, and other studies need 'classes'"
+        )
     if description.label.weighed and not decides:
         raise ConfigError(
             f"{at} names data set {description.name!r}, which keeps rows without a label "

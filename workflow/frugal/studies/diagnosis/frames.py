@@ -132,7 +132,7 @@ def judged_run(
                 int(streams.wildcards["seed"]),
                 parts,
                 panels,
-                data.misclassification_cost,
+                data.error_costs[rows],
             )
             frame, log, episodes = acted(
                 scene,

@@ -443,7 +443,7 @@ class _Play:
             seed,
             block.part[at],
             panels,
-            block.table.misclassification_cost,
+            block.table.error_costs[at],
             parts,
         )
 

@@ -140,7 +140,7 @@ def judge_candidates(
     wider, added, refused = widened(record_model)
     habit = habits.tested(record_model, varying, cluster, data, streams)
 
-    extra = ExtraCosts.of(data)
+    extra, exact = ExtraCosts.of(data), data.exact_errors
 
     def judge(record_model: RecordLaw, paths: Mapping[str, Paths]) -> Candidates:
         return judged(
@@ -154,6 +154,7 @@ def judge_candidates(
             person=None if referral is None else referral["price"],
             score=settings["objective"],
             cluster=cluster,
+            exact=exact,
         )
 
     def answered(record_model: RecordLaw, names: Sequence[str]) -> Choice:
@@ -222,7 +223,12 @@ def judge_candidates(
         "handed_out": {
             panel.name: float(share) for panel, share in zip(data.actions, handed_out, strict=True)
         },
-        "does": lines_of(tree, [panel.name for panel in data.actions], data.classes),
+        "does": lines_of(
+            tree,
+            [panel.name for panel in data.actions],
+            data.classes,
+            "decide" if data.numeric is None else "predict",
+        ),
         "graph": {
             "state": "refuted" if refused else "widened" if added else "held",
             "added": [_cause(entry, data) for entry in added],
@@ -257,7 +263,8 @@ def _net_benefit(
 ) -> pd.DataFrame:
     """Decision curves of the candidates and of practice; empty where there are not two classes."""
     errors, candidates = data.misclassification_cost, chosen.candidates
-    if len(errors) != 2 or errors[1, 0] <= errors[1, 1] or candidates.score == "f1":
+    two = len(errors) == 2 and data.numeric is None
+    if not two or errors[1, 0] <= errors[1, 1] or candidates.score == "f1":
         return pd.DataFrame(columns=list(NET_BENEFIT))
     names = [*candidates.names, PRACTICE]
     paths = {n: followed[n] if n == PRACTICE else followed[n].within(record_model) for n in names}
@@ -409,8 +416,16 @@ def _judged(
     linear = candidates.score == "cost"  # what follows holds for costs alone
     k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
     wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
+    wrong = wrong if data.numeric is None else []
     positions = [*paid, *wrong, *(a + k * k + g for g in range(len(data.set_ups)))]
     positions += [len(of_costs) - 1] * len(candidates.person)
+    directions = {of_costs[k]: np.eye(len(candidates.unit_costs))[k] for k in positions}
+    unit_costs = {of_costs[k]: float(candidates.unit_costs[k]) for k in positions}
+    if data.numeric is not None:  # one price of all errors
+        name, price = f"a unit of {data.numeric.loss} error", data.numeric.price
+        cells = candidates.errors.T.ravel() / price
+        directions[name] = np.pad(cells, (a, len(candidates.unit_costs) - a - k * k))
+        unit_costs[name] = price
     practice = candidates.outcomes[PRACTICE]
     return {
         "policy": chosen.policy,
@@ -432,11 +447,11 @@ def _judged(
         "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
         "most_gamma": gamma,
         "prices": {
-            of_costs[k]: [_number(end) for end in price_range(chosen, k)]
-            for k in positions
+            name: [_number(end) for end in price_range(chosen, along, unit_costs[name])]
+            for name, along in directions.items()
             if linear
         },
-        "unit_costs": {of_costs[k]: float(candidates.unit_costs[k]) for k in positions},
+        "unit_costs": unit_costs,
         "panels": {
             name: {"recorded": float(observed[:, j].mean()), "policy": float(shares[j])}
             for j, name in enumerate(names)
@@ -651,7 +666,7 @@ def _answer(
         lead=[text.orders, text.saving, text.sure],
         does=choice["does"],
         parts={
-            "What it rests on": [text.rests],
+            "What it rests on": [*filter(None, [report.get("predicts")]), text.rests],
             "What changes, and what would change it": [*text.changes, *text.groups, *within],
             PERSON: persons.sentences(choice, unit),
             HABIT: habits.sentences(choice, unit),

@@ -221,7 +221,7 @@ class _Acting:
         """
         table, part = self.fold.shown, self.fold.part[self.rows]
         panels = [panel.name for panel in table.actions]
-        scene = Scene(members, self.world, 0, part, panels, table.misclassification_cost)
+        scene = Scene(members, self.world, 0, part, panels, table.error_costs[self.rows])
         outcomes, log, episodes = acted(scene, policy, cuts=cuts, **how)
         outcomes = outcomes.assign(
             gamma=np.repeat(gammas, len(part)),
