@@ -211,3 +211,36 @@ def test_payoffs_of_a_score_are_zero_sum_at_the_score_itself():
     payoff = sought.payoff(score)
     worth = np.where(label == 1, payoff.hit, -payoff.alarm)[said].sum()
     assert abs(worth - score / 2 * label.sum()) < 1e-9
+
+
+def test_a_known_panel_of_a_later_set_does_not_order_the_sets_before_it():
+    """A unit whose last panel is known comes to the windows; units on the way keep their sets."""
+    world = cases.nested_world(1200, 4, missing=0.0)
+    found = fit_cascades(
+        cases.rows_of(world),
+        cases.objective("f1", world),
+        settings=cases.CASCADE,
+        budgets=np.array([6.0]),
+    )
+    policies = policies_of(found, world)
+    first = np.zeros((1, 1, world.panels), dtype=bool)
+    sets = np.zeros((1, 3, world.panels), dtype=bool)
+    sets[0, 1, 0], sets[0, 2, :2] = True, True
+    policies = replace(
+        policies,
+        sets=sets,
+        model=np.zeros((1, 3), dtype=policies.model.dtype),
+        low=np.full((1, 3), 0.4),
+        high=np.full((1, 3), 0.6),
+    )
+    every = np.ones_like(first)
+    second, begun = first.copy(), first.copy()
+    second[..., 1], begun[..., 0] = True, True
+
+    def ordered(risk, acquired, available=every):
+        return int(policies.go_on(np.array([[risk]]), acquired, available)[0, 0].argmax())
+
+    assert [ordered(risk, second) for risk in (0.1, 0.5, 0.9)] == [world.panels, 0, world.panels]
+    assert [ordered(risk, begun) for risk in (0.1, 0.5)] == [world.panels, 1]
+    assert ordered(0.5, first, ~begun) == 1  # the first set cannot be had
+    assert ordered(0.1, second, ~begun) == world.panels

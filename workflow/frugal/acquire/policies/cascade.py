@@ -110,12 +110,14 @@ class CascadePolicies(ThresholdRules):
         self, probability: Float[np.ndarray, "K m"], acquired: Panels, available: Panels
     ) -> Law:
         """`decide` by what windows compare of each state. (K, m, a + 1)"""
-        stage, left = self._stage(acquired), available & ~acquired
-        going = np.ones(stage.shape, dtype=bool)
+        left = available & ~acquired
+        sets = [self.sets[:, None, t] for t in range(self.sets.shape[1])]
+        start = _start(sets, acquired, left)
+        going = np.ones(start.shape, dtype=bool)
         buyable = np.zeros_like(left)
-        for t in range(self.sets.shape[1]):
-            offered = left & self.sets[:, None, t]
-            at_stage = going & (t >= stage)
+        for t, panels in enumerate(sets):
+            offered = left & panels
+            at_stage = going & (t >= start)
             buys = at_stage & offered.any(axis=2)
             buyable |= offered & buys[..., None]
             within = (probability >= self.low[:, None, t]) & (probability < self.high[:, None, t])
@@ -130,11 +132,7 @@ class CascadePolicies(ThresholdRules):
 
     def _stage(self, acquired: Panels) -> Int[np.ndarray, "K m"]:
         """Number of the first set that contains the panels acquired of the last."""
-        of_last = acquired & self.sets[:, None, -1]
-        return np.stack(
-            [(of_last <= self.sets[:, None, t]).all(axis=2) for t in range(self.sets.shape[1])],
-            axis=2,
-        ).argmax(axis=2)
+        return _stage([self.sets[:, None, t] for t in range(self.sets.shape[1])], acquired)
 
     def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
         model = np.take_along_axis(self.model, stage, axis=1)
@@ -184,8 +182,8 @@ class CascadePolicies(ThresholdRules):
         self, k: int, risk: float, acquired_set: np.ndarray, closed: np.ndarray, names: np.ndarray
     ) -> str:
         risk_text, within = f"risk {100 * risk:.3g} %", ""
-        stage = int((acquired_set & self.sets[k, -1] <= self.sets[k]).all(axis=1).argmax())
-        for t in range(stage, self.sets.shape[1]):
+        (start,) = _start(list(self.sets[k]), acquired_set[None], ~closed[None])
+        for t in range(start, self.sets.shape[1]):
             low, high = float(self.low[k, t]), float(self.high[k, t])
             if (self.sets[k, t] & ~closed).any():
                 before = self.sets[k, t - 1] if t else np.zeros_like(acquired_set)
@@ -557,6 +555,25 @@ def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
     return _graph_of(state, of_class, 0, stage, least, probability)
 
 
+def _stage(sets: Sequence[np.ndarray], acquired: np.ndarray) -> np.ndarray:
+    """Number of the first set that contains the panels acquired of the last."""
+    of_last = acquired & sets[-1]
+    return np.stack([(of_last <= panels).all(axis=-1) for panels in sets], axis=-1).argmax(axis=-1)
+
+
+def _start(sets: Sequence[np.ndarray], acquired: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Number of the set from which decisions go on.
+
+    A state that holds a panel of a later set, and lacks an available one of an earlier set, is at
+    the last set of which nothing is left: nobody has decided on the sets that follow.
+    """
+    stage = _stage(sets, acquired)
+    is_open = np.stack([(left & panels).any(axis=-1) for panels in sets], axis=-1)
+    before = np.take_along_axis(is_open, np.maximum(stage - 1, 0)[..., None], axis=-1)[..., 0]
+    complete = np.maximum((~is_open).sum(axis=-1) - 1, 0)
+    return np.where(before & (stage > 0), complete, stage)
+
+
 def _stage_node(state: State, sets: np.ndarray) -> GraphNode:
     """Number of the first set that contains what was acquired. (m, 1)"""
     beyond = (sets[-1] & ~sets).T.astype(np.float32)
@@ -585,9 +602,15 @@ def _graph_of(
     """As `go_on`, of one cascade."""
     sets = policy.sets[member]
     going, buyable = ~(stage < 0), state.open & np.zeros((1, state.panels), dtype=bool)
-    for t, panels in enumerate(sets):
-        offered, comes = state.open & panels[None], ~(stage > t)
-        buys = going & comes & (offered.of_kind("f").max() > 0)
+    offers = [state.open & panels[None] for panels in sets]
+    open_in = [offered.of_kind("f").max() > 0 for offered in offers]
+    skipped = stage < 0
+    for t, before in enumerate(open_in[:-1]):
+        skipped = skipped | (stage.equals(t + 1) & before)
+    for t, offered in enumerate(offers):
+        reached = open_in[t + 1] if t + 1 < len(sets) else ~(stage < 0)
+        comes = (skipped & reached) | (~skipped & ~(stage > t))
+        buys = going & comes & open_in[t]
         buyable = buyable | (offered & buys)
         low, high = float(policy.low[member, t]), float(policy.high[member, t])
         within = (probability >= low) & (probability < high)
