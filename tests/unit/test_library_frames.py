@@ -115,6 +115,13 @@ def test_a_gap_in_a_text_known_at_the_start_is_a_level():
         frugal.load(frame, **TERMS)
 
 
+def test_a_column_that_is_left_out_is_no_feature():
+    frame = visits().assign(later=visits()["ill"].astype(int))
+    table = frugal.load(frame, **TERMS, leave_out=["later"])
+    assert "later" not in table.frame
+    assert any("later: as leave_out names it" in remark for remark in table.remarks)
+
+
 def test_the_positive_class_is_stated():
     table = frugal.load(visits(), **TERMS, positive=False)
     assert table.catalogue["classes"] == ["True", "False"]
@@ -165,13 +172,14 @@ REFUSED = {
     },
     "label is None; with a data frame it is the name": {"label": None},
     "no column 'il' to predict; .*did you mean 'ill'": {"label": "il"},
-    r"prices has none for 'age', 'sex'; .* or free=\['age', 'sex'\]": {"free": None},
+    r"prices has none for 'age', 'sex'; .* free=\['age', 'sex'\].*, or leave_out=": {"free": None},
     "prices names 'crpp'; .*did you mean 'crp'": {"prices": {"crpp": 1}},
     "prices: 'crp' has -1; allowed are numbers from 0 on": {"prices": {"crp": -1}},
     r"errors has no cost of 'missed', 'false alarm' \('True' is the": {"errors": None},
     "errors names 'miss'; .*did you mean 'missed'": {"errors": {"miss": 1}},
     "panels names 'opacty'; .*did you mean 'opacity'": {"panels": {"film": ["opacty"]}},
     "free is a str; allowed is a list of names": {"free": "age"},
+    "leave_out: the table has no feature 'crpp'; .*did you mean 'crp'": {"leave_out": ["crpp"]},
     "name is 'A b'; allowed are small letters": {"name": "A b"},
     "unlabelled is 'keep'; allowed are drop, weigh": {"unlabelled": "keep"},
 }

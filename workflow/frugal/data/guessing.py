@@ -675,8 +675,8 @@ def known_at_start(guess: TableGuess, free: Iterable[str]) -> TableGuess:
     return replace(guess, columns=columns)
 
 
-def left_out(guess: TableGuess, names: Sequence[str]) -> TableGuess:
-    """The guess without some columns.
+def left_out(guess: TableGuess, names: Sequence[str], option: str = "--leave-out") -> TableGuess:
+    """The guess without some columns, which an option or argument names.
 
     Raises:
         DataError: the table has no such column.
@@ -685,10 +685,10 @@ def left_out(guess: TableGuess, names: Sequence[str]) -> TableGuess:
     for name in names:
         if name not in columns:
             raise DataError(
-                f"--leave-out: the table has no feature {name!r}; "
+                f"{option}: the table has no feature {name!r}; "
                 f"{columns_listed(columns)}{did_you_mean(name, columns)}"
             )
-        columns[name] = replace(columns[name], kind="out", remarks=["as --leave-out names it"])
+        columns[name] = replace(columns[name], kind="out", remarks=[f"as {option} names it"])
     return replace(guess, columns=tuple(columns.values()))
 
 

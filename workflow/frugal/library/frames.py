@@ -124,7 +124,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         DataError: an argument names an unknown column, or cells of a column cannot be written as
             text.
     """
-    from frugal.data.guessing import guess_table, known_at_start
+    from frugal.data.guessing import guess_table, known_at_start, left_out
     from frugal.data.opening import open_frame
     from frugal.run.init_command import UNLABELLED, StatedTerms
 
@@ -141,6 +141,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         "errors": (Mapping, pairs),
         "panels": (Mapping, "names with lists of columns"),
         "free": ((list, tuple, set), "a list of names of columns"),
+        "leave_out": ((list, tuple, set), "a list of names of columns"),
         "unit": (str, "a text, such as 'EUR'"),
         "predict": (Mapping, "keys, such as {'loss': 'absolute', 'price': 50}"),
     }
@@ -163,6 +164,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         weigh=unlabelled == "weigh",
         predict=stated["predict"],
     )
+    guess = left_out(guess, list(map(str, stated["leave_out"] or ())), "leave_out")
     terms = StatedTerms(
         [str(panel_name) for panel_name in stated["free"] or ()],
         {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},
@@ -222,7 +224,8 @@ def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
         columns = [column for panel in open_panels for column in panel["columns"]]
         raise ConfigError(
             f"prices has none for {listed(map(repr, names))}; allowed is a number from 0 on for "
-            f"each panel, or free={columns} for columns that are known at the start"
+            f"each panel, free={columns} for columns that are known at the start, or "
+            f"leave_out={columns}"
         )
     costs = terms.errors_of(classes)
     missing_costs: dict[tuple[int, int], str] = {}

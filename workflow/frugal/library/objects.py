@@ -80,7 +80,7 @@ class Table(_OfQuestion):
         described = self.question.described
         settings, report = self.question.decision.answer_settings(), self.catalogue["report"]
         read = all_remarks(report, settings["causes"], settings["remarks"])
-        return (*(described.remarks if described else ()), *read)
+        return (*(described.remarks if described else ()), *read, *report["suspicions"])
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -492,10 +492,12 @@ class Answer(_Comparison):
         from frugal.studies.afape.answers import words
 
         text = words(self._choice, self.outcomes, self.table.unit, self.table.catalogue["classes"])
+        report = self.table.catalogue["report"]
+        predicts = filter(None, [report.get("predicts")])
         parts = {
             "What to do": [text.headline, text.orders, text.saving],
             "How sure": [text.sure],
-            "What it rests on": [text.rests],
+            "What it rests on": [*predicts, text.rests, *report["suspicions"]],
             "What would change it": [*text.changes, *text.groups],
         }
         return _html(f"Answer for {self.question.dataset}", parts)

@@ -36,6 +36,7 @@ def load(
     free: Iterable[str] | None = None,
     positive: Any = None,
     unit: str | None = None,
+    leave_out: Iterable[str] | None = None,
     unlabelled: str | None = None,
     predict: Mapping[str, Any] | None = None,
     name: str | None = None,
@@ -71,6 +72,7 @@ def load(
         positive: value of the label that is the positive class; by default as its name implies
             (yes, true, 1, …), else the rarer one.
         unit: of prices; by default EUR.
+        leave_out: columns that are no feature, such as one that is known only afterwards.
         unlabelled: rows without a label: `drop`, the default, or `weigh`: `decide` keeps them and
             weights the others by the probability of having a label.
         predict: of a label that is a number, in place of `errors`: `loss` (absolute or squared),
@@ -118,6 +120,7 @@ def load(
         "free": free,
         "positive": positive,
         "unit": unit,
+        "leave_out": leave_out,
         "unlabelled": unlabelled,
         "predict": predict,
         "name": name,

@@ -108,7 +108,12 @@ class StatedTerms:
         rows: list[list[Amount | None]] = [[None if i != j else 0 for j in k] for i in k]
         for name, cost in self.errors.items():
             spaced = name if name in errors else name.replace("_", " ")
-            self._require("errors", spaced, errors, "the errors are")
+            self._require(
+                "errors",
+                spaced,
+                errors,
+                f"the label has the values {listed(classes)}; the errors are",
+            )
             i, j = errors[spaced]
             rows[i][j] = self._cost("errors", name, cost)
         return rows

@@ -525,11 +525,11 @@ def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:
 def all_remarks(
     report: Mapping[str, Any], file: str | None, further: Sequence[str]
 ) -> tuple[str, ...]:
-    """What is assumed, left out, and probably not meant; a sentence each.
+    """What is assumed, and left out; a sentence each.
 
     Args:
         report: of the table's catalogue.
         file: name of the YAML of causes, or None.
         further: sentences of the question.
     """
-    return (words_on_causes(report["gaps"], file), *further, *report["suspicions"])
+    return (words_on_causes(report["gaps"], file), *further)

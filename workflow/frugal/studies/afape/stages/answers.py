@@ -666,7 +666,11 @@ def _answer(
         lead=[text.orders, text.saving, text.sure],
         does=choice["does"],
         parts={
-            "What it rests on": [*filter(None, [report.get("predicts")]), text.rests],
+            "What it rests on": [
+                *filter(None, [report.get("predicts")]),
+                text.rests,
+                *report["suspicions"],
+            ],
             "What changes, and what would change it": [*text.changes, *text.groups, *within],
             PERSON: persons.sentences(choice, unit),
             HABIT: habits.sentences(choice, unit),
