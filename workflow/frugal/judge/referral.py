@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.world import distinct_sets
+from frugal.judge.intervals import mean_error
 from frugal.judge.semi_offline import Paths
 
 LEAST = 125  # cases of a pattern; 2 / (n + 1) is below 0.02 for four fifths; rarer ones are pooled
@@ -132,6 +133,6 @@ def by_pattern(
             "threshold": threshold(inside),
             "share": float(1 - decides.mean()),
             "errors": float(left.mean()),
-            "std_error": float(left.std() / np.sqrt(len(left))),
+            "std_error": float(mean_error(left - left.mean())),
             "before": float(cost[inside].mean()),
         }
