@@ -133,6 +133,8 @@ def by_pattern(
             "threshold": threshold(inside),
             "share": float(1 - decides.mean()),
             "errors": float(left.mean()),
-            "std_error": float(mean_error(left - left.mean())),
+            "std_error": float(mean_error(left[:, None] - left.mean())[0])
+            if len(left) > 1
+            else np.nan,
             "before": float(cost[inside].mean()),
         }
