@@ -92,7 +92,7 @@ def made(
         "catalogue": {"report": done.report},
         "description": description,
         "classifier": forest.to_arrays(),
-        "streams": Streams(3, "roll_out", {"dataset": "small"}),
+        "streams": Streams(3, "roll_out", {"dataset": "small", "agent": "mine"}),
     }
     write_bundle(folder, **given | more)
     return folder
@@ -241,6 +241,10 @@ def test_cases_are_handed_to_a_person_by_a_price_or_the_thresholds_of_an_answer(
     path = str(bundle.parent / "cases.csv")
     for wrong in ("-1", "nan", "none.json", str(bundle / "cases.json")):
         assert "allowed are a price" in refused(capsys, str(bundle), path, "--refer", wrong)
+    content = json.loads(answer.read_text())
+    answer.write_text(json.dumps(content | {"policy": "other"}))
+    said = refused(capsys, str(bundle), path, "--refer", str(answer))
+    assert "thresholds of 'other', and the policy is 'mine'; allowed are" in said
 
 
 def test_what_is_no_bundle_is_refused(bundle, capsys, tmp_path):

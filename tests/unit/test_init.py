@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.data.description import load_description
 from frugal.data.guessing import guess_table, label_told, told_in
 from frugal.data.prepare import prepare
@@ -251,10 +251,14 @@ def test_a_number_as_label_is_cut_or_predicted(tmp_path):
         (("--cut", "5", "--label", "sex"), "holds '[fm]', which is no number that --cut could"),
         (("--cut", "5,99"), "falls in the class 'from 99'; each class by --cut needs one"),
         (("--cut", "5,x"), "--cut is '5,x'; allowed are numbers with ','"),
-        (("--predict", "loss=absolute,price=1,values=1"), "values is 1, .* allowed are 2 to as"),
+        (("--predict", "loss=absolute,price=1,values=1"), "values is 1, .* allowed are 2 to 20"),
         (("--predict", "loss=absolute,price=1", "--errors", "missed=3"), "the errors are none"),
+        (("--predict", "loss=absolute,price=1,values=2", "--label", "sex"), "no number that value"),
+        (("--predict", "loss=absolute,price=1,values=3/3.0000001"), "are 3, 3; they must ascend"),
+        (("--predict", "loss=absolute,price=-2"), "'price' is -2.0; allowed are values above 0"),
+        (("--cut", "5", "--positive", "below 5"), "positive is 'below 5', and the label is a num"),
     ):
-        with pytest.raises(DataError, match=sentence):
+        with pytest.raises(FrugalError, match=sentence):
             init(tmp_path, *words)
     for words, label in (
         (("--cut", "5"), [{"name": "below 5", "below": 5}, {"name": "from 5", "from": 5}]),

@@ -120,6 +120,18 @@ def test_a_column_that_is_left_out_is_no_feature():
     table = frugal.load(frame, **TERMS, leave_out=["later"])
     assert "later" not in table.frame
     assert any("later: as leave_out names it" in remark for remark in table.remarks)
+    with pytest.raises(DataError, match=r"prices names 'crp', which is left out \(as leave_out"):
+        frugal.load(frame, **TERMS, leave_out=["later", "crp"])
+    with pytest.raises(DataError, match=r"the data frame: no column could be a feature \(age: as"):
+        frugal.load(visits(), label="ill", leave_out=[*visits().columns[:-1]])
+
+
+def test_policies_that_no_record_follows_have_no_answer():
+    frame = visits()
+    frame.loc[frame["opacity"].notna(), "crp"] = np.nan  # no row has both panels
+    every = {"every": {"kind": "fixed", "panels": "all"}}
+    with pytest.raises(DataError, match="too few records follow 'every' for an estimate"):
+        frugal.decide(frame, **TERMS, agents=every)
 
 
 def test_the_positive_class_is_stated():

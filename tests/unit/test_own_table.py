@@ -313,3 +313,7 @@ def test_rows_without_a_label_are_for_decide_alone(folder):
         asked(folder, refer="40", refer_risk="8")
     with pytest.raises(ConfigError, match=r"keeps rows without a label .*`decide` alone weighs"):
         load_study({**config, "table": None}, ROOT)
+    classes = [{"name": name, "values": [k]} for k, name in enumerate(("well", "a person"))]
+    edited(folder, label={"column": "pneumonia", "classes": classes})
+    with pytest.raises(ConfigError, match=r"hands cases to 'a person', and .* a class or a panel"):
+        asked(folder, refer="40")

@@ -214,6 +214,9 @@ GOOD = {"row": [0, 0], "acquired": [[], []], "action": ["P2", "stop"], "probabil
         ({"step": [0, 1]}, "has a column 'step' and a column 'acquired'; a log has row, step, ac"),
         ({**LOG, "row": None}, "has a column 'step' and no column 'row'; a log has row, step, act"),
         ({**LOG, "step": [0, 2]}, "row 0 has the action 'stop' at step 2; allowed are for each ro"),
+        ({**LOG, "action": ["P9", "stop"]}, "row 0: the action is 'P9'; allowed are P2, P3, stop"),
+        ({**LOG, "action": [["P2"], "stop"]}, "row 0: the action is ['P2']; allowed are P2, P3"),
+        ({**LOG, "step": [1, 0], "action": ["stop", "P9"]}, "row 1: the action is 'P9'; allowed"),
         ({**LOG, "action": ["P2", "P3"]}, "row 0 has the action 'P3' at step 1; allowed are for"),
     ],
 )

@@ -408,7 +408,7 @@ class NumberEntry(Block):
     unit: Text = required('of the label; "1" where it has none')
 
     def _refusals(self) -> Iterator[str]:
-        if any(low >= high for low, high in pairwise(self.values)):
+        if any(float(f"{low:g}") >= float(f"{high:g}") for low, high in pairwise(self.values)):
             yield f".values are {listed(f'{v:g}' for v in self.values)}; they must ascend"
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pandas as pd
 
 from frugal.config.dataset import NumberEntry
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.numeric import best_values, cuts_between
+from frugal.core.numeric import MOST_VALUES, best_values, cuts_between
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
 from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE, spelling
 from frugal.data.parsing import AMOUNT, NumberStyle
@@ -227,6 +228,11 @@ def guess_table(
     code, kinds = factors.pop(label)
     answer = _Values.of(label, code, kinds, style)
     entry = None if predict is None else _predicted(answer, predict)
+    if positive is not None and (entry is not None or cuts):
+        raise DataError(
+            f"positive is {positive!r}, and the label is a number; allowed is none: no value is "
+            "positive, and of two ranges by --cut the upper one is"
+        )
     if entry is not None:
         cuts, names = cuts_between(entry.values), entry.names
         classes, of_row, remarks = _ranges(answer, cuts, names, "values to predict")
@@ -292,12 +298,7 @@ def _ranges(
     values: _Values, cuts: Sequence[float], names: Sequence[str], argument: str
 ) -> tuple[dict[str, tuple[str, ...]], np.ndarray, list[str]]:
     """Classes, the class of each row, and no remark: below a number, between two, from one on."""
-    wrong = np.flatnonzero(np.isnan(values.numbers))
-    if len(wrong):
-        raise DataError(
-            f"the column {values.name!r} holds {shown_cell(values.kinds[wrong[0]])}, which is no "
-            f"number that {argument} could divide"
-        )
+    _require_numbers(values, argument)
     of_kind = np.searchsorted(cuts, values.numbers, side="right")
     if empty := [name for k, name in enumerate(names) if k not in of_kind]:
         raise DataError(
@@ -307,18 +308,28 @@ def _ranges(
     return dict.fromkeys(names, ()), np.append(of_kind, -1)[values.code], []
 
 
+def _require_numbers(values: _Values, argument: str) -> None:
+    wrong = np.flatnonzero(np.isnan(values.numbers))
+    if len(wrong):
+        raise DataError(
+            f"the column {values.name!r} holds {shown_cell(values.kinds[wrong[0]])}, which is no "
+            f"number that {argument} could divide"
+        )
+
+
 def _predicted(values: _Values, predict: Mapping[str, Any]) -> NumberEntry:
     """The keys of a number to predict; of a count of values, those that lose least."""
-    wanted = predict.get("values", VALUES)
-    if isinstance(wanted, int) and 2 <= wanted <= len(values.kinds):
+    wanted, most = predict.get("values", VALUES), min(len(values.kinds), MOST_VALUES)
+    if isinstance(wanted, Integral) and 2 <= wanted <= most:
+        _require_numbers(values, "values to predict")
         finite = np.isfinite(values.numbers)
         numbers = np.repeat(values.numbers[finite], values.count[finite])
-        best = best_values(numbers, wanted, str(predict.get("loss")))
+        best = best_values(numbers, int(wanted), str(predict.get("loss")))
         wanted = sorted({float(f"{value:.4g}") for value in best})
-    elif isinstance(wanted, int):
+    elif isinstance(wanted, Integral):
         raise DataError(
             f"predict.values is {wanted}, and the column {values.name!r} holds "
-            f"{len(values.kinds)} different values; allowed are 2 to as many, or a list of numbers"
+            f"{len(values.kinds)} different values; allowed are 2 to {most}, or a list of numbers"
         )
     return NumberEntry.read({"unit": "1", **predict, "values": wanted}, where="predict")
 

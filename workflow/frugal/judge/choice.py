@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from frugal.core.errors import DataError
+from frugal.core.schema_check import listed
 from frugal.judge.comparisons import Comparison, compare, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
 from frugal.judge.prices import ExtraCosts, PriceBox
@@ -307,6 +309,12 @@ def choose(
         box: ranges of unit costs; None where all are known.
     """
     names, practice = list(candidates.names), candidates.practice
+    if not names:
+        which = listed(map(repr, candidates.left_out)) or "a policy"
+        raise DataError(
+            f"too few records follow {which} for an estimate of the cost; allowed are policies of "
+            "which one acquires fewer panels"
+        )
     every = last = _compare(candidates, names, rng)
     while not last.not_worse.all():
         names = [name for name, able in zip(names, last.not_worse, strict=True) if able]

@@ -126,7 +126,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     """
     from frugal.data.guessing import guess_table, known_at_start, left_out
     from frugal.data.opening import open_frame
-    from frugal.run.init_command import UNLABELLED, StatedTerms
+    from frugal.run.init_command import UNLABELLED, StatedTerms, require_feature
 
     frame = as_pandas(frame)
     label, name = stated["label"], stated["name"] or "table"
@@ -165,6 +165,7 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         predict=stated["predict"],
     )
     guess = left_out(guess, list(map(str, stated["leave_out"] or ())), "leave_out")
+    require_feature("the data frame", guess)
     terms = StatedTerms(
         [str(panel_name) for panel_name in stated["free"] or ()],
         {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},

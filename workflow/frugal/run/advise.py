@@ -140,11 +140,16 @@ def advise(
         advice = advise_next(bundle, cases, available=available, uniforms=uniforms)
     if refer is None:
         return advice
-    return with_referral(bundle, advice, referral_thresholds(refer, names, available)[advice.row])
+    policy = bundle.streams.wildcards.get("agent")
+    limits = referral_thresholds(refer, names, available, policy)
+    return with_referral(bundle, advice, limits[advice.row])
 
 
 def referral_thresholds(
-    refer: float | str | Path, panels: Sequence[str], available: Bool[np.ndarray, "n a"]
+    refer: float | str | Path,
+    panels: Sequence[str],
+    available: Bool[np.ndarray, "n a"],
+    policy: object = None,
 ) -> Float[np.ndarray, " n"]:
     """Expected cost of a decision from which on each case is referred. (n,)
 
@@ -152,7 +157,7 @@ def referral_thresholds(
     rarer patterns; 0 where there is neither.
 
     Raises:
-        DataError: it is no price, and no answer of `decide` with `refer`.
+        DataError: it is no price, and no answer of `decide` with `refer` that names the policy.
     """
     with suppress(ValueError):
         if 0 <= (price := float(str(refer))) < np.inf:
@@ -167,6 +172,11 @@ def referral_thresholds(
         )
     if referral["patterns"] is None:
         return np.full(len(available), float(referral["price"]))
+    if policy is not None and content.get("policy", policy) != policy:
+        raise DataError(
+            f"--refer {path} has thresholds of {content['policy']!r}, and the policy is "
+            f"{policy!r}; allowed are a price, or the policy that the answer names"
+        )
     limits = {
         None if entry["missing"] is None else frozenset(entry["missing"]): entry["threshold"]
         for entry in referral["patterns"]

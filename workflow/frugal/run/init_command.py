@@ -14,6 +14,7 @@ import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,7 +95,7 @@ class StatedTerms:
             panels.append({"name": name, "columns": [_unreserved(c) for c in columns], **end})
         priced = {panel["name"]: panel for panel in panels if "cost" in panel}
         for name, price in self.prices.items():
-            self._require("prices", name, priced, "the panels with a price are")
+            self._require("prices", name, priced, "the panels with a price are", guess)
             priced[name]["cost"] = self._cost("prices", name, price)
         return panels
 
@@ -112,7 +113,9 @@ class StatedTerms:
                 "errors",
                 spaced,
                 errors,
-                f"the label has the values {listed(classes)}; the errors are",
+                f"the label has the values {listed(classes)}; the errors are"
+                if classes
+                else "the label is a number; the errors are",
             )
             i, j = errors[spaced]
             rows[i][j] = self._cost("errors", name, cost)
@@ -147,7 +150,9 @@ class StatedTerms:
         if name in allowed:
             return
         why = (
-            [column.remarks[0] for column in guess.columns if column.name == name] if guess else []
+            [c.remarks[0] for c in guess.columns if c.name == name and c.kind == "out"]
+            if guess
+            else []
         )
         left = f", which is left out ({why[0]})" if why else ""
         raise DataError(
@@ -201,7 +206,7 @@ def init_command(words: Sequence[str]) -> int:
         remark = "" if opened.named else f" ({opened.remarks[-1]})"
         raise DataError(f"{args.table}: {error}{remark}") from None
     guess = left_out(guess, _columns(args.leave_out, guess))
-    _require_feature(args.table, guess)
+    require_feature(args.table, guess)
     texts = {args.label, *(column.name for column in guess.columns if column.kind == "categorical")}
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
@@ -333,7 +338,8 @@ def _require_new(path: Path) -> None:
         raise DataError(f"{path} is there already, and is not overwritten; name another with --out")
 
 
-def _require_feature(path: Path, guess: TableGuess) -> None:
+def require_feature(path: Path | str, guess: TableGuess) -> None:
+    """Refuse a table without a column to predict from."""
     if all(column.kind == "out" for column in guess.columns):
         why = "; ".join(f"{column.name}: {column.remarks[0]}" for column in guess.columns[:3])
         raise DataError(f"{path}: no column could be a feature ({why or 'there is no other'})")
@@ -358,8 +364,8 @@ def _predict(text: str, unit: str | None) -> dict[str, Any] | None:
         return None
     pairs = (part.partition("=") for part in text.split(","))
     keys: dict[str, Any] = {key.strip(): value.strip() for key, _, value in pairs}
-    if "price" in keys:
-        keys["price"] = _number(keys["price"])
+    with suppress(KeyError, ValueError):
+        keys["price"] = float(keys["price"])
     if values := keys.get("values"):
         numbers = _numbers("--predict values", values, "/")
         keys["values"] = int(values) if values.isdigit() else numbers

@@ -12,6 +12,7 @@ from typing import Any
 from frugal.config.afape import Protocol
 from frugal.config.declared import kinds_with
 from frugal.config.root import effective
+from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.data.description import Description, load_description
@@ -122,6 +123,12 @@ def _require_referral(config: Mapping[str, Any], described: Description) -> None
     """Refuse referral where its costs are not those of cases, and a bound without its premises."""
     if config["refer"] is not None and config["objective"] == "f1":
         raise ConfigError("config: 'refer' needs objective=cost; 'objective' is f1")
+    names = [*described.label.classes, *(panel.name for panel in described.panels)]
+    if config["refer"] is not None and REFERRED in names:
+        raise ConfigError(
+            f"config: 'refer' hands cases to {REFERRED!r}, and {described.path} has a class or a "
+            "panel of this name; rename it"
+        )
     if config["refer_risk"] is None:
         return
     if config["refer"] is None:

@@ -109,9 +109,8 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
     if not len(frame):
         raise DataError(f"{at} has no rows; a table of states needs one for each state and action")
     row, probability = _numbers(frame, at)
-    sets = _sets(frame["acquired"], names, at)
-    codes = set_keys(sets)
-    action = pd.Index([*names, STOP]).get_indexer(pd.Index(frame["action"]))
+    texts = [a if isinstance(a, str) else None for a in frame["action"]]
+    action = pd.Index([*names, STOP]).get_indexer(pd.Index(texts, dtype=object))
     if (action < 0).any():
         line = int((action < 0).argmax())
         action_name = frame["action"].iloc[line]
@@ -119,6 +118,8 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
             f"{at}, row {line}: the action is {action_name!r}; allowed are {listed([*names, STOP])}"
             f"{did_you_mean(str(action_name), [*names, STOP])}"
         )
+    sets = _sets(frame["acquired"], names, at)
+    codes = set_keys(sets)
     again = np.append(sets, np.zeros((len(sets), 1), dtype=bool), axis=1)
     acquired_again = again[np.arange(len(action)), action] & (probability > 0)
     if acquired_again.any():
@@ -157,21 +158,20 @@ def _states_of_log(frame: pd.DataFrame, at: str) -> pd.DataFrame:
             f"{at} has a column 'step' and {problem}; a log has {listed(STEPS)}, a table of states "
             f"{listed(COLUMNS)}"
         )
-    log = frame.sort_values(["row", "step"], kind="stable", ignore_index=True)
+    log = frame.reset_index(drop=True).sort_values(["row", "step"], kind="stable")
     number = log.groupby("row").cumcount().to_numpy()
     last = ~log["row"].duplicated(keep="last").to_numpy()
     wrong = (log["step"].to_numpy() != number) | ((log["action"] == STOP).to_numpy() != last)
     if wrong.any():
-        row, step, action = log.loc[int(wrong.argmax()), [*STEPS]]
+        row, step, action = log[[*STEPS]].iloc[int(wrong.argmax())]
         raise DataError(
             f"{at}: row {row} has the action {action!r} at step {step}; allowed are for each row "
             f"steps 0, 1, 2, … once, the last of them {STOP!r} and no other"
         )
     actions = log["action"].to_numpy()
     acquired = [actions[k - step : k] for k, step in enumerate(number.tolist())]
-    return pd.DataFrame(
-        {"row": log["row"], "acquired": acquired, "action": actions, "probability": 1.0}
-    )
+    columns = {"row": log["row"], "acquired": acquired, "action": actions, "probability": 1.0}
+    return pd.DataFrame(columns).sort_index()  # rows of the file, for sentences
 
 
 def _distinct(row: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, pd.MultiIndex]:

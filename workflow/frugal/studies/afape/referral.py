@@ -70,11 +70,13 @@ def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
         errors, share = (
             sum(entry["rows"] * entry[key] for entry in each) / rows for key in ("errors", "share")
         )
+        worst = number(max(entry["errors"] for entry in each))
+        among = f"in the mean of {len(each)} patterns, {worst} in the worst"
+        among = among if len(each) > 1 else "in all patterns together"
         lines.append(
             f"Where missing panels cannot be had, thresholds for each pattern keep the expected "
             f"cost of errors without a person at {number(content['risk'])} {unit} a case or less: "
-            f"{number(errors)} in the mean of {len(each)} patterns, "
-            f"{number(max(entry['errors'] for entry in each))} in the worst, "
+            f"{number(errors)} {among}, "
             f"{percent(share)} of cases referred."
         )
     return lines
