@@ -139,3 +139,7 @@ def test_patterns_are_judged_on_folds_that_their_thresholds_do_not_come_from():
         assert found["before"] == pytest.approx(np.mean(cost[rows]))
     assert risks[-1]["missing"] is None
     assert risks[0]["missing"] == np.flatnonzero(~patterns[0]).tolist()
+    observed[:] = [True, True, False]
+    observed[0] = True  # a pattern of one row
+    alone = list(by_pattern(paths, label, fold, observed, costs, price=1.0, bound=0.3))[-1]
+    assert (alone["rows"], alone["std_error"], alone["threshold"]) == (1, None, 0.0)

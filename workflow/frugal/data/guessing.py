@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -320,13 +319,13 @@ def _require_numbers(values: _Values, argument: str) -> None:
 def _predicted(values: _Values, predict: Mapping[str, Any]) -> NumberEntry:
     """The keys of a number to predict; of a count of values, those that lose least."""
     wanted, most = predict.get("values", VALUES), min(len(values.kinds), MOST_VALUES)
-    if isinstance(wanted, Integral) and 2 <= wanted <= most:
+    if isinstance(wanted, int | np.integer) and 2 <= wanted <= most:
         _require_numbers(values, "values to predict")
         finite = np.isfinite(values.numbers)
         numbers = np.repeat(values.numbers[finite], values.count[finite])
         best = best_values(numbers, int(wanted), str(predict.get("loss")))
         wanted = sorted({float(f"{value:.4g}") for value in best})
-    elif isinstance(wanted, Integral):
+    elif isinstance(wanted, int | np.integer):
         raise DataError(
             f"predict.values is {wanted}, and the column {values.name!r} holds "
             f"{len(values.kinds)} different values; allowed are 2 to {most}, or a list of numbers"

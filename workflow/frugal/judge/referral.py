@@ -102,7 +102,8 @@ def by_pattern(
 
     A row for each: positions of the `missing` panels (None: of rarer patterns together), `rows`,
     `threshold` λ̂ by all of them; by those of the other folds `share` referred, cost of `errors`
-    without a person and its `std_error`; cost of errors `before`, if no case is referred.
+    without a person and its `std_error` (None: of one row); cost of errors
+    `before`, if no case is referred.
 
     Args:
         paths: of a policy that asks only for panels of the record, so that all are complete.
@@ -135,6 +136,6 @@ def by_pattern(
             "errors": float(left.mean()),
             "std_error": float(mean_error(left[:, None] - left.mean())[0])
             if len(left) > 1
-            else np.nan,
+            else None,
             "before": float(cost[inside].mean()),
         }

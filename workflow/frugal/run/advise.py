@@ -164,7 +164,8 @@ def referral_thresholds(
             return np.full(len(available), price)
     path = Path(str(refer))
     content = read_yaml(path) if path.is_file() else None
-    referral = content.get("referral") if isinstance(content, dict) else None
+    content = content if isinstance(content, dict) else {}
+    referral = content.get("referral")
     if not isinstance(referral, dict):
         raise DataError(
             f"--refer is {str(refer)!r}; allowed are a price from 0 on, or the answer.json of a "

@@ -95,7 +95,7 @@ def table(choice: Mapping[str, Any], unit: str) -> pd.DataFrame | None:
             "rows": f"{entry['rows']:,}",
             "referred": percent(entry["share"]),
             f"errors, {unit}": number(entry["errors"]),
-            "standard error": number(entry["std_error"]),
+            "standard error": "" if entry["std_error"] is None else number(entry["std_error"]),
             "errors if all are decided": number(entry["before"]),
             f"refer from, {unit}": number(entry["threshold"]),
         }
