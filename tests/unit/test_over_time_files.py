@@ -231,6 +231,45 @@ def test_the_tutorial_prints_the_answer_that_its_page_has(monkeypatch, capsys):
     assert by["nothing", "blocking"] == pytest.approx(by["nothing", "semi_offline_doubly_robust"])
 
 
+def test_the_page_shows_each_window_of_a_unit_as_a_loop_over_its_rows_does():
+    answer = frugal.over_time(frugal.load_over_time(WARDS), fold_draws=1)
+    assert answer.named == "lactate while above 2"
+    with (EXAMPLES / "wards.csv").open(encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: float(row["ordered"]))
+    value = {(r["stay"], int(float(r["ordered"]) // 8), r["item"]): float(r["value"]) for r in rows}
+    page = answer.page.read_text(encoding="utf-8")
+    units = re.findall(r"<summary>(\w+), .*?outcome: (\w+), (\w+).*?</summary>(.*?)</det", page)
+    assert (len(units), len({unit[1:3] for unit in units})) == (6, 4)  # outcome × followed
+    for stay, outcome, end, table in units:
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", table)
+        steps = [cells[k : k + 6] for k in range(0, len(cells), 6)]
+        known, last, spent = "no value yet", 3.0, 0  # ordered first whatever is known
+        for window in range(3):
+            hours, before, order, recorded, *costs = steps.pop(0)
+            price = 20 * (last > 2)
+            spent += price
+            assert (hours, before) == (f"{8 * window} to {8 * window + 8}", known)
+            assert order.split(";")[0] == ("lactate" if price else "nothing")
+            assert costs == [str(price), str(spent)]
+            chemistry, lactate = (value.get((stay, window, k)) for k in ("creatinine", "lactate"))
+            both = " + ".join(["chemistry"] * bool(chemistry) + ["lactate"] * bool(lactate))
+            lacks = price > 0 and lactate is None
+            assert recorded == (both or "nothing") + "; lacks lactate" * lacks
+            if lacks:
+                break
+            if price:
+                last, age = value[stay, window, "lactate"], 0
+            age += 1
+            known = f"lactate {last:.4g} ({age} window{'s' * (age > 1)} ago)"
+        if end == "decision":
+            hours, before, order, recorded, *costs = steps.pop(0)
+            right = order == f"decision: {outcome}; all windows are over"
+            error = 0 if right else {"no": 500, "yes": 2000}[outcome]
+            assert (hours, before, recorded) == ("24", known, f"outcome: {outcome}")
+            assert costs == [f"{error:,}", f"{spent + error:,}"]
+        assert not steps
+
+
 def test_needed_panels_leave_the_records_that_hold_them_and_cost_nothing(tmp_path):
     texts = [(EXAMPLES / name).read_text("utf-8") for name in ("wards.csv", "wards_units.csv")]
     entry = {"windows": [0], "panels": ["lactate"]}

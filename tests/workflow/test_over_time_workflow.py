@@ -33,6 +33,7 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
     assert stored.summary() == answer.summary()
     assert stored.tipping_gamma == pytest.approx(answer.tipping_gamma, rel=1e-6)
     assert stored.named == answer.named
+    assert stored.page.read_text("utf-8") == answer.page.read_text("utf-8")
 
     place = tmp_path / "results/over_time/wards"
     assert (place / "verdict.txt").read_text() == stored.summary() + "\n"

@@ -281,4 +281,4 @@ def judged_over_time(wildcards):
     """The answer of the user's records over time."""
     require_records("over_time", "wards")
     answer = rules.answer_over_time.output
-    return [answer.sentence, answer.outcomes, answer.orders]
+    return [answer.sentence, answer.page, answer.outcomes, answer.orders]

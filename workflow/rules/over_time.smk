@@ -33,6 +33,7 @@ if own_target() == "over_time":
                 orders="results/policy/orders.json",
                 arrays="results/policy/orders.safetensors",
                 sentence="results/verdict.txt",
+                page="results/answer.html",
             ),
         params:
             settings={"margin": float(config["margin"])},
@@ -51,7 +52,7 @@ rule over_time:
         mem_mb=memory,
     shell:
         in_place(
-            "python -m frugal.results.replacing results/verdict.txt "
+            "python -m frugal.results.replacing results/verdict.txt results/answer.html "
             f"{ANSWERS} 2> {LOGS}{{log:q}}"
             f" && cp results/verdict.txt {LOGS}{{log:q}}"
         )

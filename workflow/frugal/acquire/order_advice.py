@@ -67,8 +67,8 @@ def order_advice(
                 "window": int(window),
                 "hours": f"{window * records.hours:g} to {(window + 1) * records.hours:g}",
                 "state": state_words(records.columns, state, k),
-                "next": DECIDE if action is None else _choice(records.panels, action[k]),
-                "why": OVER if action is None else _why(records, policy, state, k, action[k]),
+                "next": DECIDE if action is None else panel_words(records.panels, action[k]),
+                "why": OVER if action is None else why_words(records, policy, state, k, action[k]),
             }
             if expected is not None and learned is not None:
                 row |= {
@@ -83,7 +83,7 @@ def choices(records: TimedRecords, learned: TreeOrders) -> list[str]:
     """Name of each set of panels that a learned policy may order, and of the decision."""
     empty = np.zeros((len(learned.sets), 1), dtype=bool)
     sets = np.concatenate([learned.sets, empty], axis=1)
-    return [*(_choice(records.panels, panels) for panels in sets), DECIDE]
+    return [*(panel_words(records.panels, panels) for panels in sets), DECIDE]
 
 
 def state_words(columns: Sequence[str], state: TimedState, unit: int) -> str:
@@ -101,19 +101,21 @@ def _value(name: str, state: TimedState, unit: int, column: int) -> str:
     return f"{name} {value:.4g} ({age:.0f} window{'s' if age > 1 else ''} ago)"
 
 
-def _choice(panels: Sequence[str], action: Bool[np.ndarray, " a1"]) -> str:
+def panel_words(panels: Sequence[str], action: Bool[np.ndarray, " a1"]) -> str:
+    """Names of the ordered panels, or the decision."""
     if action[-1]:
         return DECIDE
     return " + ".join(panels[int(k)] for k in np.flatnonzero(action)) or NOTHING
 
 
-def _why(
+def why_words(
     records: TimedRecords,
     policy: TimedPolicy,
     state: TimedState,
     unit: int,
     action: Bool[np.ndarray, " a1"],
 ) -> str:
+    """Why a policy orders these panels for a unit, or decides."""
     if isinstance(policy, TreeOrders):
         cost = policy.expected(state)[unit]
         order = np.argsort(cost, kind="stable")
@@ -139,10 +141,10 @@ def _reasons(
         yield f"the plan decides before window {plan.stop}"
         return
     if plan.schedule[state.window].any():
-        names = _choice(records.panels, np.append(plan.schedule[state.window], False))
+        names = panel_words(records.panels, np.append(plan.schedule[state.window], False))
         yield f"the schedule has {names} in window {state.window}"
     for each in plan.repeats:
-        names = _choice(records.panels, np.append(each.panels, False))
+        names = panel_words(records.panels, np.append(each.panels, False))
         yield f"{names} every {each.every}: {_rule(records, each, state, unit)}"
     if not plan.repeats and not plan.schedule[state.window].any():
         yield f"the schedule has nothing in window {state.window}"

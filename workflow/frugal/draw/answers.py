@@ -19,6 +19,11 @@ STYLE = (
     "pre div{padding-left:calc(var(--in)*1ch);text-indent:calc(var(--in)*-1ch)}"  # hanging
     "summary{cursor:pointer;margin-top:1.5rem;color:#0072b2}"
     "code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto}"
+    ".steps td,.steps th{text-align:left!important;vertical-align:top}"
+    ".steps td:first-child{white-space:nowrap}@media(max-width:40rem){"
+    ".steps thead{display:none}.steps td{display:block;border:0}.steps tr{display:block;"
+    "padding:.4rem 0;border-bottom:1px solid #ccc}"
+    ".steps td::before{content:attr(data-name)': ';color:#555}}"
 )
 
 
@@ -39,6 +44,7 @@ class AnswerText:
         folded: whether the curve and the sentences on it are folded on the page, and the curve is
             left out of the text.
         tables: heading → further table; on the page only.
+        steps: line on a unit → its steps, a table of words; on the page only.
     """
 
     title: str
@@ -52,6 +58,7 @@ class AnswerText:
     parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     folded: bool = False
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    steps: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def text(self) -> str:
         """For the terminal and verdict.txt."""
@@ -80,6 +87,11 @@ class AnswerText:
         lead = "".join(f"<p>{_prose(sentence)}</p>" for sentence in self.lead)
         does = "".join(map(_step, self.does))
         does = f"<h2>Decisions of the policy</h2><pre>{does}</pre>" if does else ""
+        steps = "<h2>Some units under the named policy</h2>" if self.steps else ""
+        steps += "".join(
+            f"<details open class='steps'><summary>{_prose(line)}</summary>{_rows(frame)}</details>"
+            for line, frame in self.steps.items()
+        )
         image = f"<img alt='{escape(self.heading)}, with intervals' src='{picture}'>"
         image = image if picture else ""
         parts = "".join(_section(heading, each) for heading, each in self.parts.items())
@@ -100,8 +112,8 @@ class AnswerText:
             f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
             f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
             f"<p class='answer'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{tables}{more}"
-            f"{self._folded((table if len(self.curve) else '') + know)}"
-            f"<h2>Next steps</h2><ul>{read}</ul></body></html>\n"
+            f"{self._folded((table if len(self.curve) else '') + know)}{steps}"
+            f"{f'<h2>Next steps</h2><ul>{read}</ul>' if read else ''}</body></html>\n"
         )
 
     def _folded(self, details: str) -> str:
@@ -113,15 +125,18 @@ class AnswerText:
 
 def _table(heading: str, frame: pd.DataFrame) -> str:
     """A heading with a table."""
-    heads = "".join(f"<th>{escape(str(name))}</th>" for name in frame.columns)
+    return f"<h2>{escape(heading)}</h2><div class='wide'>{_rows(frame)}</div>"
+
+
+def _rows(frame: pd.DataFrame) -> str:
+    """A table, each cell with the name of its column."""
+    names = [escape(str(name)) for name in frame.columns]
+    heads = "".join(f"<th>{name}</th>" for name in names)
+    cell = "<td data-name='{}'>{}</td>".format
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for cells in _cells(frame)
+        f"<tr>{''.join(map(cell, names, map(escape, cells)))}</tr>" for cells in _cells(frame)
     )
-    return (
-        f"<h2>{escape(heading)}</h2><div class='wide'>"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _section(heading: str, sentences: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
-from frugal.library.asked import require
+from frugal.library.asked import TemporaryFolder, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,6 +114,7 @@ class TimedAnswer:
             by weighting; infinite beyond 20, NaN where no policy is named.
         named: the policy of least cost; None where too few records contain any.
         learned: the policy learned from all units; None where none was asked for.
+        page: the answer as a page of HTML, which shows some units window by window.
     """
 
     outcomes: "pd.DataFrame"
@@ -122,9 +123,11 @@ class TimedAnswer:
     tipping_gamma: float
     named: str | None
     learned: "TreeOrders | None"
+    page: Path
     _sentences: tuple[str, ...]
     _data: "TimedData"
     _policies: Mapping[str, "TimedPolicy"]
+    _scratch: TemporaryFolder | None = None
 
     def summary(self) -> str:
         """The policy of least cost, how sure, what it rests on, what would change it."""
@@ -210,6 +213,7 @@ def over_time(
     from frugal.acquire.over_time import plan_of
     from frugal.config.over_time import TimedDataset
     from frugal.config.root import Config
+    from frugal.draw.over_time_page import timed_page
     from frugal.judge.history_fits import TimedFit
     from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
     from frugal.studies.shared.frames import without_bar
@@ -239,9 +243,11 @@ def over_time(
         return _in_folder(data, by_name, stated, Path(folder), config, cores)
     best, others = learn_policies(question, without_bar) if stated["learned"] else (None, [])
     cases = fit_cases(question, others, without_bar)
-    verdict = vars(judge_cases(data, cases, margin, seed))
-    sentences = verdict.pop("sentences")
-    return TimedAnswer(**verdict, learned=best, _sentences=sentences, _data=data, _policies=by_name)
+    verdict, scratch = judge_cases(data, cases, margin, seed), TemporaryFolder()
+    (page := scratch / "answer.html").write_bytes(timed_page(question, verdict, cases, others))
+    tables = (verdict.outcomes, verdict.estimates, verdict.support)
+    result = (*tables, verdict.tipping_gamma, verdict.named, best, page)
+    return TimedAnswer(*result, verdict.sentences, data, by_name, scratch)
 
 
 def _in_folder(
@@ -300,4 +306,5 @@ def _in_folder(
         gamma = np.nan if named is None else np.inf
     sentences = tuple(document["sentences"])
     tables = (outcomes, estimates, support)
-    return TimedAnswer(*tables, gamma, named, learned, sentences, data, policies)
+    page = place.parent / "answer.html"
+    return TimedAnswer(*tables, gamma, named, learned, page, sentences, data, policies)

@@ -11,6 +11,7 @@ from frugal.acquire.over_time import LEARNED, PRACTICE, TreeOrders, input_count,
 from frugal.core.stored import under
 from frugal.core.streams import Streams
 from frugal.data.over_time import TimedData, read_over_time
+from frugal.draw.over_time_page import timed_page
 from frugal.judge.history_fits import TimedFit
 from frugal.judge.over_time import TimedCase
 from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
@@ -104,8 +105,9 @@ def answer_over_time(
         DataError: a stored policy is invalid.
     """
     del progress
-    data = TimedData.from_arrays(records, catalogue)
-    learned = _learned(policies, data)[:1]
+    question = _question(records, catalogue, streams.root)
+    data = question.data
+    learned = _learned(policies, data)
     names = [*data.keys.plans, *([LEARNED] if learned else []), PRACTICE]
     by_name: dict[str, list[TimedCase]] = {name: [] for name in names}
     for k, name in enumerate(names):
@@ -114,7 +116,7 @@ def answer_over_time(
             by_name[name].append(case)
     verdict = judge_cases(data, by_name, settings["margin"], streams.root)
     gamma = verdict.tipping_gamma
-    trees = {f"learned.{n}": a for policy in learned for n, a in policy.to_arrays().items()}
+    trees = {f"learned.{n}": a for policy in learned[:1] for n, a in policy.to_arrays().items()}
     read = [f"Read: {sentence}." for sentence in data.remarks]
     return {
         "outcomes": verdict.outcomes,
@@ -129,6 +131,7 @@ def answer_over_time(
             "sentences": list(verdict.sentences),
         },
         "arrays": {"delay": records["delay"], **trees},
+        "page": timed_page(question, verdict, by_name, learned[1:]),
         "sentence": ("\n".join([*verdict.sentences, *read]) + "\n").encode(),
     }
 
