@@ -46,7 +46,10 @@ def choose(values, acquired, available):
         raise ValueError(f"PANELS is {PANELS}; allowed are all of {[*acquired.columns]}")
     shown, closed = values[FEATURES], (acquired | ~available)[PANELS]
     arrays = (shown.fillna(0.0), shown.notna(), closed)
-    action = act(*(torch.tensor(array.to_numpy(np.float32)) for array in arrays)).astype(int)
+    action = act(*(torch.tensor(array.to_numpy(np.float32)) for array in arrays))
+    if wrong := {*action.tolist()} - {*range(len(PANELS) + 1)}:
+        raise ValueError(f"the model's action is {wrong.pop()}; allowed are 0 to {len(PANELS)}")
+    action = action.astype(int)
     barred = np.append(np.zeros((len(closed), 1), dtype=bool), closed.to_numpy(), axis=1)
     stops = barred[np.arange(len(action)), action]  # a panel that cannot be had: it ends
     return pd.Series(np.array(["stop", *PANELS], dtype=object)[np.where(stops, 0, action)])

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from frugal.core.errors import ConfigError, DataError
+from frugal.studies.afape.answers import _orders
 
 from tests.workflow.runs import ROOT
 
@@ -283,3 +284,9 @@ def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
     with pytest.raises(DataError, match=r"allowed is a new name that ends in \.onnx"):
         policy.to_onnx("policy.json")
     assert policy.to_onnx(tmp_path / "policy.onnx").stat().st_size > 0
+
+
+def test_a_name_with_a_comma_is_quoted_where_an_answer_lists_panels():
+    shares = {"a, b": {"policy": 0.5, "recorded": 0.1}, "c": {"policy": 0.0, "recorded": 0.9}}
+    text = "It orders 'a, b' for 50 % of cases (today 10 %); it leaves out c (90 %)."
+    assert _orders({"panels": shares}) == text

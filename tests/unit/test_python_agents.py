@@ -134,6 +134,11 @@ def test_the_template_asks_a_stored_model_and_refuses_another_file(tmp_path):
             law = own.action_probabilities(values, acquired, available)[0]
     scans = (values[0, :, 0] > 0) & (available & ~acquired)[0, :, 1]
     np.testing.assert_array_equal(law, np.eye(3)[np.where(scans, 1, 2)])
+    text = text.replace("load()(features, known, closed)", "-(features[:, 0] > 0).long()")
+    (tmp_path / "mine.py").write_text(text)
+    own = load_python_policy(tmp_path / "mine.py", "choose", table())
+    with pytest.raises(DataError, match="the model's action is -1; allowed are 0 to 2"):
+        own.action_probabilities(values, acquired, available)
 
 
 def test_it_is_rolled_out_like_any_other(tmp_path):

@@ -320,7 +320,7 @@ def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
 def _orders(choice: Mapping[str, Any]) -> str:
     """Panels that the policy orders, each with its share of cases, and those that it leaves out."""
     policy, today = (
-        {name: shares[key] for name, shares in choice["panels"].items()}
+        {repr(n) if "," in n else n: shares[key] for n, shares in choice["panels"].items()}
         for key in ("policy", "recorded")
     )
     ordered = sorted((n for n in policy if policy[n] >= ORDERED), key=lambda n: -policy[n])

@@ -39,7 +39,7 @@ def judged(
         rng: of the quantiles.
     """
     (policy,) = (name for name in together.names if name != deciding)
-    share = max(float(together.outcomes[policy].mean[-1]), 0.0)
+    share = float(np.clip(together.outcomes[policy].mean[-1], 0.0, 1.0))
     saving = asdict(differences(together, policy, [deciding], rng)[deciding])
     content = {**settings, "share": share, "saving": saving, "patterns": None}
     if within_records is None:
