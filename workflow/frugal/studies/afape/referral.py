@@ -61,9 +61,9 @@ def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
     saving = content["saving"]
     lines = [
         f"It hands {percent(content['share'])} of cases to a person for {number(content['price'])} "
-        f"{unit} each, {number(content['share'] * content['price'])} a case. Against deciding all "
-        f"this saves {number(saving['value'])} a case "
-        f"({interval(saving['low'], saving['high'])})."
+        f"{unit} each, {number(content['share'] * content['price'])} a case. Saving against "
+        f"deciding all: {number(saving['value'])} a case "
+        f"({interval(saving['low'], saving['high'])}, 95 %)."
     ]
     if each := content["patterns"]:
         rows = sum(entry["rows"] for entry in each)
