@@ -37,7 +37,7 @@ def page(happened: Mapping[Case, Outcome]) -> str:
         f"out of date. An input has {TIME_LIMIT_S} seconds (a start of the engine {START_S}). A "
         f"refusal is one line of at most {LONGEST} characters that names the file or the "
         "key, and leaves no file behind. Here sentences are "
-        f"cut after {SHOWN} characters. What was taken was compared with what it means, mostly "
+        f"cut after {SHOWN} characters. Accepted inputs were compared with their meaning, mostly "
         "with the table of the plain file.",
     ]
     for group in dict.fromkeys(case.group for case in happened):

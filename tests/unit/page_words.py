@@ -1,8 +1,9 @@
 """Counts of words on pages: sentences, abbreviations, long lines, and rates of words to avoid.
 
 `python -m tests.unit.page_words` prints a line for each page of README and docs.
-`python -m tests.unit.page_words rates sklearn pandas` prints the rates of Frugal and of installed
-packages. Code, tables, headings and the addresses of links do not count as sentences.
+`python -m tests.unit.page_words rates sklearn,pandas numpy,scipy snakemake` prints the table of
+docs/notes/tests.md: rates of Frugal, and the highest of installed packages. Code, tables, headings
+and the addresses of links do not count as sentences.
 """
 
 import ast
@@ -40,51 +41,14 @@ AVOIDED = {
         "whatever": "whatever",
     }.items()
 }
+SENTENCE = "words a sentence"
 # Names of formats, units, licences and makers that nobody spells out, files, and words to fill in.
-PLAIN = frozenset(
-    (
-        "CSV",
-        "TSV",
-        "ARFF",
-        "PNG",
-        "PDF",
-        "HTML",
-        "JSON",
-        "YAML",
-        "SAS",
-        "MIT",
-        "EUR",
-        "USD",
-        "GB",
-        "MB",
-        "KB",
-        "SHA",
-        "ASCII",
-        "UTF",
-        "URL",
-        "HTTP",
-        "OK",
-        "ID",
-        "UCI",
-        "FICO",
-        "AMD",
-        "EPYC",
-        "ICLR",
-        "README",
-        "CITATION",
-        "CONTRIBUTING",
-        "BUNDLE",
-        "COLUMN",
-        "FOLDER",
-        "NAME",
-        "POLICY",
-        "STAGE",
-        "VALUE",
-        "PATH",
-        "TARGET",
-        "RO",
-    )
-)
+_PLAIN = """
+    CSV TSV ARFF PNG PDF HTML JSON YAML SAS MIT EUR USD GB MB KB SHA ASCII UTF URL HTTP OK ID
+    UCI FICO AMD EPYC ICLR README CITATION CONTRIBUTING BUNDLE COLUMN FOLDER NAME POLICY STAGE
+    VALUE PATH TARGET RO
+"""
+PLAIN = frozenset(_PLAIN.split())
 
 
 @dataclass(frozen=True)
@@ -196,17 +160,33 @@ def ours() -> dict[str, list[str]]:
     return {"pages": [*sentences, *comments()], "docstrings": docstrings, "messages": messages}
 
 
-def print_rates(packages: list[str]) -> None:
-    """A line for each kind of text of this project, and of installed packages."""
-    kinds = ours()
-    for name in packages:
+def words_a_sentence(texts: Iterable[str]) -> float:
+    """Mean over the sentences of the first paragraph of each text."""
+    firsts = [" ".join(text.split("\n\n")[0].split()) for text in texts]
+    sentences = [sentence for first in firsts for sentence in _sentences(first)]
+    return round(sum(len(s.split()) for s in sentences) / max(1, len(sentences)), 1)
+
+
+def anchors(names: str) -> dict[str, float]:
+    """The highest rates of docstrings and messages of installed packages, by commas."""
+    highest = dict.fromkeys([*AVOIDED, SENTENCE], 0.0)
+    for name in names.split(","):
         spec = importlib.util.find_spec(name)
         assert spec is not None
         assert spec.origin is not None, f"{name} is not installed"
-        docstrings, messages = written(Path(spec.origin).parent)
-        kinds |= {f"{name}, docstrings": docstrings, f"{name}, messages": messages}
-    for kind, texts in kinds.items():
-        print(kind, rates(texts))
+        for texts in written(Path(spec.origin).parent):
+            measured = rates(texts) | {SENTENCE: words_a_sentence(texts)}
+            highest = {term: max(rate, measured[term]) for term, rate in highest.items()}
+    return highest
+
+
+def print_rates(packages: list[str]) -> None:
+    """A table in Markdown: kinds of text of this project, then packages."""
+    here = {k: rates(texts) | {SENTENCE: words_a_sentence(texts)} for k, texts in ours().items()}
+    columns = here | {name.replace(",", ", "): anchors(name) for name in packages}
+    print(f"| in 1,000 words | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}")
+    for term in [*AVOIDED, SENTENCE]:
+        print(f"| {term} | {' | '.join(str(column[term]) for column in columns.values())} |")
 
 
 def main() -> None:

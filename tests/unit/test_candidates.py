@@ -315,7 +315,7 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
     assert groups.startswith("Cost in EUR a case by group: even ")
     assert list(card["told"].values())[-1] == groups
     assert card["state"] == choice["state"].replace("_", " ")
-    assert card["told"]["may I trust it"] == text.rests
+    assert card["told"]["how sure is it"] == text.rests
     packed = made["tables"][card["table"]]["columns"]["agent"]
     assert packed["levels"][packed["codes"][card["row"]]] == choice["policy"]
     json.dumps(made, allow_nan=False)

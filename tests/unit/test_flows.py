@@ -69,7 +69,7 @@ def test_weights_come_back_from_their_vector():
     x = torch.randn(7, 5, generator=torch.Generator().manual_seed(4))
     assert torch.equal(flow(x)[0], again(x)[0])
     assert not any(p.requires_grad for p in again.parameters())
-    with pytest.raises(DataError, match="its shape asks for"):
+    with pytest.raises(DataError, match="its shape needs"):
         AffineFlow.from_vector(np.zeros(3, dtype=np.float32), 5, couplings=6, hidden=(16, 16))
 
 

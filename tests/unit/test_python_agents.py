@@ -299,7 +299,7 @@ def test_a_broken_contract_is_one_sentence_with_file_and_line(tmp_path, case):
 @pytest.mark.parametrize("case", RANDOM)
 def test_another_answer_to_the_same_question_is_refused(tmp_path, case):
     sentence = refusal(tmp_path, RANDOM[case])
-    assert "line 5: the policy 'choose' gives another answer when it is asked the same" in sentence
+    assert "line 5: the policy 'choose' gives another answer for the same" in sentence
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_an_exclusion_in_the_catalogue_is_named_where_it_leaves_nothing(recourse
         "training,7,language_course,", "training,7,language_course,collect_papers"
     )
     _, said, _ = recourse(units=_own("x", ""), actions=actions)
-    assert "what the catalogue's actions require or exclude leaves none" in "".join(said)
+    assert "rules of the catalogue's actions leave none" in "".join(said)
 
 
 def test_parquet_gives_the_answers_of_csv(recourse, tmp_path, capsys):

@@ -121,7 +121,7 @@ def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
         "F1 0.8 on validation units costs 19 EUR (trees, solution 1: 0.81 on test units for 20). "
         "No learned policy reaches F1 0.9 on validation units."
     ) in found["told"]["what does it cost"]
-    assert "Within two standard errors of it: trees." in found["told"]["may I trust it"]
+    assert "Within two standard errors of it: trees." in found["told"]["how sure is it"]
 
 
 def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
@@ -181,7 +181,7 @@ def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
     )
     (found,) = fair_answers(least, means, selection, 5)
     said = found["told"]
-    assert "The gap is 0.05 (0 to 0.1), smaller by 0.04 (0.01 to 0.07)" in said["may I trust it"]
+    assert "The gap is 0.05 (0 to 0.1), smaller by 0.04 (0.01 to 0.07)" in said["how sure is it"]
     assert "with an AUC of 0.88." in said["whom does it treat worse"]
     assert "Collected of nearly everybody: age; of some: debt (40%)." in said["which policy"]
     assert said["what would change it"].startswith(

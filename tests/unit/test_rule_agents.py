@@ -227,7 +227,7 @@ def when(condition, panel="blood"):
         ({"kind": "fixed", "panels": ["blod"]}, "mine.panels names panel 'blod'"),
         (when({"column": "age", "above": 40}, "scn"), "steps[0].panel names panel 'scn'"),
         (when({"column": "agee", "above": 40}), "did you mean 'age'?"),
-        (when([{"column": "age", "above": 4}, {"column": "age"}]), "asks of column 'age' nothing"),
+        (when([{"column": "age", "above": 4}, {"column": "age"}]), "tests of column 'age' nothing"),
         (when({"column": "age", "above": 4, "is": ["a"]}), "above and is; allowed is"),
         (when({"column": "age", "above": 4, "below": 4}), "which no number is"),
         (when({"column": "age", "is": ["4"]}), "but it is numeric; allowed are above and below"),

@@ -61,7 +61,7 @@ def test_every_panel_of_the_shipped_world_adds_information():
 
 
 def test_more_rows_than_the_population():
-    with pytest.raises(ConfigError, match=r"asks for 20001 rows, but .*population' is 20000"):
+    with pytest.raises(ConfigError, match=r"needs 20001 rows, but .*population' is 20000"):
         two_class_clusters(WORLD, rows=20_001, features=4, classes=2)
 
 

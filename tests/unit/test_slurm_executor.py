@@ -387,7 +387,7 @@ def test_jobs_of_one_reason_share_a_line():
     many = {f"j{k}": "PartitionTimeLimit" for k in (9, 10, 11)}
     told(waiting, 0, **many)
     (line,) = told(waiting, 60, **many)
-    assert line.startswith("3 jobs wait in Slurm, first job 9 (step j9): it asks for more minutes")
+    assert line.startswith("3 jobs wait in Slurm, first job 9 (step j9): it needs more minutes")
     assert "(PartitionTimeLimit)" in line
 
 

@@ -1,6 +1,6 @@
 """`python -m frugal`: one stage, or a command on results; a refusal is a sentence, exit status 2.
 
-Apart from `frugal.run.stage_command`, so that an edit of the audit makes no result out of date.
+Apart from `frugal.run.stage_command`, so an edit of the audit makes no result out of date.
 """
 
 import io

@@ -236,7 +236,7 @@ _ORDINARY = re.compile(r"(?:None|\(null\)|Priority|Resources|BeginTime|Prolog|Cl
 _SOON_S, _ORDINARY_S = 30.0, 1800.0
 _NODES = re.compile(r"Nodes required|ReqNodeNotAvail|NodeDown|PartitionDown|PartitionInactive")
 _HELP = {  # the first that fits
-    "PartitionTimeLimit": "it asks for more minutes than the partition allows; lower `runtime`, or "
+    "PartitionTimeLimit": "it needs more minutes than the partition allows; lower `runtime`, or "
     "name another partition in the profile",
     "PartitionNodeLimit|PartitionConfig|BadConstraints": "no node of the partition is as it asks",
     "Nodes required|ReqNodeNotAvail|NodeDown": "the nodes that could take it are not there",

@@ -2,7 +2,7 @@
 
 The environment of [diagnosis, sec. 3] and of the trained agents of [afape]: units come at random, a
 panel costs, a terminal action ends the episode and the next unit takes its place. One call of the
-encoder serves all episodes of a step. Rewards are costs of panels and the worth of the end: the
+encoder serves all episodes of a step. Rewards are costs of panels and the value of the end: the
 reshaped reward of [diagnosis, thm 4.1], the pairs that its front is made of, and the reward of an
 agent that only stops [afape, eq. 1]; discounts are the trainers' matter, they are meant for
 discount 1. Knows no policy, no trainer and no classifier.
@@ -112,7 +112,7 @@ def theorem_reward(lam: Float[np.ndarray, " K"], rho: Float[np.ndarray, " K"]) -
         r = ρ·c(panel),   λ·1{y = 1} for diagnosing 1,   1{y = 0} for diagnosing 0
 
     Args:
-        lam: worth of a true positive, a true negative being worth 1. (K,)
+        lam: weight of a true positive; a true negative has 1. (K,)
         rho: of one unit of cost; not above zero. (K,)
     """
     assert (rho <= 0).all(), "bug: a cost would be rewarded"
@@ -146,7 +146,7 @@ class BatchedAcquisition:
     """K × E episodes in arrays; `step` advances all of them and restarts those that end.
 
     Episode e of every learner draws its units and starting panels from the same numbers, so that
-    what a learner meets does not depend on how many others are trained with it.
+    a learner's draws do not depend on how many others are trained with it.
 
     Attributes:
         task: units, panels and terminal actions.

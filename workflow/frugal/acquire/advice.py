@@ -29,7 +29,7 @@ class CaseAdvice:
         row: unit of each. (m,)
         acquired: panels known before it. (m, a)
         action: panel, or a for "stop". (m,)
-        states: what the policy does in these states.
+        states: decisions of the policy in these states.
         probability: class probabilities, by the policy or by the classifier. (m, k)
         label: class that would be predicted now; k where a person would decide. (m,)
         why: reason of each, in a few words. (m,)
@@ -74,7 +74,7 @@ def advise_next(
     """One decision for each unit, in its present state.
 
     Args:
-        bundle: whose policy is asked.
+        bundle: with the policy.
         cases: units with the panels that they have.
         available: panels that can be had, or are. (n, a)
         uniforms: of `case_uniforms`.

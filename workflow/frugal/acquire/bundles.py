@@ -1,7 +1,7 @@
-"""A policy with all that it takes to ask it about new cases: one folder, three files, no pickle.
+"""A policy with all that its use on new cases needs: one folder, three files, no pickle.
 
 `policy.safetensors` is the stored agent with its header (settings, panels, prices, classes);
-`classifier.safetensors` what predicts the class where the agent does not; `cases.json` how a file
+`classifier.safetensors` the classifier where the agent predicts no class; `cases.json` how a file
 of cases is read, the cost of errors, and the training data's ranges. Knows no study.
 """
 

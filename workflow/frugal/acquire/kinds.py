@@ -144,7 +144,7 @@ class AgentKind:
         file: True where the policy is a file of one's own, named by the setting `file`.
         shares: names of blocks of `config.learners` whose settings it has too.
         runs_code: True where that file is a program.
-        rows_only: True where the policy knows rows of its table and no values, so that it has no
+        rows_only: True where the policy knows rows of its table and no values, so it has no
             answer to a new case.
         two_classes: True where the label must have two classes.
         acts_on_beliefs: True where `front` takes beliefs by a further argument `network`.
@@ -297,7 +297,7 @@ def _listed(names: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What several policies of a kind are made of at once, to be compared with learned fronts.
+    """Inputs of several policies of a kind at once, to be compared with learned fronts.
 
     Attributes:
         table: all rows.

@@ -117,7 +117,7 @@ def outcome_frame(
     verdict: Int[np.ndarray, "K n"],
     shares: Float[np.ndarray, "K n k"],
 ) -> pd.DataFrame:
-    """One row per member and unit: what was acquired, what was predicted, what both cost.
+    """One row per member and unit: acquired panels, prediction, costs.
 
     Args:
         scene: who acted where.

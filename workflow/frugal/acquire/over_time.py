@@ -354,7 +354,7 @@ class TimedPaths:
 
 
 def follow(records: TimedRecords, policy: TimedPolicy | None, costs: TimedCosts) -> TimedPaths:
-    """A policy along every record; `None` orders what was recorded.
+    """A policy along every record; `None` orders the recorded panels.
 
     Raises:
         DataError: the policy returns something else than a truth value for each panel and "stop".

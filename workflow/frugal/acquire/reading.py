@@ -1,8 +1,8 @@
-"""What policies have in common: readings of states, verdicts, beliefs.
+"""Common parts of policies: readings of states, verdicts, beliefs.
 
-Some turn a state into a reading, the same for all members, before they decide: the asked-once half
-of `frugal.core.episodes.ReadingPolicy`; some leave the verdict to the study's classifier. Knows no
-kind of agent.
+Some turn a state into a reading, the same for all members, before they decide: the half that is
+computed once of `frugal.core.episodes.ReadingPolicy`; some leave the verdict to the study's
+classifier. Knows no kind of agent.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ SMALLEST_BELIEF = 1e-9  # keeps odds finite
 
 
 class SingleWithoutVerdict:
-    """One policy, which says where to stop and not what the class is."""
+    """One policy, which says where to stop and not the class."""
 
     @property
     def members(self) -> int:
@@ -48,7 +48,7 @@ class SingleWithoutVerdict:
 
 
 class Reading(ABC):
-    """What follows from `read`, `decide` and `conclude`."""
+    """Results of `read`, `decide` and `conclude`."""
 
     @property
     def traits(self) -> Traits:
@@ -57,7 +57,7 @@ class Reading(ABC):
 
     @abstractmethod
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
-        """What all members read of m states. (m, w)"""
+        """Readings of all members of m states. (m, w)"""
 
     @abstractmethod
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
@@ -87,7 +87,7 @@ class Reading(ABC):
 
 
 class ThresholdRules(Reading):
-    """K rules on what trees or networks believe of a state, each with a threshold.
+    """K rules on the predicted probabilities of trees or networks, each with a threshold.
 
     Attributes:
         threshold: predicted probability from which a unit is classified as ill. (K,)
@@ -101,7 +101,7 @@ class ThresholdRules(Reading):
         return len(self.threshold)
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
-        """What the state shows, as trees read it. (m, d)"""
+        """The state's values, as trees read it. (m, d)"""
         del acquired
         return values.astype(np.float32)
 
@@ -119,7 +119,7 @@ class CompletesRows(Reading):
     """A policy whose reading is the row as its imputer completes it, standardised.
 
     Attributes:
-        imputer: None where the policy is only asked by readings.
+        imputer: None where the policy is only given readings.
     """
 
     imputer: Imputer | None
@@ -156,7 +156,7 @@ def panel_or_stop(
 def with_stop(
     panels: Float[np.ndarray, "*m a"], stop: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "*m b"]:
-    """What is compared of each panel, and what of "stop", in the last column. (…, a + 1)"""
+    """Compared values of each panel, and of "stop", in the last column. (…, a + 1)"""
     last = np.broadcast_to(stop, panels.shape[:-1])[..., None]
     return np.concatenate([panels, last], axis=-1)
 
@@ -164,7 +164,7 @@ def with_stop(
 def tilted_belief(
     probability: Float[np.ndarray, "*m 2"], threshold: Float[np.ndarray, "..."] | float
 ) -> Float[np.ndarray, "*m 2"]:
-    """Beliefs with odds divided by those of a threshold τ, so that p = τ becomes one half.
+    """Beliefs with odds divided by those of a threshold τ, so p = τ becomes one half.
 
         p′ / (1 − p′) = p / (1 − p) · (1 − τ) / τ
 

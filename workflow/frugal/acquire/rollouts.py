@@ -1,9 +1,9 @@
 """The one transition loop: K policies run on every unit of a world, with every decision logged.
 
 Holds the AFA graph's sampling of R̂ [afape, eq. A.1] and the judging of trained policies
-[diagnosis, sec. 5]: policies are asked, step by step, which panel to acquire next, and see only
-what the world shows. The same code runs the full table (everything available), the blocked records
-(only what was observed is available) and imputed copies.
+[diagnosis, sec. 5]: policies choose, step by step, which panel to acquire next, and see only
+the values that the world shows. The same code runs the full table (everything available), the
+blocked records (only observed panels are available) and imputed copies.
 
 It must not know labels, classifiers, missingness models or how a policy was made. A policy whose
 attribute `reads_values` is False is never shown a value: it gets a table of NaN that takes no
@@ -38,11 +38,11 @@ def decision_probabilities(
     """Distribution of the next decision in m states, π(Û⁽ᵏ⁾ | X̂⁽ᵏ⁾, R̂⁽ᵏ⁾, R)  [afape, sec. A.3].
 
     Columns that are neither free nor revealed by an acquired panel are NaN for the policy. A state
-    that has nothing left to acquire stops with probability 1 without the policy being asked.
+    that has nothing left to acquire stops with probability 1 without the policy being queried.
 
     Args:
-        policy: asked once, for all states with a choice left.
-        world: hides what a state does not show; only the rows named by `row` are read.
+        policy: called once, for all states with a choice left.
+        world: hides the unknown values of a state; only the rows named by `row` are read.
         row: unit of each state. (m,)
         acquired: R̂⁽ᵏ⁾, panels acquired so far. (m, a)
         available: R, panels that may be acquired at all. (m, a)
@@ -110,7 +110,7 @@ class PolicyStates:
         return self.verdict()
 
     def scores(self, available: np.ndarray) -> np.ndarray | None:
-        """What the policy compares, of each action; None where it compares nothing. (m, a + 1)"""
+        """Compared values of each action; None where it compares nothing. (m, a + 1)"""
         weigh = self.policy.traits.weigh
         if weigh is None:
             return None
@@ -180,9 +180,9 @@ def roll_out(
 
         Û⁽ᵏ⁾ ~ π(· | X̂⁽ᵏ⁾, R̂⁽ᵏ⁾, R),    π("observe i" | …) = 0 where Rᵢ = 0
 
-    Units that see the same uniforms and the same available panels act alike, so a complete case
-    takes the same decisions in the blocked records as in the full table. All members see the same
-    uniforms.
+    Units that see the same uniforms and the same available panels act in the same way, so a
+    complete case takes the same decisions in the blocked records as in the full table. All members
+    see the same uniforms.
 
     Args:
         policy: to be run; K members.
@@ -190,7 +190,7 @@ def roll_out(
         uniforms: in [0, 1); entry k decides step k of its unit. (n, a + 1)
         states: readings of the world's states that were kept; None: the policy reads them.
         beliefs: whether the predicted probabilities at each decision are logged.
-        recorded: panels that each unit's record holds; an episode ends where the policy asks for
+        recorded: panels that each unit's record holds; an episode ends where the policy requests
             another, which is its last action and not among the panels acquired. None: all. (n, a)
 
     Returns:
@@ -301,11 +301,11 @@ def verdicts_at(
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What a policy does and holds true in m states, whatever it did before.
+    """Decisions and predictions of a policy in m states, for any steps before.
 
     Attributes:
         action_probability: probability of each panel next, last "stop". (m, a + 1)
-        scores: what it compares; None where it compares nothing. (m, a + 1)
+        scores: the values that it compares; None where it compares nothing. (m, a + 1)
         probability: class probabilities; None where it has none. (m, k)
         verdict: class probabilities if the episode ended here; None where it has none. (m, k)
     """
@@ -328,10 +328,10 @@ def states_of(
 
     Args:
         policy: K members.
-        world: hides what a state does not show.
+        world: hides the unknown values of a state.
         row: unit of each state. (m,)
         acquired: panels acquired so far. (m, a)
-        member: the one that is asked.
+        member: the one that acts.
     """
     who, available = np.full(len(row), member), world.available[row]
     action_probability = decision_probabilities(

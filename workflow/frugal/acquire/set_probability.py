@@ -62,7 +62,7 @@ def blocked_set_probability(
     so 2^|target| states a unit stand for |target|! orders; states that the policy never reaches are
     neither held nor requested. A target that is not available has probability 0. For a policy that
     reads no values, each distinct (available, target) is computed once. Beyond 16 panels a policy
-    that knows the answer in closed form is asked for it (`Traits.terminal_probability`).
+    that knows the answer in closed form gives it (`Traits.terminal_probability`).
 
     Args:
         policy: to be evaluated.
@@ -135,7 +135,7 @@ def true_afa_propensity(
     pattern_probability: Float[np.ndarray, "n q"],
     s: Bool[np.ndarray, " a"],
 ) -> Float[np.ndarray, " n"]:
-    """True AFA propensity p(R = 1 | X, R̂ = t, R_s = 1), the numerator of AFAIS(s) [afape, eq. A.9].
+    """True AFA propensity p(R = 1 | X, R̂ = t, R_s = 1): numerator of AFAIS(s) [afape, eq. A.9].
 
     See `afa_propensity_and_chance`. (n,)
     """
@@ -170,7 +170,7 @@ def afa_propensity_and_chance(
         g = Σ_{r ⊇ t, r_s = 1} p(t | x_t, r) p(r | x) / max_r p(t | x_t, r)
 
     For a policy that is deterministic and ends with t where nothing lacks, g is the chance that a
-    record holds what it needs, p(R_t = 1, R_s = 1 | x).
+    record holds the panels that it needs, p(R_t = 1, R_s = 1 | x).
 
     Args:
         policy: the one that was run blocked.
@@ -222,7 +222,7 @@ def _likelihood(
     target: RowPanels,
     patterns: Bool[np.ndarray, "q a"],
 ) -> Float[np.ndarray, "m q"]:
-    """p(R̂ = target | x_target, R = pattern) of each unit and pattern, 0 unless pattern ⊇ target."""
+    """p(R̂ = target | x_target, R = pattern) by unit and pattern, 0 unless pattern ⊇ target."""
     which = np.arange(len(target))
     if not policy.traits.reads_values:
         distinct = distinct_sets(target)
@@ -246,11 +246,11 @@ def _likelihood(
 def _walk(
     policy: Policy, world: World, row: Int[np.ndarray, " m"], target: RowPanels
 ) -> tuple[Bool[np.ndarray, " m"], Bool[np.ndarray, " m"], RowPanels]:
-    """What a consistent policy needs to lack so that it ends with the target: all patterns at once.
+    """Panels that a consistent policy must lack to end with the target: all patterns at once.
 
     It is offered every panel, and whatever it picks outside the target is taken away from it. If
     it is deterministic and then ends with the target, it does so on every record that holds the
-    target and lacks what was taken away, and on no other; if it ends elsewhere, on none.
+    target and lacks the panels taken away, and on no other; if it ends elsewhere, on none.
 
     Returns:
         Whether no lot was drawn, whether it then ended with the target, and the panels that were
@@ -313,7 +313,7 @@ def _sweep_subsets(
 ) -> tuple[Float[np.ndarray, " m"] | None, int]:
     """The recursion for m targets of one size k: from each level of subsets to the next larger.
 
-    Only subsets that the policy reaches are held, so that a policy that decides without chance
+    Only subsets that the policy reaches are held, so a policy that decides without chance
     takes one state a target, however many panels there are.
 
     Returns:
@@ -440,7 +440,7 @@ def _drawn(
 ) -> tuple[np.ndarray, np.ndarray]:
     """D by patterns that are drawn, NaN where it is not known well enough, and max p(t | x_t, r).
 
-    Every row is drawn for in each round, so that its draws do not depend on the others' errors.
+    Every row is drawn for in each round, so its draws do not depend on the others' errors.
     """
     m = len(target)
     count, first, second, most = 0, np.zeros(m), np.zeros(m), np.zeros(m)

@@ -99,7 +99,7 @@ class DadiScenario(Block):
 
 
 class Dadi(Block):
-    """Which features may be collected from a person, so that predictions are accurate and fair."""
+    """Which features may be collected from a person, so predictions are accurate and fair."""
 
     folds: DadiFolds = setting(DadiFolds())
     gammas: Gammas = setting(
@@ -126,7 +126,7 @@ class Dadi(Block):
         "more they collect",
     )
     classifier: TreeClassifierSettings = setting(
-        TreeClassifierSettings(), "asked by agents that only stop"
+        TreeClassifierSettings(), "used by agents that only stop"
     )
     comparison: DadiComparison = setting(DadiComparison())
     scenarios: Annotated[list[DadiScenario], Len(1)] = required()

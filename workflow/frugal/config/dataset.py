@@ -595,7 +595,7 @@ class Dataset(Block):
             for key, block in (("classes", label), ("misclassification_cost", document)):
                 if key in block:
                     raise ConfigError(
-                        f"{where}: 'label.predict' states what may be predicted and its price, and "
+                        f"{where}: 'label.predict' states the allowed values and their price, and "
                         f"{key!r} does, too; allowed is one of them"
                     )
             entry = NumberEntry.read(label["predict"], where=f"{where}: label.predict")

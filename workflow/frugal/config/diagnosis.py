@@ -154,7 +154,7 @@ class Diagnosis(Block):
         "name → agent; of a kind that learns within budgets a front, of any other one policy"
     )
     classifier: TreeClassifierSettings = setting(
-        TreeClassifierSettings(), "asked by agents that only stop"
+        TreeClassifierSettings(), "used by agents that only stop"
     )
     figures: DiagnosisFigures = setting(DiagnosisFigures())
     choose: DiagnosisQuestion = setting(DiagnosisQuestion())

@@ -184,7 +184,7 @@ class RecordsEntry(Block):
         {}, "columns that decided which treatments were tried and that a policy does not read"
     )
     epsilon: NonNegative = setting(
-        0.0, "an outcome is good enough if none is better by more than this, unit of worth"
+        0.0, "an outcome is good enough if none is better by more than this, same unit"
     )
     delta: Annotated[Tuple[Probability], Len(1)] = setting(
         (0.2, 0.0, 0.1, 0.4),

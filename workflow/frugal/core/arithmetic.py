@@ -157,7 +157,7 @@ def asks_for_portable(words: list[str]) -> bool:
 
 
 def begin_pinned(words: list[str]) -> None:
-    """Begin this process again with all pins if its words ask for it; a pinned one goes on.
+    """Begin this process again with all pins if its arguments demand it; a pinned one goes on.
 
     Args:
         words: of the command line.

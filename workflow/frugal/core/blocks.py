@@ -5,7 +5,7 @@ folder `seeds=0-9` or `rows=0-1048575`. Its draws are named by seed and block, n
 that its numbers are those of the whole. Read by the Snakefile, so it imports nothing heavy.
 
 Blocks are cut by the number of a row alone, and sums of blocks are joined pair by pair in a fixed
-tree, so that the result does not depend on how many blocks a job takes at a time. A job that fits
+tree, so the result does not depend on how many blocks a job takes at a time. A job that fits
 into one block gives the same result as without blocks. Knows no stage, no table and no file.
 """
 
@@ -180,7 +180,7 @@ def tree_sum(parts: Iterable[Any], join: Callable[[Any, Any], Any] = add) -> Any
 class BlockDraws:
     """Numbers in [0, 1) that a generator would draw for all rows at once, block by block.
 
-    Each uniform number of PCG64 takes one step, so that a block's draws are found by steps forward.
+    Each uniform number of PCG64 takes one step, so a block's draws are found by steps forward.
     """
 
     def __init__(self, generator: "np.random.Generator", width: int) -> None:

@@ -68,7 +68,7 @@ class Policy(Protocol):
 
     @property
     def members(self) -> int:
-        """K: policies that are asked together; 1 for a single one."""
+        """K: policies that act together; 1 for a single one."""
         ...
 
     @property

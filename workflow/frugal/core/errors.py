@@ -27,7 +27,7 @@ class DataError(FrugalError):
 
 
 class MissingStateError(DataError):
-    """A policy that is a table of states lacks one that it is asked for."""
+    """A policy that is a table of states lacks the requested one."""
 
 
 class GraphError(FrugalError):

@@ -1,6 +1,6 @@
-"""A number as the label: the values that a policy may predict, and what each one costs a case.
+"""A number as the label: the values that a policy may predict, and the cost of each one for a case.
 
-A class is the range of numbers to which one value is nearest, so that predicting it is best.
+A class is the range of numbers to which one value is nearest, so predicting it is best.
 Policies decide by the mean costs of classes; a case costs exactly the loss of its own number.
 """
 
@@ -82,7 +82,7 @@ class NumericLabel:
     def largest_costs(self) -> Float[np.ndarray, "k k"]:
         """Largest cost of predicting a value (column) for a number of a class (row). (k, k)
 
-        A loss is convex in the number, so that it is largest at an end of the range.
+        A loss is convex in the number, so it is largest at an end of the range.
         """
         cuts = cuts_between(self.values)
         ends = np.clip([[self.low, *cuts], [*cuts, self.high]], self.low, self.high)

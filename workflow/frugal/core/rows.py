@@ -223,7 +223,7 @@ def open_rows(path: Path) -> Rows:
 
 
 def rows_of(table: "pd.DataFrame | Rows") -> Rows:
-    """A table in memory, or one that is read when asked."""
+    """A table in memory, or one that is read on demand."""
     import pandas as pd
 
     return FrameRows(table) if isinstance(table, pd.DataFrame) else table
@@ -282,7 +282,7 @@ class Partitions:
 
     Attributes:
         folders: key → value of each table, in the order given.
-        open: the k-th table, read when it is asked.
+        open: the k-th table, read on demand.
     """
 
     folders: Sequence[Mapping[str, str]]

@@ -114,7 +114,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
     Raises:
         StrictYamlError: with the file's name: it is not there, is no JSON or YAML as `parse_yaml`
-            reads it, has no keys, or asks to be run as a program.
+            reads it, has no keys, or demands to be run as a program.
     """
     try:
         document = parse_config(text_of(path))

@@ -112,10 +112,7 @@ def _obstacles(
         case "required":
             needed = [catalogue.actions[i] for i in np.flatnonzero(rules.required[u])]
             return f"{listed(needed)} must be taken; otherwise it would be {names}"
-    return (
-        "what the catalogue's actions require or exclude leaves none; without these rules it "
-        f"would be {names}"
-    )
+    return f"rules of the catalogue's actions leave none; without these rules it would be {names}"
 
 
 def _set(choices: Choices, place: int, catalogue: Catalogue, unit: str) -> str:

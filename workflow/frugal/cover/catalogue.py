@@ -50,7 +50,7 @@ def parse_rules(
 
     Raises:
         DataError: a name is no action's, an action names itself, or actions require each other in a
-            circle, so that none could be the first.
+            circle, so none could be the first.
     """
     names = [str(frame["action"].iloc[i]) for i in rows]
     direct = _named(frame, rows, lines, names, "requires", source)

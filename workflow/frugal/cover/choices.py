@@ -260,7 +260,7 @@ def _solve(
 def _joined(cheapest: Sets, several: Sets) -> Sets:
     """Several sets behind the cheapest, each once; the certificate remains that of the cheapest.
 
-    A search for several sets may be cut off where that for one is not, so that a certificate from
+    A search for several sets may be cut off where that for one is not, so a certificate from
     it would depend on how many sets are sought.
     """
     width = max(cheapest[1].shape[2], several[1].shape[2])

@@ -122,7 +122,7 @@ def whole_numbers(
 
 
 def price_of(cell: str, line: int, source: str, *, quantity: str = "the cost") -> float:
-    """A number from 0 with at most six decimals, so that equal prices are a tie."""
+    """A number from 0 with at most six decimals, so equal prices are a tie."""
     cost = float(cell) if _NUMBER.fullmatch(cell) else -1.0
     if not (0 <= cost < np.inf and round(cost, COST_DECIMALS) == cost):
         raise DataError(

@@ -1,6 +1,6 @@
 """How new cases are read: a document made from the description and the table of a policy.
 
-It is made once and kept next to the policy, so that nothing else is needed later. Knows no policy
+It is made once and kept next to the policy, so nothing else is needed later. Knows no policy
 and no costs.
 """
 
@@ -112,7 +112,7 @@ def no_features(description: Description, left_out: Sequence[str]) -> list[str]:
     """Columns of the files that are no features: those left out, and those read for other things.
 
     Args:
-        description: as the table was read by it, with what a question changed.
+        description: as the table was read by it, with the changes by a question.
         left_out: columns that nothing reads.
     """
     label, groups = description.label, description.groups
@@ -151,7 +151,7 @@ def _column_document(
         levels: of a category.
         cells: its encoded columns in the rows that training saw.
         values: its first encoded column in all rows.
-        monitored: whether it is known at the start, so that new cases are compared with it.
+        monitored: whether it is known at the start, so new cases are compared with it.
     """
     codes = [float(code) for code, _ in column.special_values]
     occurs = np.nansum(cells[:, 0 if levels is not None else 1 :], axis=0) > 0

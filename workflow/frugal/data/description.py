@@ -1,7 +1,7 @@
 """Description of a data set, read from its YAML: source, columns, panels and costs, label, split.
 
 Which class or group a raw value means, by its text or by the range its number is in, is `Classes`.
-Serves every study. Must not read the data themselves, and imports no table library, so that a
+Serves every study. Must not read the data themselves, and imports no table library, so a
 workflow can check all descriptions before it plans a single job.
 """
 

@@ -1,7 +1,7 @@
 """Types of the columns of an unknown table, guessed from their cells; guesses are reported.
 
 For `frugal init`, which writes a guess for a person to correct. No step of a study reads it. All
-questions about a column are asked of its different values, each once.
+questions about a column are evaluated on its different values, each once.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Whether new cases are distributed as the records of a policy: a test that may be repeated.
 
 Cases are compared with the records in every column that is known at the start, after 25, 50, 100, …
-cases in their order, so that a stream may be tested as it grows; from the second look on also their
+cases in their order, so a stream may be tested as it grows; from the second look on also their
 latest half alone:
 
     X² = Σ over samples and bins (O − E)² / E,   X² ~ χ²        [Pearson's test of homogeneity]

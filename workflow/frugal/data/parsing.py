@@ -1,6 +1,6 @@
 """Raw records as text, and as typed columns: CSV, ARFF, and files of the Adult kind.
 
-Every cell stays text until its column's type is known, so that an error names the line and the text
+Every cell stays text until its column's type is known, so an error names the line and the text
 that is there. Other formats (`transport`, `stays`, `mimic_diagnosis`) arrive as frames of numbers.
 Knows no panel, no cost and no split.
 """

@@ -308,7 +308,7 @@ def gaps_of(table: Table) -> dict[str, Any]:
 
 
 def suspicions(prepared: Prepared, described: Description) -> Iterator[str]:
-    """What is probably not meant in a table that is divided into folds, a sentence each."""
+    """Probable mistakes in a table that is divided into folds, a sentence each."""
     table = prepared.table
     yield from _dropped(prepared.report["rows_dropped"])
     yield from _suspicions(table, described)

@@ -2,8 +2,8 @@
 
 Text that was set aside, Parquet, SAS transport files (XPT, version 5, as NHANES is published), and
 spreadsheets as rows of texts. A reader of spreadsheets spreads a sheet out to a grid, with every
-repeated text written out: a far cell, a repetition or a long text can ask for more memory than
-there is, so that a file is measured before it is read. Knows no type that a description names,
+repeated text written out: a far cell, a repetition or a long text can need more memory than
+there is, so a file is measured before it is read. Knows no type that a description names,
 no panel and no label.
 """
 

@@ -3,7 +3,7 @@
 `afape`: clusters of two classes. `dadi`: loan approvals with fair, unfair and conditionally fair
 features. `diagnosis`: a simulated clinic whose Bayes rule is known (posteriors, best F1 of any
 fixed set of features). There, a patient's group is known; features are Gaussian in each group and
-class, with one covariance for both classes, so that every posterior is a logistic function of a
+class, with one covariance for both classes, so every posterior is a logistic function of a
 linear score, and the score is Gaussian again. Knows no missingness, panel, policy or split.
 """
 
@@ -54,7 +54,7 @@ def two_class_clusters(
     per_class = [len(range(k, rows, classes)) for k in range(classes)]
     if rows > population // classes * classes:
         raise ConfigError(
-            f"'split.parts' asks for {rows} rows, but 'source.generator.population' is {population}"
+            f"'split.parts' needs {rows} rows, but 'source.generator.population' is {population}"
         )
     if classes * clusters > 2**features:
         raise ConfigError(

@@ -1,7 +1,7 @@
 """A stored table: a data frame with a catalogue, and back without loss, block by block.
 
 The frame holds values by row, the catalogue (plain JSON values) those shared by all. A column that
-is asked of all rows at once is two bytes a row (its part), or one column. Writes no file.
+is held of all rows at once is two bytes a row (its part), or one column. Writes no file.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

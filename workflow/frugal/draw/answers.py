@@ -110,7 +110,7 @@ class AnswerText:
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
             f"<title>{escape(self.title)}: which policy?</title><style>{STYLE}</style></head><body>"
-            f"<h1>{escape(self.title)}: which policy, at what cost, and may I trust it?</h1>"
+            f"<h1>{escape(self.title)}: which policy, at which cost, and how sure?</h1>"
             f"<p class='answer'>{_prose(self.sentence)}</p>{lead}{image}{does}{parts}{tables}{more}"
             f"{self._folded((table if len(self.curve) else '') + know)}{steps}"
             f"{f'<h2>Next steps</h2><ul>{read}</ul>' if read else ''}</body></html>\n"
@@ -146,7 +146,7 @@ def _section(heading: str, sentences: Sequence[str]) -> str:
 
 
 def _step(line: str) -> str:
-    """A line of a tree; what does not fit begins two columns to the right of it."""
+    """A line of a tree; the part that does not fit begins two columns to the right of it."""
     indent = len(line) - len(line.lstrip()) + 2
     return f"<div style='--in:{indent}'>{escape(line)}</div>"
 

@@ -1,7 +1,7 @@
 """The one style of every figure: seaborn's theme with our sizes, a palette, and looks by name.
 
 Colours are the colour-blind-safe set of Okabe and Ito; markers of one table of looks are all
-different, so that a print in grey can be read. Also the words shown for names in tables, and the
+different, so a print in grey can be read. Also the words shown for names in tables, and the
 checks of a table before it is drawn. Knows no figure and no file.
 """
 
@@ -201,7 +201,7 @@ def printed(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """Run a drawing function under the house settings, independent of the reader's matplotlibrc.
 
     The figure is laid out before the settings are left, since matplotlib makes ticks only then; the
-    layout is kept, so that every file of the figure, of any resolution, looks the same.
+    layout is kept, so every file of the figure, of any resolution, looks the same.
     """
 
     @functools.wraps(draw)

@@ -86,7 +86,7 @@ def reliability(
 ) -> pd.DataFrame:
     """Predicted against observed rates, in groups of about equal size, by predicted probability.
 
-    Units of the same probability stay together, so that there may be fewer groups.
+    Units of the same probability stay together, so there may be fewer groups.
 
     Args:
         label: 1 for a positive unit, 0 for a negative one. (n,)

@@ -26,7 +26,7 @@ def covariance_of(
         C_ab = Σᵢ ψ_ai ψ_bi / (n (n − 1)),   and (1 + 1/m) Cov(Q_a, Q_b) for m completed tables
 
     Its diagonal is the squared standard error of `intervals.standard_error`. With completed tables
-    ψ is of their mean, so that the spread within one of them counts for a little less than by
+    ψ is of their mean, so the spread within one of them counts for a little less than by
     Rubin's rules; verdicts read no such estimate.
 
     Args:
@@ -53,7 +53,7 @@ class Comparison:
             probability `LEVEL`. (k, k)
         not_worse: policies that may be the best: the best is among them with the
             probability `LEVEL`. (k,)
-        simultaneous: half of the normal interval of each estimate; all at once, so that it also
+        simultaneous: half of the normal interval of each estimate; all at once, so it also
             holds for the one that is picked. (k,)
         level: of an interval of one estimate that makes those of all hold at once with `LEVEL`.
         most: upper bound of the column's policy's savings against the row's, of all that are

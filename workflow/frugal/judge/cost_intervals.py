@@ -155,7 +155,7 @@ class ErrorCosts:
         tally: of the misclassification cost alone.
         least, most: of a row with weight; infinite, and minus it, without one.
         first: of the first row with weight; NaN without one.
-        beside: a row without weight adds to the numerator.
+        added: a row without weight adds to the numerator.
         farthest: largest influence of a row, about the ratio of the first block.
     """
 

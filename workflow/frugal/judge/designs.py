@@ -1,4 +1,4 @@
-"""Which panels to record in further cases, so that a policy is known to be the best one.
+"""Which panels to record in further cases, so a policy is known to be the best one.
 
 A design makes one draw for each case, with a probability p that depends on the stratum of columns
 that every case has: all panels that a policy under comparison may request there are recorded, or
@@ -342,7 +342,7 @@ class Expected:
 
     Attributes:
         bound: mean of the upper bound on another policy's saving.
-        sure: probability that the bound is at most what counts as none.
+        sure: probability that the bound is small enough to count as none.
     """
 
     bound: float

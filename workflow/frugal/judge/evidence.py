@@ -106,7 +106,7 @@ class Evidence:
     """Of one policy and seed.
 
     Args:
-        estimators: that are asked about.
+        estimators: in question.
         clusters: how many there are; 0: each row is its own.
     """
 

@@ -93,7 +93,7 @@ def _rarer(values: np.ndarray) -> float:
 def over_folds(
     table: pd.DataFrame, keys: Sequence[str], measures: Sequence[str], *, level: float
 ) -> pd.DataFrame:
-    """Mean of each measure over folds; Student's interval as `<measure>_low`, `_high`, cut to what
+    """Mean of each measure over folds; Student's interval, `<measure>_low`, `_high`, cut to what
     the measure can be; the range of the folds, for where they are too few for an interval, as
     `_least`, `_most`.
 
@@ -146,7 +146,7 @@ def least_disparities(
     its folds, or that decides nearly all the same there (`degenerate`), is not among them. And, to
     compare at an equal AUC, a random mixture of two solutions of the family whose AUC is
     `auc_slack` below the reference's on the line between theirs (`coin_at`). Chosen and judged on
-    the same folds, so that the best of many solutions looks a little fairer than it is.
+    the same folds, so the best of many solutions looks a little fairer than it is.
 
     Args:
         summary: one row per data set, method, γ and fold.

@@ -187,7 +187,7 @@ def adversary_auc(
     *,
     level: float,
 ) -> IntervalEstimate:
-    """AUC for the group of an adversary of this aim, the largest where it is asked twice.
+    """AUC for the group of an adversary of this aim, the largest where it is computed twice.
 
     Args:
         objective: aim of the agent.
@@ -208,7 +208,7 @@ def fold_interval(
 ) -> IntervalEstimate:
     """Mean over folds with Student's interval; the ends are NaN for a single fold.
 
-    Folds share training rows, so that their spread is a little too small: the interval is that of
+    Folds share training rows, so their spread is a little too small: the interval is that of
     the paper's figures, not a test. It is cut to the possible means, as that of a cost is
     (`cut_interval`): coverage does not fall.
 

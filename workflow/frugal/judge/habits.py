@@ -1,9 +1,9 @@
-"""Whether a panel's being recorded predicts the label, and what a policy owes to that.
+"""Whether a panel's being recorded predicts the label, and a policy's gain from that.
 
 Where missing values are at random given the columns that every row has, nothing else is left in
 the pattern of missing values. An association that remains is a habit of whoever ordered: a latent
-cause, or what a panel revealed, moved both the order and the label. Nuisances are ridge
-regressions, so that the test is cheap. Knows tables and estimates; no policy and no file.
+cause, or the result of a panel, moved both the order and the label. Nuisances are ridge
+regressions, so the test is cheap. Knows tables and estimates; no policy and no file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -113,9 +113,9 @@ def habits(
         T = Σᵢ rᵢ / √Σᵢ (rᵢ − r̄)²,   rᵢ = (Rᵢ − Ê[R | xᵢ]) (Yᵢ − Ê[Y | xᵢ])
                                           [Shah and Peters, Ann. Stat. 48, 2020, eq. 3 and sec. 3.2]
 
-    R is whether a record holds the panel, Y whether it is of a class, x what every record holds.
-    p-values are of max |T| over panels and classes by Gaussian multipliers: a habit is found where
-    the smallest is below the level.
+    R is whether a record holds the panel, Y whether it is of a class, x the columns that every
+    record holds. p-values are of max |T| over panels and classes by Gaussian multipliers: a habit
+    is found where the smallest is below the level.
 
     Args:
         observed: panels that records hold. (n, a)
@@ -174,7 +174,7 @@ def pattern_area(
 
     Args:
         observed: panels that records hold. (n, a)
-        positive: what is predicted. (n,)
+        positive: the predicted class. (n,)
         fold: of each row. (n,)
         cluster: rows of one number count as one, from 0 on; None: each for itself. (n,)
     """
@@ -218,7 +218,7 @@ def area(
 def differences(
     candidates: Candidates, policy: str, others: Sequence[str], rng: np.random.Generator
 ) -> Mapping[str, IntervalEstimate]:
-    """What others cost more than a policy; each end one-sided, for all of them at once."""
+    """Excess costs of others over a policy; each end one-sided, for all of them at once."""
     error, quantile = savings_quantile(candidates.covariance([policy, *others]), rng)
     cost, intervals = candidates.cost(policy), {}
     for name, std_error in zip(others, error[1:], strict=True):
@@ -228,7 +228,7 @@ def differences(
 
 
 def savings(candidates: Candidates, policy: str) -> Float[np.ndarray, " n"]:
-    """What a policy saves against practice, row by row; the mean is the saving. (n,)"""
+    """Savings of a policy against practice, row by row; the mean is the saving. (n,)"""
     practice = candidates.practice
     psi = {
         name: candidates.outcomes[name].influence @ candidates.slope(name)

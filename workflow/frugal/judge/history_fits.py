@@ -109,7 +109,7 @@ def fit_label(
 ) -> HeadModels | None:
     """A model of the label in states that records reach by containing the ordered panels.
 
-    Rows are drawn in proportion to their weights, so that they represent all units. Fitted to
+    Rows are drawn in proportion to their weights, so they represent all units. Fitted to
     records as they are, a model would read from the presence of a result who was ill enough to get
     it.
 
@@ -248,7 +248,7 @@ def fit_order_law(
 ) -> OrderLaw:
     """The law of ordering in all windows, for sets that a window contains or equals.
 
-    A window in which follow-up ends without a label holds no set, so that the law includes that of
+    A window in which follow-up ends without a label holds no set, so the law includes that of
     censoring. With panels that are needed, it is fitted to records that held them so far.
     """
     n, t, _ = records.recorded.shape

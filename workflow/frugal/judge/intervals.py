@@ -109,7 +109,7 @@ def skewed_interval(
 
         Ĵ − se g⁻¹(± t),   g(x) = x + A x²/3 + A² x³/27 + A/6,   A = Σ ψ³ / (Σ ψ²)^1.5
 
-    Rare errors make the mean of a few rows skewed, so that a symmetric interval ends too low; g
+    Rare errors make the mean of a few rows skewed, so a symmetric interval ends too low; g
     takes that off (Hall, J. R. Stat. Soc. B 54, 1992, eq. 2.4). t is Student's with Kish's
     effective sample size less one. It always holds the estimate; infinite where fewer than two
     rows carry weight.

@@ -5,10 +5,10 @@ leads, also where it holds more. So for each set
 
     Q_t(s, a) = price(a) + E[min_b Q_{t+1}(S_{t+1}, b) | S_t = s, a]
 
-is a regression over the records that contain what was drawn before t, and a in t, weighted by one
+is a regression over the records that contain the panels drawn before t, and a in t, weighted by one
 over the probability of that, as in `judge.over_time`. Earlier orders are drawn at random, so that
 all states occur. It is fitted as Q_t(s, nothing), and the change by a against nothing in the same
-record, so that differences between records cancel; the less favourable of two fits, each on half of
+record, so differences between records cancel; the less favourable of two fits, each on half of
 the units, counts. At the end is the least expected cost of a decision, by a model of the label that
 is not fitted to the record. Judge such a policy on units that it was not learned from.
 """
@@ -60,7 +60,7 @@ class _DrawnCopies:
         path: of the drawn orders.
         sets: that may be ordered. (s, a)
         chance: that a window holds each set, by the fitted law. (s, m, t)
-        reach: that it holds what was drawn before each window and after the last. (m, t + 1)
+        reach: that it holds the panels drawn before each window and after the last. (m, t + 1)
         least: probability by which is divided.
         labels: models of the label, by the fold to which they are not fitted.
         fold: of each copy. (m,)

@@ -1,7 +1,7 @@
 """Costs of policies over time, estimated from records: five estimators of one case.
 
 The semi-offline view [von Kleist et al., arXiv 2312.01530]: a record is followed as long as it
-contains the panels that the policy orders, so that records with more panels count, too. Let H_t be
+contains the panels that the policy orders, so records with more panels count, too. Let H_t be
 all that the record holds before window t, A_t its panels in the window and a_t those ordered:
 
     π_t = Π_{τ ≤ t} P(A_τ ⊇ a_τ | H_τ),    V_t(H_t) = E[V_{t+1} | H_t, A_t ⊇ a_t],  V_T the outcome
@@ -221,7 +221,7 @@ def estimate_over_time(case: TimedCase, estimator: str = READ) -> TimedEstimate:
 def median_over_draws(draws: Sequence[TimedEstimate]) -> tuple[TimedEstimate, int]:
     """The estimate of median cost over draws of folds, and its draw; of two the cheaper.
 
-    Its influence terms are scaled, so that errors count the spread of the draws, too:
+    Its influence terms are scaled, so errors count the spread of the draws, too:
 
         σ² = median over draws of σ_s² + (θ_s − θ)²      [Chernozhukov et al., Econom. J. 21, 2018]
     """

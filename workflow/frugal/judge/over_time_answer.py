@@ -1,6 +1,6 @@
 """Answers on policies over time in three steps: learn policies, fit nuisances, judge the cases.
 
-Each step reads the result of the one before, so that a workflow may keep it. All of them derive
+Each step reads the result of the one before, so a workflow may keep it. All of them derive
 their draws from one seed, and so share the folds of the units.
 """
 

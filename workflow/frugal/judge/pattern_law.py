@@ -42,7 +42,7 @@ class OpenCauses:
     """Requirements of the law of one indicator beyond its factor.
 
     Attributes:
-        causes: panels outside s whose indicators cause it, so that they may be missing.
+        causes: panels outside s whose indicators cause it, so they may be missing.
         witnesses: panels that a record must show to be learned from: the other causes, and panels
             that reveal pa_X(j) without being caused by R_j.
     """
@@ -172,7 +172,7 @@ class PatternLaw:
         And the chance that a record lets the policy end as it did, see `acquire.set_probability`:
         for a deterministic policy, that it holds R̂ and s. (n,)
 
-        Differs from the paper: there it is a regression of its own, so that numerator and
+        Differs from the paper: there it is a regression of its own, so numerator and
         denominator of the weight come from two fits that need not agree (for a policy that never
         acquires they are the same quantity), and it does not know the values that the policy saw.
         NaN where R_s = 0 or X_adj is not known, and throughout if the law is not identified.

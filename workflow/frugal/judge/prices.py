@@ -1,6 +1,6 @@
 """Unit costs that are known within ranges only: regret of policies, and where each is cheapest.
 
-Costs are linear in unit costs, so that the worst case over a box of them is exact. Policies stay
+Costs are linear in unit costs, so the worst case over a box of them is exact. Policies stay
 as they are; only their cost changes. Knows outcomes of policies, and no file.
 """
 

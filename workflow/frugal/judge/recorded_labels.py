@@ -5,7 +5,7 @@
 R is whether the record has a label, π = p(R = 1 | x) with x the columns that every record holds and
 the panels that are recorded, and m_c a regression of the class on known columns and on the
 predicted probabilities of the policies. ỹ takes the place of the indicators of the class in every
-outcome, so that the probability of a label multiplies that of the panels of a path. Doubly robust:
+outcome, so the probability of a label multiplies that of the panels of a path. Doubly robust:
 right where π is, or m. Both are cross-fitted. Assumes that nothing but x causes R.
 """
 

@@ -11,7 +11,7 @@ decisions without a person cost at most α a case [Angelopoulos et al., ICLR 202
     λ̂ = sup {λ ≤ price : (Σᵢ cᵢ 1{sᵢ < λ} + B) / (n + 1) ≤ α},   B the most expensive error
 
 A new case that is exchangeable with the n cases of its pattern has E[c 1{s < λ̂}] ≤ α, whatever the
-probabilities are worth; where λ̂ is below the price, it is above α − 2B / (n + 1) if no two scores
+probabilities; where λ̂ is below the price, it is above α − 2B / (n + 1) if no two scores
 are equal. Knows no policy.
 """
 
@@ -106,7 +106,7 @@ def by_pattern(
     `before`, if no case is referred.
 
     Args:
-        paths: of a policy that asks only for panels of the record, so that all are complete.
+        paths: of a policy that queries only for panels of the record, so all are complete.
         label: class of each row.
         fold: of each row; thresholds are judged on other folds than they come from.
         observed: panels of the record.

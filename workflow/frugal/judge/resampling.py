@@ -7,7 +7,7 @@ law of draws from all rows, and then which of them.
 
 Each chunk of subsamples is one 0/1 matrix, multiplied with all numerators and denominators at once
 in float32. Five steps keep the ratios within 1e-6 of float64 (1e-8 in practice):
-numerators are centred by Ĵ × denominator, so that the product holds the deviation alone; columns
+numerators are centred by Ĵ × denominator, so the product holds the deviation alone; columns
 are in a unit of their size; the rows that weigh most are summed in float64; the others are
 multiplied in short runs of rows whose products are added up in float64; sums whose denominator
 falls below a tenth of its expectation are taken again in float64.

@@ -2,7 +2,7 @@
 
 A policy is played on a record as in practice, and stops at the first panel that the record does
 not hold. A record that is followed to the end represents 1 / p(R_S = 1 | x) records, S the panels
-that the policy ordered; values before the record stops enter by a regression, so that all
+that the policy ordered; values before the record stops enter by a regression, so all
 rows count. Doubly robust: right where the missingness model is, or the regression.
 
     φᵢ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁)          [sequential AIPW; afape, sec. A.5]
@@ -79,7 +79,7 @@ class Paths:
         return requested
 
     def requests(self, step: int) -> Bool[np.ndarray, " n"]:
-        """Whether it is followed to a step, from 1 on, and asks for a panel there. (n,)"""
+        """Whether it is followed to a step, from 1 on, and requests a panel there. (n,)"""
         return (self.held >= step - 1) & (self.order[:, step - 1] >= 0)
 
     @property
@@ -164,7 +164,7 @@ def bounded_probability(
     Args:
         chance: π by the missingness model.
         before: π of the same records one step earlier.
-        represented: Σ 1 / π over records that are asked at this step, one step earlier.
+        represented: Σ 1 / π over records with a request at this step, one step earlier.
         least: π from which on a weight is not cut.
     """
     exact = np.minimum(chance, before)
@@ -487,10 +487,10 @@ SAME = 1e-9
 
 @dataclass
 class Node:
-    """Cases that have been asked for the same panels in turn.
+    """Cases with requests of the same panels in turn.
 
     Attributes:
-        panels: that were asked last, together, by index; none at the root.
+        panels: that were requested last, together, by index; none at the root.
         share: of all cases.
         low: least probability of the last class among those that are requested these panels.
         high: the largest.

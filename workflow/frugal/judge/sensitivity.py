@@ -106,8 +106,8 @@ class Range:
 def plain_range(weighted: Weighted, gammas: Float[np.ndarray, " g"]) -> Range:
     """Range of Σ C (w e + z w (1 − e)) / Σ (w e + z w (1 − e)), each z in [1/Γ, Γ].
 
-    Nothing is asked of the weights but these bounds. The largest value λ has z = Γ where C > λ and
-    1/Γ elsewhere: rows are sorted by cost once, and λ is found by cumulative sums.
+    Nothing is assumed of the weights but these bounds. The largest value λ has z = Γ where C > λ
+    and 1/Γ elsewhere: rows are sorted by cost once, and λ is found by cumulative sums.
     [Zhao, Small & Bhattacharya, J. R. Stat. Soc. B 81, 2019]
 
     Args:
@@ -176,7 +176,7 @@ def sharp_range(
 ) -> Range:
     """The part of the plain range consistent with the fully observed variables x.
 
-    True weights average one for every x, so that for any function Q of x
+    True weights average one for every x, so for any function Q of x
 
         J ≤ mean(Q) + Σ [w (C − Q) + h(w (1 − e) (C − Q))] / n,   h(v) = (Γ − 1) v⁺ + (1 − 1/Γ) v⁻
 
@@ -309,7 +309,7 @@ def largest_difference(
 ) -> float:
     """The most that the cost of the policy named can exceed that of a rival.
 
-    True weights of either policy average one, so that for all numbers a and b
+    True weights of either policy average one, so for all numbers a and b
 
         J − J' ≤ a − b + Σ [w (C − a) − w' (C' − b)] / n + Σ h(k (C − a) − k' (C' − b)) / n
 

@@ -39,7 +39,7 @@ def shown_inputs(
     """Collected values, zero where there is none, and the mask of panels. (n, d + a)
 
     Args:
-        values: standardised features, so that zero is a mean; NaN where the table has none. (n, d)
+        values: standardised features, so zero is a mean; NaN where the table has none. (n, d)
         panel_of_column: action that reveals each column; −1: known from the start. (d,)
         acquired: panels collected for each row. (n, a)
     """

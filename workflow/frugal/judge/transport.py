@@ -49,7 +49,8 @@ def transport(
 ) -> Transported:
     """Mean of terms for other cases, with errors that count both samples and the fitted weights.
 
-    Odds and regressions are fitted on the other folds; the others' cases are divided alike.
+    Odds and regressions are fitted on the other folds; the others' cases are divided in the same
+    way.
 
     Args:
         term: φ of each judged row, of c quantities. (n, c)

@@ -32,7 +32,7 @@ class TrueLaws:
     Args:
         policy: the one that is judged.
         table: whole, since standardised laws of masks are scaled on all of it.
-        rows: positions in it of the rows that are asked about. (n,)
+        rows: positions in it of the rows in question. (n,)
         graph: law of the masks with its `source`, as `draw_missingness` stored it.
         s: True for the panels of the set s. (a,)
     """
@@ -95,7 +95,7 @@ class TrueLaws:
 
     @cached_property
     def _chain(self) -> IndicatorChain:
-        """The law of the masks, asked for single events."""
+        """The law of the masks, for single events."""
         return chain_of(self._graph, self._table, self._rows)
 
     def set_probability(self, observed: np.ndarray, at: np.ndarray) -> np.ndarray:

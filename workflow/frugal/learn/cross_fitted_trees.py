@@ -1,7 +1,7 @@
 """Boosted trees of two classes, cross-fitted: no tree predicts a row that it was fitted to.
 
 Log-odds are averaged over folds and over repeats, each of which folds the rows anew; rows that are
-not learnt from are predicted by all trees. The kept `TreeEnsemble` is that average, so that a
+not learnt from are predicted by all trees. The kept `TreeEnsemble` is that average, so a
 stored ensemble predicts the same of a new row. Knows rows and columns; no panels, no costs.
 """
 

@@ -58,8 +58,8 @@ def fit_emflow(
     the next epoch its rows [diagnosis, alg. 2]. Entries that the table itself lacks are always
     hidden and never scored.
 
-    Differs from the paper: masks are drawn anew for every start instead of once, as its text asks
-    (sec. 5.2) and its algorithm leaves open; gradients of L2 also run through the latent
+    Differs from the paper: masks are drawn anew for every start instead of once, as its text
+    demands (sec. 5.2) and its algorithm leaves open; gradients of L2 also run through the latent
     imputation, since without them training diverges; log-scales of the flow are bounded; and
     known values are read within ± 5 standard deviations.
 
@@ -232,7 +232,7 @@ def reconstruction_loss(
 
         L₂(θ) = −(1/|B|) Σ_B [log p_X(x̃) − α ‖x̃ − x‖²],   x̃ = f(ẑ)     [diagnosis, eq. 10]
 
-    The inverse of x̃ is ẑ, so that log p_X(x̃) = log N(ẑ; μ, Σ) − log|det ∂f/∂ẑ|.
+    The inverse of x̃ is ẑ, so log p_X(x̃) = log N(ẑ; μ, Σ) − log|det ∂f/∂ẑ|.
 
     Args:
         flow: f.

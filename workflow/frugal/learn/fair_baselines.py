@@ -202,7 +202,7 @@ def reduced_probability(
         rounds: of the exponentiated gradient.
 
     Returns:
-        A share of the mixture's classifiers by weight: it takes few values, so that its AUC is
+        A share of the mixture's classifiers by weight: it takes few values, so its AUC is
         less informative than that of a score.
     """
     larger = max(sensitive.mean(), 1 - sensitive.mean())

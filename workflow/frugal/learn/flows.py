@@ -113,9 +113,7 @@ class AffineFlow(nn.Module):
         flow = AffineFlow(d, couplings=couplings, hidden=hidden, generator=torch.Generator())
         expected = weight_count(d, couplings=couplings, hidden=hidden)
         if len(vector) != expected:
-            raise DataError(
-                f"a stored flow has {len(vector)} weights; its shape asks for {expected}"
-            )
+            raise DataError(f"a stored flow has {len(vector)} weights; its shape needs {expected}")
         nn.utils.vector_to_parameters(torch.from_numpy(vector.copy()), flow.parameters())
         return flow.requires_grad_(False)
 

@@ -59,7 +59,7 @@ class TreeBuffers(NamedTuple):
 @njit(cache=True, error_model="numpy")
 @no_type_check
 def add_forest(bins, n_bins, targets, queries, classes, trees, tries, min_leaf, state, total):
-    """Grows tree after tree and adds its predictions for the asked rows to `total`. (q, k)"""
+    """Grows tree after tree and adds its predictions for the queried rows to `total`. (q, k)"""
     n = bins.shape[1]
     capacity = 2 * (n // min_leaf) + 3
     k = max(classes, 1)
@@ -392,7 +392,7 @@ def _partition(column, cut, start, stop, sample, scratch):
 @njit(cache=True, error_model="numpy")
 @no_type_check
 def _add_tree(queries, classes, nodes, total):
-    """Adds the tree's mean, or class shares, to each asked row's total."""
+    """Adds the tree's mean, or class shares, to each queried row's total."""
     for i in range(len(queries)):
         node = 0
         while nodes.feature[node] >= 0:

@@ -52,7 +52,7 @@ class ImputerKind:
         name: `kind` in a config.
         fit: (training data, settings by name) → imputer.
         doc: of the reference page.
-        read: arrays of the imputer's `to_arrays` → imputer, so that it can be an encoder; None
+        read: arrays of the imputer's `to_arrays` → imputer, so it can be an encoder; None
             where it keeps no arrays.
         marks: names of arrays by which those of the kind are recognised.
         steps, settings, shares: as of `acquire.kinds.AgentKind`.

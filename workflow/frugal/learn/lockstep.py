@@ -2,7 +2,7 @@
 
 The one core of all trainers: one batched matrix product per layer serves all networks and one Adam
 step moves all of them, while each network's training depends on its own inputs only. Forward and
-backward pass are written out, so that no graph has to be recorded; where autograd follows (DADI's
+backward pass are written out, so no graph has to be recorded; where autograd follows (DADI's
 set encoders), the same forward pass serves. Must not know the networks' purpose.
 """
 

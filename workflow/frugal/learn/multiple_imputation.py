@@ -1,7 +1,7 @@
 """Multiple imputation by chained boosted trees: completed tables that differ as the truth may.
 
-Draws from p(X_missing | X_observed, Y) as the paper's multiple imputation asks [afape, eq. A.2], by
-chained equations (van Buuren 2007) whose conditional models are those of `chained_trees`. Valid
+Draws from p(X_missing | X_observed, Y) as the paper's multiple imputation demands [afape, eq. A.2],
+by chained equations (van Buuren 2007) whose conditional models are those of `chained_trees`. Valid
 only where values are missing at random. Must not know panels, costs or the missingness law, nor how
 the draws are pooled.
 """

@@ -2,7 +2,7 @@
 
 They are the nuisance models of [afape, sec. A.11]: probabilities of missingness indicators, and
 outcome means. One batched matrix product per layer serves all K; network k depends on its own
-rows and its own generator only, so that K networks together equal K networks apart. Must not know
+rows and its own generator only, so K networks together equal K networks apart. Must not know
 the meaning of its inputs, how rows are split, or files.
 """
 

@@ -172,7 +172,7 @@ def fit_mean_models(
 def probability_bounds(rows: int) -> tuple[float, float]:
     """Least and largest probability that a fit on so many rows may give: ½/(m+1), (m+½)/(m+1).
 
-    A share of events strictly between 0 and 1 lies inside, so that only certainty is moved.
+    A share of events strictly between 0 and 1 lies inside, so only certainty is moved.
     """
     return 0.5 / (rows + 1), (rows + 0.5) / (rows + 1)
 
@@ -395,7 +395,7 @@ def fit_probabilities(
             folds serve the choice.
         method: as in `nuisance.fit_models`, or "lowest_loss".
         settings: method → its settings.
-        rng: every method gets the same streams, so that its fit does not depend on the others.
+        rng: every method gets the same streams, so its fit does not depend on the others.
     """
     names = METHODS if method == LOWEST_LOSS else (method,)
     fit = _Fit(fit_models, settings)

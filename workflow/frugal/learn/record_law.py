@@ -3,7 +3,7 @@
 A policy that requests the panels S can be followed on the records that hold S; such a record then
 represents 1 / p(R_S = 1 | x) records. Each panel's probability is a logistic regression on the
 columns that cause its missingness, with a ridge chosen by cross-fitted loss. The probability of a
-set is the product of its panels', recalibrated by one more regression, so that panels of one tube
+set is the product of its panels', recalibrated by one more regression, so panels of one tube
 or order need no law of their own. Where a cause is itself missing from some records, the set grows
 by the panel that holds it (`RecordLaw.closure`). Of rows that were recorded by a design the
 probabilities are known, and replace fitted ones. Must not know a policy.
@@ -220,7 +220,7 @@ class RecordLaw:
         return _inside(result, int((usable & self.habitual).sum()))
 
     def _parts(self) -> Sequence[tuple[np.ndarray, np.ndarray]]:
-        """For each fold, rows to learn from and rows to ask."""
+        """For each fold, rows to learn from and rows to predict."""
         folds = np.unique(self.fold)
         return [((self.fold != k) & self.habitual, self.fold == k) for k in folds]
 

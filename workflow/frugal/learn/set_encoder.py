@@ -1,7 +1,7 @@
 """The set encoder of DADI's appendix B, for many encoders in lock-step.
 
 An LSTM without an input of its own reads the memory vectors of a set's members by attention, a
-fixed number of times. The gradient of the reading is written out, so that a rollout's forward
+fixed number of times. The gradient of the reading is written out, so a rollout's forward
 passes serve the update as well. Must not know the predictions from an encoding.
 
 Shapes: g encoders, n units, t sets per unit, z shared tokens, s slots, h width of a memory vector.
@@ -33,7 +33,7 @@ class StepTrace(NamedTuple):
         gates: input, forget and output gate and candidate, after their functions. (g, n, 4h)
         cell: the LSTM's cell after the step. (g, n, h)
         bent: tanh of the cell. (g, n, h)
-        query: that asks the memory. (g, n, h)
+        query: that reads the memory. (g, n, h)
         attention: arbitrary where the set is empty. (g, n, z + s)
     """
 

@@ -208,7 +208,7 @@ def remember(named: Mapping[str, Tensor], prefix: str, units: UnitTokens) -> Mem
 
 
 class UnitTable:
-    """A table's tokens as tensors, asked for the units and sets at hand.
+    """A table's tokens as tensors, for the units and sets at hand.
 
     Args:
         layout: tokens of the table.

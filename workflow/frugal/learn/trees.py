@@ -1,8 +1,8 @@
 """Tree classifiers for partly observed features, all kept as one frozen form: `TreeEnsemble`.
 
 Random forests on mean-filled data and gradient boosting that takes missing values natively, as
-[afape] asks of its classifier f(R, X): one function for every set of acquired panels. Where an
-unobserved feature goes is written on each node, so that scoring (`tree_scoring`) needs neither the
+[afape] demands of its classifier f(R, X): one function for every set of acquired panels. Where an
+unobserved feature goes is written on each node, so scoring (`tree_scoring`) needs neither the
 fill values nor the library that fitted the trees. Must not know of policies, costs or files.
 """
 
@@ -55,8 +55,8 @@ def require_ensemble(arrays: Mapping[str, np.ndarray]) -> None:
 def _require_children(stored: Stored, nodes: int) -> None:
     """Left child j + 1, right child beyond it, both in j's own tree, each with one parent.
 
-    Children come after their parents, so that every walk ends; all nodes but the roots are
-    somebody's child, so that every leaf is reached.
+    Children come after their parents, so every walk ends; all nodes but the roots are
+    somebody's child, so every leaf is reached.
     """
     root, feature, right = (stored.arrays[name] for name in ("root", "feature", "right"))
     if root[0] != 0:
@@ -129,7 +129,7 @@ ARRAYS = ("root", "feature", "threshold", "right", "missing_left", "leaf_value")
 class TreeEnsemble:
     """Decision trees over d columns and k classes. Shapes: e trees, m nodes, l leaves.
 
-    Nodes of a tree lie depth first, so that the left child of node j is j + 1. An observed value
+    Nodes of a tree lie depth first, so the left child of node j is j + 1. An observed value
     x goes left if float32(x) ≤ threshold.
 
     Attributes:
@@ -170,7 +170,7 @@ class TreeEnsemble:
 
     @cached_property
     def nodes(self) -> Shaped[np.ndarray, " m"]:
-        """The nodes as 12-byte records, so that a step of a walk reads one cache line. (m,)"""
+        """The nodes as 12-byte records, so a step of a walk reads one cache line. (m,)"""
         packed = np.empty(len(self.feature), dtype=NODE)
         for field in ("feature", "missing_left", "threshold", "right"):
             packed[field] = getattr(self, field)

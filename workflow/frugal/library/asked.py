@@ -246,7 +246,7 @@ def ask(
 
 
 def only(question: Question, names: Iterable[str]) -> dict[str, None]:
-    """What leaves out all policies but these.
+    """Settings that leave out all policies but these.
 
     Raises:
         ConfigError: there is no policy of such a name.

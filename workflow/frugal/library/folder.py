@@ -51,7 +51,7 @@ def files_of(
     question: Question, stage: str, keys: Mapping[str, str], *, again: bool = False
 ) -> dict[str, Path]:
     """The files of a stage by name of output, made again where they are gone or
-    another question was asked since.
+    another question has replaced it since.
 
     Raises:
         FrugalError: the workflow cannot start, or a stage refuses; its own sentence.

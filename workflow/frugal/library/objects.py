@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _OfQuestion:
-    """What follows from a question.
+    """Results of a question.
 
     Attributes:
-        question: its config and folder; what the other steps begin with.
+        question: its config and folder; the inputs of the other steps.
     """
 
     question: Question
@@ -149,7 +149,7 @@ class Masks(_OfQuestion):
 
     @property
     def identification(self) -> dict[str, Any]:
-        """What can be identified from such records, and by which panels' indicators."""
+        """Quantities that such records identify, and by which panels' indicators."""
         return payloads_of(self.question, "draw_missingness")["identification"]
 
     def __repr__(self) -> str:
@@ -454,7 +454,7 @@ class _Comparison(_OfQuestion):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(_Comparison):
-    """What to do with a table: which policy, what it costs and saves, and how sure that is."""
+    """A recommendation for a table: which policy, its cost and saving, and how sure that is."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -572,7 +572,7 @@ class Answer(_Comparison):
         return page_of(self.question)
 
     def transport(self, cases: Any, *, id_column: str | None = None) -> "pd.DataFrame":
-        """What the policies would cost for other cases, whose labels are not known.
+        """Costs of the policies for other cases, whose labels are not known.
 
         Judged rows are weighted by how much their always-known columns resemble the other cases;
         all else that matters for costs must be the same there.
@@ -605,7 +605,7 @@ class Answer(_Comparison):
         Args:
             cases: number of further cases.
             budget: most that recording a case may cost on average, in the table's unit; by default
-                what the panels of a recorded case cost now.
+                present cost of the panels of a recorded case.
 
         Raises:
             ConfigError: a number is not allowed.
@@ -614,7 +614,7 @@ class Answer(_Comparison):
         return payloads_of(question, "judge_candidates")["choice"]["design"]
 
     def policy(self, name: str) -> Policy:
-        """One of the policies, which learned on all rows, to be asked about new cases.
+        """One of the policies, which learned on all rows, for new cases.
 
         Raises:
             ConfigError: no policy of that name was evaluated.
@@ -668,11 +668,11 @@ class Evaluation(_Comparison):
 
     @property
     def graph_check(self) -> "pd.DataFrame":
-        """Where the records contradict what is assumed of the missing values."""
+        """Where the records contradict the assumptions on missing values."""
         return payloads_of(self.question, "check_graph")["graph_check"]
 
     def policy(self, name: str) -> Policy:
-        """One of the policies, to be asked about new cases.
+        """One of the policies, for new cases.
 
         Raises:
             ConfigError: no policy of that name was evaluated.
@@ -683,7 +683,7 @@ class Evaluation(_Comparison):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FairForm(_OfQuestion):
-    """Ways to ask the fields of a form: agents of each γ and other methods, with their fairness."""
+    """Ways to collect the fields of a form: agents of each γ, other methods, their fairness."""
 
     @property
     def outcomes(self) -> "pd.DataFrame":

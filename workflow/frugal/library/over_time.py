@@ -113,7 +113,7 @@ class TimedAnswer:
             hidden causes must shift them until the named policy costs as much as recorded practice,
             by weighting; infinite beyond 20, NaN where no policy is named.
         named: the policy of least cost; None where too few records contain any.
-        learned: the policy learned from all units; None where none was asked for.
+        learned: the policy learned from all units; None without one.
         page: the answer as a page of HTML, which shows some units window by window.
     """
 
@@ -130,7 +130,7 @@ class TimedAnswer:
     _scratch: TemporaryFolder | None = None
 
     def summary(self) -> str:
-        """The policy of least cost, how sure, what it rests on, what would change it."""
+        """The policy of least cost, how sure, assumptions, changes that would alter it."""
         return "\n".join(self._sentences)
 
     def advise(

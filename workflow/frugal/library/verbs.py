@@ -87,7 +87,7 @@ def load(
         sensitive: column of the file whose values are groups that are judged apart.
         causes: YAML of the causes of each panel's missing values; by default the columns that
             all rows have.
-        audit_habit: whether `decide` reports what the policy owes to the habit of ordering panels.
+        audit_habit: whether `decide` reports the policy's gain from the habit of ordering panels.
         design: number of further cases for which the answer states which panels to record.
         recorded: YAML of the protocol by which the last rows were recorded
             (docs/reference/answer.md), or an answer.json with a design; its probabilities take the
@@ -336,7 +336,7 @@ def fair_form(
     withheld: Sequence[str] = (),
     **settings: Any,
 ) -> FairForm:
-    """Agents that choose the fields of a form, so that decisions are accurate and fair.
+    """Agents that choose the fields of a form, so decisions are accurate and fair.
 
     Runs the study dadi on one table in memory: an agent for each γ, an audit of how well their
     panels predict the group, and other methods for comparison.

@@ -1,4 +1,4 @@
-"""Laws of many indicators, asked for single events: without a list of all 2^m patterns.
+"""Laws of many indicators, evaluated for single events, without a list of all 2^m patterns.
 
     p(R_F = 1 | x) = Σ_{r_A} Π_{j ∈ F ∪ A} p(R_j = r_j | x, r_causes(j)),   r_F = 1
 
@@ -132,7 +132,7 @@ class IndicatorChain:
 
 
 def chain_of(graph: MissingnessGraph, table: Table, rows: Int[np.ndarray, " n"]) -> IndicatorChain:
-    """The law that masks are drawn from, asked about some rows of the whole table.
+    """The law that masks are drawn from, for some rows of the whole table.
 
     Raises:
         ConfigError: see `graphs.value_logit`.

@@ -30,7 +30,7 @@ class IndicatorModel:
         indicators: weight of each parent indicator (R → R edges), by panel name.
         standardise: scale parent columns to mean 0 and standard deviation 1 of the full table.
         scaling: mean and standard deviation of each parent column in the full table, where some of
-            its rows are asked about; None: those of the rows that are given.
+            its rows; None: those of the rows that are given.
     """
 
     intercept: float
@@ -162,7 +162,7 @@ def topological_order(graph: MissingnessGraph) -> tuple[str, ...]:
 def adjustment_columns(graph: MissingnessGraph) -> tuple[str, ...]:
     """X_adj: the union of all X → R parents, in the order of first mention. [afape, eq. 3]
 
-    Given these columns R does not depend on any other feature or on the label, so that they block
+    Given these columns R does not depend on any other feature or on the label, so they block
     every path from R back to the cost.
     """
     return tuple(dict.fromkeys(c for model in graph.indicators.values() for c in model.values))

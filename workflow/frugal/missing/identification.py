@@ -277,7 +277,7 @@ def _smallest_cover(revealing: Mapping[str, Sequence[str]]) -> set[str]:
     """Smallest set of panels with at least one of those that reveal each column.
 
     Sets grow by size, ties in the order of first mention. A panel that alone reveals a column is
-    in every set that works, so that only panels which overlap are tried out.
+    in every set that works, so only panels which overlap are tried out.
     """
     forced = {panels[0] for panels in revealing.values() if len(panels) == 1}
     open_columns = [panels for panels in revealing.values() if not forced.intersection(panels)]

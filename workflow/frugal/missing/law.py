@@ -84,7 +84,7 @@ def grid_law(
 
 
 def _varies(values: Float[np.ndarray, " n"]) -> bool:
-    """Whether no value holds nearly all rows, so that a draw of a few hundred shows several."""
+    """Whether no value holds nearly all rows, so a draw of a few hundred shows several."""
     return bool(np.unique(values, return_counts=True)[1].max() <= COMMONEST * len(values))
 
 
@@ -105,7 +105,7 @@ def _intercept(table: Table, weights: Mapping[str, float], missing_share: float)
 def draw_mask(table: Table, graph: MissingnessGraph, uniforms: Float[np.ndarray, "n a"]) -> Mask:
     """One draw R ~ p(R | X) for some units, causes before effects.
 
-    Each unit and panel has its own uniform number under any graph, so that two mechanisms drawn
+    Each unit and panel has its own uniform number under any graph, so two mechanisms drawn
     from equal numbers differ only where their laws do.
 
     Args:
@@ -148,7 +148,7 @@ def pattern_probability(
         table: the whole table; only columns that are parents are read.
         patterns: True where observed; a pattern that lacks a panel without a law has probability
             0. (q, a)
-        rows: units that are asked about; None for all. (m,)
+        rows: units in question; None for all. (m,)
 
     Returns:
         Rows sum to 1 over all 2^a patterns. (m, q)
@@ -201,12 +201,12 @@ def calibrate(
     """
     if not 0 < complete_share < 1:
         raise ConfigError(
-            f"mechanism {graph.name!r} asks for a complete share of {complete_share}; "
+            f"mechanism {graph.name!r} needs a complete share of {complete_share}; "
             "allowed is more than 0 and less than 1"
         )
     if not graph.indicators:
         raise ConfigError(
-            f"mechanism {graph.name!r} asks for a complete share of {complete_share} "
+            f"mechanism {graph.name!r} needs a complete share of {complete_share} "
             "but no panel can be missing, so the share is 1"
         )
     per_panel = -np.log(complete_share) / len(graph.indicators)

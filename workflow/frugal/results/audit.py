@@ -146,7 +146,7 @@ class Link:
     """One file of a chain.
 
     Attributes:
-        depth: steps from the file that was asked about.
+        depth: steps from the file in question.
         path: of the file.
         document: its sidecar.
         again: True where the chain has shown it before.
@@ -211,7 +211,7 @@ def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, RowSelection
         AuditError: the file is no table, a column is not there, or no row has the values.
     """
     if payload.suffix != ".parquet":
-        raise AuditError(f"{payload}: has no rows; --row asks about a table (.parquet)")
+        raise AuditError(f"{payload}: has no rows; --row needs a table (.parquet)")
     try:
         table = read_payload(payload)
     except DataError as error:

@@ -124,7 +124,7 @@ class Survey:
         if self.missing:
             lines.append(
                 f"{len(self.missing)} files of finished steps are missing, first "
-                f"{self.missing[0]}; ask for one by its path to have it made again; "
+                f"{self.missing[0]}; name one by its path to have it made again; "
                 "python -m frugal audit names all"
             )
         if self.elsewhere:

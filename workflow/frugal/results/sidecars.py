@@ -235,7 +235,7 @@ def sidecar_bytes(
     content: bytes | Written,
     records: list[dict[str, str]],
 ) -> bytes:
-    """The sidecar of one payload; made before any file, so that a refusal leaves nothing.
+    """The sidecar of one payload; made before any file, so a refusal leaves nothing.
 
     Args:
         job: the run that made it.

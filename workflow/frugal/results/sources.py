@@ -1,4 +1,4 @@
-"""Digest of the code that a stage reaches, so that an edit reruns exactly the rules it touches.
+"""Digest of the code that a stage reaches, so an edit reruns exactly the rules it touches.
 
 The code is compiled: an edit of a comment, of a docstring or of the layout changes nothing.
 Reads imports as text (it never imports), because the Snakefile needs a digest of every rule each

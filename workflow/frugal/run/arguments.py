@@ -7,7 +7,7 @@ from typing import Any
 
 
 def command_parser(command: str, description: str | None, **more: Any) -> argparse.ArgumentParser:
-    """The parser of a command; options are written in full, so that none is taken for another."""
+    """The parser of a command; options are written in full, so none is taken for another."""
     prog = f"python -m frugal {command}".rstrip()
     return argparse.ArgumentParser(prog=prog, description=description, allow_abbrev=False, **more)
 

@@ -120,7 +120,7 @@ def _payloads(parsed: argparse.Namespace, target: Path) -> tuple[list[Path], lis
         _show_chain(target, parsed.row)
         payloads = sorted({link.path for link in chain(target)})
     elif parsed.row is not None:
-        raise AuditError(f"{parsed.path}: --row asks about a table; name its file")
+        raise AuditError(f"{parsed.path}: --row needs a table; name its file")
     else:
         payloads, strays = payloads_and_strays(target)
         wrong = [*strays, *missing_files(target), *edited_copies(target, payloads)]

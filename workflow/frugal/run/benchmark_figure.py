@@ -1,4 +1,4 @@
-"""CPU time and memory of every stage, so that a run can be planned. Draws a table of totals."""
+"""CPU time and memory of every stage, so a run can be planned. Draws a table of totals."""
 
 import pandas as pd
 import seaborn as sns

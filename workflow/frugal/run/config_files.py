@@ -22,7 +22,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     """Content of a config, read as JSON where it is JSON, else as YAML.
 
     Raises:
-        ConfigError: there is no such file, it is neither, or it asks to be run as a program.
+        ConfigError: there is no such file, it is neither, or it demands to be run as a program.
     """
     try:
         return strict_yaml.read_config_file(path)

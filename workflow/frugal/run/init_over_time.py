@@ -47,7 +47,7 @@ def describe_over_time(
     errors: Mapping[str, Any] | None = None,
     unit: str = "EUR",
 ) -> tuple[str, list[str]]:
-    """The YAML, and what was guessed, in sentences.
+    """The YAML, and the guesses, in sentences.
 
     Args:
         files: of measurements and of units, as the YAML names them.
@@ -252,7 +252,7 @@ def _price(group: Sequence[str], prices: Mapping[str, Any]) -> Any:
 
 
 def _named(frame: pd.DataFrame, role: str, *, dates: bool = False) -> str | None:
-    """The first column with a name of this role, and, if asked for, dates."""
+    """The first column with a name of this role, and, on demand, dates."""
     named = [str(c) for c in frame if re.search(NAMES[role], str(c), re.I)]
     return next((c for c in named if not dates or _dates(frame[c]) is not None), None)
 
@@ -270,10 +270,10 @@ def _dates(cells: pd.Series) -> pd.Series | None:
 
 
 def over_time_lines(path: Path, remarks: Sequence[str]) -> list[str]:
-    """What `init` prints."""
+    """Lines that `init` prints."""
     return [
         f"{path}:",
         *(f"  {remark}" for remark in remarks),
-        "Replace what is null, prices of panels and costs of errors, then:",
+        "Replace each null, prices of panels and costs of errors, then:",
         f"  snakemake --cores 2 over_time --config records={path}",
     ]

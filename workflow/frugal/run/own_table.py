@@ -34,7 +34,7 @@ class Decision:
         folder: where everything of it lies.
         place: the same, from the working folder on.
         config: of the run.
-        remarks: what the question leaves out or adds, a sentence each.
+        remarks: omissions and additions of the question, a sentence each.
     """
 
     dataset: str
@@ -207,7 +207,7 @@ def _budgets(budget: Any, described: Description) -> list[float]:
 
 
 def _error_costs_of_f1(path: Path) -> dict[str, Any]:
-    """Costs of errors, which F1 does not ask for, in place of those that are still open."""
+    """Costs of errors, which F1 does not need, in place of those that are still open."""
     document = read_yaml(path)
     rows = document.get("misclassification_cost") if isinstance(document, dict) else None
     if not isinstance(rows, list):

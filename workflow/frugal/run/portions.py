@@ -54,7 +54,7 @@ class Portions:
     def row_folders(self, dataset: str, agent: str) -> list[str]:
         """Folder of each portion of the rows that a policy is rolled out on; one empty name if all.
 
-        States that a table lacks are searched in all rows, so that one job plays it.
+        States that a table lacks are searched in all rows, so one job plays it.
         """
         rows, each = self.rows.get(dataset), self.rows_each(dataset)
         if rows is None or each is None:

@@ -1,14 +1,14 @@
 """Expected cost and outcome of a search policy, estimated from partial search records.
 
-Serves the study `treatment` beyond its paper. A record bears on a policy as long as it did what the
-policy would have done; weights make up for the others.
+Serves the study `treatment` beyond its paper. A record bears on a policy as long as it made the
+choices of the policy would have done; weights make up for the others.
 
     w_s = Π_{u ≤ s} 1[a_u = π(h_u)] / p(a_u | x, l, h_u)
     weights          Σᵢ w_T G / Σᵢ w_T              G: outcome of the policy's search, T its end
     doubly robust    mean of V(h_0) + Σ_{s: a_s = π(h_s)} d(h_s)/q(h_s, a_s) · r_s,
                      r_s = c + V(h_{s+1}) − V(h_s)
 
-A history is a set, so that a record that came to it in another order bears on later steps, too:
+A history is a set, so a record that came to it in another order bears on later steps, too:
 d(h) is how often the policy comes to h, q(h, a) how often records try a there. Both within strata
 of covariates and confounders. Doubly robust estimates are right where either the ratio d/q or the
 outcomes are modelled rightly. Knows no planner and no file.

@@ -100,7 +100,7 @@ def require_memory(records: OwnRecords, described: RecordsDescription) -> int:
     A row is a history in one stratum of covariates and confounders.
 
     Raises:
-        SearchSizeError: treatments, outcomes and covariates ask for too much memory.
+        SearchSizeError: treatments, outcomes and covariates need too much memory.
     """
     pairs = np.concatenate([records.covariate, records.confounder], axis=1)
     strata = len(np.unique(pairs, axis=0)) if pairs.shape[1] else 1

@@ -132,7 +132,7 @@ def read_own_records(
     Args:
         described: description of the file.
         file: CSV or Parquet.
-        treatments: where units are those of whom the next step is asked, the treatments that the
+        treatments: where units are those in need of a next step, the treatments that the
             policy knows; units without a trial stay, neither order nor confounders are read.
 
     Raises:
@@ -338,7 +338,7 @@ def _require_constant(unit, codes: np.ndarray, column: str, lines: np.ndarray, s
         if first_rows.setdefault(name, row) != row and codes[first_rows[name]] != codes[row]:
             raise DataError(
                 f"{source}, lines {lines[first_rows[name]]} and {lines[row]}: column {column!r} "
-                f"differs within unit {shown_cell(name)}; what is known before the first trial is "
+                f"differs within unit {shown_cell(name)}; values known before the first trial are "
                 "the same in all of its rows"
             )
 

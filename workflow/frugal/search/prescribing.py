@@ -3,7 +3,7 @@
 The public susceptibility tables of `treatment` give the outcome of every drug, but not
 treatments of units. The histories here are SIMULATED from a stated rule; results learned from them
 evaluate planners, not actual treatment. How much the rule knows that the records do not
-hold is adjustable, so that the planners' assumption of no unmeasured confounding can be broken on
+hold is adjustable, so the planners' assumption of no unmeasured confounding can be broken on
 purpose. Must not know planners, models or splits.
 """
 

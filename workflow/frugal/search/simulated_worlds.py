@@ -256,7 +256,7 @@ def sample_searches(
         world: distributions of the choices.
         context: of each unit. (n,)
         outcome: every potential outcome, shown only when tried. (n, a)
-        rng: source of the draws; 2k uniforms a unit, so that the first units are the same ones
+        rng: source of the draws; 2k uniforms a unit, so the first units are the same ones
             for any number of units.
         p_stop: chance of stopping after a trial.
         p_stop_best: the same once the best outcome was reached.
@@ -359,7 +359,7 @@ def sample_training(
 ) -> TrialRecords:
     """Records of n_train training units; the first of them are the same for any n_train.
 
-    Units and their searches have a stream each, so that neither depends on how many of the other,
+    Units and their searches have a stream each, so neither depends on how many of the other,
     nor on how many test units, are drawn.
     """
     context, outcome = sample_units(world, n_train, streams.generator("units", realisation))

@@ -119,7 +119,7 @@ def cross_contexts(
 ) -> tuple[Int[np.ndarray, " n"], Contexts]:
     """One index for several discrete covariates: the product of their levels, first one slowest.
 
-    Every combination has an index, seen or not, so that an index means the same in all tables.
+    Every combination has an index, seen or not, so an index means the same in all tables.
 
     Args:
         factors: name → level index of each unit, and the names of the levels; without any there is

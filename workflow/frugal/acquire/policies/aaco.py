@@ -2,7 +2,7 @@
 
 For a state the nearest training units by known values are looked up, and for each set u of further
 panels the fall of their loss once they have u. The best set by fall and price is sought, not the
-best panel, so that panels are found which predict nothing alone (Valancius, Lennon, Oliva, ICML
+best panel, so panels are found which predict nothing alone (Valancius, Lennon, Oliva, ICML
 2024). Nothing is trained but a boosted model of all sets, on blocked records, for the table's own
 costs or, in `diagnosis`, for a score within budgets.
 
@@ -250,7 +250,7 @@ def with_unit(values: RowValues, unit: Int[np.ndarray, " m"]) -> RowReadings:
 
 @dataclass(frozen=True, eq=False)
 class UnitStates:
-    """Readings of units some of which are looked up in, so that none is its own neighbour.
+    """Readings of units some of which are looked up in, so none is its own neighbour.
 
     Attributes:
         world: the units.
@@ -348,7 +348,7 @@ class AacoPolicies(ThresholdRules):
         action_probability: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
-        """Whether a set of panels pays among the units that are most alike, for each state."""
+        """Whether a set of panels pays among the units that are most similar, for each state."""
         del member, values, acquired, available, layout
         bought = ("no set of panels pays", "in the set of panels that pays most")
         return [

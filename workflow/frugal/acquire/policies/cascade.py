@@ -109,7 +109,7 @@ class CascadePolicies(ThresholdRules):
     def go_on(
         self, probability: Float[np.ndarray, "K m"], acquired: Panels, available: Panels
     ) -> Law:
-        """`decide` by what windows compare of each state. (K, m, a + 1)"""
+        """`decide` by the values that windows compare in each state. (K, m, a + 1)"""
         left = available & ~acquired
         sets = [self.sets[:, None, t] for t in range(self.sets.shape[1])]
         start = _start(sets, acquired, left)
@@ -368,7 +368,7 @@ class ClassPath(Reading):
         action_probability: Float[np.ndarray, "m a+1"],
         layout: Layout,
     ) -> list[str]:
-        """What the best decision costs in each state, and whether a panel follows."""
+        """Cost of the best decision in each state, and whether a panel follows."""
         del member, values, acquired, available, layout
         stops = (action_probability[:, -1] == 1).tolist()
         if self.of_class.sets.shape[1] == 1:
@@ -575,7 +575,7 @@ def _start(sets: Sequence[np.ndarray], acquired: np.ndarray, left: np.ndarray) -
 
 
 def _stage_node(state: State, sets: np.ndarray) -> GraphNode:
-    """Number of the first set that contains what was acquired. (m, 1)"""
+    """Number of the first set that contains the acquired panels. (m, 1)"""
     beyond = (sets[-1] & ~sets).T.astype(np.float32)
     outside = ((state.acquired.of_kind("f") @ beyond) > 0).of_kind("f")
     return (outside * -1.0).argmax()

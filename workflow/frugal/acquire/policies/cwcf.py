@@ -3,7 +3,7 @@
 One Q-network per price reads masked values and panel bits; its actions are the panels and the
 diagnoses, rewarded 0 or −1, and a panel costs its price times λ (Janisch, Pevný and Lisý 2019).
 Trained in lock-step over several λ by the package's double DQN. As an agent the price of a panel
-and of an error are the table's own, so that one network corresponds to the study's cost.
+and of an error are the table's own, so one network corresponds to the study's cost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,8 +63,8 @@ def fit_cwcf(
     """Train K Q-networks, one for each price of features.
 
     Differs from Janisch et al.: transitions are replayed uniformly, without their Retrace targets
-    and without pretraining on classification; both speed learning up, neither changes what is
-    optimal.
+    and without pretraining on classification; both speed learning up, neither changes the policy
+    that is optimal.
 
     Args:
         task: units with two classes and a diagnosis for each.
@@ -104,8 +104,8 @@ def fit_cwcf(
 class CwcfPolicies(Reading):
     """K trained networks as policies: the panel of the highest value, or a diagnosis.
 
-    A diagnosis j is worth −Σ_{i≠j} w_i p_i, from which the predicted probabilities of the classes
-    are read back.
+    A diagnosis j has the value −Σ_{i≠j} w_i p_i, from which the predicted probabilities of the
+    classes are read back.
 
     Attributes:
         weights: from `fit_cwcf`.

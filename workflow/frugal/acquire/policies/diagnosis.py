@@ -314,7 +314,7 @@ class DiagnosisPolicies(CompletesRows):
         if shape != expected:
             raise DataError(
                 "the stored diagnosis policies, their columns, panels, classes and ends are "
-                f"{', '.join(map(str, shape))}; settings and table ask for "
+                f"{', '.join(map(str, shape))}; settings and table need "
                 f"{', '.join(map(str, expected))}"
             )
 
@@ -374,7 +374,7 @@ class DiagnosisPolicies(CompletesRows):
     def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Of completed rows: probability of each diagnosis, no panel being open. (K, m, k)
 
-        Where the belief decides, it is tilted, so that one half is the threshold.
+        Where the belief decides, it is tilted, so one half is the threshold.
         """
         if self.threshold is not None:
             return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
@@ -484,6 +484,6 @@ def _sizes_of(
     if read != {inputs - 2} or {model.classes for model in models} != {2}:
         raise stored.refusal(
             f"have {inputs} inputs and models that read {', '.join(map(str, sorted(read)))} "
-            "columns; models predict two classes, and read what the inputs hold besides the classes"
+            "columns; models predict two classes, and read the inputs other than the classes"
         )
     return {"classes": 2, "columns": inputs - actions}

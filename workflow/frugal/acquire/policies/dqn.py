@@ -3,7 +3,7 @@
 It takes the action of the largest value among the allowed ones, and stops where that is "stop".
 The policy is weights in, decisions out. Rewards are −(cost of a panel), and at the end
 −(misclassification cost of the classifier's decision), divided by the most expensive
-misclassification, so that values are about 1.
+misclassification, so values are about 1.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ SCALING = ("centre", "scale", "column_bits")
 class QPolicy(SingleWithoutVerdict):
     """Greedy policy of one Q-network  [afape, sec. A.11]. Shapes: d columns, a panels.
 
-    Values are computed in float64, so that the same state gets the same action in batches of any
+    Values are computed in float64, so the same state gets the same action in batches of any
     size, ties of float32 rounding included.
 
     Attributes:

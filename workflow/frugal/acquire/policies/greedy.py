@@ -104,7 +104,7 @@ class ReferenceUnits:
 
 @dataclass(frozen=True, eq=False)
 class WideReferenceUnits:
-    """The same of tables with more panels than all sets of which can be held: asked set by set.
+    """The same of tables with more panels than all sets of which can be held: queried set by set.
 
     Attributes:
         states: completed rows of the units at any set.
@@ -157,7 +157,7 @@ def information_gains(
         gain_j(s) = 1/|N(s)| Σ_{u ∈ N(s)} [H(Y | u at S) − H(Y | u at S ∪ {j})]
 
     N(s): the training units nearest to the state (Euclidean, completed rows) when they show the
-    same panels S. They represent draws of panel j given what is known; H is by the classifier.
+    same panels S. They represent draws of panel j given the known values; H is by the classifier.
 
     Args:
         reference: the units.

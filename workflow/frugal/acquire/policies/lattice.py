@@ -1,7 +1,7 @@
 """The kind `lattice`: one boosted model for all sets of panels, and trees of panels' gains.
 
-From the largest set down trees tell of each panel what buying it gains over predicting a class now,
-in the value of what the rule itself goes on to do. A value of money decides which gains pay. All
+From the largest set down trees predict for each panel the gain of buying it over predicting a class
+now, in the value of the rule's own later steps. A value of money decides which gains pay. All
 sets, or the best that single steps reach. Learns on blocked records for the table's own costs, and
 in `diagnosis` for a score within budgets.
 """
@@ -173,7 +173,7 @@ def learnt_gains(
     half: Int[np.ndarray, " n"],
     settings: Mapping[str, Any],
 ) -> LatticeGains:
-    """From the largest set down: regress what each panel gains over predicting a class now."""
+    """From the largest set down: regress the gain of each panel over predicting a class now."""
     world, units = lattice.rows.world, np.arange(len(lattice.rows.world))
     stop = payoff.of_verdicts(ill, lattice.probability)
     value, fitted = stop.copy(), []
@@ -533,7 +533,7 @@ def _learned(
     beliefs: MaskedBeliefs | StackedBeliefs,
     every: Sequence[LatticeGains],
 ) -> Learned:
-    """What rules leave: the trees of the gains that they act by, and the predictor."""
+    """Results of the rules: the trees of the gains that they act by, and the predictor."""
     used = sorted({rule.gains for rule in rules})
     trees = [part.ensemble for k in used for part in every[k].fitted]
     policies = LatticePolicies(

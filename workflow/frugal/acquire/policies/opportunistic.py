@@ -1,6 +1,6 @@
 """The kind `opportunistic`: Q-learning of panels' changes of the probabilities, per price.
 
-A Q-network learns what all further panels change in sum, discounted (Kachuee and others, ICLR
+A Q-network learns the discounted sum of changes by all further panels (Kachuee and others, ICLR
 2019); a panel is bought while its value reaches a least one. Only the predictor reads labels.
 Learns on blocked records for the table's own costs, and in `diagnosis` for a score within budgets.
 
@@ -47,7 +47,7 @@ TREES, NETWORK = "trees.", "network."  # prefixes among the bundle's arrays
 
 @dataclass(frozen=True, eq=False)
 class NoReward:
-    """Nothing for an end, and no price: rewards are what panels change."""
+    """Nothing for an end, and no price: rewards are changes by panels."""
 
     cost_weight: Float32[np.ndarray, " K"]
 
@@ -64,7 +64,7 @@ class NoReward:
 
 
 class ChangingBeliefs(BatchedAcquisition):
-    """Episodes in which a panel is rewarded by what it changes.
+    """Episodes in which a panel is rewarded by the change that it makes.
 
     Args:
         beliefs: told of the units of the task.
@@ -107,7 +107,7 @@ class ChangingBeliefs(BatchedAcquisition):
         return flat.reshape(reward.shape), done
 
     def _changed(self, row: np.ndarray, before: np.ndarray, panel: np.ndarray) -> np.ndarray:
-        """What panels change: Σ over classes of |p′ − p|, per price in mean prices. (m,)"""
+        """Changes by panels: Σ over classes of |p′ − p|, per price in mean prices. (m,)"""
         after = before.copy()
         after[np.arange(len(row)), panel] = True
         units = self._units[row]
@@ -123,7 +123,7 @@ def relative_price(cost: Float[np.ndarray, " a"]) -> Float[np.ndarray, " a"]:
 
 @dataclass(frozen=True, eq=False)
 class LearntValues:
-    """A trained network: what is left to change, by the next panel.
+    """A trained network: change that is left, by the next panel.
 
     Attributes:
         weights: of the layers.
@@ -319,7 +319,7 @@ def learn(
 
 
 def _believing(beliefs: MaskedBeliefs, learnt: "LearntValues") -> OpportunisticPolicies:
-    """The network and the trees; what is bought, and who is ill, is still to be found."""
+    """The network and the trees; panels to buy, and who is ill, are not decided yet."""
     rows, scaling = beliefs.rows, learnt.scaling
     network = QPolicy(learnt.weights, scaling.centre, scaling.scale, learnt.column_bits)
     return OpportunisticPolicies(

@@ -1,12 +1,12 @@
 """Networks that believe and networks that choose panels, and rules on their outputs.
 
-Of each of C choosers there are F networks, one for each fold that did not learn; what they say is
+Of each of C choosers there are F networks, one for each fold that did not learn; their output is
 averaged. The output of a chooser for a panel is its **margin**: the panel of the largest one is
 bought while that is above a least one. Two kinds of choosers: logits (`gdfs`) and values (`dime`).
 
 Rules (how large a margin buys, and from which belief on a unit is ill) are chosen within budgets on
 units that the networks did not learn from: out of fold, and those for evaluation only, pooled. A
-chooser goes one way through a unit, and a rule decides where on it to stop, so that all rules of a
+chooser goes one way through a unit, and a rule decides where on it to stop, so all rules of a
 chooser cost one walk. Knows no training of choosers.
 """
 
@@ -151,7 +151,7 @@ class PanelNetworks:
     def _layers(
         self, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], chooser: int
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """In float64, so that the same state is told the same in batches of any size."""
+        """In float64, so the same state is told the same in batches of any size."""
         some = slice(chooser * self.folds, (chooser + 1) * self.folds)
         return [w[some].astype(np.float64) for w in weights], [
             b[some].astype(np.float64) for b in biases
@@ -264,7 +264,7 @@ class Believers:
     """Networks of all sets, fitted to rows with panels hidden at random, before any chooser.
 
     Attributes:
-        rows: what they learn from, and more.
+        rows: those that they learn from, and more.
         networks: one of each fold.
     """
 
@@ -300,7 +300,7 @@ class Believers:
     def beside(
         self, output_kind: OutputKind, predictor: "FlatParameters", chooser: "FlatParameters"
     ) -> PanelNetworks:
-        """What was trained further, with the choosers."""
+        """The networks that were trained further, with the choosers."""
         believer = MaskedNetworks(self.networks.reads, *_exported(predictor))
         return PanelNetworks(
             output_kind,
@@ -363,7 +363,7 @@ def fit_rules(
         rows: units for evaluation.
         walked: of each chooser.
         leasts: margins that are tried on a way.
-        objective: what is sought.
+        objective: the quantity to optimise.
         full_probability: predicted probability of units once all is known.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
@@ -423,7 +423,7 @@ class NetworkPolicies(ThresholdRules):
         )
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
-        """Normal scores of what the state shows, and flags that say what it shows. (m, 2 d)"""
+        """Normal scores of the values that the state shows, and flags of these. (m, 2 d)"""
         del acquired
         return self.networks.believer.reads.read(values).astype(np.float32)
 
@@ -534,7 +534,7 @@ def learned_networks(
     *,
     transitions: int,
 ) -> Learned:
-    """What training leaves; `mean_return` of the curve is the score of each rule, out of fold."""
+    """Results of training; `mean_return` of the curve is the score of each rule, out of fold."""
     used = sorted({rule.chooser for rule in rules})
     policies = NetworkPolicies(
         networks.of(used),

@@ -1,6 +1,6 @@
 """The kind `permutation`: one order of panels by permutation importance; belief tells who stops.
 
-A panel is worth what the loss of a boosted model of all panels rises by, out of fold, when its
+The value of a panel is the rise of the loss of a boosted model of all panels, out of fold, when its
 values are dealt anew among the units that have it. Each next panel of the order is bought while the
 belief lies in one window, up to a number of panels. Trivial, and hard to beat. Learns on blocked
 records for the table's own costs, and in `diagnosis` for a score within budgets. Of more than two
@@ -36,7 +36,7 @@ def fit_permutation(
 
     Args:
         rows: training units, and units for evaluation.
-        objective: what is sought, on all of them.
+        objective: the quantity to optimise, on all of them.
         settings: `windows`, `linear`; see `acquire.policies.permutation`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """

@@ -1,7 +1,7 @@
-"""The kind `python`: one's own function in a file, asked for a batch of states at a time.
+"""The kind `python`: one's own function in a file, called with a batch of states at a time.
 
 The file is the user's own code and runs with all rights of the user: it is read from the path that
-the config names, never from results and never by name. What it answers is checked at every call,
+the config names, never from results and never by name. Its answer is checked at every call,
 and refused in one sentence with file and line. Must not know costs, labels or missingness.
 """
 
@@ -185,9 +185,9 @@ def short(message: Any) -> str:
 class PythonPolicy(SingleWithoutVerdict):
     """A function (values, acquired, available) as a policy. Shapes: d columns, a panels.
 
-    Every state is asked for in one call, with all others that are new in a batch, and its answer is
-    kept: slow functions are asked once in a step of the workflow, whatever asks them. To be sure of
-    an answer it is asked for twice, the second time of a copy of the file that was run anew, in
+    Every state is evaluated in one call, with all others that are new in a batch, and its answer is
+    kept: slow functions are called once in a step of the workflow, for all callers. To be sure of
+    an answer it is computed twice, the second time of a copy of the file that was run anew, in
     three parts (one state, those of large values, those of small ones): a policy has no state and
     no randomness of its own, and the answer for one state does not depend on the others of its
     batch.
@@ -199,7 +199,7 @@ class PythonPolicy(SingleWithoutVerdict):
         columns: names of the columns of `values`.
         panels: names of the columns of `acquired` and `available`.
         source: SHA-256 of the file that was loaded.
-        answers: digest of a state → what the function answered; at most `MOST_KEPT`.
+        answers: digest of a state → answer of the function; at most `MOST_KEPT`.
     """
 
     function: Callable[..., Any]
@@ -211,7 +211,7 @@ class PythonPolicy(SingleWithoutVerdict):
     answers: dict[bytes, Float[np.ndarray, " A"]] = field(default_factory=dict)
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
-        """What the function answers, rows divided by their sums. (1, m, a + 1)
+        """Answers of the function, rows divided by their sums. (1, m, a + 1)
 
         Raises:
             DataError: it raises an exception, or its answer is none that a policy may give.
@@ -277,7 +277,7 @@ class PythonPolicy(SingleWithoutVerdict):
         anew = (self._ask(function, *state) for function in (self.function, self.twin))
         if any(np.abs(action_probability - answer).max() > ROUNDING for answer in anew):
             self.origin.refuse(
-                "gives another answer when it is asked the same again; a policy must not draw at "
+                "gives another answer for the same state; a policy must not draw at "
                 "random, or remember: return probabilities, and actions are drawn by them"
             )
         self.origin.refuse(
@@ -294,7 +294,7 @@ def _digests(values: np.ndarray, acquired: np.ndarray, available: np.ndarray) ->
 
 
 def source_of(path: Path) -> str:
-    """SHA-256 of a policy's file, a parameter of the step that asks it.
+    """SHA-256 of a policy's file, a parameter of the step that calls it.
 
     Raises:
         ConfigError: there is no such file, or it lies among results.
@@ -308,8 +308,8 @@ def load_python_policy(path: Path, name: str, table: Table | Layout) -> PythonPo
     `name(values, acquired, available)` gets data frames of m states: encoded values, NaN where they
     are not known (m, d); the panels acquired, and those available, True or False (m, a). It returns
     probabilities (m, a + 1), "stop" last, as an array, or as a frame with the names of panels and
-    "stop"; or for each state the name of a panel or "stop". The file can import what is installed;
-    it cannot import files beside it, as its own digest alone is recorded.
+    "stop"; or for each state the name of a panel or "stop". The file can import installed packages;
+    it cannot import files next to it, as its own digest alone is recorded.
 
     Args:
         path: of the file.
@@ -392,7 +392,7 @@ def _run(origin: Origin, content: bytes) -> Mapping[str, Any]:
 
 
 def _called(origin: Origin, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What foreign code returns; what it raises is refused with the line it was raised on."""
+    """Result of foreign code; its error is refused with the line it was raised on."""
     try:
         return function(*arguments)
     except KeyboardInterrupt:

@@ -26,9 +26,10 @@ class RandomPolicy(SingleWithoutVerdict):
         π(stop | k) = P(B = k) / P(B ≥ k),   B ~ Binomial(m, p),
 
     and otherwise each of the m − k remaining panels is next with equal probability. Proof: draw a
-    set by m coins and reveal it in uniformly random order. Any one ordered history of k panels has
-    probability (m − k)!/m! given B = b, the same for every b ≥ k: it carries no information but B ≥
-    k, and by symmetry the next panel is uniform among the rest. So R̂ ~ independent coins exactly.
+    set by m fair draws and reveal it in uniformly random order. Any one ordered history of k panels
+    has probability (m − k)!/m! given B = b, the same for every b ≥ k: it carries no information but
+    B ≥ k, and by symmetry the next panel is uniform among the rest. So R̂ ~ independent fair draws
+    exactly.
 
     Attributes:
         probability: p, in [0, 1].
@@ -77,7 +78,7 @@ class RandomPolicy(SingleWithoutVerdict):
         needed: Bool[np.ndarray, "n a"],
         present: Float[np.ndarray, "n a"],
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Mean of `terminal_probability` over patterns that hold what is needed, and its largest.
+        """Mean of `terminal_probability` over patterns with the needed panels, and its largest.
 
         Other panels j are there with probability q_j, each by itself:
 

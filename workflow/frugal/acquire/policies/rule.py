@@ -95,9 +95,9 @@ class RulePolicy(SingleWithoutVerdict):
 
     A step applies where its panel is available and not acquired by an earlier step, and where all
     its conditions hold on the free columns and on those of panels that earlier steps acquired; a
-    condition on any other column is false, and so is one on a value that is missing. What comes
-    next follows from the panels acquired so far, as the pass is gone through again at every
-    decision.
+    condition on any other column is false, and so is one on a value that is missing. A condition
+    that comes next follows from the panels acquired so far, as the pass is gone through again at
+    every decision.
 
     Attributes:
         steps: in order.
@@ -195,7 +195,7 @@ def rule_policy(steps: Sequence[Mapping[str, Any]], table: Layout) -> RulePolicy
         table: whose panels and columns are meant; its values are not read.
 
     Raises:
-        ConfigError: there is no such panel, column or level, or a range is asked of levels.
+        ConfigError: there is no such panel, column or level, or levels have a range.
     """
     names = [panel.name for panel in table.actions]
     built = []
@@ -229,13 +229,13 @@ def _condition(written: Mapping[str, Any], table: Layout) -> RangeCondition | Le
         for level in written["is"]:
             if level not in coded:
                 raise ConfigError(
-                    f"a rule asks whether {name!r} is {level!r}; the table's levels of it are "
+                    f"a rule tests whether {name!r} is {level!r}; the table's levels of it are "
                     f"{', '.join(coded) or 'none'}"
                 )
         return LevelCondition(tuple(coded[level] for level in written["is"]))
     if name not in table.columns:
         raise ConfigError(
-            f"a rule asks whether {name!r} is above or below a number; numeric columns are "
+            f"a rule tests whether {name!r} is above or below a number; numeric columns are "
             f"{', '.join(_numeric(table)) or 'none'}"
         )
     return RangeCondition(

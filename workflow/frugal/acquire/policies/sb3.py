@@ -1,7 +1,7 @@
 """The kind `sb3`: an algorithm of stable-baselines3 or sb3-contrib, trained on blocked records.
 
 Rewards are those of the kind `dqn`. The policy is a stored network that reads standardised values,
-known bits and panel bits; it needs neither stable-baselines3 nor torch to be asked.
+known bits and panel bits; it needs neither stable-baselines3 nor torch to act.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ class Sb3Policy:
     The network gives a number for each panel and each way to end: "stop", or a verdict for each
     class. Of an actor they are logits, and masked actions are left out before they become
     probabilities, whether or not the actor learnt with masks. Of a learner of values they are
-    values. Numbers are computed in float64, so that a state gets the same answer in batches of any
+    values. Numbers are computed in float64, so a state gets the same answer in batches of any
     size.
 
     Attributes:

@@ -215,7 +215,7 @@ def fit_sm_ddpo(
 
     Each outer loop: L1 times run the policies with the classifier in its present state and update
     them by PPO; then L2 minibatches of the classifier from the states visited. All K share the
-    order of units and of minibatches, so that a learner's result depends on its group.
+    order of units and of minibatches, so a learner's result depends on its group.
 
     Args:
         train: units of the decision process; two classes, a diagnosis for each.
@@ -270,7 +270,7 @@ def _thresholds(
 ) -> Weights:
     """The threshold on the predicted probability that serves each learner best on some units.
 
-    For F1 and AM it is tried; what a learner's reward asks for follows from its worths of verdicts.
+    For F1 and AM it is tried; a learner's reward follows from its values of verdicts.
     """
     matrix = reward.matrix
     if settings["criterion"] == "value":

@@ -1,7 +1,7 @@
 """The kind `table`: decisions of another program, state by state, in a Parquet file.
 
 Rows are (row, acquired set, action, probability), or (row, step, action): a log of one episode for
-each row, from the start to "stop". It knows what the program would do with a row once some panels
+each row, from the start to "stop". It has the program's decision on a row once some panels
 are acquired, and nothing of values. A panel that cannot be had is passed over: its probability is
 spread over the other actions, in proportion, and where nothing is left the policy stops; so does a
 log at the first panel that cannot be had. Must not know costs, labels or missingness.
@@ -31,7 +31,7 @@ STEPS = ("row", "step", "action")
 
 @dataclass(frozen=True, eq=False)
 class StateTable(SingleWithoutVerdict):
-    """A policy that is asked by rows. Shapes: a panels, t states.
+    """A policy that is indexed by rows. Shapes: a panels, t states.
 
     Attributes:
         states: row and code of the acquired set, of each state.
@@ -48,7 +48,7 @@ class StateTable(SingleWithoutVerdict):
     def law_of_rows(
         self, row_id: Int[np.ndarray, " m"], acquired: RowPanels, available: RowPanels
     ) -> Float[np.ndarray, "m A"]:
-        """Action probabilities of m states, given what can be had. (m, a + 1)
+        """Action probabilities of m states, given the available panels. (m, a + 1)
 
         Raises:
             MissingStateError: it lacks one; the sentence names the first.
@@ -64,8 +64,8 @@ class StateTable(SingleWithoutVerdict):
         return action_probability / np.where(total == 0, 1.0, total)
 
     def action_probabilities(self, values: Values, acquired: Panels, available: Panels) -> Law:
-        """It has no answer to values: it is asked by rows (`law_of_rows`)."""
-        raise AssertionError("bug: a table of states was asked by values")
+        """It has no answer to values: it is indexed by rows (`law_of_rows`)."""
+        raise AssertionError("bug: a table of states was called with values")
 
     def _refuse(self, row_id: np.ndarray, acquired: np.ndarray) -> NoReturn:
         """Name the first of states that it lacks, and count the others."""
@@ -75,8 +75,8 @@ class StateTable(SingleWithoutVerdict):
         others = len(set(zip(row_id.tolist(), codes.tolist(), strict=True))) - 1
         raise MissingStateError(
             f"{printable(self.file)} lacks the state of row {row_id[first]} with "
-            f"{listed(named) if named else 'nothing'} acquired, and {others} others that are asked "
-            "for with it"
+            f"{listed(named) if named else 'nothing'} acquired, and {others} "
+            "others of the same call"
         )
 
 
@@ -91,7 +91,7 @@ def state_table(frame: pd.DataFrame, layout: Layout, file: str) -> StateTable:
         file: its name, for sentences.
 
     Raises:
-        DataError: it is no such table; the message names the row and what is allowed.
+        DataError: it is no such table; the message names the row and the allowed values.
     """
     at = printable(file)
     if "step" in frame.columns:

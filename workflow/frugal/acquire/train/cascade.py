@@ -2,7 +2,7 @@
 
 One boosted model per set, cross-fitted. Sets are found by forward search on out-of-fold loss and
 price; which set follows which, and the windows of predicted probability in which it is bought, by
-backward induction on realised payoffs, at a range of prices; what is kept is the best of all that
+backward induction on realised payoffs, at a range of prices; the result is the best of all that
 within each budget, or the cheapest. Knows no files and no policy interface.
 """
 
@@ -71,7 +71,7 @@ class Sets:
 
     @classmethod
     def of(cls, panels: Sequence[PanelSet], beliefs: SetBeliefs) -> "Sets":
-        """With what trees say of them."""
+        """With the trees' predictions for them."""
         probability = np.stack([beliefs.belief(panels_of_set) for panels_of_set in panels])
         price = np.stack([beliefs.rows.price(panels_of_set) for panels_of_set in panels])
         edges = [belief_edges(b) for b in probability]
@@ -167,7 +167,7 @@ class Walk:
 
         With weights a step counts by the units that have the panels that it adds, and a unit that
         ends counts by its weight for the last step. A score of costs is that of a mean less
-        `ERRORS` standard errors, so that a set that few units have is not the best by chance.
+        `ERRORS` standard errors, so a set that few units have is not the best by chance.
         """
         at, units = self.last(low, high), np.arange(self.probability.shape[1])
         probability, price = self.probability[at, units], self.price[at, units]
@@ -251,7 +251,7 @@ def fit_cascades(
 
     Args:
         rows: training units, and units for evaluation.
-        objective: what is sought, on all of them.
+        objective: the quantity to optimise, on all of them.
         settings: `gates`, `sets`, `price_weights`, `linear`; see `acquire.policies.cascade`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
         network: that tells of every set in addition to the trees; None: trees alone.
@@ -288,7 +288,7 @@ def fit_fixed_sets(
 
     Args:
         rows: training units, and units for evaluation.
-        objective: what is sought, on all of them.
+        objective: the quantity to optimise, on all of them.
         settings: `panels`, `sets`, `linear`; see `acquire.policies.fixed_set`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
@@ -337,7 +337,7 @@ def _judged_alone(
 def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
     """No panel and all, single ones, and larger sets that may lie on the hull of price and loss.
 
-    What a larger set would tell is guessed by adding up log-odds before it is fitted, so that few
+    The gain of a larger set is guessed by adding up log-odds before it is fitted, and few
     sets are. Where no guess lies on the hull, the best set short of all grows by the panel of the
     most gain for its price.
     """
@@ -504,7 +504,7 @@ def best_paths(sets: Sets, value: Float[np.ndarray, "M n"], gates: int) -> list[
 
 
 def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray, " n"]]:
-    """What the best window at a set gains in all, and who is in it."""
+    """Total gain of the best window at a set, and who is in it."""
     low, high, total = best_window(gain, sets.probability[k], sets.edges[k])
     within = (sets.probability[k] >= low) & (sets.probability[k] < high)
     if sets.rows.law is not None:

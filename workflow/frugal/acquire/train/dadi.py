@@ -1,4 +1,4 @@
-"""DADI: an agent per γ that acquires what predicts the label and not the sensitive attribute.
+"""DADI: an agent per γ; its features predict the label and not the sensitive attribute.
 
 From a table to trained networks [dadi, sec. 3, app. C], with checkpoints that a killed run takes up
 to the byte. Must not know files, splits or how results are evaluated.
@@ -122,7 +122,7 @@ class Curves:
 def iterations_done(state: Mapping[str, np.ndarray] | None) -> int:
     """Iterations before the checkpoint, for a progress bar; 0 without one, or where none is told.
 
-    What is wrong with a checkpoint says `require_state`.
+    `require_state` names the error of a checkpoint.
     """
     iteration = np.empty(0) if state is None else state.get("iteration", np.empty(0))
     return int(iteration) if iteration.shape == () and iteration.dtype.kind in "iu" else 0
@@ -136,7 +136,7 @@ def require_state(
     learners: int,
     units: int,
 ) -> None:
-    """The checkpoint belongs to this run, and every array in it is what the run goes on with.
+    """The checkpoint belongs to this run, and the run can go on with every array in it.
 
     Args:
         state: as `fit_dadi` hands it to `save`, maybe from a file.
@@ -206,7 +206,7 @@ class DadiResult:
         weights: by network and part, learners on the leading axis. (K, …)
         pretrained: the networks that all learners started from. (1, …)
         curves: one row per evaluation and γ, on validation units: iteration, gamma, mean combined
-            loss with the penalty for cost (`objective`, what the agent minimises), mean losses of
+            loss with the penalty for cost (`objective`, the agent's loss), mean losses of
             classifier and adversary in nats, panels acquired, their cost, and the mean squared
             error of Q in training since the last evaluation.
     """
@@ -256,7 +256,7 @@ def fit_dadi(
         settings: sizes, schedule and objective.
         rng: all draws. Whoever takes up a checkpoint passes the same.
         save: called with the state every `checkpoint_every` iterations; keeps it for a restart.
-        state: what `save` was given last, or None to start afresh.
+        state: last argument of `save`, or None to start afresh.
         advance: called after each iteration, for a progress bar.
 
     Returns:

@@ -95,7 +95,7 @@ def repeated(stack: FlatParameters, sizes: NetworkSizes, learners: int) -> FlatP
 
 
 def policy_parameters(named: Named) -> dict[str, Tensor]:
-    """What the policies need: the classifiers' encoders and the policy heads, without gradient."""
+    """The policies' networks: encoders of the classifiers and policy heads, without gradient."""
     learners = len(named[POLICY_HEAD + "first"])
     return {
         name: leaf.detach()[:learners]
@@ -148,11 +148,11 @@ def require_weights(weights: Mapping[str, np.ndarray], sizes: NetworkSizes, sour
 
     Args:
         weights: as `named_weights` returns them, maybe from a file.
-        sizes: that the settings and the table ask for.
+        sizes: by the settings and the table.
         source: the arrays are, for the sentence.
 
     Raises:
-        DataError: an array is not what it must be; the message names the place.
+        DataError: an array has another type or shape; the message names the place.
     """
     expected = {}
     for name, (_, *shape) in sizes.stacked(1).items():

@@ -1,7 +1,7 @@
 """How DADI learns: pretraining of classifier and adversary, then all networks jointly.
 
 K learners, one for each γ, run in lock-step. They start from the same pretrained networks and share
-every random draw, so that two γ are compared on common random numbers. Which learners run beside
+every random draw: two γ are compared on common random numbers. Which learners run beside
 another changes its result by rounding only, which a long training can enlarge. Networks do not
 change within a window of decisions, so the forward passes that chose the decisions serve the update
 as well. Must not know files.
@@ -46,8 +46,8 @@ def group_weights(
     Our reading of "group-normalised": the classifier's groups are b = 0 and b = 1. The adversary's
     are the same for demographic parity, (b, y = 1) for equal opportunity, which leaves y = 0 out,
     and (b, y) for equalised odds. Without normalisation the members of all groups weigh the same.
-    Either way the mean weight is 1, and losses and rewards use the same weights, so that what the
-    adversary learns is what the agent is paid for.
+    Either way the mean weight is 1, and losses and rewards use the same weights: the loss that the
+    adversary learns is the one that pays the agent.
 
     Args:
         label: y of the training units. (n,)
@@ -96,7 +96,7 @@ def _mean_one_weights(
 def combined_loss(
     label_loss: Float[Tensor, "..."], adversary_loss: Float[Tensor, "..."], gamma: Tensor
 ) -> Float[Tensor, "..."]:
-    """What the agent minimises, γ L_C − (1 − γ) L_A  [dadi, eq. 1].
+    """Loss of the agent, γ L_C − (1 − γ) L_A  [dadi, eq. 1].
 
     Args:
         label_loss: L_C of each set, in nats.
@@ -128,7 +128,7 @@ def decision_rewards(
         loss_after: of the set after it; the same set if the decision was to stop.
         first: whether it was the episode's first decision.
         stop: whether it was to stop.
-        cost: penalty of what was acquired, 0 if nothing was.
+        cost: penalty of the acquired panels, 0 if nothing was.
         reward: "difference" or "terminal".
 
     Returns:
@@ -186,7 +186,7 @@ def allowed_decisions(acquired: Float[Tensor, "k n a1"]) -> Bool[Tensor, "k n a1
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Training units and what they weigh. Shapes: n units, a panels.
+    """Training units and their weights. Shapes: n units, a panels.
 
     Attributes:
         units: their tokens.
@@ -195,8 +195,8 @@ class Population:
         label_weight: in the classifier's loss. (n,)
         adversary_weight: in the adversary's loss. (n,)
         cost: price of each panel, in the data set's unit; 0 for "stop", the last. (a + 1,)
-        start: 1 where a panel is out of reach of a unit, so that it may not be acquired, and in the
-            last column, which is for what is free. (n, a + 1)
+        start: 1 where a panel is out of reach of a unit, so it may not be acquired, and in the
+            last column, which is for free columns. (n, a + 1)
     """
 
     units: UnitTable
@@ -286,9 +286,9 @@ class _Window:
 
 @dataclass(frozen=True, eq=False)
 class _Decisions:
-    """What a window collects while it is rolled out: one entry per decision.
+    """Records of a window while it is rolled out: one entry per decision.
 
-    What belongs to a state (acquired, best, loss) has one more, of the state in the end.
+    Values of a state (acquired, best, loss) has one more, of the state in the end.
     """
 
     readings: list[SetReading] = field(default_factory=list)
@@ -354,7 +354,7 @@ class JointTraining:
 
     @torch.no_grad()
     def _decide(self, memory: Memory) -> _Window:
-        """Let every agent take its window of decisions, ε-greedily, and see what they are worth."""
+        """Let every agent take its window of decisions, ε-greedily, and compute their values."""
         rolled = _Decisions()
         acquired, live = self._known, torch.ones(self._row.shape)
         holdings = self._population.units.holdings(self._row)
@@ -424,7 +424,7 @@ class JointTraining:
         return _Window(rolled.readings, action, target, live, live[-1] * goes_on[-1], acquired[-1])
 
     def _target_values(self, acquired: Tensor, best: Tensor, random: Tensor) -> Tensor:
-        """Double Q-learning: the target's value of what the network prefers after each decision.
+        """Double Q-learning: the target's value of the network's preferred action, by decision.
 
         Only of states whose value a return may need, 0 elsewhere: those at the window's end, and,
         where returns are cut, those before a decision that was drawn at random, which are states
@@ -432,7 +432,7 @@ class JointTraining:
 
         Args:
             acquired: panels after each decision. (t, k, n, a + 1)
-            best: what the network prefers then. (t, k, n)
+            best: the action that the network prefers then. (t, k, n)
             random: whether a decision was drawn at random. (t, n)
         """
         needed = torch.zeros_like(random)
@@ -488,7 +488,7 @@ class JointTraining:
         return random < self._settings.exploration(self.iteration), scores
 
     def take_squared_error(self) -> Float[Tensor, " k"]:
-        """Mean squared error of Q over the iterations since this was last asked."""
+        """Mean squared error of Q over the iterations since the last call."""
         mean_error = self._squared_error / max(1, self._since)
         self._squared_error, self._since = torch.zeros_like(mean_error), 0
         return mean_error

@@ -2,7 +2,7 @@
 
 The value-based agents of [afape, sec. A.11] and of [diagnosis]: the update is that of
 stable-baselines3's DQN, term by term, with action masks in choice and target, and double and
-dueling networks as options. Must not know what panels and labels mean.
+dueling networks as options. Must not know the meaning of panels and labels.
 """
 
 import math
@@ -67,7 +67,7 @@ class ReplayMemory:
 
     Attributes:
         filled: transitions kept of each learner.
-        bytes_per_transition: what one takes.
+        bytes_per_transition: size of one.
     """
 
     def __init__(self, learners: int, capacity: int, panels: int) -> None:
@@ -89,7 +89,7 @@ class ReplayMemory:
         action: Int[np.ndarray, "K E"],
         reward: Float32[np.ndarray, "K E"],
     ) -> None:
-        """Keep one transition of each episode: the state before, the action, what it brought."""
+        """Keep one transition of each episode: the state before, the action, its result."""
         episodes = row.shape[1]
         place = (self._at + np.arange(episodes)) % self._capacity
         self._row[:, place] = row
@@ -151,7 +151,7 @@ def fresh_weights(
 
 @dataclass(frozen=True, eq=False)
 class _Pass:
-    """What enters each layer (the top last), what was rectified, and the values."""
+    """Inputs of each layer (the top last), rectified units, and the values."""
 
     entering: list[Tensor]
     before: list[Tensor]
@@ -183,7 +183,7 @@ class QNetworks:
         return self.forward(observation).values
 
     def forward(self, observation: Float[Tensor, "K m w"]) -> _Pass:
-        """Values, with what `write_gradient` needs of the layers below."""
+        """Values, with the inputs of `write_gradient` from the layers below."""
         entering, before = hidden_forward(
             self._weights[:-1], self._biases[:-1], observation, "relu"
         )
@@ -332,13 +332,13 @@ def fit_dqn(
     moments: int,
     rngs: Sequence[np.random.Generator],
 ) -> DqnFit:
-    """Train one network per learner of an environment on what it shows  [afape, sec. A.11].
+    """Train one network per learner of an environment on its observations  [afape, sec. A.11].
 
-    What a learner draws comes from its own generator, so that it learns the same, up to rounding,
+    A learner draws from its own generator, and learns the same, up to rounding,
     whatever is trained with it.
 
     Args:
-        environment: its learners' rewards are what is maximised; has `settings.episodes` episodes.
+        environment: its learners' rewards are maximised; has `settings.episodes` episodes.
         settings: of networks and learning.
         moments: how often the progress is written down.
         rngs: one per learner: first weights, exploration, replay. (K,)

@@ -3,7 +3,7 @@
 Same numbers as sb3-contrib's MaskablePPO, whose arithmetic is followed term by term: masked
 categorical policy, clipped surrogate, squared error of the values, entropy bonus, advantages
 normalised within a minibatch, gradients clipped for each learner, Adam. The discount is 1: every
-episode ends by itself. Must not know what the actions mean, nor the data.
+episode ends by itself. Must not know the meaning of actions, nor the data.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +147,7 @@ class ActorCritic:
 
     @torch.no_grad()
     def scores(self, observation: Float[Tensor, "K m w"]) -> Float[Tensor, "K m A"]:
-        """Logits of the actions, which do not depend on what is masked. (K, m, A)"""
+        """Logits of the actions, which do not depend on the mask. (K, m, A)"""
         return self._logits(self._top(observation, slice(0, self.count)))
 
     def _top(self, observation: Tensor, half: slice) -> Tensor:
@@ -171,7 +171,7 @@ def _named(weights: Sequence[Tensor], biases: Sequence[Tensor]) -> dict[str, Ten
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """N steps of each of K learners: what an update reads.
+    """N steps of each of K learners: the input of an update.
 
     Attributes:
         observation: (K, N, w)
@@ -239,7 +239,7 @@ def collect_rollout(
     Args:
         learners: whose policies act.
         environment: goes on from its current states.
-        observe: what the networks read of the environment's current states. (K, E, w)
+        observe: inputs of the networks from the environment's current states. (K, E, w)
         steps: of each episode.
         gae_lambda: of the advantages.
         generator: draws the actions.
@@ -380,10 +380,10 @@ def fit_ppo(
     updates: int,
     rng: np.random.Generator,
 ) -> dict[str, Float32[np.ndarray, "..."]]:
-    """Train one policy per learner of an environment on what the environment shows.
+    """Train one policy per learner of an environment on the environment's observations.
 
     Args:
-        environment: its learners' rewards are what is maximised.
+        environment: its learners' rewards are maximised.
         settings: of networks and learning.
         updates: of `settings.steps` environment steps each.
         rng: first weights, actions, order of steps.

@@ -1,7 +1,7 @@
 """Networks that learn to choose panels in lock-step: `dime` and `gdfs`.
 
-A predictor f reads what is known of a unit; a chooser learns with it along many episodes at once.
-The states of a network follow from draws of its own fold alone, so that networks trained together
+A predictor f reads the known values of a unit; a chooser learns with it along many episodes at
+once. The states of a network follow from draws of its own fold alone, so networks trained together
 equal networks trained apart. Knows no policy interface.
 
 DIME, after Gadgil, Covert and Lee (ICLR 2024), written anew. A value network regresses, for the
@@ -25,7 +25,7 @@ along the selector's own episodes; the temperature of the relaxation falls. Pric
 with "stop" at price 0: at the optimum the selector takes the panel of the largest conditional
 mutual information less w · price, and stops where none is above 0; it acts by the same logits that
 it was trained by. Gradients are written out. Differs from the paper: "stop" and prices; a quarter
-of the episodes start from random panels, so that f knows states that the selector has left; the
+of the episodes start from random panels, so f knows states that the selector has left; the
 temperature falls at every step.
 """
 
@@ -188,7 +188,7 @@ class LockstepEpisodes:
 
 
 def first_chooser(networks: int, sizes: Sequence[int], rng: np.random.Generator) -> FlatParameters:
-    """Choosers before training, all alike: orthogonal weights, the last nearly zero."""
+    """Choosers before training, all equal: orthogonal weights, the last nearly zero."""
     shapes = layer_shapes(sizes)
     parameters = FlatParameters({name: (networks, *shape) for name, shape in shapes.items()})
     last = f"{len(sizes) - 2}.weight"

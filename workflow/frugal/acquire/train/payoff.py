@@ -1,9 +1,9 @@
 """Objectives of a rule that orders panels and predicts a class: F1, AM, or an expected cost.
 
-For a given score each of the three is linear in units: a unit that is called ill is worth `hit` if
+For a given score each of the three is linear in units: a unit that is called ill brings `hit` if
 it is ill and −`alarm` if not, and a panel costs its price. That is how rules are planned; they are
-then evaluated by the score itself. Labels are replaced by what is believed of a unit once all is
-known of it, where available: it has the same mean and far less chance in it, so that the best
+then evaluated by the score itself. Labels are replaced by the predicted probability of a unit once
+all is known of it, where available: it has the same mean and far less chance in it, so the best
 of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
 """
 
@@ -26,7 +26,7 @@ Learns = Callable[..., Learned]
 
 @dataclass(frozen=True)
 class Payoff:
-    """Worth of saying "ill", "healthy" being worth 0.
+    """Value of saying "ill"; "healthy" has the value 0.
 
     Attributes:
         hit: of a unit that is ill; above 0.
@@ -44,7 +44,7 @@ class Payoff:
     def of_verdicts(
         self, ill: Float[np.ndarray, " n"], probability: Float[np.ndarray, "*n"]
     ) -> Float[np.ndarray, "*n"]:
-        """What the better class to predict is worth for units so likely to be ill. (…, n)"""
+        """Value of the better class to predict for units so likely to be ill. (…, n)"""
         return np.where(probability >= self.threshold, ill * self.hit - (1 - ill) * self.alarm, 0.0)
 
 
@@ -72,7 +72,7 @@ class Objective:
     def knowing(self, probability: Float[np.ndarray, " n"]) -> "Objective":
         """The same with the belief of units when all is known, out of fold.
 
-        It is fitted to the labels first, in log-odds by a slope and an intercept, so that its mean
+        It is fitted to the labels first, in log-odds by a slope and an intercept, so its mean
         is theirs.
         """
         odds = np.log(np.clip(probability, SMALLEST, 1 - SMALLEST))
@@ -140,7 +140,7 @@ class Objective:
 
         Args:
             full: mean price of all panels.
-            shares: of the worth at which all panels cost as much as a call of every ill unit gains.
+            shares: of the value at which all panels cost as much as a call of every ill unit gains.
         """
         if not self.budgeted:
             return np.ones(1)

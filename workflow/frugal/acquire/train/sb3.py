@@ -151,13 +151,13 @@ class AcquisitionVecEnv(VecEnv):
         return [getattr(self, attr_name, None)] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Episodes share their attributes, so that none can be set for one of them."""
+        """Episodes share their attributes, so none can be set for one of them."""
         raise AttributeError(f"{attr_name!r} cannot be set on a batched environment")
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Answers `action_masks`, the one method that trainers ask for."""
+        """Answers `action_masks`, the one method that trainers call."""
         if method_name != "action_masks":
             raise AttributeError(f"a batched environment has no method {method_name!r}")
         mask = self._environment.action_mask[0]
@@ -168,7 +168,7 @@ class AcquisitionVecEnv(VecEnv):
         return [False] * len(self._chosen(indices))
 
     def has_attr(self, attr_name: str) -> bool:
-        """True for `action_masks`: the trainer then asks for masks."""
+        """True for `action_masks`: the trainer then reads masks."""
         return attr_name == "action_masks" or hasattr(self, attr_name)
 
     def _chosen(self, indices: int | Sequence[int] | None) -> Sequence[int]:

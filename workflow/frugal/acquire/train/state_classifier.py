@@ -1,6 +1,6 @@
-"""One classifier of states, and the policies that choose panels plainly and ask it.
+"""One classifier of states, and the policies that choose panels plainly and use it.
 
-It is the pretrained f_φ of [diagnosis, sec. 5.3], fitted on randomly masked states and asked with
+It is the pretrained f_φ of [diagnosis, sec. 5.3], fitted on randomly masked states and used with
 completed rows. The baselines RS and FS of [diagnosis, sec. 6.2] order panels at random, or the same
 for everyone. Must not know rewards or costs.
 """

@@ -2,7 +2,7 @@
 
 One model serves all sets that show the same columns (`SetBeliefs`). Where a unit cannot have a
 panel of a set, the trees see the rest. Or one model serves all sets (`MaskedBeliefs`): its
-trees learn from rows with panels hidden, and bits of the panels follow the values, so that a
+trees learn from rows with panels hidden, and bits of the panels follow the values, so a
 value that the table lacks and one that was not bought are distinguished. A masked network may be
 in addition to the trees of sets, their log-odds weighed by out-of-fold predictions: trees see
 thresholds and networks sums, and on every real table that was tried the two together lose less than
@@ -111,7 +111,7 @@ class FoldedRows:
         return RecordLaw(world.available, values, world.label, self.fold[0], causes, world.provides)
 
     def mean_price(self, panels: Iterable[int]) -> float:
-        """Mean cost of a set: of all of it where units are weighted, else of what they have."""
+        """Mean cost of a set: of all of it where units are weighted, else of their panels."""
         if self.law is None:
             return float(self.price(panels).mean())
         return float(self.world.price(self.bits(panels)[None])[0])
@@ -185,7 +185,7 @@ class TreeRows(FoldedRows):
         """Weights of units for the gain of going on from one set to a larger one. (n,)
 
         The more units hold the larger set, by effective number, the more their weights count; the
-        rest is that of the units that hold the panels that are new, with what they have of others.
+        rest is that of the units that hold the panels that are new, with their values of others.
         """
         of_all, of_new = self.weight(after), self.weight(after - before)
         square = float(np.square(of_all).sum())
@@ -194,7 +194,7 @@ class TreeRows(FoldedRows):
         return share * of_all + (1 - share) * of_new
 
     def beliefs(self, repeats: int, *, linear: bool) -> "SetBeliefs":
-        """Trees of so many repeats; the same ones for all that ask."""
+        """Trees of so many repeats; the same ones for all callers."""
         key = (repeats, linear)
         return self._beliefs.setdefault(key, SetBeliefs(self, repeats, linear))
 
@@ -240,7 +240,7 @@ class SetBeliefs:
     def belief(self, panels: PanelSet) -> Float[np.ndarray, " n"]:
         """Probability of illness given the set, by trees that did not see the unit.
 
-        Rounded, so that no cut lies between two that differ by the order of a sum alone.
+        Rounded, so no cut lies between two that differ by the order of a sum alone.
         """
         return np.round(1 / (1 + np.exp(-self.of(panels).log_odds)), DIGITS)
 

@@ -82,7 +82,7 @@ def state_inputs(
 ) -> Float[np.ndarray, "n i"]:
     """Inputs of a generator for a unit: 1 where it lacks a feature, and its group if there are any.
 
-    The paper hands groups to nobody, yet units of its groups differ in nothing else, so that no
+    The paper hands groups to nobody, yet units of its groups differ in nothing else, so no
     generator could know which actions are open to them; here the group is one of the inputs.
     """
     lacks = (~features).astype(np.float32)

@@ -123,7 +123,7 @@ class CoverGenerator:
     def answer(self, features: Bool[np.ndarray, "n d"], group: Int[np.ndarray, " n"]) -> Answers:
         """The likeliest explanation of each unit; the empty set where its group was seen with none.
 
-        The empty set is no cover, so that it is evaluated and repaired as any wrong answer.
+        The empty set is no cover, so it is evaluated and repaired as any wrong answer.
         """
         torch.set_num_threads(1)
         inputs = _inputs(features, group)
@@ -156,8 +156,8 @@ def fit_cover_generator(
         explanation: row of `explanations` that each unit has. (n,)
         explanations: distinct action sets of the training units. (k, m)
         network: `NamedScores` or `ActionScores`, not yet trained.
-        split: rows to train on, and rows that choose the weights (see `held_out_split`); what a
-            network is given beforehand must come from the first alone.
+        split: rows to train on, and rows that choose the weights (see `held_out_split`); the part
+            that a network is given beforehand must come from the first alone.
         groups: number of groups.
         settings: steps and stopping.
         rng: order of rows.

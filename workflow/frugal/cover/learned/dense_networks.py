@@ -195,7 +195,7 @@ def slot_order(
 ) -> Int[np.ndarray, "n m"]:
     """Each set's actions, those that do most first, padding last (−1). (n, m)
 
-    Ties are broken by the effects themselves, so that the order adds no information.
+    Ties are broken by the effects themselves, so the order adds no information.
     """
     doing = np.lexsort((*effects.T[::-1], -effects.sum(axis=1)))
     rank = np.empty(len(effects) + 1, dtype=np.int64)
@@ -255,7 +255,7 @@ def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) 
 
 
 class SeededDropout(nn.Module):
-    """Dropout whose masks come from a given generator, so that nothing seeds globally."""
+    """Dropout whose masks come from a given generator, so nothing seeds globally."""
 
     def __init__(self, share: float, generator: torch.Generator) -> None:
         super().__init__()

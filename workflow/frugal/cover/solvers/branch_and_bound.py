@@ -278,7 +278,7 @@ def _solve_bounded(
     """Result of the tree with a Lagrangian bound: sparse catalogues, and large ones.
 
     Actions that cost nothing are taken for granted, and the idle ones left out again; sets that
-    differ in them alone are not counted, so that another set may cost the same.
+    differ in them alone are not counted, so another set may cost the same.
     """
     n, paid = len(deficit), cost > 0
     left = np.maximum(deficit - gain[~paid].sum(axis=0), 0)

@@ -4,7 +4,7 @@
 
 with b the remaining needs of the features. No set costs less, for any prices u; the largest L is
 that of the linear program. An action outside a set of cost C with reduced cost rᵢ > C − L can be in
-no set as cheap. Costs are whole numbers and L is computed in doubles, so that a search compares L
+no set as cheap. Costs are whole numbers and L is computed in doubles, so a search compares L
 less a bound of its rounding error [Neumaier & Shcherbina, Math. Program. 99, 2004]: no set is lost
 at any price. Works on plain arrays: knows no catalogue and no error.
 """
@@ -290,7 +290,7 @@ def raise_bound(lack, free, cost, links, price, work, aim, steps, length):
 @numba.njit(cache=True)
 @no_type_check
 def first_prices(lack, cost, links, price):
-    """Prices to begin with: of each feature, the least that an action asks per unit it gives."""
+    """Prices to begin with: of each feature, the least that an action costs per unit it gives."""
     first, feature, gain = links
     price[:] = 1e300
     for i in range(len(cost)):

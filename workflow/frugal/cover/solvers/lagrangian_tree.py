@@ -1,7 +1,7 @@
 """Compiled branch and bound with a Lagrangian bound: the k cheapest sets of actions under rules.
 
 The tree of the bit sets (take one action for the feature with fewest choices, shut those tried
-before, so that each lean set lies on one path), with the need of each feature in place of a bit, a
+before, so each lean set lies on one path), with the need of each feature in place of a bit, a
 bound near that of the linear program at each node, and actions shut that no set as cheap can hold.
 A set is lean if no action can be left out. Rules: an action may require others, exclude others, be
 taken or shut from the start; a set may have at most so many actions, and cost at most so much.
@@ -189,8 +189,8 @@ def _search(need, cost, links, providers, rules, own, nodes_of, best, max_nodes,
     """Cheapest lean sets of one unit. Longer than a page: the walk is one loop over one state.
 
     With prices to `start` from, sets cheaper than the one known are sought, and no tie is counted.
-    Returns number of lean sets of the least cost (at most `MOST_TIES`), least cost of what was left
-    unsearched (`NOTHING_LEFT` if nothing was), and nodes.
+    Returns number of lean sets of the least cost (at most `MOST_TIES`), least cost of the branches
+    left unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
     required, shut, most_actions, budget, aim = own
     lack, state, price, free, frees, spent, taken, begin, end, options, work = nodes_of

@@ -3,7 +3,7 @@
 A search that counts sets of equal cost ends soon in most catalogues. A unit left open has a
 second search for cheaper sets only, from a set that exchanges made cheap; then HiGHS.
 Where the least cost is proven, sets of that cost are counted. Every step is limited by branches,
-never by time, and takes one unit after the other, so that an answer is the same on every run,
+never by time, and takes one unit after the other, so an answer is the same on every run,
 whichever other units are solved. Knows no catalogue and no sentence.
 """
 
@@ -62,7 +62,7 @@ def cheapest_by_program(
     Args:
         need: of each feature. (d,)
         catalogue: the catalogue.
-        unit_rules: what the unit may and must take.
+        unit_rules: actions that the unit may and must take.
         below: only sets that cost less are sought; None for all.
         keep: sets at most.
         most_nodes: of HiGHS, for each set.

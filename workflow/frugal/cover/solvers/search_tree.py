@@ -66,7 +66,7 @@ def _amounts_is_irredundant(need, gain, chosen, count):
 def _amounts_search(need, cost, gain, work, best_set, max_nodes):
     """Cheapest set that meets `need`, which all actions together do. Actions ascend in cost.
 
-    Returns its cost, number of actions, number of irredundant optima, the least cost of what was
+    Returns its cost, number of actions, number of irredundant optima, the least cost of branches
     left unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
     lack, allowed, feature, place, spent, chosen = work
@@ -311,7 +311,7 @@ def _search(need, cost, covers, providers, prefix, work, best_set, max_nodes):
 
     Longer than a page because the depth-first walk is one loop over one state.
 
-    Returns its cost, number of actions, number of irredundant optima, the least cost of what was
+    Returns its cost, number of actions, number of irredundant optima, the least cost of branches
     left unsearched (`NOTHING_LEFT` if nothing was), and nodes.
     """
     left, allowed, options, spent, chosen, top = work

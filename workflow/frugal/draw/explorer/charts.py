@@ -1,6 +1,6 @@
 """Charts of the page, drawn by Altair: the specification alone; the page adds the rows.
 
-One mark a row, so that a click leads from the mark to its row. Legends are the page's own, with a
+One mark a row, so a click leads from the mark to its row. Legends are the page's own, with a
 box for each name, as they must work by keyboard and filter the rows. Colours are Okabe and Ito's.
 Loads Altair only where a chart is made.
 """

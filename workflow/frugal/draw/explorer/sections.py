@@ -16,7 +16,7 @@ import pandas as pd
 QUESTIONS = (
     "which policy",
     "what does it cost",
-    "may I trust it",
+    "how sure is it",
     "what would change it",
     "whom does it treat worse",
 )
@@ -136,7 +136,7 @@ def answer(
         trust: its evidence, in a few words.
         table: name of the table that holds it.
         row: place of the row.
-        sure: whether the numbers settle it; None where that is not asked.
+        sure: whether the numbers settle it; None where that is not in question.
         state: how sure it is, where there are more states than two.
     """
     return {

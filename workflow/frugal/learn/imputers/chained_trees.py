@@ -2,7 +2,7 @@
 
 The default single imputer behind J_Imp [afape, sec. 4.1]. As MissForest (Stekhoven & Bühlmann
 2012), it goes column after column and round after round; a column is predicted by LightGBM
-(`column_trees`) instead of a forest, and the regressions are kept, so that rows that were not there
+(`column_trees`) instead of a forest, and the regressions are kept, so rows that were not there
 are filled in by themselves. It fills with conditional means, or most probable classes, so J_Imp is
 biased where costs are not linear in the features [afape, sec. A.4]. Must not know labels, panels,
 costs or the missingness law.

@@ -337,9 +337,9 @@ FORESTS: dict[str, type[_HistogramColumns] | type[_ScikitColumns]] = {
 
 @dataclass(frozen=True, eq=False)
 class MissForestImputer:
-    """MissForest, which keeps no model: its forests grow anew on training and asked rows together.
+    """MissForest, which keeps no model: its forests grow anew on training and queried rows.
 
-    So a row's completion depends a little on the rows that are asked with it, and no state can be
+    So a row's completion depends a little on the rows that are imputed with it, and no state can be
     completed in passing: an imputer for tables, not an encoder for policies.
 
     Attributes:
@@ -347,7 +347,7 @@ class MissForestImputer:
         train: training rows, standardised. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable.
         settings: of `impute_missforest`.
-        seed: of its generator, so that the same rows always get the same values.
+        seed: of its generator, so the same rows always get the same values.
     """
 
     scaling: Scaling

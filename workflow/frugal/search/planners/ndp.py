@@ -22,7 +22,7 @@ def plan_naive(
     Args:
         table: model of the outcomes.
         trial_price: λ ≥ 0, unit of the outcome.
-        offset: added to λ, so that λ = 0 does not leave the number of trials open; 1e-4 in the
+        offset: added to λ, so λ = 0 does not leave the number of trials open; 1e-4 in the
             release's sweeps, 0 for λ unchanged.
         ties: see `plan_constrained`; stopping comes first.
 

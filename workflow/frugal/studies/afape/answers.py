@@ -301,9 +301,7 @@ def _handed_out(choice: Mapping[str, Any]) -> str:
     ]
     if not shown:
         return ""
-    return (
-        f" New cases are advised by the policy learned from all rows: it asks for {joined(shown)}."
-    )
+    return f" New cases are advised by the policy learned from all rows: it orders {joined(shown)}."
 
 
 def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
@@ -501,7 +499,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:
-    """What is assumed of the causes of gaps.
+    """Assumptions on the causes of gaps.
 
     Args:
         gaps: of the table, as `prepare_data` counted them.
@@ -525,7 +523,7 @@ def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:
 def all_remarks(
     report: Mapping[str, Any], file: str | None, further: Sequence[str]
 ) -> tuple[str, ...]:
-    """What is assumed, and left out; a sentence each.
+    """Assumptions and omissions, a sentence each.
 
     Args:
         report: of the table's catalogue.

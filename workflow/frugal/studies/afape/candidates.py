@@ -130,9 +130,9 @@ def audited(
     classifier: TreeEnsemble,
     followed: Paths,
 ) -> Iterator[tuple[str, Paths]]:
-    """What the habit audit needs of a policy: name of a panel → the policy without that panel.
+    """Input of the habit audit from a policy: name of a panel → the policy without that panel.
 
-    Last, under an empty name, the policy on what records hold: a request that a record does not
+    Last, under an empty name, the policy on recorded panels: a request that a record does not
     answer fails, and the policy goes on without this panel.
 
     Args:

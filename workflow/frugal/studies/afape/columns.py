@@ -83,7 +83,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "value outside X_adj",
     ),
     "answers_rows": ("", "True where the policy is a table of states, which knows no values"),
-    "gaps_matter": ("", "False where the policy asks for no panel that can be missing"),
+    "gaps_matter": ("", "False where the policy acquires no panel that can be missing"),
     "lacks": ("", "which state the policy's table lacks for its AFA propensity; else empty"),
     "mean_cost": (COST, "fitted E[cost | X_adj, R=1]"),
     "mean_acquisition_cost": (COST, "fitted E[acquisition cost | X_adj, R=1]"),

@@ -126,7 +126,7 @@ def audited(
 
 
 def _paid(failed: np.ndarray, j: int, data: Table) -> float:
-    """What requests of a panel that fail cost a case, set-ups left out."""
+    """Cost of failed requests of a panel, per case, set-ups left out."""
     price = ExtraCosts.of(data).flat(data.action_cost)[j] + data.fee[:, j]
     return float((failed[:, j] * price).mean())
 

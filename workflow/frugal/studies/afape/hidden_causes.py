@@ -137,7 +137,7 @@ def tipping(estimates: pd.DataFrame, scratch: ScratchFile, most: float) -> pd.Da
 
     Args:
         estimates: of all policies.
-        scratch: what `Shifted.add` set aside.
+        scratch: arrays that `Shifted.add` set aside.
         most: the largest Γ that is looked at.
     """
     rows = []

@@ -1,6 +1,6 @@
 """Nuisances of one seed: fitted to some records, and predicted for any others, block by block.
 
-Only the models are kept between the two, so that memory follows from the records that are
+Only the models are kept between the two, so memory follows from the records that are
 learned from and from a block. Knows no file.
 """
 
@@ -256,7 +256,7 @@ def _curves(
 
 
 def _surely_complete(records: Records, agent: str) -> np.ndarray:
-    """Rows where acquired panels and s leave nothing that could be missing: p(R=1|R̂, R_s=1) = 1."""
+    """Rows where acquired panels and s leave nothing to be missing: p(R=1|R̂, R_s=1) = 1."""
     names = [panel.name for panel in records.data.actions]
     missable = np.isin(names, [f["panel"] for f in records.identification["factors"]])
     acquired = panel_matrix(records.played[agent], "acquired", records.data)

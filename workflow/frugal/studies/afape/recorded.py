@@ -1,4 +1,4 @@
-"""Records that were made by a protocol, so that their probabilities are known.
+"""Records that were made by a protocol, so their probabilities are known.
 
 A protocol has strata of always-known columns, and for each of them sets of panels with the
 probability that a case gets the set. Knows no file.

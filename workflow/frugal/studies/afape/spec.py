@@ -104,7 +104,7 @@ def _require_steps(at: str, steps: list[Mapping[str, Any]], description: Descrip
             _require_condition(f"{at}[{k}].when", condition, description)
             if condition["column"] not in readable:
                 raise ConfigError(
-                    f"{at}[{k}].when asks for column {condition['column']!r}, which is not "
+                    f"{at}[{k}].when reads column {condition['column']!r}, which is not "
                     "free and which no earlier step can acquire, so it never holds; known by "
                     f"then can be {listed(sorted(readable)) or 'none'}"
                 )
@@ -133,19 +133,20 @@ def _require_condition(at: str, condition: Mapping[str, Any], description: Descr
     questions = [key for key in ("above", "below", "is") if key in condition]
     if not questions or (len(questions) > 1 and "is" in questions):
         raise ConfigError(
-            f"{at} asks of column {name!r} {' and '.join(questions) or 'nothing'}; allowed is "
+            f"{at} tests of column {name!r} {' and '.join(questions) or 'nothing'}; allowed is "
             "above, below or both, or is alone"
         )
     if "is" in questions:
         _require_levels(at, condition["is"], columns[name])
     elif columns[name].kind != "numeric":
         raise ConfigError(
-            f"{at} asks whether column {name!r} is {questions[0]} a number, but it is categorical; "
-            f"write is: [{listed(columns[name].levels or ('…',))}] with the levels that you mean"
+            f"{at} tests whether column {name!r} is {questions[0]} a number, but it is "
+            f"categorical; write is: [{listed(columns[name].levels or ('…',))}] with the levels "
+            "that you mean"
         )
     elif len(questions) == 2 and not condition["above"] < condition["below"]:
         raise ConfigError(
-            f"{at} asks for column {name!r} above {condition['above']} and below "
+            f"{at} has column {name!r} above {condition['above']} and below "
             f"{condition['below']}, which no number is"
         )
 
@@ -155,14 +156,14 @@ def _require_levels(at: str, compared: list[str], column: Column) -> None:
     codes = [f"{code:g}" for code, _ in column.special_values]
     if column.kind == "numeric" and not codes:
         raise ConfigError(
-            f"{at} asks whether column {column.name!r} is {listed(compared)}, but it is numeric; "
+            f"{at} tests whether column {column.name!r} is {listed(compared)}, but it is numeric; "
             "allowed are above and below"
         )
     levels = codes if column.kind == "numeric" else column.levels
     for level in compared:
         if levels is not None and level not in levels:
             raise ConfigError(
-                f"{at} asks whether column {column.name!r} is {level!r}; it can be "
+                f"{at} tests whether column {column.name!r} is {level!r}; it can be "
                 f"{listed(levels)}{did_you_mean(level, levels)}"
             )
 
@@ -227,7 +228,7 @@ def require_error_costs(at: str, description: Description) -> None:
     """Refuse costs by which no decision is wrong, or a right one more expensive than a wrong one.
 
     Raises:
-        ConfigError: all decisions cost the same, for every true class, so that no acquisition could
+        ConfigError: all decisions cost the same, for every true class, so no acquisition could
             pay; or a class for which another decision than the right one is cheaper, as where rows
             and columns are confused.
     """

@@ -23,18 +23,18 @@ TEST = ("test",)  # the part that policies are evaluated on
 
 
 class StoredRecords:
-    """The rows of a table with what is recorded of each, in every seed.
+    """The rows of a table with the recorded panels of each, in every seed.
 
     Args:
         table: as `prepare_data` made it, with its catalogue.
         catalogue: likewise.
         masks: as `draw_missingness` made them: block after block, seed after seed in each.
         graph: their law; None where none is requested.
-        identification: what it identifies; likewise.
-        seeds: that are asked about; None: all.
+        identification: the quantities that it identifies; likewise.
+        seeds: in question; None: all.
 
     Raises:
-        DataError: what is stored is not whole, is of another table, or lacks a seed.
+        DataError: the stored table is not whole, is of another table, or lacks a seed.
         GraphError: the graph has a cycle.
     """
 
@@ -55,7 +55,7 @@ class StoredRecords:
         self._whole: pd.DataFrame | None = None
 
     def masks(self, number: int) -> pd.DataFrame:
-        """Masks of a block's rows, of the seeds that are asked about.
+        """Masks of a block's rows, of the seeds in question.
 
         Raises:
             DataError: see `require_masks`.
@@ -72,7 +72,7 @@ class StoredRecords:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Seeds of the study that are asked about, in order."""
+        """Seeds of the study in question, in order."""
         seeds = list(map(int, self.masks(0)["seed"].unique()))
         if self._asked is not None and seeds != list(self._asked):
             raise DataError(f"masks were drawn for seeds {seeds} of {list(self._asked)} alone")
@@ -90,7 +90,7 @@ class StoredRecords:
         return masks[masks["seed"] == seed].iloc[self.table.block(number).of(parts)]
 
     def at(self, places: Int[np.ndarray, " m"], seed: int) -> tuple[Table, Bool[np.ndarray, "m a"]]:
-        """Rows at given positions, which ascend, and what is recorded of them in one seed."""
+        """Rows at given positions, which ascend, and their recorded panels in one seed."""
         observed = []
         for number, rows in enumerate(self.table.blocks):
             first, last = np.searchsorted(places, (rows.start, rows.stop))
@@ -269,7 +269,7 @@ def require_law(
 
     Args:
         graph: missingness model of the masks.
-        identification: what it identifies.
+        identification: the quantities that it identifies.
         masks: one row per seed and row of the table.
         data: the whole table.
 
@@ -285,7 +285,7 @@ def require_graph(graph: Mapping[str, Any], identification: Mapping[str, Any], d
     """The documents of `draw_missingness` are whole, and of this table, whose rows do not count.
 
     Raises:
-        DataError: a document has another shape, or names what the table lacks.
+        DataError: a document has another shape, or names columns that the table lacks.
         GraphError: the graph has a cycle.
     """
     require_document(graph, _GRAPH, "missingness graph")

@@ -74,7 +74,7 @@ def method_order(names: Iterable[str]) -> list[str]:
 
 
 def _looks_below(names: Iterable[str]) -> dict[str, Look]:
-    """Looks of methods, the first of the order last, so that it is drawn above the others."""
+    """Looks of methods, the first of the order last, so it is drawn above the others."""
     return {name: method_style(name) for name in reversed(method_order(names))}
 
 
@@ -258,7 +258,7 @@ def front_figure(
     """Cost and score of every solution, the front of one method, other methods around it.
 
     Faint points: all solutions of `method`. Line: those of its solutions that validation units put
-    on the front, at their cost and score on the units of the table, so that it need not rise.
+    on the front, at their cost and score on the units of the table, so it need not rise.
     Dotted steps, where the table has `on_test_front`: the envelope of all solutions on the test
     units themselves, as the paper draws it, for the left score by which it is one; a maximum over
     many draws, and so too high. Methods with several solutions are lines of small marks;

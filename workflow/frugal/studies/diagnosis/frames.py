@@ -99,7 +99,7 @@ class Family:
         uniforms: part → uniform numbers of the draws; None: nothing is drawn. (n, a + 1)
         cuts: least probability of class 1 that is decided 1, which is the last belief, too; None:
             the likeliest class. (K,)
-        classifier: asked by policies that only stop.
+        classifier: used by policies that only stop.
     """
 
     solutions: Sequence[Solution]

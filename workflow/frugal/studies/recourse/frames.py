@@ -83,7 +83,7 @@ def labelled_of(labels: pd.DataFrame, instance: CoverInstance) -> LabelledUnits:
     """The units that can be learnt from: those of label_status `labelled`.
 
     Raises:
-        DataError: an amount, threshold or state is above 1, so that no yes/no state represents it;
+        DataError: an amount, threshold or state is above 1, so no yes/no state represents it;
             or the labels are of another catalogue.
     """
     labelled = labels[labels["label_status"] == "labelled"]

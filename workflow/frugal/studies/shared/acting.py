@@ -28,7 +28,7 @@ def acted(
         scene: who acts where on whom.
         policy: of the members.
         uniforms: as of `roll_out`; None for policies that leave nothing to chance.
-        classifier: asked for the class where the policy only stops.
+        classifier: predicts the class where the policy only stops.
         cuts: least probability of class 1 that is decided 1; None: the likeliest class. (K,)
         states: readings of the world's states that were kept.
         beliefs: whether the predicted probabilities at each decision are logged.

@@ -20,5 +20,5 @@ def without_bar(rows: Any, **_: Any) -> Any:
 
 
 def remark(sentence: str) -> None:
-    """Log what a person should see while the run goes on; the terminal shows it from the log."""
+    """Log lines for a person while the run goes on; the terminal shows it from the log."""
     logging.getLogger("frugal").warning("Frugal: %s", sentence)

@@ -10,7 +10,7 @@ function answerCard(part, answer) {
     make("p", { class: "said" }, answer.sentence),
     badge ? make("p", { class: "badge" }, badge) : null,
     make("p", { class: "trust" }, answer.trust),
-    make("details", {}, make("summary", {}, "Which policy, at which cost, may I trust it, which changes matter"), make("dl", {}, told),
+    make("details", {}, make("summary", {}, "Which policy, at which cost, how sure is it, which changes matter"), make("dl", {}, told),
       make("button", { onclick: () => showRow(part, answer.table, answer.row) }, "Where this comes from")));
 }
 

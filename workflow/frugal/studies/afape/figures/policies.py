@@ -307,12 +307,12 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     """Which policy each estimator would pick, against the truth's pick.
 
     A matrix of estimator × agent with the estimated cost in each cell. The lowest of a row is that
-    estimator's pick, in bold, with a tick where it is the truth's pick, else a cross and what it
-    truly costs more than the best policy. The row that the verdict reads is marked, and its pick
-    filled, green if it is the truth's and red-orange if not; the other rows are grey. The truth
-    comes first (it is the row of the estimator `ground_truth`); its best agent's column is framed.
-    Unless the truth of every agent is known the picks are shown alone. Ties go to the first agent.
-    An estimator that cannot evaluate every agent picks none.
+    estimator's pick, in bold, with a tick where it is the truth's pick, else a cross and the cost
+    that it truly costs more than the best policy. The row that the verdict reads is marked, and its
+    pick filled, green if it is the truth's and red-orange if not; the other rows are grey. The
+    truth comes first (it is the row of the estimator `ground_truth`); its best agent's column is
+    framed. Unless the truth of every agent is known the picks are shown alone. Ties go to the first
+    agent. An estimator that cannot evaluate every agent picks none.
 
     Args:
         estimates: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed.

@@ -82,7 +82,7 @@ def scenario_title(scenario: tuple[str, str]) -> str:
 
 
 def facet_columns(facets: int, *, slots: int, slot_in: float) -> int:
-    """Facets side by side, 3, 2 or 1, so that lines are full and each slot keeps its width.
+    """Facets side by side, 3, 2 or 1, so lines are full and each slot keeps its width.
 
     Args:
         facets: to be placed.
@@ -131,8 +131,8 @@ def window(
     """Limits of an axis that a single absurd estimate cannot flatten.
 
     Centres and ends of intervals set the limits as far as six interquartile ranges of the centres
-    beyond their quartiles, or the longer half of the median interval, if that is more; what lies
-    farther must be marked at the edge by the caller.
+    beyond their quartiles, or the longer half of the median interval, if that is more; points that
+    lie farther must be marked at the edge by the caller.
 
     Args:
         centre: estimates and truths; NaN where there is none. (n,)

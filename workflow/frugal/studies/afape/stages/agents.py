@@ -62,7 +62,7 @@ class EndedEpisodes:
         rows: positions of the world's units in the table. (n,)
         acquired: in the end. (n, a)
         shares: class probabilities by the policy itself; None: those of the classifier. (n, k)
-        beside: further columns.
+        further: further columns.
     """
 
     scene: Scene
@@ -118,7 +118,7 @@ def outcomes(
 def _frames(
     ended: Sequence[EndedEpisodes], ensemble: TreeEnsemble, data: Table
 ) -> Iterator[pd.DataFrame]:
-    """A frame for each world, in a fixed order of columns; the classifier is asked once for all
+    """A frame for each world, in a fixed order of columns; the classifier predicts once for all
     worlds that hold the table's own values.
     """
     on_table = [
@@ -199,7 +199,7 @@ def train_agent(
     """Learn on the records of the first seed, blocked  [afape, sec. A.11].
 
     The agent acts on the rows of part `agent`, where it can acquire only what the records hold. The
-    policy is then fixed for all seeds; its file is all that it takes to ask it.
+    policy is then fixed for all seeds; its file holds all that its use needs.
 
     Raises:
         ConfigError: an agent of this kind does not learn.
@@ -241,13 +241,13 @@ def learn_candidates(
     Rows without a label are followed, and not learned from.
 
     Where `none` is held out they learn on every row and are followed there: these are the policies
-    that are handed out, and what they do.
+    that are handed out, and their actions.
 
-    All candidates share the models of their sets of panels, so that they differ by what they
+    All candidates share the models of their sets of panels, so they differ by the panels that they
     acquire.
 
     Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
-    whose models decide on what was recorded), `classifier` (decides for those that only stop),
+    whose models decide on recorded panels), `classifier` (decides for those that only stop),
     `objective` (cost or f1), `budgets` (of f1), `audit_habit` (whether each also acts without each
     panel, and where requests fail), `recorded_only` (whether each also acts where nothing but the
     panels of the record can be had).
@@ -318,7 +318,7 @@ def roll_out(
     that knows rows alone has no copies of filled-in values to act on, and omits results that need
     states that it lacks beyond the records.
 
-    Every decision is a row. Rows are played block by block. The classifier is asked at terminal
+    Every decision is a row. Rows are played block by block. The classifier predicts at terminal
     sets only, once per row and set.
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
@@ -365,7 +365,7 @@ class _Copies:
 
 @dataclass(frozen=True, eq=False)
 class _Play:
-    """A policy, where it acts, and what it was found to lack.
+    """A policy, where it acts, and its lacks.
 
     Attributes:
         lacks: seed and its results that need states missing from the policy's table.
@@ -517,8 +517,8 @@ def bundle_agent(
     A trained agent comes with `policy`, as `train_agent` stored it, or among the `policies` of
     `learn_candidates`, the version that `choice` has of it; one's own with its file.
 
-    The table lists the levels and ranges of training; no value of a unit is kept except what the
-    agent itself holds.
+    The table lists the levels and ranges of training; no value of a unit is kept except those that
+    the agent itself holds.
     """
     del progress
     stored = StoredTable(table, catalogue, unlabelled=True)

@@ -246,7 +246,7 @@ def judge_candidates(
 
 
 def _labels(record_model: RecordLaw, data: Table) -> dict[str, Any] | None:
-    """How many rows lack a label, and what it depends on; None where all have one."""
+    """How many rows lack a label, and its causes; None where all have one."""
     labels = record_model.labels
     if labels is None:
         return None
@@ -338,7 +338,7 @@ def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, Any]:
-    """Group of a unit → its rows, what the named policy and practice cost there."""
+    """Group of a unit → its rows, costs of the named policy and of practice there."""
     if not stored.group_names:
         return {}
     group, candidates = stored.groups(EVERY), chosen.candidates
@@ -384,7 +384,7 @@ def price_box(
 
 
 def _uncertain(chosen: Choice, box: PriceBox | None, data: Table) -> dict[str, Any] | None:
-    """What ranges of unit costs do to the choice; None where all costs are known, and of F1."""
+    """Effect of ranges of unit costs on the choice; None where all costs are known, and of F1."""
     candidates = chosen.candidates
     if box is None or candidates.score == "f1":
         return None
@@ -541,7 +541,7 @@ def judge_elsewhere(
 
 
 def _ends(answer: Choice) -> dict[str, float]:
-    """Interval of what is compared, and the mean price of the panels."""
+    """Interval of the compared quantity, and the mean price of the panels."""
     return _of_named(answer) | {"price": answer.candidates.paid(answer.policy)}
 
 
@@ -552,7 +552,7 @@ def _of_named(answer: Choice) -> dict[str, float]:
 
 
 def _interval(low: float, high: float, candidates: Candidates) -> dict[str, float]:
-    """Ends within what the cost of a case, or 1 − F1, can be."""
+    """Ends within the range of a case's cost, or of 1 − F1."""
     most = 1.0 if candidates.score == "f1" else np.inf
     return {"ci_low": max(low, 0.0), "ci_high": min(high, most)}
 
@@ -588,15 +588,15 @@ def write_answer(
     page: bool = True,
     elsewhere: pd.DataFrame | None = None,
 ) -> dict[str, bytes]:
-    """The answer in at most twelve lines; the page has a picture and what the policy does.
+    """The answer in at most twelve lines; the page has a picture and the steps of the policy.
 
     `page` False leaves out the page, which needs packages for pictures. `elsewhere` is of
     `judge_elsewhere`, where other cases were named.
 
     Settings: `budget` (of panels, a case on average, or None), `causes` (name of their YAML, or
-    None), `transport` (name of the file of other cases, or None), `remarks` (what the question
-    leaves out or adds), `reading` (words → file or command), `bundle` (folder of a policy, for
-    POLICY its name).
+    None), `transport` (name of the file of other cases, or None), `remarks` (changes that the
+    question leaves out or adds), `reading` (words → file or command), `bundle` (folder of a policy,
+    for POLICY its name).
     """
     del streams, progress
     answer = _answer(choice, outcomes, catalogue, settings, elsewhere)
@@ -671,7 +671,7 @@ def _answer(
                 text.rests,
                 *report["suspicions"],
             ],
-            "What changes, and what would change it": [*text.changes, *text.groups, *within],
+            "Changes that would alter it": [*text.changes, *text.groups, *within],
             PERSON: persons.sentences(choice, unit),
             HABIT: habits.sentences(choice, unit),
             DESIGN: designs.sentences(choice, unit),

@@ -70,7 +70,7 @@ def fit_nuisances(
 
     `policies` are the files of agents that act by one, in the order of `settings["filed"]`.
 
-    All regressions of a seed, over agents and folds, are handed down at once, so that networks
+    All regressions of a seed, over agents and folds, are handed down at once, so networks
     train in lock-step. They learn from the part `nuisance`, or from the test rows, at most so many
     as the config sets; predictions for test rows are made block by block.
     """
@@ -265,7 +265,7 @@ def estimate_costs(
 ) -> dict[str, pd.DataFrame]:
     """Evaluate every policy by every estimator, for every seed.
 
-    Rows are read block by block; what is held of all rows at once are two bytes a row, and a few
+    Rows are read block by block; of all rows at once, two bytes a row are held, and a few
     numbers a row of one estimate at a time.
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
@@ -370,7 +370,7 @@ class _PolicyEstimates:
         }
 
     def _keep(self, judged: JudgedPolicy, rows: Mapping[str, Any], shifted: Shifted) -> None:
-        """Keep what pairs with these estimates are compared by, of those that are `ok`."""
+        """Keep the terms by which pairs of these estimates are compared, if they are `ok`."""
         for name, row in rows.items():
             if row["status"] != OK:
                 shifted.forget(name)
@@ -446,12 +446,12 @@ def join_seeds(
     progress: Callable[..., Any],
     **tables: Partitions,
 ) -> dict[str, pd.DataFrame]:
-    """Join what `estimate_costs`, `fit_nuisances` and `check_graph` told of portions of the seeds.
+    """Join results of `estimate_costs`, `fit_nuisances` and `check_graph` on portions of the seeds.
 
     `tables` are theirs, by name, portion after portion.
 
-    Each table's rows are in the order that one job for all seeds gives them. What the views of
-    the problem need is asked of all seeds together, so it is asked anew.
+    Each table's rows are in the order that one job for all seeds gives them. The views of
+    the problem need all seeds together, so their input is computed anew.
     """
     del streams
     portions = _Portions(
@@ -509,7 +509,7 @@ class _Portions:
         return StoredCases(records, self.stored[-1], (blocked, worlds), (propensities, agents))
 
     def require_all_seeds(self) -> None:
-        """Refuse to join what is not the whole.
+        """Refuse to join parts that are not the whole.
 
         Raises:
             DataError: the seeds of the portions are not those of the masks.

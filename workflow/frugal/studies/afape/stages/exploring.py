@@ -170,7 +170,7 @@ def answers_of(
                     _cost(verdict, unit),
                     _trust(verdict, len(checks["passed"])),
                     _change(verdict, unit),
-                    str(verdict["by_group"]) or "Not asked: the data set names no groups.",
+                    str(verdict["by_group"]) or "Not compared: the data set names no groups.",
                 ),
                 title=f"{words(dataset)}, {words(mechanism)}",
                 trust=_standing(verdict),
@@ -268,7 +268,7 @@ def _change(verdict: Mapping[str, Any], unit: str) -> str:
 
 
 def picks_of(summary: pd.DataFrame) -> pd.DataFrame:
-    """Of each estimator and draw the row of its cheapest policy, with what that one costs more.
+    """Of each estimator and draw the row of its cheapest policy, with the excess cost of that one.
 
     Only where the truth of every policy is known.
     """
@@ -407,7 +407,8 @@ def explore_answer(
                         f"{text.orders} {text.saving}",
                         text.rests,
                         " ".join(text.changes),
-                        " ".join(text.groups) or "Not asked: `sensitive` names a column of groups.",
+                        " ".join(text.groups)
+                        or "Not compared: `sensitive` names a column of groups.",
                     ),
                     title=str(report["title"]),
                     trust=trust,

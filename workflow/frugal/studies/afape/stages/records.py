@@ -253,7 +253,7 @@ def _missing_counts(block: TableBlock) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mask_frame(seed: int, data: Table, mask: Mask) -> pd.DataFrame:
-    """One draw as a table: what is recorded, and the true probability of each indicator."""
+    """One draw as a table: the recorded panels, and the true probability of each indicator."""
     columns: dict[str, Any] = {"seed": seed, "row_id": mask.row_id}
     for j, panel in enumerate(data.actions):
         columns[f"observed:{panel.name}"] = mask.observed[:, j]
@@ -279,7 +279,7 @@ def check_graph(
     progress: Callable[..., Any],
     portion: Portion = FULL_PORTION,
 ) -> dict[str, pd.DataFrame]:
-    """Test the graph on the test rows of every seed; what cannot be fitted is not tested."""
+    """Test the graph on the test rows of every seed; parts that cannot be fitted are not tested."""
     del settings
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     rows_to_check = _CheckedRows(records, identification, rows_of(propensities))
@@ -388,7 +388,7 @@ def impute_features(
     progress: Callable[..., Any],
     portion: Portion = FULL_PORTION,
 ) -> Growing:
-    """Impute what the masks hide, from the test rows alone; complete rows are not repeated.
+    """Impute the masked values, from the test rows alone; complete rows are not repeated.
 
     The chain of trees is fitted to test rows, of a large table to a sample of as many as a block
     has, and completes the others. The other methods, which keep no model, complete every block from
@@ -429,7 +429,7 @@ class _TestBlock:
     Attributes:
         test: the rows, and before them those of the block before, if it is the last of several.
         hidden: their values, NaN where the records have none. (n, d)
-        asked: rows of the block itself that lack a value. (m,)
+        queried: rows of the block itself that lack a value. (m,)
         number: of the block.
         places: of the rows in the table. (n,)
     """
@@ -453,7 +453,7 @@ def _hidden(records: StoredRecords, places: np.ndarray, seed: int) -> tuple[Tabl
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """Trees fitted to a sample of test rows, and what they make of it. Shapes: m rows, d columns.
+    """Trees fitted to a sample of test rows, and their imputations. Shapes: m rows, d columns.
 
     Attributes:
         chain: that completes other rows.
@@ -508,7 +508,7 @@ def _imputations(
     seed: int,
     progress: Callable[..., Any],
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
-    """Method, draw, completed values and rounds used, for every imputation that the config asks."""
+    """Method, draw, completed values and rounds used, for every imputation of the config."""
     hidden, onehot = test_block.hidden, test_block.test.onehot
     if chain is not None:
         rounds = settings["chained_trees"]["rounds"]

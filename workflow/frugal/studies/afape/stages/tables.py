@@ -53,7 +53,7 @@ def give_verdicts(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Compare all policies, and say which to use, and what it does to each group.
+    """Compare all policies, and say which to use, and its effect on each group.
 
     Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at),
     `margin` (share of the cost that counts as nothing).
@@ -202,12 +202,12 @@ def tell_afape_cases(
 ) -> dict[str, Any]:
     """Units with all panels on record, as a policy meets them at run time.
 
-    Where the table has missing values of its own, no unit is whole: what is shown is blocked, so
-    that a panel that is not recorded is not acquired.
+    Where the table has missing values of its own, no unit is whole: the episodes shown are blocked,
+    so that a panel that is not recorded is not acquired.
 
     Of the logs only the rows of these units are held.
 
-    Settings: `units` (how many), `seed` (of the draw), `kinds` (agent → what its kind does).
+    Settings: `units` (how many), `seed` (of the draw), `kinds` (agent → description of its kind).
     """
     logs = _Logs(decisions, worlds, blocked, int(settings["seed"]))
     agents = decisions.values("agent")

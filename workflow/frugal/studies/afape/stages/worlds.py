@@ -247,7 +247,7 @@ def judge_world(
 def _completed(
     table: pd.DataFrame, catalogue: Mapping[str, Any], rng: np.random.Generator
 ) -> pd.DataFrame:
-    """The table with each missing value filled from the same column, so that a truth is known."""
+    """The table with each missing value filled from the same column, so a truth is known."""
     completed = table.copy()
     for column in catalogue["columns"]:
         values = completed[column["name"]].to_numpy(dtype=np.float64, copy=True)
@@ -342,7 +342,7 @@ def _under_each_graph(
 
 
 def _answer(results: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> dict[str, Any]:
-    """The verdict of one draw, and what it cost."""
+    """The verdict of one draw, and its cost."""
     verdict = results["verdicts"].iloc[0]
     cheapest = min(truth, key=lambda name: (truth[name], name))
     named = str(verdict["agent"])

@@ -99,7 +99,7 @@ def train_fair_agent(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """The agent, trained on the training rows of a fold, and the classifier that it may ask.
+    """The agent, trained on the training rows of a fold, and the classifier that it may query.
 
     It knows nothing of the adversary: its collected features are audited as DADI's choice is.
 
@@ -303,7 +303,7 @@ class _Question:
 
     Attributes:
         number: of the question.
-        rows: among which it is asked. (n,)
+        rows: among which it acts. (n,)
         targets: label, sensitive or both.
     """
 

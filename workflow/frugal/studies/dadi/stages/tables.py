@@ -172,7 +172,7 @@ def check_dadi(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, dict[str, Any]]:
-    """Count rows, check ranges, search again for the fairest of each family, weigh its coin again.
+    """Count rows, check ranges, search again for the fairest of each family, mix it again.
 
     Raises:
         DataError: the first check that fails.

@@ -62,7 +62,7 @@ def train_encoder(
     A row is completed after one random set of panels was taken away; the error is over entries that
     had a value and was hidden, in standard deviations of the training rows.
 
-    Fitted to the rows of part `encoder` alone, so that no unit of the policies affects it.
+    Fitted to the rows of part `encoder` alone, so no unit of the policies affects it.
     """
     del progress
     data, part = divided(table, catalogue, streams)

@@ -277,7 +277,7 @@ def bundle_choice(
     if place is None:
         raise DataError(
             f"the budget led to a solution of the family {choice['family']!r}, which keeps no "
-            "policy to ask; choose among fronts and trees (diagnosis.choose.method)"
+            "policy to use; choose among fronts and trees (diagnosis.choose.method)"
         )
     stored = next((policy for policy in policies.values() if policy.source == place["file"]), None)
     if stored is None:

@@ -106,7 +106,7 @@ def _answers(
                     f"{figures(best['full_cost'])} for all panels. {_goals(summary, best, unit)}",
                     _trust(best, close, len(checks["passed"])),
                     "Another budget: the slider below names the policy to take for each.",
-                    "Not asked: groups of patients are not compared in this study.",
+                    "Not compared: groups of patients are not compared in this study.",
                 ),
                 title=words(str(dataset)),
                 table="summary",

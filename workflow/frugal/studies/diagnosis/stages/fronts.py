@@ -1,4 +1,4 @@
-"""Stages of learned fronts and of other ways to choose panels: networks train and are asked."""
+"""Stages of learned fronts and of other ways to choose panels: networks train and act."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

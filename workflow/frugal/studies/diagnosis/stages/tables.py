@@ -83,7 +83,7 @@ def summarise_diagnosis(
     cheap and as good on the test units, in the very columns `cost` and `f1` of the table;
     `on_validation_front` where that holds on validation units, by which solutions are chosen.
 
-    Solutions are chosen on validation units and reported on test units, so that no number is the
+    Solutions are chosen on validation units and reported on test units, so no number is the
     largest of many draws on the units it is reported for. The envelope over test units, which the
     paper draws, is given under its own name [diagnosis, fig. 4].
     """

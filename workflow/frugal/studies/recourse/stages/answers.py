@@ -35,7 +35,7 @@ def answer_units(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Split the labelled states, augment where asked, fit, answer, judge and repair.
+    """Split the labelled states, augment where set, fit, answer, judge and repair.
 
     All generators of a scenario see the same split and the same units (recourse, 4.1 to 4.4).
 
@@ -126,7 +126,7 @@ def recommend_actions(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
-    """Ask one generator, repair failing answers by the solver, and show the proven optimum.
+    """Query one generator, repair failing answers by the solver, and show the proven optimum.
 
     `extra_cost` is the extra cost of the repaired answer over the cheapest set.
     Units that cannot be covered are also named on stderr, a sentence each.

@@ -47,7 +47,7 @@ def prepare_data(
 ) -> Growing:
     """Encode a data set as in its YAML; `raw` holds its files in the order of the YAML.
 
-    The report of a table that is divided into folds has its gaps, and what is probably not meant.
+    The report of a table that is divided into folds has its gaps, and probable mistakes.
 
     Settings: keys that replace those of the YAML.
 

@@ -20,7 +20,7 @@ def write_report(
 ) -> dict[str, bytes]:
     """The page of the parts that are there, each as its stage made it.
 
-    Settings: `template` (digest of the page's own files, so that an edit of them shows).
+    Settings: `template` (digest of the page's own files, so an edit of them shows).
     `origins` is of `frugal.results.sidecars`.
     """
     del settings, streams, progress

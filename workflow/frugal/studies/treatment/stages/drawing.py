@@ -60,7 +60,7 @@ def search_curves(curves: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataF
     if not chosen["planner"].isin([*by_delta, *by_price]).any():
         raise ConfigError(
             f"no policy of the sweep has delta {settings['delta']} or trial_price "
-            f"{settings['trial_price']}, as treatment.figures asks"
+            f"{settings['trial_price']}, as treatment.figures demands"
         )
     return chosen.assign(series=chosen["planner"]).reset_index(drop=True)
 
@@ -82,7 +82,7 @@ def tree_policy(policies: pd.DataFrame, settings: Mapping[str, Any]) -> tuple[pd
     if rows.empty:
         raise ConfigError(
             f"the sweep has no policy {tree['planner']}, {tree['outcome_model']}, "
-            f"{tree['bound']}, delta {tree['delta']}, as treatment.figures.tree asks"
+            f"{tree['bound']}, delta {tree['delta']}, as treatment.figures.tree demands"
         )
     rows = rows[rows["seed"] == rows["seed"].min()]
     rows = rows[rows["n_train"] == rows["n_train"].max()]

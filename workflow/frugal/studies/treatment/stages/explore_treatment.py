@@ -99,7 +99,7 @@ def _answers(means: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
                     f"{int(best['repeats'])} repeats). {checks} checks of the tables hold.",
                     f"Fewer records: this is from {int(best['n_train']):,} earlier searches; the "
                     "table has smaller ones.",
-                    "Not asked: groups of patients are not compared in this study.",
+                    "Not compared: groups of patients are not compared in this study.",
                 ),
                 trust=f"± {figures(100 * best['efficacy_se'], 2)} %, over {int(best['repeats'])} "
                 f"repeats with {int(best['n_train']):,} earlier searches.",

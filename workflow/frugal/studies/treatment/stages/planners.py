@@ -220,7 +220,7 @@ def judge_searches(
 
     Raises:
         ConfigError, DataError: the YAML or the file is invalid, or units are too few.
-        SearchSizeError: treatments, outcomes and covariates ask for tables that are too large.
+        SearchSizeError: treatments, outcomes and covariates need tables that are too large.
     """
     del settings, progress
     described = load_records_description(description)
