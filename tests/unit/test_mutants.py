@@ -53,6 +53,14 @@ def test_the_first_line_that_differs_is_told():
     )
 
 
+@pytest.mark.parametrize(
+    ("folder", "left_out"),
+    [("", {"results", ".venv"}), ("workflow/frugal", set()), ("docs", set())],
+)
+def test_a_copy_leaves_out_results_and_not_a_package_of_that_name(folder, left_out):
+    assert run.made(str(run.ROOT / folder), ["results", "tests", ".venv"]) == left_out
+
+
 def test_a_module_is_judged_by_tests_that_import_it_or_come_nearest():
     found = run.files_for(Path("frugal/data/splits.py"), run.ROOT)
     names = ["candidates", "folds", "graph_check", "splits", "malformed"]
