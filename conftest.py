@@ -52,6 +52,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_runtest_setup() -> None:
+    """Each test checks shapes anew."""
+    shapes.begin_test()
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
     """The goal is 60 starts in a whole run: each costs seconds."""
     if hasattr(config, "workerinput"):
