@@ -46,7 +46,7 @@ def test_what_columns_are_is_guessed_and_told(tmp_path, capsys):
     assert [(one["columns"], one["cost"]) for one in document["panels"]] == [
         ([one["name"]], None) for one in document["columns"]
     ]
-    assert "no gap in 'age', 'sex', 'sofa', 'discharged_to': a price for each" in said
+    assert "no missing value in 'age', 'sex', 'sofa', 'discharged_to': a price for each" in said
 
 
 def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
@@ -58,7 +58,7 @@ def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
         "free": True,
     }
     assert all(one["cost"] is None for one in panels[1:])
-    assert "no gap in 'discharged_to': a price" in capsys.readouterr().out
+    assert "no missing value in 'discharged_to': a price" in capsys.readouterr().out
     (tmp_path / "t.yaml").unlink()
     init(tmp_path, "--free", "lab_crp")
     assert "look: lab_crp: is known at the start, but" in capsys.readouterr().out

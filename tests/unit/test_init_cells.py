@@ -96,6 +96,11 @@ SITUATIONS = {
         {},
         "'yes' is the positive class (67% of the rows)",
     ),
+    "a class that is not the other": (
+        {"ill": ["ckd", "ckd", "notckd"] * 20},
+        {},
+        "'ckd' is the positive class (67% of the rows)",
+    ),
     "spellings of a level": (
         {"x": ["Red", "red", "blue"] * 20},
         {"type": "categorical", "levels": ["Red", "blue"], "recode": {"red": "Red"}},

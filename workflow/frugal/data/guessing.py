@@ -351,9 +351,8 @@ def _classes(
         )
     rows = {name: int(values.count[kinds].sum()) for name, kinds in spellings.items()}
     order = sorted(rows, key=lambda name: -rows[name])
-    by_name = [name for name in order if name.casefold().rstrip(".") in _YES]
-    if len(order) == 2 and len(by_name) == 1 and {n.casefold().rstrip(".") for n in order} & _NO:
-        order = sorted(order, key=lambda name: name in by_name)
+    if len(order) == 2 and _is_negative(order[1], of=order[0]):
+        order = order[::-1]
     if positive is not None:
         order = _ending_in(positive, order, values.name)
     share = rows[order[-1]] / values.rows
@@ -368,6 +367,13 @@ def _classes(
         of_kind[spellings[name]] = number
     classes = {name: tuple(values.kinds[k] for k in spellings[name]) for name in order}
     return classes, of_kind[values.code], remarks
+
+
+def _is_negative(name: str, of: str) -> bool:
+    """Whether the names of two classes say that the first is the negative one, as `notill`."""
+    name, of = (each.casefold().rstrip(".") for each in (name, of))
+    negated = re.fullmatch(rf"(not|non|no)[ _-]?{re.escape(of)}", name)
+    return bool(negated) or (name in _NO and of in _YES)
 
 
 def _ending_in(positive: str, classes: Sequence[str], label: str) -> list[str]:

@@ -620,7 +620,7 @@ def _panel_lines(
     for panel in panels:
         columns, is_open = set(panel["columns"]), panel.get("cost", 0) is None
         is_whole = is_open and not columns & incomplete
-        note = "  # no gap: free: true if it is known at the start" if is_whole else ""
+        note = "  # never missing: free: true if it is known at the start" if is_whole else ""
         is_guessed = panel["name"] not in terms.panels and not terms.by_prefix
         if len(columns) > 1 and columns <= incomplete and is_guessed:
             note = "  # always missing together"
@@ -691,7 +691,7 @@ def remarks_on(
     if guess.clusters:
         first = guess.clusters[0]
         remedy = (
-            "fill the gaps in, then add the line"
+            "fill in the missing values, then add the line"
             if first.missing_share
             else "remove the line if not"
         )
@@ -715,8 +715,8 @@ def remarks_on(
     ]
     if complete:
         yield (
-            f"no gap in {listed(map(repr, complete))}: a price for each that is measured; "
-            "free: true (or --free NAME,NAME) for panels known at the start"
+            f"no missing value in {listed(map(repr, complete))}: a price for each that is "
+            "measured; free: true (or --free NAME,NAME) for panels known at the start"
         )
 
 
