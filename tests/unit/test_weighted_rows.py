@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import cascade, fixed_set, permutation, stacked
+from frugal.acquire.policies import aaco, cascade, fixed_set, permutation, stacked
+from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.class_paths import ClassSets, cheapest_path
 from frugal.acquire.train.payoff import ObjectiveName
 from frugal.acquire.train.tree_sets import FoldedRows, TreeRows, folded_rows
@@ -30,6 +31,11 @@ A_PRICE, B_PRICE = 0.8, 1.6
 RECORDED = np.array([0.05, 0.9])  # p(A is recorded) of the certain group, and of the open one
 NONE = RARE * ERROR / 2 + (1 - RARE) * CERTAIN * ERROR
 A_OR_B = RARE * (1 - RIGHT) * ERROR + (1 - RARE) * CERTAIN * ERROR  # errors once either is known
+
+NETWORK = {"copies": 2, "hidden": 16, "layers": 1, "epochs": 6, "batch": 128}
+NETWORK |= {"learning_rate": 0.01, "weight_decay": 0.001}
+AACO: dict[str, Any] = {"copies": 4, "units": N, "neighbours": 100, "sets": 8}
+AACO["price_weights"] = 4
 
 
 def drawn_world(n: int, seed: int, recorded: np.ndarray) -> World:
@@ -90,11 +96,9 @@ def test_a_panel_that_few_have_is_found(kind):
     assert gain_a > gain_b + 0.3
     assert few[1] * gain_a < gain_b - 0.3
     acting = cases.CASCADE | {"gates": 2}
-    network = {"copies": 2, "hidden": 16, "layers": 1, "epochs": 6, "batch": 128}
-    network |= {"learning_rate": 0.01, "weight_decay": 0.001}
     module, more = {
         "cascade": (cascade, acting),
-        "stacked": (stacked, {"network": network, "acting": {"kind": "cascade"} | acting}),
+        "stacked": (stacked, {"network": NETWORK, "acting": {"kind": "cascade"} | acting}),
     }[kind]
     assert last_set(learnt(world, module, "blocked", **more)) == [1]
     made = learnt(world, module, "weighted", **more)
@@ -125,7 +129,7 @@ def test_a_set_that_too_few_have_has_no_weight_and_is_not_chosen():
 
 def test_where_nothing_is_missing_weights_change_nothing():
     world = drawn_world(1_200, 4, np.ones(2))
-    for kind, more in ((cascade, cases.CASCADE), (permutation, {"windows": 4})):
+    for kind, more in ((cascade, cases.CASCADE), (permutation, {"windows": 4}), (aaco, AACO)):
         settings: dict[str, Any] = dict(more)
         blocked = learnt(world, kind, "blocked", **settings)
         weighted = learnt(world, kind, "weighted", **settings)
@@ -177,8 +181,36 @@ def test_a_lattice_refuses_weights():
         learnt(world, stacked, "weighted", network={}, acting=acting)
 
 
+def test_neighbours_report_what_everyone_would_cost():
+    """A for the open group, of whom 15 % have it: blocked records show 15 % of price and gain."""
+    few = np.array([0.9, 0.15])
+    world, gain = only_a(drawn_world(N, 1, few)), RARE * (ERROR / 2 - (1 - RIGHT) * ERROR - A_PRICE)
+    for missing, share in (("blocked", few[1]), ("weighted", 1.0)):
+        made = learnt(world, aaco, missing, **AACO)
+        assert made.curve["acquisition_cost"][0] == pytest.approx(share * RARE * A_PRICE, abs=0.1)
+        assert made.curve["mean_return"][0] == pytest.approx(share * gain - NONE, abs=0.3)
+
+
+def test_neighbours_stand_for_those_that_lack_a_panel():
+    """All are neighbours. A pays for all, not for those who have it, of whom few are open."""
+    recorded = RECORDED[::-1]
+    open_share = RARE * recorded[1] / (RARE * recorded[1] + (1 - RARE) * recorded[0])
+    gain = ERROR / 2 - (1 - RIGHT) * ERROR
+    assert open_share * gain + 0.3 < A_PRICE < RARE * gain - 0.3
+    settings: dict[str, Any] = AACO | {"neighbours": N}
+    world = only_a(drawn_world(N, 0, recorded))
+    new = only_a(drawn_world(500, 1, np.ones(2)))
+    for missing, bought in (("blocked", 0.0), ("weighted", 1.0)):
+        made = learnt(world, aaco, missing, **settings)
+        assert made.curve["acquisition_cost"][0] == pytest.approx(bought * A_PRICE, abs=0.1)
+        of_kind = {"kind": "aaco", "missing": missing} | settings
+        stored = aaco.build(of_kind, cases.layout_of(world), made.arrays)
+        run = roll_out(stored, new, uniforms=np.zeros((len(new), 2)))
+        assert run.acquired.mean() == pytest.approx(bought, abs=0.1)
+
+
 def test_rows_of_networks_have_no_weights():
     world = drawn_world(400, 8, RECORDED)
     rows = folded_rows(world, np.ones(400, dtype=bool), {"folds": 3}, np.random.default_rng(0))
     assert isinstance(rows, FoldedRows)
-    assert rows.law is None
+    assert rows.weights is None

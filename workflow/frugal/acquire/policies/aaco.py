@@ -24,12 +24,14 @@ from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.reading import ThresholdRules, panel_or_stop
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, Payoff, best_within, fit_for_cost
+from frugal.acquire.train.row_weights import RowWeights
 from frugal.acquire.train.tree_sets import (
     DIGITS,
     MaskedBeliefs,
     TreeRows,
     fit_masked,
     predicted_risk,
+    weighs,
     with_bits,
 )
 from frugal.core.episodes import (
@@ -69,6 +71,7 @@ class Neighbours:
         sets: of panels that are tried. (M, a)
         payoff: whose loss is counted; None: the loss is the logarithm of the belief.
         count: units that represent a state.
+        weighted: whether units that have a set count for those that lack some of it.
     """
 
     world: World
@@ -77,7 +80,14 @@ class Neighbours:
     sets: Bool[np.ndarray, "M a"]
     payoff: Payoff | None
     count: int
+    weighted: bool = False
     _losses: dict[bytes, np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def weights(self) -> RowWeights | None:
+        """Of the units, in the folds of their trees; None where every unit counts once."""
+        incomplete = self.weighted and not self.world.available.all()
+        return RowWeights(self.world, self.trees.fold[0]) if incomplete else None
 
     def loss(self, panels: Bool[np.ndarray, " a"]) -> Float[np.ndarray, " r"]:
         """Of each unit with the available panels of a set, by trees that did not see it. (r,)"""
@@ -135,9 +145,12 @@ class Neighbours:
         further = further[np.argsort(further.sum(axis=1), kind="stable")]
         before, rises = self.loss(acquired), np.full((len(near), len(further)), np.inf)
         for k, more in enumerate(further):
-            has = self.world.available[:, more].sum(axis=1) == more.sum()
-            weight = has[near]
-            total = np.where(weight, (self.loss(acquired | more) - before)[near], 0.0).sum(axis=1)
+            if self.weights is None:
+                counts = np.asarray(self.world.available[:, more].all(axis=1), dtype=np.float64)
+            else:
+                counts = self.weights.step(acquired, acquired | more)
+            weight = counts[near]
+            total = (weight * (self.loss(acquired | more) - before)[near]).sum(axis=1)
             count = weight.sum(axis=1)
             np.divide(total, count, out=rises[:, k], where=count > 0)
         return rises, further
@@ -212,7 +225,7 @@ def oracle_of(
         beliefs: of the model of all sets.
         drawn: the units.
         payoff: whose loss is counted; None: logarithms.
-        settings: `sets`, `neighbours`.
+        settings: `sets`, `neighbours`, `missing`.
     """
     rows = beliefs.rows
     trees = replace(beliefs.trees, fold=beliefs.trees.fold[:, drawn])
@@ -220,7 +233,8 @@ def oracle_of(
     world = replace(world, values=world.values.astype(np.float32).astype(np.float64))  # as stored
     scaling = fit_scaling(world.values, unknown=True)
     sets = tried_sets(rows, most=settings["sets"])
-    return Neighbours(world, trees, scaling, sets, payoff, settings["neighbours"])
+    count, weighted = settings["neighbours"], weighs(settings)
+    return Neighbours(world, trees, scaling, sets, payoff, count, weighted)
 
 
 def tried_sets(rows: TreeRows, *, most: int) -> Bool[np.ndarray, "M a"]:
@@ -380,7 +394,7 @@ class AacoPolicies(ThresholdRules):
 
     @staticmethod
     def from_arrays(
-        arrays: Mapping[str, np.ndarray], layout: Layout, *, neighbours: int
+        arrays: Mapping[str, np.ndarray], layout: Layout, *, neighbours: int, weighted: bool = False
     ) -> "AacoPolicies":
         """The rules that `to_arrays` wrote.
 
@@ -425,7 +439,13 @@ class AacoPolicies(ThresholdRules):
         )
         payoff = None if not part["payoff"].all() else Payoff(*map(float, part["payoff"]))
         oracle = Neighbours(
-            world, trees, Scaling(part["centre"], part["scale"]), part["sets"], payoff, neighbours
+            world,
+            trees,
+            Scaling(part["centre"], part["scale"]),
+            part["sets"],
+            payoff,
+            neighbours,
+            weighted,
         )
         return AacoPolicies(oracle, part["base"], part["weight"], part["threshold"])
 
@@ -472,19 +492,22 @@ def learn(
     judges = np.concatenate([drawn, np.flatnonzero(~rows.learns)])
     number = np.where(np.arange(len(judges)) < len(drawn), np.arange(len(judges)), STRANGER)
     world = rows.world.take(judges)
+    offered = replace(world, available=np.ones_like(world.available)) if rows.weights else world
     run = roll_out(
         tried,
-        world,
+        offered,
         uniforms=np.zeros((len(world), world.panels + 1)),
         states=UnitStates(world, number),
     )
     sought = replace(objective, ill=objective.ill[judges])
     informed = sought.knowing(beliefs.at(judges, world.available))
     judged = [
-        informed.judged(beliefs.at(judges, sets), price)
-        for sets, price in zip(run.acquired, run.cost, strict=True)
+        informed.represented(
+            beliefs.at(judges, sets), cost, rows.weights and rows.weights.at(judges, sets)
+        )
+        for sets, cost in zip(run.acquired, run.cost, strict=True)
     ]
-    score, price = np.array([pair[0] for pair in judged]), run.cost.mean(axis=1)
+    score, price = (np.array([each[part] for each in judged]) for part in (0, 2))
     chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
     policies = replace(
         tried, weight=weight[chosen], threshold=np.array([judged[k][1] for k in chosen])
@@ -502,7 +525,10 @@ def learn(
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> AacoPolicies:
     """The rules, and the units that they look up in."""
     return AacoPolicies.from_arrays(
-        trained(stored, "aaco"), layout, neighbours=settings["neighbours"]
+        trained(stored, "aaco"),
+        layout,
+        neighbours=settings["neighbours"],
+        weighted=weighs(settings),
     )
 
 
@@ -517,6 +543,7 @@ AACO = AgentKind(
             "the trees that predict, on all sets of panels",
             {"leaves": 24, "repeats": 1},
         ),
+        "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "copies": ("Count", "of each row, in each of which other panels are hidden", 4),
         "units": ("Count", "training units to look up in, at most", 4000),
         "neighbours": ("Count", "that represent a state", 100),

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.kinds import UNTUNED
 from frugal.acquire.train.payoff import Objective, best_window
 from frugal.acquire.train.tree_sets import (
     LEAST_ROWS,
@@ -79,7 +78,7 @@ class Sets:
 
     def step(self, k: int, j: int) -> Float[np.ndarray, " n"] | None:
         """Weights of units from set k to set j, see `FoldedRows.step_weight`; None: 1 each. (n,)"""
-        if self.rows.law is None:
+        if self.rows.weights is None:
             return None
         if (k, j) not in self._steps:
             self._steps[k, j] = self.rows.step_weight(self.panels[k], self.panels[j])
@@ -123,7 +122,7 @@ class Walk:
         at = list(path)
         steps = [step for k, j in pairwise(at) if (step := sets.step(k, j)) is not None]
         first = np.ones(len(sets.rows.world))
-        weight = None if sets.rows.law is None else np.stack([first, *steps])
+        weight = None if sets.rows.weights is None else np.stack([first, *steps])
         return cls(np.stack(probability), sets.price[at], [sets.edges[k] for k in at], weight)
 
     def windows(self, value: Float[np.ndarray, "s n"]) -> tuple[list[float], list[float]]:
@@ -178,10 +177,8 @@ class Walk:
             cost = np.stack([objective.error(of_set) for of_set in self.probability]) + self.price
             mean, error = self.expected(cost, low, high)
             return -(mean + ERRORS * error), objective.payoff(0.0).threshold, paid
-        weight = self.weight[at, units]
-        if len(np.unique(objective.ill[weight > 0])) < 2:
-            return -np.inf, UNTUNED, paid  # no unit of one of the classes ends here
-        return *objective.judged(probability, price, weight / weight.mean()), paid
+        score, threshold, _ = objective.represented(probability, price, self.weight[at, units])
+        return score, threshold, paid
 
     def expected(
         self, cost: Float[np.ndarray, "s n"], low: Sequence[float], high: Sequence[float]
@@ -315,7 +312,7 @@ def _judged_alone(
     units by the sets that lead to it from that of no panel.
     """
     only = len(sets) == 1
-    if beliefs.rows.law is not None and not only:
+    if beliefs.rows.weights is not None and not only:
         path, before = [panels], _before(panels, sets)
         while before is not None:
             path, before = [before, *path], _before(before, sets)
@@ -391,7 +388,7 @@ def _loss(
     The change counts with so many standard errors that a set of few units is no bargain.
     """
     rows, label = beliefs.rows, beliefs.rows.world.label
-    if rows.law is None or before is None:
+    if rows.weights is None or before is None:
         return log_loss(log_odds, label)
     signed = np.where(label == 1, -1.0, 1.0)
     change = np.logaddexp(0.0, signed * log_odds)
@@ -507,7 +504,7 @@ def _gain(sets: Sets, k: int, gain: np.ndarray) -> tuple[float, Bool[np.ndarray,
     """Total gain of the best window at a set, and who is in it."""
     low, high, total = best_window(gain, sets.probability[k], sets.edges[k])
     within = (sets.probability[k] >= low) & (sets.probability[k] < high)
-    if sets.rows.law is not None:
+    if sets.rows.weights is not None:
         total -= ERRORS * float(np.sqrt(np.square(gain[within]).sum()))
     return total, within
 

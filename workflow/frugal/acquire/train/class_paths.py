@@ -106,7 +106,7 @@ class ClassSets:
         With weights it is that of no panel, and the weighted mean of the change.
         """
         able, cost = self.able(panels), self.loss(panels) + self.rows.price(panels)
-        if self.rows.law is not None and panels != self.rows.base:
+        if self.rows.weights is not None and panels != self.rows.base:
             at_base = self.loss(self.rows.base) + self.rows.price(self.rows.base)
             mean, error = weighted_mean((cost - at_base)[None], self.rows.weight(panels)[None])
             return float(at_base.mean()) + mean + ERRORS * error

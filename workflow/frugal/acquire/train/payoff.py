@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.kinds import Ground, Learned
+from frugal.acquire.kinds import UNTUNED, Ground, Learned
 from frugal.acquire.train.tree_sets import folded_rows
 from frugal.learn.calibration import best_threshold
 from frugal.learn.weighted_logistic import fit_logistic
@@ -127,6 +127,23 @@ class Objective:
         threshold = self.payoff(0.0).threshold
         cost = self.error(probability) + price
         return -float((cost if weight is None else weight * cost).mean()), threshold
+
+    def represented(
+        self,
+        probability: Float[np.ndarray, " n"],
+        price: Float[np.ndarray, " n"],
+        weight: Float[np.ndarray, " n"] | None,
+    ) -> tuple[float, float, float]:
+        """Score and threshold, see `judged`, and mean price, by weights of any scale.
+
+        The score is −∞ where no unit of one of the classes counts.
+        """
+        if weight is None:
+            return *self.judged(probability, price), float(price.mean())
+        if len(np.unique(self.ill[weight > 0])) < 2:
+            return -np.inf, UNTUNED, float(price.mean())
+        share = weight / weight.mean()
+        return *self.judged(probability, price, share), float((share * price).mean())
 
     def error(self, probability: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Cost of the error that is expected of each unit where the cheaper class is predicted."""

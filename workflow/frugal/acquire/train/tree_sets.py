@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from frugal.acquire.train.row_weights import RowWeights
 from frugal.config.learners import BoostingSettings, MaskedNetworkSettings
 from frugal.core.episodes import RowPanels, RowValues
 from frugal.core.stored import LARGEST, Array, Stored, part_of, under
@@ -32,7 +33,6 @@ from frugal.learn.cross_fitted_trees import (
 )
 from frugal.learn.linear_parts import LinearPart, averaged
 from frugal.learn.masked_networks import MaskedNetworks, NormalScores, fit_masked_networks
-from frugal.learn.record_law import Causes, RecordLaw
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
 from frugal.learn.weighted_logistic import fit_logistic
@@ -43,9 +43,7 @@ DIGITS = 9  # of a belief
 NOTHING = 0.25  # share of the copies in which nothing is bought
 DRAWN = 4  # sets by which weights are fitted, beside no panel and all
 RIDGE = 1e-6
-ENOUGH = 50.0  # effective units that hold a set, at which they count for half of a gain
 LEAST_ROWS = 40  # that have all of a set, for it to be tried
-LEAST_WEIGHTED = 100  # the same where they count for others
 NETWORK = "network."  # prefix of its arrays
 
 
@@ -97,22 +95,25 @@ class FoldedRows:
         return int(self.rng.integers(2**30))
 
     @cached_property
-    def law(self) -> RecordLaw | None:
-        """Law of the missing panels, given all columns that no unit lacks, and the label.
-
-        Cross-fitted in the folds of the first repeat. None where nothing is weighted or missing.
-        """
-        world = self.world
-        if not self.weighted or world.available.all():
+    def weights(self) -> RowWeights | None:
+        """In the folds of the first repeat; None where nothing is weighted or missing."""
+        if not self.weighted or self.world.available.all():
             return None
-        values = world.visible(np.arange(len(world)), world.available)
-        columns = np.flatnonzero(np.isfinite(values).all(axis=0) & (np.ptp(values, axis=0) > 0))
-        causes = [Causes(tuple(columns.tolist()), label=True)] * world.panels
-        return RecordLaw(world.available, values, world.label, self.fold[0], causes, world.provides)
+        return RowWeights(self.world, self.fold[0])
+
+    def weight(self, panels: Iterable[int]) -> Float[np.ndarray, " n"]:
+        """Weights of units that have all of a set, see `RowWeights.of`. (n,)"""
+        assert self.weights is not None, "bug: nothing is weighted"
+        return self.weights.of(self.bits(panels))
+
+    def step_weight(self, before: PanelSet, after: PanelSet) -> Float[np.ndarray, " n"]:
+        """Weights of units from a set to a larger one, see `RowWeights.step`. (n,)"""
+        assert self.weights is not None, "bug: nothing is weighted"
+        return self.weights.step(self.bits(before), self.bits(after))
 
     def mean_price(self, panels: Iterable[int]) -> float:
         """Mean cost of a set: of all of it where units are weighted, else of their panels."""
-        if self.law is None:
+        if self.weights is None:
             return float(self.price(panels).mean())
         return float(self.world.price(self.bits(panels)[None])[0])
 
@@ -166,32 +167,6 @@ class TreeRows(FoldedRows):
 
     settings: BoostingSettings
     _beliefs: dict[tuple[int, bool], "SetBeliefs"] = field(default_factory=dict)
-
-    def weight(self, panels: Iterable[int]) -> Float[np.ndarray, " n"]:
-        """1 / p(R_S = 1 | known columns, label) where a unit has all of a set, 0 elsewhere. (n,)
-
-        Scaled to a mean of 1. All 0 where fewer than `LEAST_WEIGHTED` units have all of the set,
-        which then is without support.
-        """
-        assert self.law is not None, "bug: no weights without a law"
-        bits = self.bits(panels)
-        has = np.asarray(self.world.available[:, bits].all(axis=1))
-        if has.sum() < LEAST_WEIGHTED:
-            return np.zeros(len(has))
-        weight = np.where(has, 1 / self.law.probability(bits), 0.0)
-        return weight / weight.mean()
-
-    def step_weight(self, before: PanelSet, after: PanelSet) -> Float[np.ndarray, " n"]:
-        """Weights of units for the gain of going on from one set to a larger one. (n,)
-
-        The more units hold the larger set, by effective number, the more their weights count; the
-        rest is that of the units that hold the panels that are new, with their values of others.
-        """
-        of_all, of_new = self.weight(after), self.weight(after - before)
-        square = float(np.square(of_all).sum())
-        effective = float(of_all.sum()) ** 2 / square if square else 0.0
-        share = effective / (effective + ENOUGH)
-        return share * of_all + (1 - share) * of_new
 
     def beliefs(self, repeats: int, *, linear: bool) -> "SetBeliefs":
         """Trees of so many repeats; the same ones for all callers."""
