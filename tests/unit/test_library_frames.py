@@ -98,6 +98,21 @@ def test_the_yaml_of_a_frame_gives_its_numbers(table, tmp_path):
     assert any("'True' is the positive class" in remark for remark in table.remarks)
 
 
+def test_equal_tables_have_equal_answers_under_any_name():
+    """Of policies that learn: the name seeds nothing; the workflow runs the same stages."""
+    small = {"afape": {"agents": {"permutation": {"boosting": {"trees": 10}}}}}
+    answers = [
+        frugal.decide(visits(), **TERMS, name=name, config=small, agents=["always", "permutation"])
+        for name in ("visits", "other")
+    ]
+    first, second = (answer.outcomes for answer in answers)
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
+    documents = [{**answer.document, "bundle": ""} for answer in answers]
+    assert documents[0] == documents[1]
+    probabilities = [answer.policy("always").predict_proba(visits()) for answer in answers]
+    np.testing.assert_array_equal(*probabilities)
+
+
 def test_categories_are_levels_though_they_are_numbers():
     frame = visits()
     frame["site"] = pd.Categorical(np.arange(N) % 3 + 1)

@@ -252,7 +252,7 @@ def learn_candidates(
     panel, and where requests fail), `recorded_only` (whether each also acts where nothing but the
     panels of the record can be had).
     """
-    fold = streams.wildcards["held_out"]
+    fold, streams = streams.wildcards["held_out"], streams.of_any_table()
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     inside = np.array(records.table.folds)[records.table.fold] == fold

@@ -108,7 +108,7 @@ def judge_candidates(
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
     referral, errors = settings["referral"], data.misclassification_cost
-    decides = followed
+    decides, streams = followed, streams.of_any_table()
     if referral is not None:
         followed = {
             name: path if name.startswith(IN) else referred(path, errors, referral["price"])

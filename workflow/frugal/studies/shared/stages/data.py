@@ -96,6 +96,7 @@ def fit_classifier(
     name = next((part for part in PARTS if stored.parts([part])), PARTS[0])
     data = stored.at(stored.positions([name]))
     data = data if data.labelled.all() else data.take(data.labelled)
+    streams = streams.of_any_table() if name == PARTS[-1] else streams
     return {"classifier": classifier_of(data, settings, streams).to_arrays()}
 
 
