@@ -48,7 +48,7 @@ OPERATORS = (
     *(f"core/ReplaceComparisonOperator_{a}_{b}" for a in COMPARED for b in COMPARED if a != b),
 )
 # Arguments that change no result: how a declaration is shown, what is promised, where code is kept.
-UNTOLD = ("place", "look", "strict", "frozen", "eq", "repr", "slots", "cache")
+UNTOLD = ("place", "look", "looks", "strict", "frozen", "eq", "repr", "slots", "cache")
 LOADERS = ("load_one", "load_all")  # of `frugal.core.declarations`: they import a folder
 REFUSE = ("data", "cover")  # rooms whose refusals the catalogue of malformed inputs tests
 TIMES = 5  # a mutant may take so many times what its tests take without it

@@ -275,10 +275,13 @@ def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
     assert not list(bundle.glob("*.py"))
     with pytest.raises(DataError, match=r"give the file: --function own\.py"):
         read_bundle(bundle)
-    assert advised(bundle, HEAD + "a,60,no,,,\n", "--function", str(own))["next"][0] == "stop"
-    own.write_text(own.read_text() + "\n")
-    with pytest.raises(DataError, match="is not the file that"):
-        read_bundle(bundle, function=own)
+    told = advised(bundle, HEAD + "a,60,no,,,\n", "--function", str(own))
+    assert [told[name][0] for name in ("next", "why")] == ["stop", "probability: stop 1"]
+    text = own.read_text()
+    for more in ("#", 8 * "#"):  # of a lower and of a higher digest
+        own.write_text(text + more)
+        with pytest.raises(DataError, match="is not the file that"):
+            read_bundle(bundle, function=own)
 
 
 def test_a_choice_without_a_policy_has_no_bundle(tmp_path):

@@ -8,7 +8,7 @@ from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cascade import Sets, Walk, fit_cascades
 from frugal.acquire.train.payoff import Objective, best_window
-from frugal.acquire.train.tree_sets import belief_edges
+from frugal.acquire.train.tree_sets import belief_edges, hull
 from frugal.core.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,6 +200,21 @@ def test_the_best_window_is_the_best_of_all(seed):
     best = max(0.0, max(worth(a, b) for i, a in enumerate(ends) for b in ends[i + 1 :]))
     assert abs(total - best) < 1e-9
     assert abs(worth(low, high) - best) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("loss", "kept"),
+    [
+        ((9, 4, 1, 0), [0, 1, 2, 3]),
+        ((9, 8, 1, 0), [0, 2, 3]),
+        ((9, 5, 1), [0, 2]),
+        ((4, 4, 5), [0]),
+    ],
+)
+def test_the_hull_keeps_sets_that_no_mixture_of_two_others_beats(loss, kept):
+    sets = [frozenset(range(k)) for k in range(len(loss))]
+    prices = {each: float(len(each)) for each in sets}
+    assert hull(dict(zip(sets, map(float, loss), strict=True)), prices) == [sets[k] for k in kept]
 
 
 def test_payoffs_of_a_score_are_zero_sum_at_the_score_itself():

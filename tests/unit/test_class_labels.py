@@ -19,7 +19,7 @@ from frugal.core.table import Panel, Table
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.judge import recorded_labels as recorded
-from frugal.judge.choice import judged
+from frugal.judge.choice import enough, judged
 from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, RecordedLabels, RecordLaw
 from frugal.learn.trees import fit_forest
@@ -271,6 +271,12 @@ def law_of(x, y, observed, fold, **more):
     provides = np.eye(3, dtype=bool)[1:]
     shown = np.where(np.column_stack([np.ones(len(y), dtype=bool), observed]), x, np.nan)
     return TrueLaw(observed, shown, y, fold, [Causes((0,))] * 2, provides, **more)
+
+
+@pytest.mark.parametrize(("second", "holds"), [(0.2, False), (0.5, True), (1.0, True)])
+def test_weights_are_of_enough_rows_of_every_class(second, holds):
+    label = np.arange(1000) % 2
+    assert enough(np.where(label == 1, second, 1.0), label) == holds
 
 
 def test_costs_of_three_classes_are_exact_in_an_enumerated_world():

@@ -71,6 +71,7 @@ def test_ecoli_has_two_results(tmp_path):
     drugs = {"ceftazidime": "CTZ", "gentamicin": "GEN"}
     table = ecoli_table(path, drugs=drugs, results=["R", "S"])
     assert table.outcome.tolist() == [[1, 0], [0, 0]]
+    assert table.report["susceptible"] == {"ceftazidime": 1, "gentamicin": 0}
     assert table.outcome_value.tolist() == [0.0, 2.0]
     untested = write_rows(tmp_path / "u.csv", ["Isolate", "CTZ", "GEN"], [["i1", "", "R"]])
     with pytest.raises(DataError, match="none of 1 units was tested against all"):

@@ -165,6 +165,13 @@ def test_round_difference_by_hand():
     assert np.isnan(absent[1])
 
 
+@pytest.mark.parametrize(("new", "old", "change"), [(2, 1, 0.25), (0, 1, 1), (0, 0, 0)])
+def test_a_round_that_leaves_zeros_changed_all_or_nothing(new, old, change):
+    tables = (np.full((2, 1), float(value)) for value in (new, old))
+    gaps, numeric = np.ones((2, 1), dtype=bool), np.zeros(1, dtype=bool)
+    assert round_difference(*tables, missing=gaps, categorical=numeric)[0] == change
+
+
 @pytest.mark.parametrize(
     ("new", "old", "grow"),
     [

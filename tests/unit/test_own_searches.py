@@ -13,6 +13,7 @@ from frugal.cover.sheets import read_sheet
 from frugal.data.parsing import raw_from_frame, text_column
 from frugal.data.raw_cells import sheet_rows
 from frugal.search.environment import play_policy
+from frugal.search.levels import ColumnLevels, combined
 from frugal.search.off_policy import (
     comes_to,
     estimates,
@@ -255,6 +256,13 @@ def test_numbers_are_cut_at_edges_and_lower_may_be_better(tmp_path):
     assert _read(
         tmp_path, rows, outcomes={"edges": [5, 7], "better": "higher"}
     ).outcome.tolist() == [[2, 1, 0]]
+
+
+@pytest.mark.parametrize(("missing", "names"), [((), "all"), ((True,), "x a x b x missing")])
+def test_each_combination_of_columns_has_a_name_and_indicators(missing, names):
+    strata = combined((ColumnLevels("x", ("a", "b"), ("a", "b"), ()),)[: len(missing)], missing)
+    assert " ".join(strata.names) == names
+    assert np.array_equal(strata.features, np.eye(3) if missing else np.zeros((1, 0)))
 
 
 def test_times_with_a_zone_are_ordered_as_moments(tmp_path):

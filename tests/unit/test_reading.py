@@ -266,6 +266,11 @@ def _column(tmp_path, cells: list[str]) -> RawTable:
     return RawTable(read, np.full(len(read), "f"), line, np.full(len(read), ""))
 
 
+def test_the_largest_numbers_of_single_precision_are_taken(tmp_path):
+    ends = [sign * float(np.finfo(np.float32).max) for sign in (1, -1)]
+    assert numbers_of(_column(tmp_path, [*map(repr, ends)]), "x", (), "columns").tolist() == ends
+
+
 def _bits(values) -> list[bytes]:
     return [b"nan" if v != v else struct.pack("d", v) for v in values]
 

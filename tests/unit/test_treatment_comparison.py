@@ -249,3 +249,6 @@ def test_best_outcome_by_trials_is_a_mean_over_repeats():
     assert result.outcome.tolist() == [11, 21, 12, 22]
     assert result.outcome_se.to_numpy() == pytest.approx(1 / np.sqrt(3))
     assert (result.repeats == 3).all()
+    rows.loc[0, "outcome"] = np.nan
+    first = best_so_far(rows, repeat="split", by=["planner"]).iloc[:1]
+    assert np.isnan(first[["outcome", "outcome_se"]].to_numpy()).all()
