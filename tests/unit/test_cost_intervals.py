@@ -119,7 +119,8 @@ def test_an_estimate_that_no_cost_can_be_is_named_and_its_interval_is_that_of_th
     (found,) = range_findings(float(centre), WITHIN)
     assert found.name == "outside_range"
     assert "The estimate is -316.5, but a case costs 0 to 145" in found.sentence
-    assert range_findings(145.0 * (1 + 1e-12), WITHIN) == ()
+    for least, cost in ((0.0, 145.0 * (1 + 1e-12)), (5.0, 7.0)):
+        assert range_findings(cost, replace(WITHIN, least=least)) == ()
 
 
 def test_the_range_of_a_table_is_from_nothing_to_everything():

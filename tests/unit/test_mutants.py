@@ -69,6 +69,10 @@ def test_a_module_is_judged_by_tests_that_import_it_or_come_nearest():
     assert "tests/unit/test_treatment_figures.py" in found
 
 
+def test_every_module_has_tests_that_judge_it():
+    assert [str(module) for module in run.modules() if not run.files_for(module, run.ROOT)] == []
+
+
 def test_each_equivalent_mutant_is_of_a_line_that_still_stands():
     for one in tomllib.loads(run.EQUIVALENT.read_text(encoding="utf-8"))["equivalent"]:
         lines = (run.ROOT / "workflow" / one["module"]).read_text(encoding="utf-8").splitlines()

@@ -30,8 +30,9 @@ from frugal.search.outcome_counts import count_outcomes
 from frugal.search.outcome_tables import smoothed_table, true_table
 from frugal.search.own_policies import require_memory
 from frugal.search.own_records import describe_records, read_own_records
+from frugal.search.plain_words import history_of
 from frugal.search.planning.constrained import expected_trials, plan_constrained, stopping_statistic
-from frugal.search.records import SearchSizeError, TrialRecords
+from frugal.search.records import SearchSizeError, TrialRecords, outcomes_of
 from frugal.search.simulated_worlds import (
     build_world,
     draw_parameters,
@@ -256,6 +257,11 @@ def test_numbers_are_cut_at_edges_and_lower_may_be_better(tmp_path):
     assert _read(
         tmp_path, rows, outcomes={"edges": [5, 7], "better": "higher"}
     ).outcome.tolist() == [[2, 1, 0]]
+
+
+def test_the_index_of_a_history_is_that_of_its_outcomes():
+    outcome = outcomes_of(np.arange(27), 3, 3)
+    assert [history_of(row, 3) for row in outcome.tolist()] == list(range(27))
 
 
 @pytest.mark.parametrize(("missing", "names"), [((), "all"), ((True,), "x a x b x missing")])

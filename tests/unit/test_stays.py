@@ -110,6 +110,7 @@ def test_agrees_with_going_through_the_lines(tmp_path_factory, drawn, start, len
         (stay_text(7, ["00:10,K,4,5"]), "line 3 has 4 cells"),
         (stay_text(7, ["00:10,K", "00:10,K,4,5"]), "line 3 has 2 cells"),
         (stay_text(7, [""]), "line 3 has 1 cells"),
+        (HEADER.encode() + b"7\n7\n", "line 2 has 1 cells"),
         (stay_text(7, ["00:10,K,high"]), "line 3: value is 'high', which is not a number"),
         (stay_text(7, ["00:10,K,inf"]), "line 3: value is 'inf'"),
         (stay_text(7, ["00:10,K,4", "0:70,K,4"]), "line 4: time is '0:70'"),

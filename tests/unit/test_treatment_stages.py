@@ -242,7 +242,7 @@ def test_too_many_covariates_are_refused_before_contexts_are_named(tmp_path):
     world = read_yaml(tmp_path / "world.yaml")
     world["options"]["covariates"] = 30
     (tmp_path / "world.yaml").write_text(yaml.safe_dump(world))
-    with pytest.raises(SearchSizeError, match=r"at most \d+ contexts fit with 3 actions"):
+    with pytest.raises(SearchSizeError, match=r"at most [1-9]\d* contexts fit with 3"):
         compare_planners(
             description=tmp_path / "world.yaml",
             settings=study.compare_settings("world"),
