@@ -245,6 +245,9 @@ def test_cases_are_handed_to_a_person_by_a_price_or_the_thresholds_of_an_answer(
     answer.write_text(json.dumps(content | {"policy": "other"}))
     said = refused(capsys, str(bundle), path, "--refer", str(answer))
     assert "thresholds of 'other', and the policy is 'mine'; allowed are" in said
+    answer.write_text(json.dumps(content | {"referral": {}}))
+    said = refused(capsys, str(bundle), path, "--refer", str(answer))
+    assert "allowed are a price from 0 on, or the answer.json" in said
 
 
 def test_what_is_no_bundle_is_refused(bundle, capsys, tmp_path):

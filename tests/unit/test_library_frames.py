@@ -9,7 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.studies.afape.answers import _orders
+from frugal.core.schema_check import listed
+from frugal.studies.afape.answers import _orders, in_words
 
 from tests.workflow.runs import ROOT
 
@@ -109,8 +110,8 @@ def test_equal_tables_have_equal_answers_under_any_name():
     pd.testing.assert_frame_equal(first, second, check_exact=True)
     documents = [{**answer.document, "bundle": ""} for answer in answers]
     assert documents[0] == documents[1]
-    probabilities = [answer.policy("always").predict_proba(visits()) for answer in answers]
-    np.testing.assert_array_equal(*probabilities)
+    one, other = (answer.policy("always").predict_proba(visits()) for answer in answers)
+    np.testing.assert_array_equal(one, other)
 
 
 def test_categories_are_levels_though_they_are_numbers():
@@ -305,3 +306,17 @@ def test_a_name_with_a_comma_is_quoted_where_an_answer_lists_panels():
     shares = {"a, b": {"policy": 0.5, "recorded": 0.1}, "c": {"policy": 0.0, "recorded": 0.9}}
     text = "It orders 'a, b' for 50 % of cases (today 10 %); it leaves out c (90 %)."
     assert _orders({"panels": shares}) == text
+    assert listed(["a, b", "c", "'d, e'"]) == "'a, b', c, 'd, e'"
+    prices = in_words(["no for yes", "a, b", "c"], ["no", "yes"])
+    assert list(prices.values()) == ["missed 'yes'", "'a, b'", "c"]
+
+
+def test_all_columns_of_policies_are_printed(table):
+    outcomes = frugal.decide(table, agents={"none": {"kind": "fixed", "panels": "none"}}).outcomes
+    assert all(str(name) in repr(outcomes) for name in outcomes)
+    assert type(outcomes[["agent", "cost"]]) is pd.DataFrame
+
+
+def test_data_over_time_are_loaded_first():
+    with pytest.raises(ConfigError, match=r"data is a str; allowed is .*load_over_time\(PATH\)"):
+        frugal.over_time("docs/examples/wards.yaml")  # pyright: ignore[reportArgumentType]

@@ -76,7 +76,8 @@ def test_sentences_are_short_on_average_and_no_line_is_long(path: Path):
 def test_words_to_avoid_are_as_rare_as_in_other_projects():
     """Or, where the table has a kind of text above the other projects, no more often than there."""
     page = (DOCS / "notes" / "tests.md").read_text(encoding="utf-8")
-    head, *rows = re.search(r"^\| in 1,000 words .*(?:\n\|.*)+", page, re.M)[0].splitlines()
+    (lines,) = re.findall(r"^\| in 1,000 words .*(?:\n\|.*)+", page, re.MULTILINE)
+    head, *rows = lines.splitlines()
     kinds = [cell.strip() for cell in head.split("|")[2:5]]
     table = {
         cells[1].strip(): [*map(float, cells[2:-1])] for cells in (r.split("|") for r in rows[1:])

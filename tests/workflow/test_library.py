@@ -82,7 +82,10 @@ answer.outcomes.to_parquet(place / "outcomes.parquet")
     here, there = (
         (folder / "verdict.txt").read_text().splitlines() for folder in (tmp_path, place)
     )
-    told = ["A new case: ", "All on one page: "]  # calls in memory, else commands and files
+    told = [
+        "Next panel for a new case: ",
+        "All on one page: ",
+    ]  # calls in memory, else commands and files
     assert [line for line in here if line not in there] == [
         f'{told[0]}answer.policy("{document["policy"]}").advise("cases.csv")',
         f"{told[1]}answer.page",

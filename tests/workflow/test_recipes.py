@@ -107,9 +107,9 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside
     assert seen == pytest.approx(printed, rel=0.2)
     budgets = next(line for line in said.splitlines() if line.startswith("F1 within a budget of "))
     assert re.findall(r"([\d.]+) EUR: ", budgets) == ["3.75", "7.5", "30", "75"]
-    command = next(line for line in said.splitlines() if line.startswith("A new case: "))
-    bundle = tmp_path / command.split()[7]
-    assert document["bundle"] == command.split()[7]
+    (place,) = re.findall(r"^Next panel for a new case: python -m frugal advise (\S+)", said, re.M)
+    bundle = tmp_path / place
+    assert document["bundle"] == place
     capsys.readouterr()
     assert main(["advise", str(bundle), str(EXAMPLES / "clinic.csv")]) == 0
     assert "crp" in capsys.readouterr().out

@@ -187,9 +187,14 @@ def cell_hint(cell: object, allowed: Iterable[object]) -> str:
     return "" if is_private() else did_you_mean(cell, allowed)
 
 
+def as_item(name: str) -> str:
+    """A name as an item of a list: in quotes where a comma would divide it."""
+    return repr(name) if "," in name and name[0] not in "'\"" else name
+
+
 def listed(values: Iterable[object], *, at_most: int = 30) -> str:
     """Values as text on one line, separated by commas; the tail of a long list is counted only."""
-    texts = [printable(str(v)) for v in values]
+    texts = [as_item(printable(str(v))) for v in values]
     ends = accumulate(len(text) + 2 for text in texts[:at_most])
     count = max(1, sum(end <= _LONGEST_SHOWN for end in ends))
     shown = ", ".join(texts[:count])

@@ -46,6 +46,7 @@ _DAY = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 _SERIAL = (30_000, 60_000)  # days since 1900, as spreadsheets count them: 1982 to 2064
 _YEARS = 12 * 366  # days, within which such days of one table lie
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?")
+_COMMA = re.compile(r"[+-]?\d+,\d+")
 _QUANTITY = re.compile(
     r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?\d(?:[\d.,'’\s]*\d)?)\s*"
     r"(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)"
@@ -430,6 +431,10 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
         return out(DATES)
     if values.are_mostly(_TIME):
         return out("holds times of day; make a number of them, such as hours, if they matter")
+    if values.are_mostly(_COMMA) and not np.isfinite(values.numbers).any():
+        return out(
+            f"holds numbers with a comma, such as {values.kinds[0]!r}; write a point instead"
+        )
     if amount := values.amount():
         return out(f"holds amounts such as {amount!r}; write the numbers without the sign")
     zeros = _have_zeros_in_front(kinds)

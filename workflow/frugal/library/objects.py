@@ -479,7 +479,7 @@ class Answer(_Comparison):
         name = self.best if self.best in self.policies else self.policies[0]
         draws = "" if find_spec("matplotlib") else " (needs pip install 'frugal[report]')"
         for label, call in (
-            ("A new case", f'answer.policy("{name}").advise("cases.csv")'),
+            ("Next panel for a new case", f'answer.policy("{name}").advise("cases.csv")'),
             ("All on one page", f"answer.page{draws}"),
         ):
             text = re.sub(rf"^{label}: .*$", f"{label}: {call}", text, flags=re.MULTILINE)
@@ -532,11 +532,16 @@ class Answer(_Comparison):
     def plot_prices(self) -> "Axes":
         """Lines: by which factor each price may change before another policy becomes better."""
         with extras_named("plot_prices"):
+            from frugal.studies.afape.answers import in_words
             from frugal.studies.afape.figures.policies import prices_figure
 
-            choice = self._choice
-            unit = self.table.unit
-            return _shown(prices_figure(choice["prices"], choice["unit_costs"], unit))
+            choice, catalogue = self._choice, self.table.catalogue
+            names = in_words(list(choice["prices"]), catalogue["classes"])
+            ranges, now = (
+                {label: choice[key][name] for name, label in names.items()}
+                for key in ("prices", "unit_costs")
+            )
+            return _shown(prices_figure(ranges, now, self.table.unit))
 
     def plot_net_benefit(self) -> "Axes":
         """Lines: net benefit of every policy by threshold, panels paid for.
@@ -564,7 +569,9 @@ class Answer(_Comparison):
     @property
     def outcomes(self) -> "pd.DataFrame":
         """Cost of every policy with its interval, split into panels and errors; a row each."""
-        return payloads_of(self.question, "judge_candidates")["outcomes"]
+        from frugal.studies.afape.answers import PolicyTable
+
+        return PolicyTable(payloads_of(self.question, "judge_candidates")["outcomes"])
 
     @property
     def page(self) -> Path:

@@ -213,11 +213,13 @@ def over_time(
     from frugal.acquire.over_time import plan_of
     from frugal.config.over_time import TimedDataset
     from frugal.config.root import Config
+    from frugal.data.over_time import TimedData
     from frugal.draw.over_time_page import timed_page
     from frugal.judge.history_fits import TimedFit
     from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
     from frugal.studies.shared.frames import without_bar
 
+    require("data", data, TimedData, "the result of frugal.load_over_time(PATH)")
     if policies is None:
         plans = data.keys.plans
         policies = [plan_of(data.records, name, entry) for name, entry in plans.items()]

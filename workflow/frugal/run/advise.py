@@ -166,7 +166,7 @@ def referral_thresholds(
     content = read_yaml(path) if path.is_file() else None
     content = content if isinstance(content, dict) else {}
     referral = content.get("referral")
-    if not isinstance(referral, dict):
+    if not isinstance(referral, dict) or not {"price", "patterns"} <= referral.keys():
         raise DataError(
             f"--refer is {str(refer)!r}; allowed are a price from 0 on, or the answer.json of a "
             "decide with refer"

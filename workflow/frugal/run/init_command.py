@@ -352,10 +352,11 @@ def _plain_path(path: Path) -> Path:
 
 def _numbers(argument: str, text: str, mark: str) -> list[float]:
     """Numbers between marks, ascending."""
-    try:
-        return sorted({float(part) for part in text.split(mark) if part.strip()})
-    except ValueError:
-        raise DataError(f"{argument} is {text!r}; allowed are numbers with {mark!r}") from None
+    with suppress(ValueError):
+        numbers = sorted({float(part) for part in text.split(mark) if part.strip()})
+        if all(map(math.isfinite, numbers)):
+            return numbers
+    raise DataError(f"{argument} is {text!r}; allowed are finite numbers, divided by {mark!r}")
 
 
 def _predict(text: str, unit: str | None) -> dict[str, Any] | None:
@@ -672,8 +673,9 @@ def _lines(opened: Opened, guess: TableGuess, out: Path, terms: StatedTerms) -> 
     yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
     panels, errors = terms.panels_of(guess), terms.errors_of(guess.priced_classes)
     yield from (f"  {remark}" for remark in remarks_on(opened, guess, panels))
-    todo = "Fill in the prices of panels and errors (null), then:"
-    yield todo if _is_open(panels, errors) else "Every price is filled in; next:"
+    todo = f"Fill in the prices of panels and errors (null) in {terms.unit} (--unit), then:"
+    filled = f"Every price is filled in, in {terms.unit} (--unit); next:"
+    yield todo if _is_open(panels, errors) else filled
     yield f"  {_command(out)}"
 
 

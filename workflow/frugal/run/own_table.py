@@ -56,7 +56,7 @@ class Decision:
             "remarks": list(self.remarks),
             "bundle": bundle,
             "reading": {
-                "A new case": f"python -m frugal advise {bundle} cases.csv",
+                "Next panel for a new case": f"python -m frugal advise {bundle} cases.csv",
                 "All on one page": (self.place / "answer.html").as_posix(),
             },
         }

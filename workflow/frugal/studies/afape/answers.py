@@ -64,6 +64,18 @@ class AnswerParts:
     groups: Sequence[str]
 
 
+class PolicyTable(pd.DataFrame):
+    """A data frame that prints all of its columns; what is selected from it is a plain one."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def __repr__(self) -> str:
+        with pd.option_context("display.max_columns", None, "display.width", 100):
+            return pd.DataFrame(self).round(3).__repr__()
+
+
 def document(
     choice: Mapping[str, Any], bundle: str, elsewhere: pd.DataFrame | None = None
 ) -> dict[str, Any]:
@@ -227,7 +239,11 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     )
     if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
         margin = percent(choice["margin"])
-        sentence += f" With about {number(rows)} such rows the bound would fall below {margin}."
+        cheaper = "better" if of_f1 else "cheaper"
+        sentence += (
+            f" About {number(rows)} such rows would show that none is {cheaper} by more than"
+        )
+        sentence += f" {margin}."
     if choice["left_out"]:
         sentence += f" Not evaluated, as too few records follow it: {listed(choice['left_out'])}."
     return sentence
@@ -236,8 +252,9 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
 def _rests(choice: Mapping[str, Any]) -> str:
     graph, rows = choice["graph"], choice["rows"]
     read = (
-        f"{rows:,} rows, each evaluated by policies that learned from others; "
-        f"effective sample size {number(choice['effective_rows'])}.{_handed_out(choice)} "
+        f"{rows:,} rows, each evaluated by policies that learned from others (costs and shares are "
+        f"theirs); effective sample size {number(choice['effective_rows'])}: complete rows that "
+        f"would be as informative.{_handed_out(choice)} "
         "Today's practice is the recorded panels, with predictions by the same models, not by "
         "people."
     )
@@ -250,8 +267,8 @@ def _rests(choice: Mapping[str, Any]) -> str:
         is_found = choice["habit"]["state"] == "found"
         start = "Apart from the habit of ordering, the" if is_found else "The"
         return (
-            f"{read} {start} records agree with the assumed causes of missing values, but cannot "
-            "prove them."
+            f"{read} {start} records agree with the assumed causes of missing values (why a panel "
+            "was not recorded), but cannot prove them."
         )
     added = "; ".join(f"{cause['panel']} on {cause['column']}" for cause in graph["added"][:SHOWN])
     if graph["state"] == "widened":
@@ -295,8 +312,8 @@ def _handed_out(choice: Mapping[str, Any]) -> str:
         key=lambda name: -abs(choice["handed_out"][name] - judged[name]),
     )
     shown = [
-        f"{name} in {percent(choice['handed_out'][name])} of cases instead of "
-        f"{percent(judged[name])}"
+        f"{schema_check.as_item(name)} in {percent(choice['handed_out'][name])} of cases instead "
+        f"of {percent(judged[name])}"
         for name in apart[:SHOWN]
     ]
     if not shown:
@@ -318,7 +335,7 @@ def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
 def _orders(choice: Mapping[str, Any]) -> str:
     """Panels that the policy orders, each with its share of cases, and those that it leaves out."""
     policy, today = (
-        {repr(n) if "," in n else n: shares[key] for n, shares in choice["panels"].items()}
+        {schema_check.as_item(n): shares[key] for n, shares in choice["panels"].items()}
         for key in ("policy", "recorded")
     )
     ordered = sorted((n for n in policy if policy[n] >= ORDERED), key=lambda n: -policy[n])
@@ -352,13 +369,19 @@ def _kinds(classes: Sequence[str], alarms: str) -> dict[str, str]:
     return {f"{no} for {yes}": f"missed {yes!r}", f"{yes} for {no}": alarms}
 
 
+def in_words(prices: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
+    """Panels and errors as a sentence names them: errors of two classes by the label's values."""
+    kinds = _kinds(classes, "a false alarm")
+    return {name: kinds.get(name, schema_check.as_item(name)) for name in prices}
+
+
 def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Iterator[str]:
     """The unit costs whose change would soonest change the policy."""
-    kinds = _kinds(classes, "a false alarm")
+    named = in_words(list(choice["prices"]), classes)
     ranges = {n: (low, high) for n, (low, high) in choice["prices"].items()}
     narrow = sorted(ranges, key=lambda n: _width(*ranges[n], choice["unit_costs"][n]))
     shown = [
-        f"{kinds.get(n, n)} {_from_to(*ranges[n])} (now {number(choice['unit_costs'][n])})"
+        f"{named[n]} {_from_to(*ranges[n])} (now {number(choice['unit_costs'][n])})"
         for n in narrow[:SHOWN]
         if ranges[n][1] is not None or (ranges[n][0] or 0) > 0
     ]
@@ -447,7 +470,9 @@ def _hidden(choice: Mapping[str, Any]) -> Iterator[str]:
         if gamma < WEAK
         else f"Unrecorded causes that multiply the odds of a missing value by {number(gamma)}"
     )
-    yield f"{shift} could make it as expensive as a policy whose cost is known exactly."
+    yield (
+        f"{shift} could make it as expensive as a policy that orders no panel with missing values."
+    )
 
 
 def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
@@ -495,7 +520,7 @@ def without_version(name: object) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Names in words, with "and" before the last."""
-    return joined([without_version(name) for name in names])
+    return joined([schema_check.as_item(without_version(name)) for name in names])
 
 
 def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:

@@ -423,6 +423,7 @@ def _judged(
     unit_costs = {of_costs[k]: float(candidates.unit_costs[k]) for k in positions}
     if data.numeric is not None:  # one price of all errors
         name, price = f"a unit of {data.numeric.loss} error", data.numeric.price
+        name += " (of the label)" if name in directions else ""
         cells = candidates.errors.T.ravel() / price
         directions[name] = np.pad(cells, (a, len(candidates.unit_costs) - a - k * k))
         unit_costs[name] = price
