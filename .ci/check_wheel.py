@@ -3,7 +3,7 @@
 
 For each of Python 3.11, 3.12 and 3.13 that this machine has, in an environment that has nothing
 else: the first Python of the README runs in an empty folder, and leaves no file; the packages have
-at most 450 MiB without compiled modules; what needs an extra ends in one sentence that names it.
+at most 431 MiB without compiled modules; what needs an extra ends in one sentence that names it.
 CPU seconds are printed and not judged. With the words `lowest`: every dependency as old as
 pyproject.toml allows.
 With --short: the newest of these Pythons.
@@ -25,7 +25,7 @@ if __name__ == "__main__":
     ASKED = environment.begin(__doc__, 1)
 
 PYTHONS = ("3.11", "3.12", "3.13")
-MOST_MIB = 450
+MOST_MIB = 431  # the goal is 450 MB, 429 MiB: docs/notes/size.md
 NO_INDEX = r"(?i)failed to fetch|error sending request|dns error|no versions of numpy"
 SENTENCE = "agent 'dqn' needs torch, which is not installed; run pip install 'frugal[networks]'"
 NETWORKS = """
@@ -117,7 +117,7 @@ def check(python: str, version: str, wheel: Path, lines: str) -> None:
         uv(*install, "--resolution", "lowest-direct", "--requirements", declared)
     uv(*install, wheel)
     packages = next(place.glob("lib/python*/site-packages"))
-    for absent in ("torch", "numba", "snakemake", "matplotlib"):
+    for absent in ("torch", "numba", "snakemake", "matplotlib", "networkx"):
         require(not (packages / absent).exists(), f"{version}: {absent} is not installed")
     files = [p for p in packages.rglob("*") if p.is_file() and p.parent.name != "__pycache__"]
     mib = sum(path.stat().st_size for path in files) / 2**20

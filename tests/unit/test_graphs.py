@@ -1,10 +1,17 @@
+import re
+from itertools import pairwise
+
+import networkx as nx
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, GraphError
 from frugal.missing.graphs import (
+    IndicatorModel,
+    MissingnessGraph,
     adjustment_columns,
     indicator_probability,
     parse_graph,
+    shortest_paths,
     topological_order,
     value_logit,
 )
@@ -111,6 +118,33 @@ def test_a_wrong_description_is_refused_in_one_sentence(mapping, sentence):
         parse_graph("m", mapping, TABLE)
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_orders_and_paths_are_those_of_networkx():
+    """On 300 random graphs of up to eight panels, half of them with a cycle."""
+    rng, cyclic = np.random.default_rng(0), 0
+    for _ in range(300):
+        names = [f"p{k}" for k in rng.permutation(int(rng.integers(1, 9)))]
+        causes = {p: {c: 1.0 for c in names if c != p and rng.random() < 0.25} for p in names}
+        graph = MissingnessGraph("g", {p: IndicatorModel(0.0, {}, c) for p, c in causes.items()})
+        edges = nx.DiGraph((cause, p) for p in names for cause in causes[p])
+        edges.add_nodes_from(names)
+        for panel in names:
+            paths = shortest_paths(graph, panel)
+            lengths = {p: len(path) - 1 for p, path in paths.items()}
+            assert lengths == nx.single_source_shortest_path_length(edges, panel)
+            assert all(edges.has_edge(*step) for path in paths.values() for step in pairwise(path))
+        if nx.is_directed_acyclic_graph(edges):
+            order = nx.lexicographical_topological_sort(edges, key=names.index)
+            assert topological_order(graph) == tuple(order)
+            continue
+        cyclic += 1
+        with pytest.raises(GraphError) as refusal:
+            topological_order(graph)
+        steps = re.findall(r"R_(p\d)", str(refusal.value))
+        assert steps[0] == steps[-1]
+        assert all(edges.has_edge(*step) for step in pairwise(steps))
+    assert 100 < cyclic < 200
 
 
 def test_a_cycle_is_named():

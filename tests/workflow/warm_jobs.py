@@ -37,7 +37,6 @@ LIBRARIES = (
     "matplotlib.figure",
     "seaborn.objects",
     "altair",
-    "networkx",
     "safetensors.numpy",
     "jsonschema",
     "duckdb",

@@ -5,11 +5,10 @@ be missing. This module must not know how masks are drawn, or identification.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import expit
@@ -130,33 +129,44 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     return graph
 
 
-def indicator_edges(graph: MissingnessGraph) -> nx.DiGraph:
-    """The R → R edges among the panels that can be missing; an edge runs from cause to effect."""
-    edges = nx.DiGraph()
-    edges.add_nodes_from(graph.indicators)
-    edges.add_edges_from(
-        (cause, effect) for effect, model in graph.indicators.items() for cause in model.indicators
-    )
-    return edges
-
-
 def topological_order(graph: MissingnessGraph) -> tuple[str, ...]:
     """Panels that can be missing, causes before effects; ties keep the graph's own order.
 
     Raises:
         GraphError: the R → R edges form a cycle; the sentence names it.
     """
-    edges = indicator_edges(graph)
-    rank = {panel: i for i, panel in enumerate(edges)}
-    try:
-        return tuple(nx.lexicographical_topological_sort(edges, key=rank.__getitem__))
-    except nx.NetworkXUnfeasible:
-        cycle = [cause for cause, _ in nx.find_cycle(edges)]
-        path = " → ".join(f"R_{panel}" for panel in [*cycle, cycle[0]])
-        raise GraphError(
-            f"mechanism {graph.name!r} has the cycle {path}; "
-            "an indicator must not cause itself, not even through others"
-        ) from None
+    waiting = {panel: set(model.indicators) for panel, model in graph.indicators.items()}
+    order: list[str] = []
+    while waiting:
+        ready = next((p for p, causes in waiting.items() if not causes & waiting.keys()), None)
+        if ready is None:
+            path = " → ".join(f"R_{panel}" for panel in _cycle(waiting))
+            raise GraphError(
+                f"mechanism {graph.name!r} has the cycle {path}; "
+                "an indicator must not cause itself, not even through others"
+            )
+        order.append(ready)
+        del waiting[ready]
+    return tuple(order)
+
+
+def _cycle(causes: Mapping[str, Collection[str]]) -> list[str]:
+    """A closed path from cause to effect, where each panel has a cause among the others."""
+    path = [next(iter(causes))]
+    while path[0] not in path[1:]:
+        path.insert(0, next(panel for panel in causes if panel in causes[path[0]]))
+    return path[: path.index(path[0], 1) + 1]
+
+
+def shortest_paths(graph: MissingnessGraph, panel: str) -> dict[str, tuple[str, ...]]:
+    """Indicators that follow from a panel's, itself first, each with a shortest path of effects."""
+    paths: dict[str, tuple[str, ...]] = {panel: (panel,)}
+    for at in (reached := [panel]):
+        for effect, model in graph.indicators.items():
+            if at in model.indicators and effect not in paths:
+                paths[effect] = (*paths[at], effect)
+                reached.append(effect)
+    return paths
 
 
 def adjustment_columns(graph: MissingnessGraph) -> tuple[str, ...]:

@@ -10,14 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import networkx as nx
-
 from frugal.core.errors import ConfigError, GraphError
 from frugal.core.table import Table
 from frugal.missing.graphs import (
     MissingnessGraph,
     adjustment_columns,
-    indicator_edges,
+    shortest_paths,
     topological_order,
 )
 
@@ -131,7 +129,7 @@ class _Panels:
         self.missable = tuple(p for p in self.actions if p in graph.indicators)
         self.columns = table.columns
         self.provides = {p.name: frozenset(p.columns) for p in table.actions}
-        self.edges = indicator_edges(graph)
+        self.graph = graph
         self.always = frozenset(
             c for p in table.panels if p.free or p.name not in graph.indicators for c in p.columns
         )
@@ -158,7 +156,7 @@ def _factorise(
         model = graph.indicators[panel]
         columns = panels.in_table_order(model.values)
         causes = set(model.indicators)
-        effects = nx.descendants(panels.edges, panel) | {panel}
+        effects = shortest_paths(graph, panel)
         witnesses = {
             column: tuple(p for p in panels.providers(column) if p not in effects)
             for column in panels.hidden(columns, causes)
@@ -180,7 +178,7 @@ def _obstacle(panel: str, column: str, panels: _Panels) -> str:
             f"{head} and is revealed by {panel} alone (self-censoring), so it is never seen where "
             f"R_{panel} = 0."
         )
-    path = " → ".join(f"R_{p}" for p in nx.shortest_path(panels.edges, panel, effects[0]))
+    path = " → ".join(f"R_{p}" for p in shortest_paths(panels.graph, panel)[effects[0]])
     return (
         f"{head} and is seen only where R_{effects[0]} = 1, itself an effect of R_{panel} "
         f"({path}), so that the rows that show the column are selected by the outcome."
