@@ -1,10 +1,11 @@
 """Ten schedules and a learned policy on 12,000 stays in intensive care (PhysioNet 2012).
 
-  python -m tests.trust.stays MIRROR [FACTOR] [FOLDER]
+  python -m tests.trust.stays MIRROR [FACTOR] [FOLDER or -] [SEED] [KIND]
 
 MIRROR holds `physionet2012/`, the publisher's files. Costs of errors are FACTOR times those of the
-data set's YAML (default 1). It prints the answer and two tables; with a FOLDER it also writes every
-table as CSV.
+data set's YAML (default 1). It prints the answer and two tables. With a FOLDER the workflow makes
+it there, from `FOLDER/stays.yaml`. SEED is that of folds and learners (default 0), KIND the learner
+of the policy (default trees).
 """
 
 import sys
@@ -59,7 +60,18 @@ def main() -> None:
     factor = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     data = replace(data, costs=replace(data.costs, errors=factor * data.costs.errors))
     print(f"read in {process_time() - start:.0f} CPU seconds;", *data.remarks, sep="\n")
-    answer = frugal.over_time(data, schedules(data), learned=True, seed=0, fold_draws=1)
+    words = [*sys.argv[3:], *["-", "0", "trees"][max(len(sys.argv) - 3, 0) :]]
+    place, seed, learner = None if words[0] == "-" else Path(words[0]), int(words[1]), words[2]
+    answer = frugal.over_time(
+        data,
+        schedules(data),
+        learned=True,
+        learner="network" if learner == "network" else "trees",
+        seed=seed,
+        fold_draws=1,
+        folder=place,
+        cores=2,
+    )
     print(answer.summary(), f"\n{process_time() - start:.0f} CPU seconds\n")
     with pd.option_context("display.width", 250, "display.max_columns", 30):
         print(answer.outcomes.round(1).to_string(index=False))
@@ -67,9 +79,6 @@ def main() -> None:
             index="policy", columns="estimator", values="cost", sort=False
         )
         print(wide.round(1).to_string())
-    if len(sys.argv) > 3:
-        for name in ("outcomes", "estimates", "support"):
-            getattr(answer, name).to_csv(Path(sys.argv[3]) / f"{name}.csv", index=False)
 
 
 if __name__ == "__main__":

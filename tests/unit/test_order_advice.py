@@ -1,11 +1,12 @@
 """Plans and learned policies are stored, and advise units that are still followed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import frugal
 import numpy as np
 import pytest
-from frugal.acquire.over_time import TreeOrders, follow, input_count, plan_document, plan_of
+from frugal.acquire.over_time import LearnedOrders, follow, input_count, plan_document, plan_of
 from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.over_time import TimedState
@@ -55,16 +56,21 @@ def test_the_plans_of_the_example_are_those_of_the_tutorial(data, answer):
 def test_a_learned_policy_is_stored_whole(data, answer):
     arrays = answer.learned.to_arrays()
     columns = input_count(data.records)
-    stored = TreeOrders.from_arrays(arrays, columns)
+    plans = list(answer._policies.values())
+    stored = LearnedOrders.from_arrays(arrays, columns, plans)
     for state in follow(data.records, None, data.costs).states(data.records)[:3]:
         np.testing.assert_array_equal(stored.expected(state), answer.learned.expected(state))
     with pytest.raises(DataError, match="lacks the array 'price'"):
-        TreeOrders.from_arrays({n: a for n, a in arrays.items() if n != "price"}, columns)
+        LearnedOrders.from_arrays({n: a for n, a in arrays.items() if n != "price"}, columns, plans)
     with pytest.raises(DataError, match="inputs; its records have 3"):
-        TreeOrders.from_arrays(arrays, 3)
-    half = {n: a for n, a in arrays.items() if not n.startswith("change.0.1.")}
-    with pytest.raises(DataError, match=r"trees 'change.0.0'; allowed are one base"):
-        TreeOrders.from_arrays(half, columns)
+        LearnedOrders.from_arrays(arrays, 3, plans)
+    with pytest.raises(DataError, match=r"'plan'.* allowed"):
+        LearnedOrders.from_arrays({**arrays, "plan": np.array([4])}, columns, plans)
+    half = {n: a for n, a in arrays.items() if not n.startswith("trees.0.2.")}
+    with pytest.raises(DataError, match=r"lacks part 2 of window 0"):
+        LearnedOrders.from_arrays(half, columns, plans)
+    followed = replace(answer.learned, plan=plans[2], number=2)
+    assert LearnedOrders.from_arrays(followed.to_arrays(), columns, plans).plan is plans[2]
 
 
 def running(folder: Path, measurements: str, units: str = UNITS) -> tuple[Path, Path]:

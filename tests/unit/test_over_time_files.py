@@ -12,7 +12,7 @@ import yaml
 from frugal.acquire.over_time import plan_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
-from frugal.data.over_time import TimedData, read_over_time, stays_over_time
+from frugal.data.over_time import TimedData, long_tables, read_over_time, stays_over_time
 from frugal.judge.history_fits import TimedFit, cases_over_time
 from frugal.judge.over_time_answer import TimedQuestion
 
@@ -191,7 +191,7 @@ def test_mistakes_are_refused_in_a_sentence(tmp_path, case):
 
 def test_stays_are_read_with_the_panels_of_their_data_set(tmp_path):
     stays = {
-        "set/1.txt": stay_text(1, ["00:00,Age,60", "00:00,Gender,1", "01:00,Na,140"]),
+        "set/1.txt": stay_text(1, ["00:00,Age,60", "00:00,Gender,1", "01:00,Na,140", "08:00,pH,0"]),
         "set/2.txt": stay_text(2, ["00:00,Age,-1", "07:00,Lactate,3", "11:59,Lactate,4"]),
     }
     archive(tmp_path / "set-a.tar.gz", stays)
@@ -205,11 +205,20 @@ def test_stays_are_read_with_the_panels_of_their_data_set(tmp_path):
     paths = {f.name: tmp_path / Path(f.name).name for f in description.source.files}
     data = stays_over_time(description, paths, hours=6, static=("age", "sex"))
     records = data.records
-    assert np.argwhere(records.recorded).tolist() == [[0, 0, 0], [1, 1, 3]]
+    assert np.argwhere(records.recorded).tolist() == [[0, 0, 0], [0, 1, 2], [1, 1, 3]]
     assert records.values[1, 1, records.columns.index("lactate")] == 4
     assert records.label.tolist() == [0, 1]
     np.testing.assert_array_equal(records.static, [[60, 1], [np.nan, np.nan]])
     assert data.costs.price.tolist() == [36, 26, 473, 52, 37, 56, 20]
+    document, *tables = long_tables(data, "long")
+    for name, table in zip(("long", "long_units"), tables, strict=True):
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    text = yaml.safe_dump(document, sort_keys=False)
+    (tmp_path / "long.yaml").write_text(text, encoding="utf-8")
+    again = read_over_time(tmp_path / "long.yaml")
+    for name, array in data.to_arrays()[0].items():
+        np.testing.assert_array_equal(again.to_arrays()[0][name], array)
+    assert again.costs.price.tolist() == data.costs.price.tolist()
     with pytest.raises(ConfigError, match="has no column 'ag'"):
         stays_over_time(description, paths, hours=6, static=("ag",))
 

@@ -1,6 +1,7 @@
 """Records over time lead to a policy by the workflow, with the numbers of the library."""
 
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import frugal
@@ -8,12 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.config.root import Config
 from frugal.core.errors import ConfigError, DataError, FrugalError
+from frugal.core.streams import Streams
+from frugal.results.files import read_payload
+from frugal.studies.over_time.stages.exploring import explore_over_time
+from frugal.studies.shared.frames import without_bar
 
 from tests.unit.test_over_time_files import EXAMPLES, written
 from tests.workflow.runs import jobs, snakemake
 
 FILES = [str(EXAMPLES / name) for name in ("wards.csv", "wards_units.csv")]
+READ = (".safetensors", ".json", ".parquet")
 _SOME = ("st", "s0", "s1", "s2", "s3")  # the head, and 400 stays
 
 
@@ -40,6 +47,17 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
     words = ("--config", f"records={tmp_path / 'wards.yaml'}")
     again = snakemake(tmp_path, "over_time", "-n", *words, configs=())
     assert jobs(again.stdout) == {"over_time": 1}  # which prints the answer
+
+    read = {p.stem: read_payload(p) for p in (place / "results").iterdir() if p.suffix in READ}
+    parts = {name: read[name] for name in ("records", "catalogue", "policies", "cases", "outcomes")}
+    orders = read_payload(place / "results/policy/orders.json")
+    more = {"settings": {}, "progress": without_bar}
+    streams = Streams(int(Config.model_fields["seed"].default), "explore_over_time", {})
+    section = explore_over_time(**parts, orders=orders, streams=streams, **more)["section"]
+    assert section["answers"][0]["sentence"] == stored.summary().splitlines()[0]
+    page = stored.page.read_text("utf-8")
+    for stay in section["stays"]:
+        assert all(f">{escape(cell)}</td>" in page for row in stay["rows"] for cell in row)
 
     advice = answer.advise(*FILES, hours=9)
     pd.testing.assert_frame_equal(stored.advise(*FILES, hours=9), advice, rtol=1e-9)

@@ -18,7 +18,9 @@ def agent_words():
 
 
 def explored_studies():
-    """The studies on the page; of the user's table its answer."""
+    """The studies on the page; of the user's table or records over time its answer."""
+    if own_target() == "over_time":
+        return ["over_time"]
     return reported_studies() if config["table"] is None else ["decide"]
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from frugal.acquire.over_time import OrderPlan, Repeat, TreeOrders, follow
+from frugal.acquire.over_time import LearnedOrders, OrderPlan, Repeat, follow
 from frugal.core.errors import ConfigError
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.stored import LARGEST
 
 DECIDE, NOTHING = "decide", "nothing"
 OVER = "all windows are over"
@@ -41,7 +42,7 @@ def order_advice(
     now: Int[np.ndarray, " n"],
     costs: TimedCosts,
     policy: TimedPolicy,
-    learned: TreeOrders | None,
+    learned: LearnedOrders | None,
 ) -> pd.DataFrame:
     """A row for each unit: its window, its state, the order, why, and the cost of each choice.
 
@@ -79,7 +80,7 @@ def order_advice(
     return pd.DataFrame([row for _, row in sorted(rows, key=lambda pair: pair[0])])
 
 
-def choices(records: TimedRecords, learned: TreeOrders) -> list[str]:
+def choices(records: TimedRecords, learned: LearnedOrders) -> list[str]:
     """Name of each set of panels that a learned policy may order, and of the decision."""
     empty = np.zeros((len(learned.sets), 1), dtype=bool)
     sets = np.concatenate([learned.sets, empty], axis=1)
@@ -116,10 +117,21 @@ def why_words(
     action: Bool[np.ndarray, " a1"],
 ) -> str:
     """Why a policy orders these panels for a unit, or decides."""
-    if isinstance(policy, TreeOrders):
+    if isinstance(policy, LearnedOrders) and policy.plan is not None:
+        name = getattr(policy.plan, "name", "plan")
+        return f"as {name}: {why_words(records, policy.plan, state, unit, action)}"
+    if isinstance(policy, LearnedOrders):
         cost = policy.expected(state)[unit]
         order = np.argsort(cost, kind="stable")
         names = choices(records, policy)
+        ordered = 0 < order[0] < len(cost) - 1
+        if ordered and (action[-1] or not action.any()):
+            saved = (
+                f"{names[order[0]]} is expected to save {min(cost[0], cost[-1]) - cost.min():.4g}"
+            )
+            if policy.margin >= LARGEST:
+                return f"{saved}; records do not show that orders save anything"
+            return f"{saved}; an order must save more than {policy.margin:.4g}"
         words = f"least expected cost, {cost[order[0]]:.4g}"
         if not np.isfinite(cost[order[1]]):
             return f"{words}; no other choice is allowed in this window"

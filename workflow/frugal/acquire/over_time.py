@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float, Int
 from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
-from frugal.core.stored import Array, Stored, under
-from frugal.learn.tree_scoring import leaf_sums
-from frugal.learn.trees import TreeEnsemble
+from frugal.core.schema_check import listed
+from frugal.core.stored import LARGEST, Array, Stored, under
+from frugal.learn.window_regressions import REGRESSIONS, WindowRegressions
 
 PRACTICE, LEARNED = "recorded practice", "learned"
 FADE = 4.0  # windows after which the freshness of a value has fallen to 1/e
@@ -195,41 +195,47 @@ class DrawnOrders:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeOrders:
-    """Orders the set of panels of least expected cost, by boosted trees of each window.
+class LearnedOrders:
+    """Orders the set of panels of least expected cost, by regressions of each window; or a plan.
 
     Attributes:
         name: in tables.
         sets: that it may order, by rising price. (s, a)
         price: of each set. (s,)
         waiting: of each window before the decision; where it is 0, no decision is early.
-        base: of each window that units reach: expected cost after it, if nothing is ordered.
-        change: of that cost by a set, or by the decision at once; two fits, of which the less
-            favourable counts.
-        allowed: sets that enough records hold in each window. (t, s)
+        regressions: of each window that units reach: expected cost after it, if nothing is ordered,
+            and two fits of the change of that cost by a set or by the decision at once, of which
+            the less favourable counts.
+        allowed: sets that enough records hold in each window; none where no unit reaches it. (t, s)
+        margin: an order must save more than this; infinite: it orders nothing.
+        plan: that it follows instead; None: none.
+        number: of that plan in a list; −1 without.
     """
 
     name: str
     sets: Bool[np.ndarray, "s a"]
     price: Float[np.ndarray, " s"]
     waiting: float
-    base: dict[int, TreeEnsemble]
-    change: dict[int, list[TreeEnsemble]]
+    regressions: WindowRegressions
     allowed: Bool[np.ndarray, "t s"]
+    margin: float = 0.0
+    plan: TimedPolicy | None = None
+    number: int = -1
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policy is; `from_arrays` is the inverse."""
         arrays = {"sets": self.sets, "price": self.price, "allowed": self.allowed}
         arrays["waiting"] = np.array([self.waiting])
-        trees = {f"base.{window}": base for window, base in self.base.items()}
-        for window, halves in self.change.items():
-            trees |= {f"change.{window}.{half}": part for half, part in enumerate(halves)}
-        parts = {name: ensemble.to_arrays() for name, ensemble in trees.items()}
-        return arrays | {f"{n}.{key}": a for n, part in parts.items() for key, a in part.items()}
+        arrays["margin"] = np.array([min(self.margin, LARGEST)])
+        arrays["plan"] = np.array([self.number])
+        parts = self.regressions.to_arrays()
+        return arrays | {f"{self.regressions.kind}.{name}": array for name, array in parts.items()}
 
     @staticmethod
-    def from_arrays(arrays: Mapping[str, np.ndarray], columns: int) -> "TreeOrders":
-        """The policy that `to_arrays` wrote, for trees of some number of inputs.
+    def from_arrays(
+        arrays: Mapping[str, np.ndarray], columns: int, plans: Sequence[TimedPolicy]
+    ) -> "LearnedOrders":
+        """The policy that `to_arrays` wrote, for some number of inputs and a list of plans.
 
         Raises:
             DataError: the arrays are no such policy; the sentence names the first.
@@ -241,32 +247,36 @@ class TreeOrders:
                 "price": Array("float64", ("s",), low=0),
                 "allowed": Array("bool", ("t", "s")),
                 "waiting": Array("float64", (1,), low=0),
+                "margin": Array("float64", (1,), low=0),
+                "plan": Array("int64", (1,), low=-1, high=len(plans) - 1),
             }
         )
-        ensembles = {}
-        for name in sorted({name.rpartition(".")[0] for name in arrays if "." in name}):
-            ensembles[name] = TreeEnsemble.from_arrays(under(arrays, f"{name}."))
-            if ensembles[name].columns != columns:
-                raise DataError(
-                    f"the stored policy over time has trees {name!r} of "
-                    f"{ensembles[name].columns} inputs; its records have {columns}"
-                )
-        windows = range(len(numbers["allowed"]))
-        base = {w: ensembles.pop(f"base.{w}") for w in windows if f"base.{w}" in ensembles}
-        halves = {w: [f"change.{w}.{half}" for half in (0, 1)] for w in windows}
-        change = {
-            w: [ensembles.pop(name) for name in names]
-            for w, names in halves.items()
-            if set(names) <= set(ensembles)
-        }
-        if ensembles:
+        kind = next((name.partition(".")[0] for name in arrays if "." in name), "trees")
+        if kind not in REGRESSIONS:
             raise DataError(
-                f"the stored policy over time has trees {next(iter(ensembles))!r}; allowed are one "
-                "base and two changes for each window"
+                f"the stored policy over time has {kind!r}; allowed are {listed(REGRESSIONS)}"
             )
-        waiting = float(numbers["waiting"][0])
-        return TreeOrders(
-            LEARNED, numbers["sets"], numbers["price"], waiting, base, change, numbers["allowed"]
+        regressions = REGRESSIONS[kind].from_arrays(under(arrays, f"{kind}."), columns)
+        waiting, margin, number = (
+            numbers[name][0].item() for name in ("waiting", "margin", "plan")
+        )
+        for window, allowed in enumerate(numbers["allowed"]):
+            changes = waiting > 0 or allowed[1:].any()
+            for part in (0, 1, 2)[: (3 if changes else 1) * bool(allowed[0])]:
+                if not regressions.has(window, part):
+                    raise DataError(
+                        f"the stored policy over time lacks part {part} of window {window}"
+                    )
+        return LearnedOrders(
+            LEARNED,
+            numbers["sets"],
+            numbers["price"],
+            waiting,
+            regressions,
+            numbers["allowed"],
+            margin,
+            None if number < 0 else plans[number],
+            number,
         )
 
     def expected(self, state: TimedState) -> Float[np.ndarray, "m s1"]:
@@ -277,39 +287,40 @@ class TreeOrders:
         m, (s, a) = len(state.since), self.sets.shape
         cost = np.full((m, s + 1), np.inf)
         cost[:, 0] = self.waiting
-        if state.window not in self.base:  # no unit reaches it
+        allowed = self.allowed[state.window]
+        if not allowed[0]:  # no unit reaches it
             return cost
-        inputs = tree_inputs(state, np.zeros(a + 1, dtype=bool))
-        observed = ~np.isnan(inputs)
-        cost[:, 0] += leaf_sums(self.base[state.window], inputs, observed)[:, 0]
+        inputs = choice_inputs(state, np.zeros(a + 1, dtype=bool))
+        cost[:, 0] += self.regressions.predict(state.window, [0], inputs)[0]
         choices = np.column_stack([self.sets, np.zeros(s, dtype=bool)])
         choices = np.concatenate([choices, np.arange(a + 1)[None] == a])
         price = np.append(self.price, -self.waiting)
-        able = np.append(self.allowed[state.window], self.waiting > 0)
-        able &= state.window in self.change
+        able = np.append(allowed, self.waiting > 0)
         for k in np.flatnonzero(able[1:]) + 1:
             inputs[:, -a - 1 :] = choices[k]
-            halves = [
-                leaf_sums(trees, inputs, observed)[:, 0] for trees in self.change[state.window]
-            ]
-            cost[:, k] = cost[:, 0] + price[k] + np.max(halves, axis=0)
+            halves = self.regressions.predict(state.window, [1, 2], inputs)
+            cost[:, k] = cost[:, 0] + price[k] + halves.max(axis=0)
         return cost
 
     def order(self, state: TimedState) -> Bool[np.ndarray, "m a1"]:
         """See `TimedPolicy`. (m, a + 1)"""
-        choice = self.expected(state).argmin(axis=1)
+        if self.plan is not None:
+            return self.plan.order(state)
+        cost = self.expected(state)
+        cost[:, 1:-1] += self.margin
+        choice = cost.argmin(axis=1)
         stop = choice == len(self.sets)
         ordered = self.sets[np.where(stop, 0, choice)] & ~stop[:, None]
         return np.column_stack([ordered, stop])
 
 
 def input_count(records: TimedRecords) -> int:
-    """Number of inputs of the trees of a learned policy; see `tree_inputs`."""
+    """Number of inputs of a learned policy; see `choice_inputs`."""
     return len(records.static_columns) + 2 * len(records.columns) + 2 * len(records.panels) + 1
 
 
-def tree_inputs(state: TimedState, choice: Bool[np.ndarray, " a1"]) -> Float[np.ndarray, "m f"]:
-    """Inputs of trees: the state, and the panels ordered next, or "stop". (m, f)"""
+def choice_inputs(state: TimedState, choice: Bool[np.ndarray, " a1"]) -> Float[np.ndarray, "m f"]:
+    """Inputs of regressions: the state, and the panels ordered next, or "stop". (m, f)"""
     fresh = [np.exp(-state.age / FADE), np.exp(-state.since / FADE)]
     every = np.broadcast_to(choice.astype(np.float64), (len(state.since), len(choice)))
     return np.column_stack([state.static, state.last, *fresh, every])

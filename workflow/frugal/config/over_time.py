@@ -156,6 +156,9 @@ class TimedDataset(Block):
     learned: bool = setting(
         False, "also learn a policy, which orders one of the sets of panels of the plans, or none"
     )
+    learner: Literal["trees", "network"] = setting(
+        "trees", "of that policy: boosted trees of each window, or networks that windows share"
+    )
     method: Literal["boosting", "linear"] = setting(
         "boosting", "of the nuisances: boosted trees, or logistic and ridge regressions"
     )

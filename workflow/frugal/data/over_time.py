@@ -98,6 +98,70 @@ class TimedData:
         return TimedData(records, costs, keys.cost_unit, remarks, rest["document"], levels=levels)
 
 
+def long_tables(data: TimedData, name: str) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
+    """Records of stays as a YAML and two long tables, which `read_over_time` reads as the same.
+
+    A value is ordered at the start of its window. A panel that was recorded without a valid value
+    has one row beyond the valid range.
+
+    Args:
+        data: of stays, none of which ends before the last window.
+        name: of the YAML and of the two files.
+
+    Returns:
+        The YAML, but for its plans; a row for each value; a row for each unit.
+    """
+    records, costs = data.records, data.costs
+    unit, window, column = np.nonzero(~np.isnan(records.values))
+    value = records.values[unit, window, column]
+    of_column = [value[column == k] for k in range(len(records.columns))]
+    valid = [(v.min().item(), v.max().item()) if len(v) else (0.0, 0.0) for v in of_column]
+    results = (~np.isnan(records.values)).astype(np.float32) @ records.provides.T.astype(np.float32)
+    empty = np.nonzero(records.recorded & (results == 0))
+    first = records.provides.argmax(axis=1)[empty[2]]
+    beyond = np.array([high + 1 for _, high in valid])[first]
+    parts = zip((unit, window, column, value), (*empty[:2], first, beyond), strict=True)
+    unit, window, column, value = (np.concatenate(pair) for pair in parts)
+    units = records.unit.astype(str)
+    measurements = pd.DataFrame(
+        {
+            "unit": units[unit],
+            "item": np.array(records.columns)[column],
+            "value": value,
+            "ordered": window * records.hours,
+        }
+    )
+    label = np.array(records.classes)[records.label]
+    table = pd.DataFrame(records.static, columns=list(records.static_columns))
+    table = table.assign(unit=units, label=label)
+    layout = zip(records.panels, records.provides, costs.price.tolist(), strict=True)
+    names, set_ups = np.array(records.columns), costs.shared
+    document = {
+        "name": name,
+        "cost_unit": data.cost_unit,
+        "measurements": {"file": f"{name}.parquet", **{k: k for k in measurements.columns}},
+        "units": {
+            "file": f"{name}_units.parquet",
+            "unit": "unit",
+            "static": list(records.static_columns),
+            "label": {
+                "column": "label",
+                "negative": records.classes[0],
+                "positive": records.classes[1],
+            },
+        },
+        "windows": {"hours": records.hours, "number": records.windows},
+        "columns": {c: {"item": c, "valid": list(valid[k])} for k, c in enumerate(names.tolist())},
+        "panels": {p: {"columns": names[of].tolist(), "price": price} for p, of, price in layout},
+        "waiting": float(costs.waiting),
+        "errors": {"missed": costs.errors[1, 0].item(), "false_alarm": costs.errors[0, 1].item()},
+    }
+    if set_ups is not None:
+        panels, shared = np.array(records.panels), zip(set_ups.shares, set_ups.cost, strict=True)
+        document["set_ups"] = [{"panels": panels[s].tolist(), "cost": c.item()} for s, c in shared]
+    return document, measurements, table
+
+
 EXACT = 6  # decimals of hours and windows, beyond which differences are rounding
 _ARRAYS = ("static", "values", "provides", "recorded", "end", "label", "cluster")
 
@@ -408,11 +472,11 @@ def _windowed(
     value, present = events.value[order].copy(), np.zeros(values.shape, dtype=bool)
     for k, column in enumerate(columns):
         value[at[2] == k] = _within(value[at[2] == k], column.valid)
-    known, present[at] = ~np.isnan(value), True
-    values[tuple(part[known] for part in at)] = value[known]
+    finite, present[at] = ~np.isnan(value), True
+    values[tuple(part[finite] for part in at)] = value[finite]
     provides = np.array([[c.name in p.columns for c in columns] for p in panels], dtype=bool)
     recorded = (present.astype(np.float32) @ provides.T.astype(np.float32)) > 0
-    if invalid := int((~known & ~np.isnan(events.value[order])).sum()):
+    if invalid := int((~finite & ~np.isnan(events.value[order])).sum()):
         remarks.append(f"{invalid} values lie outside the valid range and count as missing")
     return TimedRecords(
         np.asarray(names),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.order_advice import OVER, panel_words, state_words, why_words
-from frugal.acquire.over_time import LEARNED, TimedPaths, TreeOrders
+from frugal.acquire.over_time import LEARNED, LearnedOrders, TimedPaths
 from frugal.core.over_time import TimedPolicy, TimedState
 from frugal.data.over_time import TimedData
 from frugal.draw.answers import AnswerText
@@ -20,22 +20,10 @@ def timed_page(
     question: TimedQuestion,
     verdict: TimedVerdict,
     cases: Mapping[str, Sequence[TimedCase]],
-    learned: Sequence[TreeOrders],
+    learned: Sequence[LearnedOrders],
 ) -> bytes:
     """The answer as a page; cases are by policy and draw of folds, learned policies by fold."""
-    data, name, steps = question.data, verdict.named, {}
-    if name is not None:
-        n, case = len(data.records), cases[name][0]
-        fold = question.generator()[1] if name == LEARNED else np.zeros(n, dtype=int)
-        fixed = [policy for policy in question.policies if policy.name == name]
-        policies: Sequence[TimedPolicy] = learned if name == LEARNED else fixed
-        paths = question.follow([*policies])
-        ordered = np.stack([path.ordered for path in paths])[fold, np.arange(n)]
-        ranked = np.argsort(-ordered.any(axis=2).sum(axis=1), kind="stable")  # most orders first
-        group = data.records.label + (len(data.records.classes) + 1) * ~case.complete
-        drawn = ranked[spread_units(np.arange(n), group[ranked], 6)]
-        every = ((policies[fold[k]], paths[fold[k]], k) for k in map(int, drawn))
-        steps = dict(_unit(data, case, *each) for each in every)
+    data, steps = question.data, timed_steps(question, verdict.named, cases, learned)
     table = verdict.outcomes[["policy", "cost", "ci_low", "ci_high", "contained", "reason"]]
     table = table.astype(object).where(table.notna(), "")
     table.columns = ["policy", "cost", "from", "to (95 %)", "records that contain it", ""]
@@ -50,6 +38,28 @@ def timed_page(
         steps=steps,
     )
     return text.page("").encode()
+
+
+def timed_steps(
+    question: TimedQuestion,
+    name: str | None,
+    cases: Mapping[str, Sequence[TimedCase]],
+    learned: Sequence[LearnedOrders],
+) -> dict[str, pd.DataFrame]:
+    """A line on each of some units → its windows under a policy, in words; none of no policy."""
+    if name is None:
+        return {}
+    data, n, case = question.data, len(question.data.records), cases[name][0]
+    fold = question.generator()[1] if name == LEARNED else np.zeros(n, dtype=int)
+    fixed = [policy for policy in question.policies if policy.name == name]
+    policies: Sequence[TimedPolicy] = learned if name == LEARNED else fixed
+    paths = question.follow([*policies])
+    ordered = np.stack([path.ordered for path in paths])[fold, np.arange(n)]
+    ranked = np.argsort(-ordered.any(axis=2).sum(axis=1), kind="stable")  # most orders first
+    group = data.records.label + (len(data.records.classes) + 1) * ~case.complete
+    drawn = ranked[spread_units(np.arange(n), group[ranked], 6)]
+    every = ((policies[fold[k]], paths[fold[k]], k) for k in map(int, drawn))
+    return dict(_unit(data, case, *each) for each in every)
 
 
 def _unit(

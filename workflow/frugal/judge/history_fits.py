@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from frugal.acquire.over_time import FADE, TimedPaths, follow
 from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
@@ -23,6 +23,7 @@ from frugal.learn.nuisance_choice import Head, HeadModels, MeanHead, fit_mean_mo
 SETTINGS = {
     "logistic": {"C": 1.0},
     "boosting": {"trees": 60, "leaves": 12, "learning_rate": 0.1, "min_leaf": 40},
+    "network": {"hidden": 64, "epochs": 4, "batch": 1024},
 }
 
 
@@ -35,6 +36,7 @@ class TimedFit:
         folds: of cross-fitting, 2 or more; units of one cluster share a fold.
         draws: of folds, on each of which answers fit all nuisances anew.
         bounded: keep π from 0, see `TimedCase.least`.
+        learner: of a policy: `trees` (LightGBM) or `network`.
         settings: of the learners, by method.
     """
 
@@ -42,6 +44,7 @@ class TimedFit:
     folds: int = 3
     draws: int = 5
     bounded: bool = True
+    learner: Literal["trees", "network"] = "trees"
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: SETTINGS)
 
     def probabilities(self, heads: Sequence[Head], rng: np.random.Generator, **rows: Any) -> list:
@@ -197,6 +200,11 @@ class OrderLaw:
 
     holds: Mapping[int, Float[np.ndarray, "n t"]]
     equals: Mapping[int, Float[np.ndarray, "n t"]]
+
+    def take(self, rows: Shaped[np.ndarray, " m"]) -> "OrderLaw":
+        """That of some units, by index or truth value."""
+        laws = (self.holds, self.equals)
+        return OrderLaw(*({code: p[rows] for code, p in law.items()} for law in laws))
 
     def chances(self, path: TimedPaths) -> tuple[np.ndarray, np.ndarray]:
         """P(A_t ⊇ a_t | H_t) and P(A_t = a_t | H_t) along a path, 1 once it fails. (n, t) each
@@ -361,6 +369,7 @@ def cases_over_time(
     probability: Sequence[Float[np.ndarray, "t1 n"]] | None = None,
     fold: Int[np.ndarray, " n"] | None = None,
     progress: Callable[..., Any] = lambda rows, **_: rows,
+    order_law: OrderLaw | None = None,
 ) -> list[TimedCase]:
     """A case for each policy, with everything that estimators read.
 
@@ -375,13 +384,15 @@ def cases_over_time(
         probability: of the second class at every state of each policy; None: fitted. (t + 1, n)
         fold: of each unit; None: drawn. (n,)
         progress: bar over policies.
+        order_law: of the records, for all sets that the policies order; None: it is fitted.
     """
     if fold is None:
         fold = unit_folds(records.cluster, fit.folds, rng)
     history = history_inputs(records, costs)
     by_fold = [[path] if isinstance(path, TimedPaths) else list(path) for path in paths]
-    sets = ordered_sets([path for of_folds in by_fold for path in of_folds])
-    order_law = fit_order_law(records, history, *sets, fold, fit, rng)
+    if order_law is None:
+        sets = ordered_sets([path for of_folds in by_fold for path in of_folds])
+        order_law = fit_order_law(records, history, *sets, fold, fit, rng)
     cases = []
     least = least_probability(len(records)) if fit.bounded else 0.0
     streams = rng.spawn(len(paths))  # so that a policy's numbers do not depend on later ones

@@ -1,4 +1,4 @@
-"""Policies over time learned from records: fitted Q-iteration on trees, in the semi-offline view.
+"""Policies over time learned from records: fitted Q-iteration, in the semi-offline view, guarded.
 
 Windows are learned backwards. A record that contains a set a shows the state S_{t+1} to which it
 leads, also where it holds more. So for each set
@@ -10,9 +10,16 @@ over the probability of that, as in `judge.over_time`. Earlier orders are drawn 
 all states occur. It is fitted as Q_t(s, nothing), and the change by a against nothing in the same
 record, so differences between records cancel; the less favourable of two fits, each on half of
 the units, counts. At the end is the least expected cost of a decision, by a model of the label that
-is not fitted to the record. Judge such a policy on units that it was not learned from.
+is not fitted to the record. The regressions are trees of each window, or networks that all windows
+share, see `learn.window_regressions`.
+
+Differences between choices are small, and the least of noisy ones looks too cheap. So a guard
+compares, on units left out, doubly robust costs of the fixed plans, of no orders, and of the
+learned policy where an order must save more than some margin; the least upper bound counts. Judge
+such a policy on units that it was not learned from.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,33 +28,37 @@ from jaxtyping import Bool, Float, Int
 from frugal.acquire.over_time import (
     LEARNED,
     DrawnOrders,
+    LearnedOrders,
     TimedPaths,
-    TreeOrders,
+    choice_inputs,
     follow,
     reveal,
-    tree_inputs,
 )
-from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
+from frugal.core.errors import NoSupportError
+from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.world import set_codes
 from frugal.judge.history_fits import (
     OrderLaw,
     TimedFit,
+    cases_over_time,
     chance_of,
     decision_inputs,
     fit_label,
     fit_order_law,
     history_inputs,
+    ordered_sets,
     unit_folds,
 )
-from frugal.judge.intervals import effective_sample_size
-from frugal.judge.over_time import reach_of
+from frugal.judge.intervals import effective_sample_size, mean_error
+from frugal.judge.over_time import estimate_over_time, reach_of
 from frugal.judge.semi_offline import least_probability
 from frugal.judge.verdicts import LEAST_ESS
 from frugal.learn.nuisance_choice import HeadModels
-from frugal.learn.trees import fit_regression
+from frugal.learn.window_regressions import REGRESSIONS
 
 COPIES = 2  # of each record, with other orders drawn
 ORDERED = 2.0  # windows of a drawn path that have an order, on average
+MARGINS = (0.0, 0.5, 0.9)  # quantiles of the expected savings of orders that save something
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +99,7 @@ class _DrawnCopies:
         return TimedState(window + 1, self.records.static, last, age, since)
 
     def ahead(
-        self, policy: TreeOrders, window: int, panels: Bool[np.ndarray, " a"]
+        self, policy: LearnedOrders, window: int, panels: Bool[np.ndarray, " a"]
     ) -> Float[np.ndarray, " m"]:
         """Expected cost after a window in which these panels are ordered; NaN if unknown. (m,)"""
         after, ends = self.after(window, panels), self.records.end == window + 1
@@ -113,14 +124,75 @@ class _DrawnCopies:
         return cost
 
 
+def learn_guarded(
+    records: TimedRecords,
+    costs: TimedCosts,
+    plans: Sequence[TimedPolicy],
+    fit: TimedFit,
+    rng: np.random.Generator,
+) -> LearnedOrders:
+    """The learned policy with a margin, or a plan: that of the least upper bound of its cost.
+
+    Candidates are compared with no orders, on each fold of the units by policies that are learned
+    from the others. An order, or a plan, must save more than one standard error of that difference.
+
+    Args:
+        records: to learn from, with labels of two classes.
+        costs: of panels, waiting and errors.
+        plans: that it may follow; the learned policy orders one of their sets of panels, or none.
+        fit: how the law, the model of the label and the policy are fitted.
+        rng: of folds, drawn orders and learners.
+    """
+    records = replace(records, needed=None)  # it learns as if orders depend on the record alone
+    fold = unit_folds(records.cluster, fit.folds, rng)
+    paths = [follow(records, plan, costs) for plan in plans]
+    sets = ordered_sets(paths)[0]
+    order_law = fit_order_law(
+        records, history_inputs(records, costs), sets, sets[:0], fold, fit, rng
+    )
+    parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
+    learned = [
+        learn_orders(records.take(part), costs, sets, fit, stream, order_law.take(part))
+        for part, stream in zip(parts, rng.spawn(len(parts)), strict=True)
+    ]
+    tried = [
+        [follow(records, with_margin(each, k), costs) for each in learned[1:]]
+        for k in range(len(MARGINS) + 1)
+    ]
+    cases = cases_over_time(
+        records, costs, [*tried, *paths], fit, rng, fold=fold, order_law=order_law
+    )
+    reference = estimate_over_time(cases[0])
+    bound = np.full(len(cases), np.inf)
+    for k, case in enumerate(cases):
+        try:
+            estimate = estimate_over_time(case)
+        except NoSupportError:
+            continue
+        if estimate.effective >= LEAST_ESS:
+            error = mean_error(estimate.psi - reference.psi, records.cluster)[0]
+            bound[k] = estimate.mean[0] - reference.mean[0] + error
+    best = int(bound.argmin())
+    number = best - len(tried)
+    if number < 0:
+        return with_margin(learned[0], best)
+    return replace(learned[0][0], plan=plans[number], number=number)
+
+
+def with_margin(learned: tuple[LearnedOrders, np.ndarray], k: int) -> LearnedOrders:
+    """A policy with one of its margins."""
+    return replace(learned[0], margin=float(learned[1][k]))
+
+
 def learn_orders(
     records: TimedRecords,
     costs: TimedCosts,
     sets: Bool[np.ndarray, "s a"],
     fit: TimedFit,
     rng: np.random.Generator,
-) -> TreeOrders:
-    """A policy that orders one of some sets of panels in each window.
+    order_law: OrderLaw | None = None,
+) -> tuple[LearnedOrders, Float[np.ndarray, " q"]]:
+    """A policy that orders one of some sets of panels in each window, and margins to try.
 
     A set is allowed in the windows that enough records hold (30 effective ones).
 
@@ -128,26 +200,43 @@ def learn_orders(
         records: to learn from, with labels of two classes.
         costs: of panels, waiting and errors.
         sets: that it may order; the empty one is added.
-        fit: how the law and the model of the label are fitted; trees are boosted.
+        fit: how the law, the model of the label and the policy are fitted.
         rng: of folds, drawn orders and learners.
+        order_law: of the records, for these sets; None: it is fitted.
+
+    Returns:
+        The policy; infinity, at which nothing is ordered, and the quantiles `MARGINS` of what its
+        orders are expected to save, over drawn states.
     """
     records = replace(records, needed=None)  # it learns as if orders depend on the record alone
     a = len(records.panels)
     sets = np.unique(np.concatenate([np.zeros((1, a), dtype=bool), sets]), axis=0)
     price = costs.acquisition(sets[:, None], np.zeros(len(sets), dtype=np.int64))
     sets, price = sets[np.argsort(price, kind="stable")], np.sort(price, kind="stable")
-    copies = _copies(records, costs, sets, fit, rng)
+    copies = _copies(records, costs, sets, fit, rng, order_law)
     allowed = np.zeros((records.windows, len(sets)), dtype=bool)
-    policy = TreeOrders(LEARNED, sets, price, costs.waiting, {}, {}, allowed)
+    regressions = REGRESSIONS[fit.learner]()
+    policy = LearnedOrders(LEARNED, sets, price, costs.waiting, regressions, allowed)
     for window in range(records.windows - 1, -1, -1):
         _learn_window(copies, policy, window, fit, rng)
-    return policy
+    saved = []
+    for state in copies.path.states(copies.records)[:-1]:
+        cost = policy.expected(state)[copies.records.end > state.window]
+        orders = cost[:, 1:-1].min(axis=1, initial=np.inf)
+        saved.append(np.minimum(cost[:, 0], cost[:, -1]) - orders)
+    some = np.concatenate(saved)
+    some = np.append(some[some > 0], 0.0)
+    return policy, np.append(np.inf, np.quantile(some, MARGINS))
 
 
 def _learn_window(
-    copies: _DrawnCopies, policy: TreeOrders, window: int, fit: TimedFit, rng: np.random.Generator
+    copies: _DrawnCopies,
+    policy: LearnedOrders,
+    window: int,
+    fit: TimedFit,
+    rng: np.random.Generator,
 ) -> None:
-    """Write the trees of a window, and the sets that are allowed in it, into a policy."""
+    """Write the regressions of a window, and the sets that are allowed in it, into a policy."""
     records, path, a = copies.records, copies.path, len(copies.records.panels)
     at_risk = (records.end > window) & (path.answered >= window)
     before = path.states(records)[window]
@@ -167,19 +256,16 @@ def _learn_window(
             policy.allowed[window, k] = effective >= COPIES * LEAST_ESS
         if policy.allowed[window, k] or k < 0:
             target = ahead if k == 0 else ahead - nothing
-            inputs = tree_inputs(before, choice)
-            rows.append((inputs[usable], target[usable], weight[usable], copies.half[usable]))
-    if not len(rows[0][1]):
+            inputs = choice_inputs(before, choice)
+            part = np.zeros(len(ahead), dtype=np.int64) if k == 0 else 1 + copies.half
+            rows.append([of[usable] for of in (inputs, target, weight, part)])
+    inputs, target, weight, part = (np.concatenate(of) for of in zip(*rows, strict=True))
+    count = np.bincount(part, minlength=3)
+    if not count[0] or (count[1:].any() and not count[1:].all()):
+        policy.allowed[window] = False
         return
-    settings = fit.settings["boosting"]
-    inputs, target, weight, _ = rows[0]
-    policy.base[window] = fit_regression(inputs, target, weight, rng, **settings)
-    if rows[1:]:
-        inputs, target, weight, half = (np.concatenate(p) for p in zip(*rows[1:], strict=True))
-        policy.change[window] = [
-            fit_regression(inputs[at], target[at], weight[at], rng, **settings)
-            for at in (half == 0, half == 1)
-        ]
+    settings = fit.settings[policy.regressions.method]
+    policy.regressions.fit(window, inputs, target, weight, part, rng, **settings)
 
 
 def _copies(
@@ -188,15 +274,15 @@ def _copies(
     sets: Bool[np.ndarray, "s a"],
     fit: TimedFit,
     rng: np.random.Generator,
+    order_law: OrderLaw | None,
 ) -> _DrawnCopies:
     n, t, _ = records.recorded.shape
     fold = unit_folds(records.cluster, fit.folds, rng)
-    fitted_law = fit_order_law(
-        records, history_inputs(records, costs), sets, sets[:0], fold, fit, rng
-    )
+    if order_law is None:
+        history = history_inputs(records, costs)
+        order_law = fit_order_law(records, history, sets, sets[:0], fold, fit, rng)
     row = np.tile(np.arange(n), COPIES)
-    many = records.take(row)
-    order_law = OrderLaw({code: chance[row] for code, chance in fitted_law.holds.items()}, {})
+    many, order_law = records.take(row), order_law.take(row)
     drawn = np.where(
         rng.random((len(row), t)) < min(0.6, ORDERED / t),
         rng.integers(0, len(sets), (len(row), t)),

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.over_time import LEARNED, PRACTICE, TimedPaths, TreeOrders, follow
+from frugal.acquire.over_time import LEARNED, PRACTICE, LearnedOrders, TimedPaths, follow
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.over_time import TimedPolicy
 from frugal.data.over_time import TimedData
 from frugal.judge.comparisons import compare
-from frugal.judge.history_fits import TimedFit, cases_over_time, ordered_sets, unit_folds
+from frugal.judge.history_fits import TimedFit, cases_over_time, unit_folds
 from frugal.judge.intervals import ROUNDING, normal_interval
-from frugal.judge.order_learning import learn_orders
+from frugal.judge.order_learning import learn_guarded
 from frugal.judge.over_time import (
     READ,
     TIMED_ESTIMATORS,
@@ -92,17 +92,16 @@ class TimedQuestion:
 
 def learn_policies(
     question: TimedQuestion, progress: Callable[..., Any]
-) -> tuple[TreeOrders, list[TreeOrders]]:
+) -> tuple[LearnedOrders, list[LearnedOrders]]:
     """A policy learned from all units, and for each fold one that is learned from the others.
 
-    Each orders one of the sets of panels that the fixed policies order, or none.
+    Each orders one of the sets of panels that the fixed policies order, or none, or is one of them.
     """
-    records, costs = question.data.records, question.data.costs
-    sets, fold = ordered_sets(question.follow(question.policies))[0], question.generator()[1]
+    records, costs, fold = question.data.records, question.data.costs, question.generator()[1]
     parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
     streams = np.random.default_rng([question.seed, 1]).spawn(question.fit.folds + 1)
     policies = [
-        learn_orders(records.take(part), costs, sets, question.fit, stream)
+        learn_guarded(records.take(part), costs, question.policies, question.fit, stream)
         for part, stream in progress(
             list(zip(parts, streams, strict=False)), desc="policies learned"
         )
@@ -111,7 +110,7 @@ def learn_policies(
 
 
 def fit_cases(
-    question: TimedQuestion, learned: Sequence[TreeOrders], progress: Callable[..., Any]
+    question: TimedQuestion, learned: Sequence[LearnedOrders], progress: Callable[..., Any]
 ) -> dict[str, list[TimedCase]]:
     """Cases of each fixed policy, of the learned one, if any, and of recorded practice, by draw.
 
@@ -200,9 +199,8 @@ def judge_cases(
     )
     frames = []
     for name, case in middle.items():
-        gamma = [
-            tipping_gamma_of(case, middle[PRACTICE], t) for t in range(case.reach.shape[1] - 1)
-        ]
+        windows = range(case.reach.shape[1] - 1) if {name, PRACTICE} <= set(readings) else ()
+        gamma = [tipping_gamma_of(case, middle[PRACTICE], t) for t in windows] or np.nan
         columns = {**support_by_window(case), "tipping_gamma": gamma, "policy": name}
         frames.append(pd.DataFrame(columns).rename_axis("window"))
     support = pd.concat(frames).reset_index()

@@ -7,7 +7,7 @@ columns; no panels, no costs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
@@ -180,27 +180,69 @@ def fit_masked_networks(
         settings: how.
         rngs: one of each network. (repeats · folds)
     """
-    from frugal.learn.networks import fit_networks  # torch is slow to import, not needed to predict
-
     train = np.stack(
         [(fold_of_row >= 0) & (fold_of_row != k) for fold_of_row in fold for k in range(folds)]
     )
-    fitted = fit_networks(
+    target, weight = label.astype(np.float64), train.astype(np.float64)
+    fitted = _fitted(reads, values, target, weight, "binary", settings, rngs)
+    return MaskedNetworks(reads, *_unscaled(fitted))
+
+
+def fit_masked_means(
+    values: Float[np.ndarray, "m d"],
+    target: Float[np.ndarray, " m"],
+    weight: Float[np.ndarray, "K m"],
+    *,
+    settings: MaskedNetworkSettings,
+    rngs: Sequence[np.random.Generator],
+) -> tuple[MaskedNetworks, Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+    """K networks of means of a target, each with its own weights of the rows.
+
+    Args:
+        values: of rows, NaN where unknown. (m, d)
+        target: of each row. (m,)
+        weight: of each row in the loss of each network. (K, m)
+        settings: how.
+        rngs: one of each network. (K)
+
+    Returns:
+        Networks of the standardised target; what is added to it, after it is multiplied by the last
+        array. (K,), (K,)
+    """
+    reads = NormalScores.of(values)
+    fitted = _fitted(reads, values, target, weight, "squared", settings, rngs)
+    centre, scale = (
+        part[:, 0, 0].double().numpy() for part in (fitted.target_centre, fitted.target_scale)
+    )
+    return MaskedNetworks(reads, *_unscaled(fitted)), centre, scale
+
+
+def _fitted(
+    reads: NormalScores,
+    values: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray,
+    loss: Literal["binary", "squared"],
+    settings: MaskedNetworkSettings,
+    rngs: Sequence[np.random.Generator],
+) -> "Networks":
+    from frugal.learn.networks import fit_networks  # torch is slow to import, not needed to predict
+
+    return fit_networks(
         [reads.read(values)],
-        [label[:, None].astype(np.float64)],
-        [0] * len(train),
-        train.astype(np.float64),
-        loss="binary",
+        [target[:, None]],
+        [0] * len(weight),
+        weight,
+        loss=loss,
         hidden=settings.hidden,
         layers=settings.layers,
         epochs=settings.epochs,
         batch=settings.batch,
         learning_rate=settings.learning_rate,
-        weight_decay=[settings.weight_decay] * len(train),
+        weight_decay=[settings.weight_decay] * len(weight),
         activation=ACTIVATION,
         rngs=rngs,
     )
-    return MaskedNetworks(reads, *_unscaled(fitted))
 
 
 def _unscaled(

@@ -13,7 +13,7 @@ from frugal.library.asked import TemporaryFolder, require
 if TYPE_CHECKING:
     import pandas as pd
 
-    from frugal.acquire.over_time import OrderPlan, TreeOrders
+    from frugal.acquire.over_time import LearnedOrders, OrderPlan
     from frugal.core.over_time import TimedPolicy
     from frugal.data.over_time import TimedData
 
@@ -122,7 +122,7 @@ class TimedAnswer:
     support: "pd.DataFrame"
     tipping_gamma: float
     named: str | None
-    learned: "TreeOrders | None"
+    learned: "LearnedOrders | None"
     page: Path
     _sentences: tuple[str, ...]
     _data: "TimedData"
@@ -178,6 +178,7 @@ def over_time(
     margin: float = 0.05,
     seed: int | None = None,
     learned: bool | None = None,
+    learner: Literal["trees", "network"] | None = None,
     folder: str | Path | None = None,
     cores: int = 1,
 ) -> TimedAnswer:
@@ -199,15 +200,19 @@ def over_time(
         margin: share of the cost that counts as nothing.
         seed: of folds and learners; None: that of a config.
         learned: also learn a policy, which orders one of the sets of panels that `policies` order,
-            or none, in each window; it is learned for each fold from the others, and judged on it.
-            None: as the YAML has it, or not.
+            or none, in each window, or follows one of them where records do not show that it saves
+            anything; it is learned for each fold from the others, and judged on it. None: as the
+            YAML has it, or not.
+        learner: of that policy, boosted trees, or networks that windows share; None: as the YAML
+            has it, or trees.
         folder: where the same is made by the workflow, in `results/over_time/NAME/`, as `snakemake
-            over_time` does; None: in memory.
+            over_time` does; stays are first written there as two long tables, `stays.parquet` and
+            `stays_units.parquet`. None: in memory.
         cores: with a folder, jobs at a time.
 
     Raises:
-        ConfigError: no policy, a name that occurs twice, an unknown method, or, with a folder, data
-            or policies that no YAML describes.
+        ConfigError: no policy, a name that occurs twice, an unknown method or learner, or, with a
+            folder, data or policies that no YAML describes.
         DataError: a policy returns no truth values.
     """
     from frugal.acquire.over_time import plan_of
@@ -228,6 +233,7 @@ def over_time(
         "folds": folds,
         "fold_draws": fold_draws,
         "learned": learned,
+        "learner": learner,
     }
     for key in stated:
         if stated[key] is None:
@@ -237,10 +243,16 @@ def over_time(
         raise ConfigError(f"method is {method!r}; allowed are 'boosting' and 'linear'")
     if seed is None:
         seed = int(Config.model_fields["seed"].default)
-    fit = TimedFit(stated["method"], stated["folds"], stated["fold_draws"])
+    if stated["learner"] not in ("trees", "network"):
+        raise ConfigError(f"learner is {learner!r}; allowed are 'trees' and 'network'")
+    fit = TimedFit(
+        stated["method"], stated["folds"], stated["fold_draws"], learner=stated["learner"]
+    )
     question = TimedQuestion(data, policies, fit, seed)
     by_name = {policy.name: policy for policy in policies}
     if folder is not None:
+        if data.document is None:
+            data = _written(data, Path(folder))
         config = {"seed": seed, "margin": margin}
         return _in_folder(data, by_name, stated, Path(folder), config, cores)
     best, others = learn_policies(question, without_bar) if stated["learned"] else (None, [])
@@ -250,6 +262,22 @@ def over_time(
     tables = (verdict.outcomes, verdict.estimates, verdict.support)
     result = (*tables, verdict.tipping_gamma, verdict.named, best, page)
     return TimedAnswer(*result, verdict.sentences, data, by_name, scratch)
+
+
+def _written(data: "TimedData", folder: Path) -> "TimedData":
+    """Stays, written into a folder as two long tables, with the YAML of these."""
+    from dataclasses import replace
+
+    from frugal.data.over_time import long_tables
+    from frugal.results.replacing import replace_files
+
+    document, *tables = long_tables(data, "stays")
+    folder.mkdir(parents=True, exist_ok=True)
+    for block, table in zip(("measurements", "units"), tables, strict=True):
+        path, content = folder / document[block]["file"], table.to_parquet(None, index=False)
+        if not path.is_file() or path.read_bytes() != content:
+            replace_files({path: content})
+    return replace(data, document=document, folder=folder)
 
 
 def _in_folder(
@@ -299,7 +327,7 @@ def _in_folder(
                 f"{name!r} of the data is not that of the files; with a folder allowed are "
                 "data as load_over_time reads them"
             )
-    document, learned = read_orders(place / "policy", data.records)
+    document, learned = read_orders(place / "policy", data.records, list(policies.values()))
     outcomes, estimates, support = (
         read_payload(place / f"{name}.parquet") for name in ("outcomes", "estimates", "support")
     )

@@ -4,7 +4,7 @@ Needs the folder that `snakemake over_time` calls `policy`, and two files like t
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.order_advice import order_advice, require_policy
-from frugal.acquire.over_time import TreeOrders, input_count, plan_of
+from frugal.acquire.over_time import LearnedOrders, input_count, plan_of
 from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
-from frugal.core.over_time import TimedRecords
+from frugal.core.over_time import TimedPolicy, TimedRecords
 from frugal.core.stored import OrNull, require_document, under
 from frugal.data.over_time import costs_of, read_running
 from frugal.results.files import csv_bytes, read_payload
@@ -39,15 +39,17 @@ def is_orders(folder: Path) -> bool:
     return (folder / "orders.json").is_file()
 
 
-def read_orders(folder: Path, records: TimedRecords) -> tuple[Mapping[str, Any], TreeOrders | None]:
+def read_orders(
+    folder: Path, records: TimedRecords, plans: Sequence[TimedPolicy]
+) -> tuple[Mapping[str, Any], LearnedOrders | None]:
     """The stored document, and the learned policy, if there is one.
 
     Raises:
-        DataError: a part is invalid, or belongs to other records.
+        DataError: a part is invalid, or belongs to other records or plans.
     """
     document = _document(folder)
-    trees = under(read_payload(folder / "orders.safetensors"), "learned.")
-    learned = TreeOrders.from_arrays(trees, input_count(records)) if trees else None
+    parts = under(read_payload(folder / "orders.safetensors"), "learned.")
+    learned = LearnedOrders.from_arrays(parts, input_count(records), plans) if parts else None
     return document, learned
 
 
@@ -73,10 +75,10 @@ def time_advice(
         raise DataError(str(error)) from None
     levels = {name: tuple(of) for name, of in document["levels"].items()}
     records, now = read_running(keys, files, levels, hours)
-    learned = read_orders(folder, records)[1]
     policies: dict[str, Any] = {
         name: plan_of(records, name, entry) for name, entry in keys.plans.items()
     }
+    learned = read_orders(folder, records, list(policies.values()))[1]
     if learned is not None:
         policies[learned.name] = learned
     chosen = require_policy(policies, policy, document["named"])

@@ -13,7 +13,17 @@ from typing import Any
 from frugal.core.errors import DataError
 
 _PARTS = Path(__file__).parent / "page"
-_SCRIPTS = ("numbers", "origins", "tables", "charts", "sliders", "patients", "answers", "start")
+_SCRIPTS = (
+    "numbers",
+    "origins",
+    "tables",
+    "charts",
+    "sliders",
+    "patients",
+    "stays",
+    "answers",
+    "start",
+)
 
 
 def template_digest() -> str:

@@ -6,8 +6,9 @@ function studyView(part) {
   const sliders = part.sliders.map((slider) => sliderView(part, slider));
   const charts = part.charts.map((chart) => chartView(part, chart));
   const stepper = cases.length ? patientsView(part, cases) : null;
+  const stays = part.stays ? staysView(part) : null;
   const tables = Object.keys(part.tables).map((name) => tableView(part, name));
-  const views = [...sliders, ...charts, ...(stepper ? [stepper] : []), ...tables];
+  const views = [...sliders, ...charts, ...(stepper ? [stepper] : []), ...(stays ? [stays] : []), ...tables];
   const show = (place) => views.forEach((one) => one.show(scopeAt(part, place)));
   const scopes = selection("Looking at", part.scope.values.map((values) => values.map((value, k) => (part.scope.columns[k] === "seed" ? `seed ${value}` : words(value))).join(", ")), show);
   const view = make("section", { id: part.study, "aria-labelledby": `${part.study}-title` },
@@ -16,6 +17,7 @@ function studyView(part) {
     sliders.length ? [make("h3", {}, "A budget names the policy"), sliders.map((one) => one.view)] : null,
     charts.length ? [make("h3", {}, "Charts"), make("p", { class: "soft" }, "Point at a mark for its numbers; click it for its origin."), make("div", { class: "charts" }, charts.map((one) => one.view))] : null,
     stepper ? [make("h3", {}, "One unit, step by step"), stepper.view] : null,
+    stays ? [make("h3", {}, "One unit, window by window"), stays.view] : null,
     make("h3", {}, "Tables"), tables.map((one) => one.view));
   show(0);
   return view;

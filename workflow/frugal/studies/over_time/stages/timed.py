@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.over_time import LEARNED, PRACTICE, TreeOrders, input_count, plan_of
+from frugal.acquire.over_time import LEARNED, PRACTICE, LearnedOrders, input_count, plan_of
 from frugal.core.stored import under
 from frugal.core.streams import Streams
 from frugal.data.over_time import TimedData, read_over_time
@@ -50,7 +50,7 @@ def learn_over_time(
 ) -> dict[str, dict[str, np.ndarray]]:
     """Learn a policy from all units, and one for each fold from the others, if it is requested."""
     del settings
-    question, learned = _question(records, catalogue, streams.root), []
+    question, learned = question_of(records, catalogue, streams.root), []
     if question.data.keys.learned:
         best, others = learn_policies(question, progress)
         learned = [best, *others]
@@ -77,8 +77,8 @@ def fit_over_time(
         DataError: a stored policy is invalid.
     """
     del settings
-    question = _question(records, catalogue, streams.root)
-    cases = fit_cases(question, _learned(policies, question.data)[1:], progress)
+    question = question_of(records, catalogue, streams.root)
+    cases = fit_cases(question, learned_of(policies, question)[1:], progress)
     return {
         "cases": {
             f"{k}.{draw}.{part.name}": np.asarray(getattr(case, part.name))
@@ -105,15 +105,10 @@ def answer_over_time(
         DataError: a stored policy is invalid.
     """
     del progress
-    question = _question(records, catalogue, streams.root)
+    question = question_of(records, catalogue, streams.root)
     data = question.data
-    learned = _learned(policies, data)
-    names = [*data.keys.plans, *([LEARNED] if learned else []), PRACTICE]
-    by_name: dict[str, list[TimedCase]] = {name: [] for name in names}
-    for k, name in enumerate(names):
-        while parts := dict(under(cases, f"{k}.{len(by_name[name])}.")):
-            case = TimedCase(**parts | {"least": float(parts["least"])})  # type: ignore[arg-type]
-            by_name[name].append(case)
+    learned = learned_of(policies, question)
+    by_name = cases_of(cases, question, bool(learned))
     verdict = judge_cases(data, by_name, settings["margin"], streams.root)
     gamma = verdict.tipping_gamma
     trees = {f"learned.{n}": a for policy in learned[:1] for n, a in policy.to_arrays().items()}
@@ -136,18 +131,35 @@ def answer_over_time(
     }
 
 
-def _question(
+def cases_of(
+    cases: Mapping[str, np.ndarray], question: TimedQuestion, learned: bool
+) -> dict[str, list[TimedCase]]:
+    """The stored cases by policy and draw of folds."""
+    names = [policy.name for policy in question.policies]
+    names += [*([LEARNED] if learned else []), PRACTICE]
+    by_name: dict[str, list[TimedCase]] = {name: [] for name in names}
+    for k, name in enumerate(names):
+        while parts := dict(under(cases, f"{k}.{len(by_name[name])}.")):
+            case = TimedCase(**parts | {"least": float(parts["least"])})  # type: ignore[arg-type]
+            by_name[name].append(case)
+    return by_name
+
+
+def question_of(
     records: Mapping[str, np.ndarray], catalogue: Mapping[str, Any], seed: int
 ) -> TimedQuestion:
+    """The records with the plans of their YAML, and how they are judged."""
     data = TimedData.from_arrays(records, catalogue)
     keys = data.keys
     plans = [plan_of(data.records, name, entry) for name, entry in keys.plans.items()]
-    fit = TimedFit(keys.method, keys.folds, keys.fold_draws)
+    fit = TimedFit(keys.method, keys.folds, keys.fold_draws, learner=keys.learner)
     return TimedQuestion(data, plans, fit, seed)
 
 
-def _learned(policies: Mapping[str, np.ndarray], data: TimedData) -> list[TreeOrders]:
+def learned_of(policies: Mapping[str, np.ndarray], question: TimedQuestion) -> list[LearnedOrders]:
     """The policy learned from all units, then those of the folds; none where none was learned."""
-    columns = input_count(data.records)
-    number = int(policies["number"][0])
-    return [TreeOrders.from_arrays(under(policies, f"{k}."), columns) for k in range(number)]
+    columns, number = input_count(question.data.records), int(policies["number"][0])
+    return [
+        LearnedOrders.from_arrays(under(policies, f"{k}."), columns, question.policies)
+        for k in range(number)
+    ]
