@@ -46,6 +46,8 @@ ENVIRONMENT = environment.variables()
 ENGINE_MB = 250  # of the Snakemake that runs a job, as workflow/rules/plan_common.smk adds
 TABLE = (EXAMPLE / "ten_lines.csv").read_text()
 STEP = "draw_missingness"  # the faults' runs go as far as this step, the second
+SCANT_MB = 150  # less than the step needs
+SCANT = f"{STEP}:mem_mb={SCANT_MB}"
 UNTIL = ["--until", STEP]
 
 
@@ -154,13 +156,13 @@ class Check:
     def memory(self) -> None:
         """A job that takes more than it asked for, once or each time."""
         run = self.run("memory")
-        enough = f"{STEP}:mem_mb=310 if attempt == 1 else 2000"
+        enough = f"{SCANT} if attempt == 1 else 2000"
         status, said = run.start("--set-resources", enough, *UNTIL)
-        again = re.search(rf"{STEP} .* took more than the 310 MB{sentences.MEMORY}", said)
+        again = re.search(rf"{STEP} .* took more than the {SCANT_MB} MB{sentences.MEMORY}", said)
         require(status == 0 and bool(again), "a job that lacks memory comes again with more", said)
         self.require_same(run, "after a lack of memory")
         run = self.run("too_little")
-        status, said = run.start("--set-resources", f"{STEP}:mem_mb=310", "--retries", "1", *UNTIL)
+        status, said = run.start("--set-resources", SCANT, "--retries", "1", *UNTIL)
         require(status != 0, "one that lacks it each time ends the start, non-zero", said)
         last = said.rstrip().splitlines()[-1]
         require(f"set-resources: {STEP}: mem_mb" in last, "the last line says what to give", said)

@@ -234,7 +234,7 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
         if of_f1
         else of_cost(bound, choice["cost"], unit, choice["margin"]),
         margin=choice["margin"],
-        value_of_knowing=f"{value:.3f} of F1" if of_f1 else f"{number(value)} a case",
+        value_of_knowing=f"{value:.3f} of F1" if of_f1 else of_cost(value, 0.0, unit),
         cheaper="better" if of_f1 else "cheaper",
     )
     if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
