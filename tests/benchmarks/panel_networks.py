@@ -63,7 +63,7 @@ def units_of(folds: int) -> Units:
     """Made up: the label follows from three columns."""
     draw = torch.Generator().manual_seed(0)
     scores = torch.randn(N, COLUMNS, generator=draw)
-    label = (scores[:, :: COLUMNS // 3].sum(dim=1) > 1).float()
+    label = (scores[:, :: COLUMNS // 3].sum(dim=1) > 1).float()[:, None]
     adds = torch.zeros(PANELS, COLUMNS)
     for column in range(FREE, COLUMNS):
         adds[column % PANELS, column] = 1

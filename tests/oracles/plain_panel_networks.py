@@ -17,8 +17,9 @@ from frugal.acquire.train.panel_choosers import (
     falling,
 )
 from torch import Tensor, nn
-from torch.distributions import Bernoulli
-from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
+from torch.distributions import Bernoulli, Categorical
+from torch.nn.functional import binary_cross_entropy_with_logits as binary
+from torch.nn.functional import cross_entropy
 
 
 def module_of(views: Mapping[str, Tensor], network: int) -> nn.Sequential:
@@ -62,9 +63,23 @@ def gdfs_loss(
     noisy = (logits + gumbel[0]).masked_fill(~may, -1e9)
     soft = torch.softmax(noisy / temperature, dim=1)
     part = soft[:, :-1] @ units.adds
-    odds = predictor(shown + seen.fresh()[0] * torch.cat([part, part], dim=1))[:, 0]
+    odds = predictor(shown + seen.fresh()[0] * torch.cat([part, part], dim=1))
     price = penalty * (soft[:, :-1] @ units.cost)
-    return cross_entropy(odds, units.label[episodes.row[0]]) + price.mean(), noisy.argmax(dim=1)
+    loss = losses(odds, units.label[episodes.row[0]]).mean()
+    return loss + price.mean(), noisy.argmax(dim=1)
+
+
+def losses(odds: Tensor, label: Tensor) -> Tensor:
+    """Log-loss of each unit, of two classes or of more."""
+    if label.shape[1] == 1:
+        return binary(odds[:, 0], label[:, 0], reduction="none")
+    return cross_entropy(odds, label, reduction="none")
+
+
+def entropies(odds: Tensor) -> Tensor:
+    """Of each predicted law."""
+    law = Bernoulli(logits=odds[:, 0]) if odds.shape[1] == 1 else Categorical(logits=odds)
+    return law.entropy()
 
 
 def dime_losses(
@@ -78,18 +93,19 @@ def dime_losses(
     """Of the predictor and of the values of one network; buys. Also says who went on."""
     seen: ShownStates = episodes.look()
     shown, label = seen.shown()[0], units.label[episodes.row[0]]
-    odds = predictor(shown)[:, 0]
-    bound = Bernoulli(logits=odds.detach()).entropy()
+    odds = predictor(shown)
+    bound = entropies(odds.detach())
     value = bound[:, None] * torch.sigmoid(values(shown))
     price = torch.where(units.cost > 0, units.cost, 1.0)
     liked = torch.where(explores[0][:, None], order[0], value.detach() / price)
     panel = liked.masked_fill(~seen.open[0], -1.0).argmax(dim=1)
     goes = seen.open[0].any(dim=1)
     episodes.buy(panel[None], goes[None])
-    before = cross_entropy(odds, label, reduction="none")
+    before = losses(odds, label)
     with torch.no_grad():
-        after = cross_entropy(predictor(episodes.look().shown()[0])[:, 0], label, reduction="none")
-        scale = Bernoulli(probs=units.label.mean()).entropy()
+        after = losses(predictor(episodes.look().shown()[0]), label)
+        rate = units.label.mean(dim=0)[None]
+        scale = entropies(torch.logit(rate) if rate.shape[1] == 1 else rate.log())
     miss = (value.gather(1, panel[:, None])[:, 0] - (before.detach() - after)) / scale
     return before.mean(), (miss.square() * goes).mean(), goes
 

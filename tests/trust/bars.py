@@ -7,6 +7,7 @@ BAR is one of these; SEEDS is a range such as 0:10, each seed another division o
   spambase=FILE.csv  AUROC with at most k of the 57 features; the last column is `spam` or not
   cube               accuracy of eight classes with at most k features
   cube_nm            context, then the block that it names: cost and accuracy of two classes
+  cube_nm_single     the same by definition: eight classes, each feature of a block alone
   clinical=TABLE     F1 within a fifth of the price; tables as in `tests.benchmarks.agents`
 One JSON a part (bar, kind, seed) in FOLDER; what is there is not made again. Every choice is made
 on rows for learning or validation; test rows are read once, at the end.
@@ -35,7 +36,7 @@ from frugal.core.table import Panel, Table
 from frugal.core.world import World
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import classifier_of
-from scipy import stats
+from scipy import special, stats
 from sklearn.metrics import roc_auc_score
 
 from tests.benchmarks import agents
@@ -52,6 +53,9 @@ SIGNAL, NOISE, CENTRE, BLOCK = 0.1, 0.3, 0.5, 10  # deviations, mean of noise, c
 EVERYTHING = -1e300  # margin that every panel exceeds
 CUBE_ROWS, DUMMIES, CONTEXTS = 8_000, 90, 5  # to learn from, and as many of the test
 ERROR, PRICE = 200.0, 10.0  # of a wrong class, and of a block; the context costs 1
+SINGLE_ERROR, LOOKED_AT = 50.0, 1_000  # of a wrong class where a feature costs 1; rows of true laws
+GRID = np.linspace(-0.7, 1.7, 49)  # values of a feature over which information is averaged
+LEASTS = np.linspace(0.0, 45.0, 91)  # expected costs of an error at which acquiring may end
 DEEP = {"leaves": 48, "trees": 400, "repeats": 1, "column_share": 1.0, "min_leaf": 10}
 
 
@@ -169,7 +173,7 @@ def forced_ranks(policy: Any, world: World) -> np.ndarray:
         ).log_odds
         for c in range(networks.choosers)
     ]
-    return np.stack([[odds[k] for odds in every] for k in SPAM_FEATURES])
+    return np.stack([[odds[k, :, 0] for odds in every] for k in SPAM_FEATURES])
 
 
 def fixed_ranks(policy: Any, world: World) -> np.ndarray:
@@ -245,9 +249,91 @@ def greedy_cost(test: Table) -> dict[str, Any]:
     return costs(PRICE * bought, np.not_equal(ill > 0.5, test.label), np.zeros(n))
 
 
-def costs(price: np.ndarray, wrong: np.ndarray, context: np.ndarray) -> dict[str, Any]:
+def cube_nm_single(kind: str, seed: int) -> dict[str, Any]:
+    """Mean cost, price and accuracy of eight classes; the context is a panel, a feature another."""
+    values, label = cube_nm(2 * CUBE_ROWS, CONTEXTS, np.random.default_rng([seed, 3]))
+    panels = {"context": (list(range(CONTEXTS)), 1.0)}
+    panels |= {f"x{j}": ([j], 1.0) for j in range(CONTEXTS, values.shape[1])}
+    data = table_of(values, label, panels, SINGLE_ERROR)
+    rows, test = (data.take(part) for part in np.split(np.arange(2 * CUBE_ROWS), 2))
+    if kind in ("exact_greedy", "exact_context_first"):
+        return greedy_features(test.take(np.arange(LOOKED_AT)), kind == "exact_context_first")
+    settings = SETTINGS["cube_nm_single"][kind]
+    bundle, _ = train_bundle(settings, ground_of(rows, seed))
+    policy = build_policy(settings, table=test, stored=bundle.stored(kind))
+    world = World.of_table(test)
+    run = roll_out(policy, world, uniforms=np.zeros((len(test), world.panels + 1)))
+    assert run.verdict is not None, "bug: these kinds predict the class"
+    wrong = np.not_equal(run.verdict[0].argmax(axis=1), test.label)
+    return costs(run.cost[0], wrong, run.acquired[0, :, 0], SINGLE_ERROR)
+
+
+def density(values: np.ndarray, mean: Any, deviation: float) -> np.ndarray:
+    """Of a normal law, times a constant."""
+    return np.exp(-(((values - mean) / deviation) ** 2) / 2) / deviation
+
+
+def greedy_features(test: Table, context_first: bool) -> dict[str, Any]:
+    """By the true law: the panel of most information on the class next, until one costs too much.
+
+    It ends where the expected cost of an error is below a number, the best one on these very rows.
+    `context_first` buys the context before; then the rest is the same.
+    """
+    n, k = len(test), len(CODES)
+    context = test.values[:, :CONTEXTS].argmax(axis=1)
+    x = test.values[:, CONTEXTS:].reshape(n, CONTEXTS, BLOCK)
+    place = np.arange(BLOCK)[:, None] - np.arange(k)  # of a feature in the corner of a class
+    inside = (place >= 0) & (place < 3)
+    code = CODES[np.arange(k), np.clip(place, 0, 2)].astype(np.float64)
+    noise = density(GRID, CENTRE, NOISE)
+    signal = np.where(inside[..., None], density(GRID, code[..., None], SIGNAL), noise)
+    weight, open_ = np.full((n, CONTEXTS, k), 1 / CONTEXTS / k), np.ones((n, CONTEXTS, BLOCK), bool)
+    shut, paid = np.zeros(n, dtype=bool), []  # who knows the context
+    if context_first:
+        shut[:] = True
+        weight *= (np.arange(CONTEXTS) == context[:, None])[..., None]
+    for _ in range(CONTEXTS * BLOCK):
+        weight /= weight.sum(axis=(1, 2), keepdims=True)
+        law = weight.sum(axis=1)
+        expected = SINGLE_ERROR * (1 - law.max(axis=1))
+        paid.append((expected, law.argmax(axis=1) != test.label, shut.copy()))
+        if (expected < LEASTS[1]).all():
+            break
+        gain = np.full((n, CONTEXTS * BLOCK + 1), -1.0)
+        for i in range(n):
+            at = law[i, :, None] * noise + weight[i][:, None, :, None] * (signal - noise)[None]
+            told = special.xlogy(at, at).sum(axis=2) - special.xlogy(at.sum(axis=2), at.sum(axis=2))
+            told = told.sum(axis=2) / noise.sum() - special.xlogy(law[i], law[i]).sum()
+            gain[i, 1:] = np.where(open_[i], told, -1.0).ravel()
+        of_context = weight.sum(axis=2, keepdims=True)
+        given = special.xlogy(weight, weight / np.maximum(of_context, 1e-300)).sum(axis=(1, 2))
+        gain[:, 0] = np.where(shut, -1.0, given - special.xlogy(law, law).sum(axis=1) - 1e-9)
+        best = gain.argmax(axis=1)
+        rows = np.flatnonzero(best == 0)
+        shut[rows] = True
+        weight[rows] *= (np.arange(CONTEXTS) == context[rows, None])[..., None]
+        rows = np.flatnonzero(best > 0)
+        block, feature = np.divmod(best[rows] - 1, BLOCK)
+        value = x[rows, block, feature][:, None]
+        ratio = density(value, code[feature], SIGNAL) / density(value, CENTRE, NOISE)
+        weight[rows, block] *= np.where(inside[feature], ratio, 1.0)
+        open_[rows, block, feature] = False
+    expected, wrong, known = (np.stack(part) for part in zip(*paid, strict=True))
+    first = float(context_first)
+    found = []
+    for least in LEASTS:
+        end = np.where((expected <= least).any(axis=0), (expected <= least).argmax(axis=0), -1)
+        price = first + np.where(end < 0, len(paid) - 1, end)
+        columns = np.arange(n)
+        found.append(costs(price, wrong[end, columns], known[end, columns], SINGLE_ERROR))
+    return min(found, key=lambda one: one["test"]["cost"])
+
+
+def costs(
+    price: np.ndarray, wrong: np.ndarray, context: np.ndarray, error: float = ERROR
+) -> dict[str, Any]:
     """Means over test rows."""
-    every = {"cost": price + ERROR * wrong, "price": price, "errors": wrong, "context": context}
+    every = {"cost": price + error * wrong, "price": price, "errors": wrong, "context": context}
     return {"test": {name: float(of_rows.mean()) for name, of_rows in every.items()}}
 
 
@@ -257,12 +343,13 @@ def requested(bar: str, of: str, kind: str, seed: int) -> dict[str, Any]:
         return agents.division(of, seed, [kind])[0]
     if bar == "spambase":
         return spambase(of, kind, seed)
-    return (cube_accuracy if bar == "cube" else cube_nm_cost)(kind, seed)
+    of_bar = {"cube": cube_accuracy, "cube_nm": cube_nm_cost, "cube_nm_single": cube_nm_single}
+    return of_bar[bar](kind, seed)
 
 
 def show(rows: list[dict[str, Any]]) -> None:
     """Means over divisions, their standard errors, and published numbers."""
-    for bar in ("spambase", "cube", "cube_nm"):
+    for bar in ("spambase", "cube", "cube_nm", "cube_nm_single"):
         print(f"\n{bar}: {PUBLISHED.get(bar, '')}")
         of_bar = [row for row in rows if row["bar"] == bar]
         frame = pd.DataFrame([{"kind": row["kind"]} | row["test"] for row in of_bar])
@@ -326,6 +413,12 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "gdfs": settings_of("gdfs"),
         "dime": settings_of("dime"),
         "exact_greedy": {},
+    },
+    "cube_nm_single": {
+        "gdfs": settings_of("gdfs"),
+        "dime": settings_of("dime"),
+        "exact_greedy": {},
+        "exact_context_first": {},
     },
     "clinical": {kind: {} for kind in ("reference", "stacked", "gdfs", "dime")},
 }

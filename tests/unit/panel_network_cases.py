@@ -98,7 +98,7 @@ def information(values: np.ndarray, risk_of: Risk) -> np.ndarray:
     return result
 
 
-def random_units(n: int = 60, folds: int = 2) -> Units:
+def random_units(classes: int = 2, n: int = 60, folds: int = 2) -> Units:
     """Units that tell nothing, in the default precision: seven columns, four panels."""
     draw = torch.Generator().manual_seed(3)
     adds = torch.zeros(4, 7)
@@ -108,7 +108,9 @@ def random_units(n: int = 60, folds: int = 2) -> Units:
     closed[0] = 0
     return Units(
         torch.randn(n, 14, generator=draw),
-        (torch.rand(n, generator=draw) < 0.4) * torch.ones(()),
+        (torch.rand(n, 1, generator=draw) < 0.4) * torch.ones(())
+        if classes == 2
+        else torch.eye(classes)[7 * torch.arange(n) % classes],
         (torch.rand(n, 4, generator=draw) < 0.8) * torch.ones(()),
         adds,
         closed,

@@ -10,6 +10,7 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import Ground, build_policy, kind_of
 from frugal.acquire.policies.cascade import ClassPath
+from frugal.acquire.policies.panel_networks import NetworkPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.class_paths import ClassSets
 from frugal.core.errors import ConfigError, DataError
@@ -104,7 +105,9 @@ def test_a_kind_predicts_three_classes_or_names_those_that_do(data, name):
 
 
 def settings_of(name):
-    """With trees that learn so small a table."""
+    """With trees or networks that learn so small a table."""
+    if name in ("dime", "gdfs"):
+        return SETTINGS[name] | {"updates": 1500, "learning_rate": 3e-3, "batch": 64}
     return SETTINGS[name] | {"boosting": BOOSTING, "linear": False}
 
 
@@ -117,11 +120,12 @@ def learned(data, settings):
     return policy, made.curve
 
 
-@pytest.mark.parametrize("name", ["cascade", "permutation"])
-def test_paths_of_sets_buy_what_tells_the_open_units_alone(data, name):
+@pytest.mark.parametrize("name", ["cascade", "permutation", "dime", "gdfs"])
+def test_agents_buy_what_tells_the_open_units_alone(data, name):
     """The best rule: A where x is 1, and nothing elsewhere; then no unit is misclassified."""
+    is_path = name in ("cascade", "permutation")
     policy, curve = learned(data, settings_of(name))
-    assert isinstance(policy, ClassPath)
+    assert isinstance(policy, ClassPath if is_path else NetworkPolicies)
     fresh = table(4000, 1)
     episodes = roll_out(policy, World.of_table(fresh), uniforms=np.zeros((len(fresh), 3)))
     cost = episodes.cost[0] + ERRORS[fresh.label, np.asarray(episodes.verdict)[0].argmax(axis=1)]
@@ -129,7 +133,7 @@ def test_paths_of_sets_buy_what_tells_the_open_units_alone(data, name):
     assert best <= cost.mean() < 1.05 * best
     assert -curve["mean_return"][0] == pytest.approx(best, abs=0.1)
     (sentence,) = policy.sentences(["A", "B"])
-    assert sentence.startswith("A if the best decision costs ")
+    assert sentence.startswith("A if the best decision costs " if is_path else "a panel w")
     assert sentence.endswith("; then the class of least expected cost")
 
 
@@ -149,17 +153,18 @@ def test_a_path_costs_what_its_units_pay_one_by_one(data):
     assert path.cost == pytest.approx(np.mean(cost), abs=1e-12)
 
 
-def test_a_path_in_onnx_decides_as_it_does_here(data):
-    policy, _ = learned(data, settings_of("cascade"))
-    assert isinstance(policy, ClassPath)
-    again = ClassPath.from_arrays(policy.to_arrays(), Layout.of(data))
+@pytest.mark.parametrize("name", ["cascade", "dime", "gdfs"])
+def test_a_policy_of_classes_in_onnx_decides_as_it_does_here(data, name):
+    policy, _ = learned(data, settings_of(name))
+    assert isinstance(policy, ClassPath | NetworkPolicies)
+    again = build_policy(settings_of(name), table=data, stored=policy.to_arrays())
     rng, n = np.random.default_rng(2), 300
     values = rng.integers(3, size=(n, 3)).astype(np.float64)
     acquired = rng.random((n, 2)) < 0.4
     available = acquired | (rng.random((n, 2)) < 0.8)
     cases = Cases("line", [str(k) for k in range(n)], values, acquired, [""] * n)
     bundle = CaseBundle(
-        again, 0, "cascade", Layout.of(data), None, ERRORS, "EUR", Streams(0, "roll_out", {}), {}
+        again, 0, name, Layout.of(data), None, ERRORS, "EUR", Streams(0, "roll_out", {}), {}
     )
     advice = advise_next(bundle, cases, available=available, uniforms=np.zeros((n, 3)))
     session = onnxruntime.InferenceSession(
@@ -170,11 +175,13 @@ def test_a_path_in_onnx_decides_as_it_does_here(data):
     np.testing.assert_allclose(law, advice.states.action_probability, atol=1e-5)
     np.testing.assert_allclose(belief, advice.probability, atol=1e-5)
     assert len(np.unique(law.round(6), axis=0)) > 1
+    arrays, layout = policy.to_arrays() | {"errors": ERRORS[:2, :2]}, Layout.of(data)
+    if name != "cascade":
+        with pytest.raises(DataError, match="'errors'"):
+            build_policy(settings_of(name), table=data, stored=arrays)
+        return
     with pytest.raises(DataError, match="has 3 members; allowed are the same sets for each of 2"):
-        ClassPath.from_arrays(
-            policy.to_arrays() | {"errors": ERRORS[:2, :2]},
-            replace(Layout.of(data), classes=CLASSES[:2]),
-        )
+        ClassPath.from_arrays(arrays, replace(layout, classes=CLASSES[:2]))
 
 
 def test_a_config_is_refused_before_it_runs_an_agent_of_two_classes(tmp_path):

@@ -61,7 +61,7 @@ def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
         assert one[3] == -1
         assert np.bincount(one[learns & (label == 1)]).tolist() == [2, 2, 2]
         assert sorted(np.bincount(one[label == 0])) == [6, 7, 7]
-    with pytest.raises(DataError, match="the second class has 2 rows to learn from: give"):
+    with pytest.raises(DataError, match="class 2 has 2 rows to learn from: give"):
         folds_of(
             label[5:], np.ones(22, dtype=bool), folds=3, repeats=1, rng=np.random.default_rng(0)
         )

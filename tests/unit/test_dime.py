@@ -31,7 +31,7 @@ WITHIN = 0.01  # nats
 
 
 def training_of(units, how=HOW):
-    predictor = first_chooser(2, [14, 9, 8, 1], np.random.default_rng(1))
+    predictor = first_chooser(2, [14, 9, 8, units.label.shape[1]], np.random.default_rng(1))
     rngs = np.random.default_rng(2).spawn(3)
     return DimeTraining(units, predictor, [0, 1], how, rngs)
 
@@ -55,9 +55,10 @@ def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
     assert (told[acquired] == -np.inf).all()
 
 
-def test_gradients_written_out_are_those_of_autograd():
+@pytest.mark.parametrize("classes", [2, 5])
+def test_gradients_written_out_are_those_of_autograd(classes):
     with double_precision():
-        units = networks.random_units()
+        units = networks.random_units(classes)
         training = training_of(units)
         episodes = training.episodes
         training.chooser.flat.mul_(3)
@@ -82,9 +83,10 @@ def test_gradients_written_out_are_those_of_autograd():
                     )
 
 
-def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
+@pytest.mark.parametrize("classes", [2, 5])
+def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd(classes):
     with double_precision():
-        units = networks.random_units()
+        units = networks.random_units(classes)
         together = training_of(units)
         first = [
             [plain.module_of(one.views, k) for k in range(2)]
@@ -143,10 +145,10 @@ def test_stored_rules_act_alike_in_batches_of_any_size(nested):
 
 def test_levels_go_from_all_to_nothing():
     margin = np.array([[0.3, 0.1], [0.2, -np.inf], [-np.inf, -np.inf]])
-    way = ChooserWalk(margin, np.zeros((3, 2)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]]))
+    way = ChooserWalk(margin, np.zeros((3, 2, 1)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]]))
     found = levels(way, 4)
     assert found == sorted(found)
     np.testing.assert_array_equal(way.ends(found[0])[1], [2, 1])
     np.testing.assert_array_equal(way.ends(found[-1])[1], [0, 0])
-    nothing = ChooserWalk(np.full((1, 2), -np.inf), np.zeros((1, 2)), np.zeros((1, 2)))
+    nothing = ChooserWalk(np.full((1, 2), -np.inf), np.zeros((1, 2, 1)), np.zeros((1, 2)))
     assert levels(nothing, 4) == [ALL]

@@ -33,7 +33,9 @@ CLEAR = 0.01  # nats between the best and the next
 
 
 def training_of(units, penalty=PENALTY, folds=FOLDS, how=HOW):
-    predictor = first_chooser(len(penalty), [14, 9, 8, 1], np.random.default_rng(1))
+    predictor = first_chooser(
+        len(penalty), [14, 9, 8, units.label.shape[1]], np.random.default_rng(1)
+    )
     rngs = np.random.default_rng(2).spawn(max(folds) + 2)
     return GdfsTraining(units, predictor, penalty, folds, how, rngs)
 
@@ -60,9 +62,10 @@ def test_it_picks_the_most_informative_panel_less_its_price_in_every_state():
     np.testing.assert_array_equal(found[clear], gain.argmax(axis=1)[clear])
 
 
-def test_gradients_written_out_are_those_of_autograd():
+@pytest.mark.parametrize("classes", [2, 5])
+def test_gradients_written_out_are_those_of_autograd(classes):
     with double_precision():
-        training = training_of(networks.random_units())
+        training = training_of(networks.random_units(classes))
         units, episodes = training.episodes.units, training.episodes
         training.chooser.flat.mul_(3)  # the last layer is nearly 0 at first
         gumbel = torch.randn(3, 20, 5)
@@ -85,9 +88,10 @@ def test_gradients_written_out_are_those_of_autograd():
                     )
 
 
-def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd():
+@pytest.mark.parametrize("classes", [2, 5])
+def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd(classes):
     with double_precision():
-        units = networks.random_units()
+        units = networks.random_units(classes)
         together = training_of(units)
         first = [
             [plain.module_of(one.views, k) for k in range(3)]

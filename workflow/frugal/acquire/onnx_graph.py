@@ -417,6 +417,12 @@ def entropy_node(odds: GraphNode) -> GraphNode:
     return p * low + other * high
 
 
+def class_entropy_node(logits: GraphNode) -> GraphNode:
+    """Of the probabilities of more than two classes, in nats. (m, 1)"""
+    logs = logits.apply("LogSoftmax", axis=-1)
+    return (logs.apply("Exp") * logs).sum() * -1.0
+
+
 def q_values(state: State, weights: Mapping[str, np.ndarray], observation: GraphNode) -> GraphNode:
     """Values of every action, dueling or not."""
     layers = numbered(weights)

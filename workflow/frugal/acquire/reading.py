@@ -26,6 +26,7 @@ from frugal.core.errors import DataError
 from frugal.core.world import World
 from frugal.learn.imputer_kinds import Imputer
 
+ERRORS = "errors"  # name of the array of their costs among those of a policy
 SMALLEST_BELIEF = 1e-9  # keeps odds finite
 
 
@@ -108,6 +109,13 @@ class ThresholdRules(Reading):
     def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
         return tilted_belief(self.believe(reading, acquired), self.threshold[:, None])
+
+
+def cheapest_class(
+    probability: Float[np.ndarray, "*m k"], errors: Float[np.ndarray, "k k"]
+) -> Float[np.ndarray, "*m k"]:
+    """1 for the class of least expected cost. (…, k)"""
+    return np.eye(len(errors))[(probability @ errors).argmin(axis=-1)]
 
 
 def completed_rows(imputer: Imputer, values: RowValues) -> Float32[np.ndarray, "m d"]:

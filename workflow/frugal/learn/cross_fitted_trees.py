@@ -58,12 +58,12 @@ def folds_of(
         DataError: a class has fewer rows than there are folds.
     """
     fold = np.full((repeats, len(label)), -1, dtype=np.int64)
-    for name in (0, 1):
+    for name in range(max(2, label.max(initial=0) + 1)):
         rows = np.flatnonzero(learns & (label == name))
         if len(rows) < folds:
             raise DataError(
-                f"trees are cross-fitted in {folds} folds, which need a row of either class each; "
-                f"the {('first', 'second')[name]} class has {len(rows)} rows to learn from: give "
+                f"trees are cross-fitted in {folds} folds, which need a row of every class each; "
+                f"class {name + 1} has {len(rows)} rows to learn from: give "
                 "the part that trees learn from more rows under 'split', or set fewer folds"
             )
         for repeat in range(repeats):

@@ -1,4 +1,4 @@
-"""Networks of two classes that read the observed values of a row and their missingness indicators.
+"""Networks of classes that read the observed values of a row and their missingness indicators.
 
 They learn from copies of rows in which values are hidden, cross-fitted in lock-step over repeats
 and folds. Columns are read as normal scores, an unknown value as 0 with the flag 0. Knows rows and
@@ -7,7 +7,7 @@ columns; no panels, no costs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
@@ -18,7 +18,7 @@ from frugal.core.stored import LARGEST, Array, Stored
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
 
 if TYPE_CHECKING:
-    from frugal.learn.networks import Networks
+    from frugal.learn.networks import Loss, Networks
 
 KNOTS = 101  # quantiles by which a column is read
 FARTHEST = 2.5  # a normal score lies no farther from 0
@@ -122,14 +122,16 @@ class MaskedNetworks:
         return arrays
 
     @staticmethod
-    def from_arrays(arrays: Mapping[str, np.ndarray], *, columns: int) -> "MaskedNetworks":
+    def from_arrays(
+        arrays: Mapping[str, np.ndarray], *, columns: int, classes: int = 2
+    ) -> "MaskedNetworks":
         """The networks that `to_arrays` wrote.
 
         Raises:
-            DataError: the arrays are no such networks of so many columns.
+            DataError: the arrays are no such networks of so many columns and classes.
         """
         layers = sum(name.endswith(".weight") for name in arrays)
-        widths = [2 * columns, *(f"units {k}" for k in range(layers - 1)), 1]
+        widths = [2 * columns, *(f"units {k}" for k in range(layers - 1)), outputs_of(classes)]
         finite = {"low": -LARGEST}
         expected = {
             name: Array("float64", (columns, "q"), **finite) for name in ("knots", "scores")
@@ -159,6 +161,16 @@ def outputs(
     return out
 
 
+def outputs_of(classes: int) -> int:
+    """One for two classes, the log-odds of class 1; else a logit for each class."""
+    return 1 if classes == 2 else classes
+
+
+def targets(label: Int[np.ndarray, " n"], classes: int) -> Float[np.ndarray, "n o"]:
+    """What the outputs learn: 1 for class 1 of two, else a column for each class. (n, o)"""
+    return np.eye(classes)[label][:, classes - outputs_of(classes) :]
+
+
 def fit_masked_networks(
     reads: NormalScores,
     values: Float[np.ndarray, "m d"],
@@ -166,6 +178,7 @@ def fit_masked_networks(
     fold: Int[np.ndarray, "repeats m"],
     *,
     folds: int,
+    classes: int,
     settings: MaskedNetworkSettings,
     rngs: Sequence[np.random.Generator],
 ) -> MaskedNetworks:
@@ -174,17 +187,19 @@ def fit_masked_networks(
     Args:
         reads: how columns are read.
         values: copies of rows, NaN where hidden or unknown. (m, d)
-        label: 0 or 1. (m,)
+        label: class, from 0 on. (m,)
         fold: of each copy's row, −1 for rows that are not learnt from. (repeats, m)
         folds: of a repeat.
+        classes: of the label.
         settings: how.
         rngs: one of each network. (repeats · folds)
     """
     train = np.stack(
         [(fold_of_row >= 0) & (fold_of_row != k) for fold_of_row in fold for k in range(folds)]
     )
-    target, weight = label.astype(np.float64), train.astype(np.float64)
-    fitted = _fitted(reads, values, target, weight, "binary", settings, rngs)
+    target, weight = targets(label, classes), train.astype(np.float64)
+    loss = "binary" if classes == 2 else "softmax"
+    fitted = _fitted(reads, values, target, weight, loss, settings, rngs)
     return MaskedNetworks(reads, *_unscaled(fitted))
 
 
@@ -210,7 +225,7 @@ def fit_masked_means(
         array. (K,), (K,)
     """
     reads = NormalScores.of(values)
-    fitted = _fitted(reads, values, target, weight, "squared", settings, rngs)
+    fitted = _fitted(reads, values, target[:, None], weight, "squared", settings, rngs)
     centre, scale = (
         part[:, 0, 0].double().numpy() for part in (fitted.target_centre, fitted.target_scale)
     )
@@ -222,7 +237,7 @@ def _fitted(
     values: np.ndarray,
     target: np.ndarray,
     weight: np.ndarray,
-    loss: Literal["binary", "squared"],
+    loss: "Loss",
     settings: MaskedNetworkSettings,
     rngs: Sequence[np.random.Generator],
 ) -> "Networks":
@@ -230,7 +245,7 @@ def _fitted(
 
     return fit_networks(
         [reads.read(values)],
-        [target[:, None]],
+        [target],
         [0] * len(weight),
         weight,
         loss=loss,

@@ -25,7 +25,7 @@ PREDICTED_ROWS = 16384  # at a time
 WARM_UP, FIRST_DIVISOR, LAST_DIVISOR = 0.3, 25.0, 2.5e5  # of the one-cycle learning rate
 ADAM_EPSILON = 1e-8
 
-Loss = Literal["binary", "squared"]
+Loss = Literal["binary", "softmax", "squared"]
 Activation = Literal["relu", "silu"]
 
 # Variance of a first weight times the inputs of its layer. With rectified units it is He's; smooth
@@ -261,6 +261,9 @@ def _first_parameters(
         weight, y = data.row_weight[k].double(), data.y[data.rows[k]].double()
         rate = (weight @ y / weight.sum()).clamp(1e-6, 1 - 1e-6)
         parts[-1] = torch.logit(rate).numpy()
+    if loss == "softmax":
+        weight, y = data.row_weight[k].double(), data.y[data.rows[k]].double()
+        parts[-1] = torch.log((weight @ y / weight.sum()).clamp(min=1e-6)).numpy()
     return torch.from_numpy(np.concatenate([part.ravel() for part in parts])).float()
 
 
@@ -322,4 +325,6 @@ def _slope(loss: Loss, y: Tensor, weight: Tensor) -> Callable[[Tensor], Tensor]:
     """Derivative by the output of Σ weight · loss, for log-loss or half the squared error."""
     if loss == "binary":
         return lambda out: (torch.sigmoid(out) - y) * weight
+    if loss == "softmax":
+        return lambda out: (torch.softmax(out, dim=2) - y) * weight
     return lambda out: (out - y) * weight

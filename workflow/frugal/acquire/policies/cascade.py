@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from frugal.acquire.kinds import UNTUNED, AgentKind, Ground, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, logistic, two
-from frugal.acquire.reading import Reading, ThresholdRules, panel_or_stop
+from frugal.acquire.reading import ERRORS, Reading, ThresholdRules, cheapest_class, panel_or_stop
 from frugal.acquire.train.cascade import Cascade, fit_cascades
 from frugal.acquire.train.class_paths import (
     ClassSets,
@@ -55,7 +55,6 @@ from frugal.learn.trees import TreeEnsemble
 
 TREES = "trees."  # prefix of a model's arrays, before its number
 LINEAR = "linear."  # of the regression of the model of this number
-ERRORS = "errors"  # name of the array of their costs
 MEMBERS = ("sets", "model", "low", "high", "threshold")  # with a row for each cascade
 NO_END = 2.0  # a window's upper end where it has none
 
@@ -336,8 +335,7 @@ class ClassPath(Reading):
 
     def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """1 for the class of least expected cost. (1, m, k)"""
-        cost = self.believe(reading, acquired) @ self.errors
-        return np.eye(len(self.errors))[cost.argmin(axis=2)]
+        return cheapest_class(self.believe(reading, acquired), self.errors)
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities. (1, m, k)"""

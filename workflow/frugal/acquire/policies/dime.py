@@ -19,7 +19,7 @@ from frugal.acquire.policies.panel_networks import (
     learned_networks,
     walks,
 )
-from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.payoff import ClassCost, Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import FoldedRows
 from frugal.core.layout import Layout
 
@@ -27,7 +27,10 @@ ALL = 0.0  # nats per price above which all is bought
 
 
 def learn(
-    rows: FoldedRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+    rows: FoldedRows,
+    objective: Objective | ClassCost,
+    settings: Mapping[str, Any],
+    budgets: np.ndarray,
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
     from frugal.acquire.train.panel_choosers import (  # torch is slow to import
@@ -54,11 +57,10 @@ def learn(
     training.run()
     networks = believers.beside("values", training.predictor, training.chooser)
     walked, tried = walks(rows, networks, floor=ALL), settings["levels"]
-    rules = fit_rules(
-        rows, walked, lambda walk: levels(walk, tried), objective, believers.whole(), budgets
-    )
+    informed = believers.informed(objective)
+    rules = fit_rules(rows, walked, lambda walk: levels(walk, tried), informed, budgets)
     steps = settings["updates"] * settings["batch"]
-    return learned_networks(networks, np.zeros(1), rules, transitions=steps)
+    return learned_networks(networks, np.zeros(1), rules, objective, transitions=steps)
 
 
 def levels(walk: ChooserWalk, count: int) -> list[float]:
@@ -78,7 +80,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Network
 DIME = AgentKind(
     name="dime",
     build=build,
-    fit=partial(fit_for_cost, "dime", learn),
+    fit=partial(fit_for_cost, "dime", learn, many=True),
     front=learn,
     settings={
         "folds": ("Two", "of cross-fitting", 3),
@@ -98,7 +100,6 @@ DIME = AgentKind(
         "levels": ("Three", "prices of panels that are tried", 40),
     },
     doc="a network learnt the information of each panel; bought while nats per price suffice",
-    two_classes=True,
     graph=graph_of_networks,
     looks={"dime": (120, "DIME", "sky", ">")},
 )

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.policies.panel_networks import (
@@ -19,7 +20,7 @@ from frugal.acquire.policies.panel_networks import (
     learned_networks,
     walks,
 )
-from frugal.acquire.train.payoff import Objective, fit_for_cost
+from frugal.acquire.train.payoff import ClassCost, Objective, fit_for_cost
 from frugal.acquire.train.tree_sets import FoldedRows
 from frugal.core.layout import Layout
 
@@ -28,7 +29,10 @@ LEASTS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # above the logit of "stop"; 0 as in train
 
 
 def learn(
-    rows: FoldedRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
+    rows: FoldedRows,
+    objective: Objective | ClassCost,
+    settings: Mapping[str, Any],
+    budgets: np.ndarray,
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
     from frugal.acquire.train.panel_choosers import (  # torch is slow to import
@@ -57,15 +61,19 @@ def learn(
     training.run()
     networks = believers.beside("logits", training.predictor, training.chooser)
     walked = walks(rows, networks, floor=min(LEASTS))
-    rules = fit_rules(rows, walked, lambda walk: LEASTS, objective, believers.whole(), budgets)
+    rules = fit_rules(rows, walked, lambda walk: LEASTS, believers.informed(objective), budgets)
     steps = settings["updates"] * settings["batch"]
-    return learned_networks(networks, penalty, rules, transitions=steps)
+    return learned_networks(networks, penalty, rules, objective, transitions=steps)
 
 
 def penalties(rows: FoldedRows, count: int) -> np.ndarray:
     """From one at which nearly all pays to one at which hardly anything does. (count,)"""
-    rate = float(rows.world.label[rows.learns].mean())
-    entropy = -rate * np.log(rate) - (1 - rate) * np.log1p(-rate)
+    label = rows.world.label[rows.learns]
+    if rows.world.classes > 2:
+        entropy = float(stats.entropy(np.bincount(label)))
+    else:
+        rate = float(label.mean())
+        entropy = -rate * np.log(rate) - (1 - rate) * np.log1p(-rate)
     full = float(rows.price(rows.reduced(range(rows.world.panels))).mean())
     return np.geomspace(*SHARES, count) * entropy / (full or 1.0)
 
@@ -79,7 +87,7 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Network
 GDFS = AgentKind(
     name="gdfs",
     build=build,
-    fit=partial(fit_for_cost, "gdfs", learn),
+    fit=partial(fit_for_cost, "gdfs", learn, many=True),
     front=learn,
     settings={
         "folds": ("Two", "of cross-fitting", 3),
@@ -95,7 +103,6 @@ GDFS = AgentKind(
         "price_weights": ("Count", "penalties that are trained side by side", 8),
     },
     doc="a selector learnt one step ahead by a falling relaxation; prices are a penalty",
-    two_classes=True,
     graph=graph_of_networks,
     looks={"gdfs": (110, "GDFS", "sky", "<")},
 )

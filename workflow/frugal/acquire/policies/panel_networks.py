@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
+from scipy.special import log_softmax, softmax
 
 from frugal.acquire.kinds import Learned
 from frugal.acquire.onnx_graph import (
@@ -24,14 +25,15 @@ from frugal.acquire.onnx_graph import (
     GraphNode,
     GraphOutputs,
     State,
+    class_entropy_node,
     entropy_node,
     logistic,
     mean,
     perceptron,
     two,
 )
-from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
-from frugal.acquire.train.payoff import Objective, best_within
+from frugal.acquire.reading import ERRORS, ThresholdRules, cheapest_class, panel_or_stop, with_stop
+from frugal.acquire.train.payoff import ClassCost, Objective, best_within
 from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, networks_of_sets
 from frugal.core.episodes import (
     Belief,
@@ -76,7 +78,7 @@ class PanelNetworks:
             nats of log-loss that a panel saves, as a share of the entropy of the belief, and the
             margin is nats per unit of price.
         folds: F.
-        believer: log-odds of class 1. (C · F)
+        believer: log-odds of class 1, or logits of each of more classes. (C · F)
         weights: of the choosers' layers. (C · F, in, out)
         biases: of the same. (C · F, 1, out)
         adds: columns that each panel adds to the free ones. (a, d)
@@ -125,8 +127,8 @@ class PanelNetworks:
         """Panels that can be had and that show a column which nothing else does. (…, a)"""
         return available & ~acquired & adds_column(self.adds, acquired)
 
-    def log_odds(self, chooser: int, read: RowReadings) -> Float[np.ndarray, " m"]:
-        """Of class 1, by the predictors of a chooser, averaged. (m,)"""
+    def log_odds(self, chooser: int, read: RowReadings) -> Float[np.ndarray, "m o"]:
+        """Of class 1, or of each of more classes, by a chooser's predictors, averaged. (m, o)"""
         return self._each_log_odds(chooser, read.astype(np.float64)).mean(axis=0)
 
     def margins(
@@ -139,14 +141,14 @@ class PanelNetworks:
             margin = (output[..., :-1] - output[..., -1:]).mean(axis=0)
         else:
             odds = self._each_log_odds(chooser, exact)
-            gain = entropy(odds)[..., None] / (1 + np.exp(-output))
+            gain = entropy(odds) / (1 + np.exp(-output))
             margin = gain.mean(axis=0) / np.where(self.cost > 0, self.cost, 1.0)
         margin = np.where(self.cost > 0, margin, BOUGHT_AT_ONCE)
         return np.where(self.open_panels(acquired, available), margin, -np.inf)
 
     def _each_log_odds(self, chooser: int, exact: Float[np.ndarray, "m w"]) -> np.ndarray:
         layers = self._layers(self.believer.weights, self.believer.biases, chooser)
-        return np.clip(outputs(*layers, exact)[..., 0], -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        return np.clip(outputs(*layers, exact), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
     def _layers(
         self, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], chooser: int
@@ -158,8 +160,11 @@ class PanelNetworks:
         ]
 
 
-def entropy(log_odds: Float[np.ndarray, "*m"]) -> Float[np.ndarray, "*m"]:
-    """Of a predicted probability, in nats. (…)"""
+def entropy(log_odds: Float[np.ndarray, "*m o"]) -> Float[np.ndarray, "*m 1"]:
+    """Of predicted probabilities, in nats. (…, 1)"""
+    if log_odds.shape[-1] > 1:
+        p = softmax(log_odds, axis=-1)
+        return -(p * log_softmax(log_odds, axis=-1)).sum(axis=-1, keepdims=True)
     p = 1 / (1 + np.exp(-log_odds))
     return p * np.logaddexp(0, -log_odds) + (1 - p) * np.logaddexp(0, log_odds)
 
@@ -170,12 +175,12 @@ class ChooserWalk:
 
     Attributes:
         margin: of the best panel at each step, −∞ where there is none or it ended before. (T, n)
-        log_odds: of class 1 at each step. (T, n)
+        log_odds: of class 1, or of each of more classes, at each step. (T, n, o)
         price: paid so far. (T, n)
     """
 
     margin: Float[np.ndarray, "T n"]
-    log_odds: Float[np.ndarray, "T n"]
+    log_odds: Float[np.ndarray, "T n o"]
     price: Float[np.ndarray, "T n"]
 
     @classmethod
@@ -201,7 +206,8 @@ class ChooserWalk:
         """
         n, a = available.shape
         shape = (a + 1, n)
-        margin, odds, price = np.full(shape, -np.inf), np.zeros(shape), np.zeros(shape)
+        margin, price = np.full(shape, -np.inf), np.zeros(shape)
+        odds = np.zeros((*shape, networks.believer.biases[-1].shape[-1]))
         acquired, going = np.zeros((n, a), dtype=bool), np.arange(n)
         adds = networks.adds.astype(np.float32)
         for step in range(a + 1):
@@ -220,7 +226,7 @@ class ChooserWalk:
                 break
         return cls(margin, odds, price)
 
-    def ends(self, least: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    def ends(self, least: float) -> tuple[Float[np.ndarray, "n o"], Float[np.ndarray, " n"]]:
         """Log-odds and price where each unit stops, the first margin not above the least one."""
         at: Int[np.ndarray, " n"] = (self.margin <= least).argmax(axis=0)
         units = np.arange(len(at))
@@ -245,8 +251,9 @@ class NetworkRule:
     Attributes:
         chooser: whose way it goes.
         least: it goes on while the margin is above.
-        calibration: intercept and slope of the believers' log-odds where it stops.
-        threshold: predicted probability from which a unit is classified as ill.
+        calibration: intercept and slope of the believers' log-odds where it stops; 0 and 1 with
+            more than two classes.
+        threshold: predicted probability from which a unit is classified as ill, of two classes.
         score: of the objective, on units that were not learnt from.
         price: mean, on the same units.
     """
@@ -290,12 +297,14 @@ class Believers:
             {name: torch.from_numpy(array).repeat(copies, 1, 1) for name, array in arrays.items()}
         )
 
-    def whole(self) -> Float[np.ndarray, " n"]:
-        """Probability of illness once all is known, by networks that did not see the unit."""
+    def informed(self, objective: Objective | ClassCost) -> Objective | ClassCost:
+        """With the probability of illness once all is known, of networks that did not see it."""
+        if isinstance(objective, ClassCost):
+            return objective
         world = self.rows.world
         visible = world.visible(np.arange(len(world)), world.available)
         odds, _ = self.networks.out_of_fold(visible, self.rows.fold)
-        return np.round(1 / (1 + np.exp(-odds)), DIGITS)
+        return objective.knowing(np.round(1 / (1 + np.exp(-odds)), DIGITS))
 
     def beside(
         self, output_kind: OutputKind, predictor: "FlatParameters", chooser: "FlatParameters"
@@ -353,8 +362,7 @@ def fit_rules(
     rows: FoldedRows,
     walked: Sequence[ChooserWalk],
     leasts: Callable[[ChooserWalk], Sequence[float]],
-    objective: Objective,
-    full_probability: Float[np.ndarray, " n"],
+    objective: Objective | ClassCost,
     budgets: Float[np.ndarray, " b"],
 ) -> list[NetworkRule]:
     """The best rule within each budget, or of all, from the cheapest on.
@@ -364,12 +372,10 @@ def fit_rules(
         walked: of each chooser.
         leasts: margins that are tried on a way.
         objective: the quantity to optimise.
-        full_probability: predicted probability of units once all is known.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
-    informed = objective.knowing(full_probability)
     rules = [
-        _rule(rows, walk, chooser, float(least), informed)
+        _rule(rows, walk, chooser, float(least), objective)
         for chooser, walk in enumerate(walked)
         for least in leasts(walk)
     ]
@@ -379,14 +385,21 @@ def fit_rules(
 
 
 def _rule(
-    rows: FoldedRows, walk: ChooserWalk, chooser: int, least: float, objective: Objective
+    rows: FoldedRows,
+    walk: ChooserWalk,
+    chooser: int,
+    least: float,
+    objective: Objective | ClassCost,
 ) -> NetworkRule:
-    """Stops at a margin; its belief is fitted to the labels of those that stop there."""
+    """Stops at a margin; of two classes its belief is fitted to the labels of who stops there."""
     odds, price = walk.ends(least)
+    if isinstance(objective, ClassCost):
+        score = objective.score(softmax(odds, axis=1), price)
+        return NetworkRule(chooser, least, (0.0, 1.0), 0.5, score, float(price.mean()))
     line = Logistic(0.0, np.ones(1))
     if np.ptp(odds) > 0:
-        line = fit_logistic(odds[:, None], rows.world.label, np.ones(len(odds)), ridge=RIDGE)
-    probability = np.round(line.probability(odds[:, None]), DIGITS)
+        line = fit_logistic(odds, rows.world.label, np.ones(len(odds)), ridge=RIDGE)
+    probability = np.round(line.probability(odds), DIGITS)
     score, threshold = objective.judged(probability, price)
     fitted = (line.intercept, float(line.slope[0]))
     return NetworkRule(chooser, least, fitted, threshold, score, float(price.mean()))
@@ -402,7 +415,10 @@ class NetworkPolicies(ThresholdRules):
         chooser: of each rule. (K,)
         least: margin above which a panel is bought. (K,)
         calibration: intercept and slope of the believers' log-odds. (K, 2)
-        threshold: predicted probability from which a unit is classified as ill. (K,)
+        threshold: predicted probability from which a unit is classified as ill, of two classes.
+            (K,)
+        errors: cost of saying a class (column) of a unit of a class (row); None: two classes.
+            (k, k)
     """
 
     networks: PanelNetworks
@@ -411,6 +427,7 @@ class NetworkPolicies(ThresholdRules):
     least: Float[np.ndarray, " K"]
     calibration: Float[np.ndarray, "K 2"]
     threshold: Float[np.ndarray, " K"]
+    errors: Float[np.ndarray, "k k"] | None = None
 
     @property
     def traits(self) -> Traits:
@@ -419,7 +436,7 @@ class NetworkPolicies(ThresholdRules):
             consistent=True,
             compares=_COMPARED[self.networks.output_kind],
             weigh=self.weigh,
-            threshold=self.threshold,
+            threshold=self.threshold if self.errors is None else None,
         )
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
@@ -440,26 +457,37 @@ class NetworkPolicies(ThresholdRules):
         return with_stop(margin, self.least[:, None])
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
-        """Class probabilities by the believers, calibrated. (K, m, 2)"""
+        """Class probabilities by the believers, calibrated if there are two. (K, m, k)"""
         del acquired
         pairs = zip(self.chooser.tolist(), reading, strict=True)
         odds = np.stack([self.networks.log_odds(*pair) for pair in pairs])
-        odds = self.calibration[:, :1] + self.calibration[:, 1:] * odds
+        if self.errors is not None:
+            return softmax(odds, axis=2)
+        odds = self.calibration[:, :1] + self.calibration[:, 1:] * odds[..., 0]
         ill = np.round(1 / (1 + np.exp(-odds)), DIGITS)
         return np.stack([1 - ill, ill], axis=-1)
+
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
+        """Beliefs tilted to the threshold, or 1 for the class of least expected cost. (K, m, k)"""
+        if self.errors is None:
+            return super().conclude(reading, acquired)
+        return cheapest_class(self.believe(reading, acquired), self.errors)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """How the rules differ, in words."""
         del panels
         words, penalty = WORDS[self.networks.output_kind], self.penalty[self.chooser]
+        ends = "then the class of least expected cost"
         return [
-            f"{words.format(least=v, penalty=w)}; positive from {100 * t:.3g} % on"
+            f"{words.format(least=v, penalty=w)}; "
+            + (f"positive from {100 * t:.3g} % on" if self.errors is None else ends)
             for v, w, t in zip(self.least, penalty, self.threshold, strict=True)
         ]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
         arrays = {name: getattr(self, name) for name in RULE_ARRAYS}
+        arrays |= {} if self.errors is None else {ERRORS: self.errors}
         believer = self.networks.believer.to_arrays()
         arrays |= {BELIEVER + name: array for name, array in believer.items()}
         pairs = zip(self.networks.weights, self.networks.biases, strict=True)
@@ -478,9 +506,11 @@ class NetworkPolicies(ThresholdRules):
         """
         names = [name for name in arrays if not name.startswith((BELIEVER, CHOOSER))]
         part = part_of(arrays, {name: name for name in names})
-        stored = Stored("rules of networks", part)
+        stored, k = Stored("rules of networks", part), len(layout.classes)
+        many = {} if k == 2 else {ERRORS: Array("float64", (k, k), low=-LARGEST)}
         size = stored.require(
-            {
+            many
+            | {
                 "penalty": Array("float64", ("C",), low=0.0),
                 "chooser": Array("int64", ("K",), low=0),
                 "least": Array("float64", ("K",), low=-LARGEST),
@@ -489,7 +519,9 @@ class NetworkPolicies(ThresholdRules):
             }
         )
         stored.require_between("chooser", 0, size["C"] - 1)
-        believer = MaskedNetworks.from_arrays(under(arrays, BELIEVER), columns=len(layout.columns))
+        believer = MaskedNetworks.from_arrays(
+            under(arrays, BELIEVER), columns=len(layout.columns), classes=k
+        )
         if believer.count % size["C"]:
             raise stored.refusal(
                 f"are for {size['C']} choosers; there are {believer.count} networks, and as many "
@@ -504,7 +536,9 @@ class NetworkPolicies(ThresholdRules):
             layout.provides & ~layout.free_columns,
             layout.action_cost,
         )
-        return NetworkPolicies(networks, *(part[name] for name in RULE_ARRAYS))
+        return NetworkPolicies(
+            networks, *(part[name] for name in RULE_ARRAYS), errors=part.get(ERRORS)
+        )
 
 
 def _layers(
@@ -531,6 +565,7 @@ def learned_networks(
     networks: PanelNetworks,
     penalty: Float[np.ndarray, " C"],
     rules: Sequence[NetworkRule],
+    objective: Objective | ClassCost,
     *,
     transitions: int,
 ) -> Learned:
@@ -543,6 +578,7 @@ def learned_networks(
         np.array([rule.least for rule in rules]),
         np.array([rule.calibration for rule in rules]),
         np.array([rule.threshold for rule in rules]),
+        objective.errors if isinstance(objective, ClassCost) else None,
     )
     curve = pd.DataFrame(
         {
@@ -587,15 +623,17 @@ def graph_of_networks(state: State, policy: Any, member: int) -> GraphOutputs:
         margins = [s.columns(0, a) - s.columns(a, a + 1) for s in raw]
         price = np.ones(a)
     else:
+        of_belief = entropy_node if policy.errors is None else class_entropy_node
         margins = [
-            entropy_node(o) / ((s * -1.0).apply("Exp") + 1.0)
-            for o, s in zip(odds, raw, strict=True)
+            of_belief(o) / ((s * -1.0).apply("Exp") + 1.0) for o, s in zip(odds, raw, strict=True)
         ]
         price = np.where(networks.cost > 0, networks.cost, 1.0)
     margin = mean(margins) / price
     margin = state.at_once(state.graph.constant(networks.cost[None] <= 0), margin)
     margin = state.adding().where(margin, NO_PANEL)
     intercept, slope = policy.calibration[member]
-    ill = logistic(mean(odds) * float(slope) + float(intercept))
+    logits = mean(odds) * float(slope) + float(intercept)
+    is_two = policy.errors is None
+    probability = two(logistic(logits)) if is_two else logits.apply("Softmax", axis=-1)
     least = max(float(policy.least[member]), NO_PANEL)
-    return GraphOutputs(state.panel_or_stop(margin, margin.max() > least), two(ill))
+    return GraphOutputs(state.panel_or_stop(margin, margin.max() > least), probability)

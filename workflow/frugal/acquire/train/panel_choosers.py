@@ -50,7 +50,7 @@ from frugal.learn.lockstep import (
     orthogonal_weights,
     product,
 )
-from frugal.learn.masked_networks import NormalScores
+from frugal.learn.masked_networks import NormalScores, targets
 
 RANDOM_STARTS = 0.25  # share of the episodes that begin with panels drawn at random, unpaid
 ADAM_EPSILON = 1e-8
@@ -66,7 +66,7 @@ class Units:
 
     Attributes:
         read: inputs of networks for a fully known unit: scores, then flags. (n, 2 d)
-        label: 0 or 1. (n,)
+        label: 1 for class 1 of two; of more, a column for each class. (n, o)
         available: 1 where a panel can be had. (n, a)
         adds: 1 for columns that a panel adds to the free ones. (a, d)
         closed: 1 for columns that are not free. (d,)
@@ -75,7 +75,7 @@ class Units:
     """
 
     read: Float[Tensor, "n w"]
-    label: Float[Tensor, " n"]
+    label: Float[Tensor, "n o"]
     available: Float[Tensor, "n a"]
     adds: Float[Tensor, "a d"]
     closed: Float[Tensor, " d"]
@@ -93,7 +93,7 @@ class Units:
         learns = [np.flatnonzero((fold >= 0) & (fold != f)) for f in range(rows.settings.folds)]
         return cls(
             floats(reads.read(world.values)),
-            floats(world.label),
+            floats(targets(world.label, world.classes)),
             floats(world.available),
             floats(rows.adds),
             floats(~world.free_columns),
@@ -327,7 +327,7 @@ class DimeTraining(ChooserTraining):
         """See `ChooserTraining`."""
         super().__init__(units, predictor, folds, settings, rngs)
         layer_list(self.chooser)[1][-1].fill_(FIRST_SHARE)
-        self._scale = float(entropy_of(torch.logit(units.label.mean())))
+        self._scale = float(entropy_of(rate_logits(units.label)))
         self._price = torch.where(units.cost > 0, units.cost, torch.ones(()))
 
     def advance(self, step: int) -> None:
@@ -338,11 +338,11 @@ class DimeTraining(ChooserTraining):
     def step(self, explores: Bool[Tensor, "K E"], order: Float[Tensor, "K E a"]) -> None:
         """Fill both gradients, and take a panel in each episode or begin it anew."""
         episodes = self.episodes
-        label = episodes.units.label[episodes.row][..., None]
+        label = episodes.units.label[episodes.row]
         states = episodes.look()
         shown, believes = states.shown(), layer_list(self.predictor)
         entering, before, odds = forward(*believes, shown, "relu")
-        slope = (torch.sigmoid(odds) - label) / label.shape[1]
+        slope = (probability_of(odds) - label) / label.shape[1]
         backward(believes[0], entering, before, slope, "relu", slope_list(self.predictor))
         *valued, share = forward(*layer_list(self.chooser), shown, "relu")
         bound = entropy_of(odds)
@@ -374,14 +374,30 @@ class DimeTraining(ChooserTraining):
         return torch.zeros_like(value).scatter_(2, mine, slope)
 
 
+def rate_logits(label: Float[Tensor, "n o"]) -> Tensor:
+    """Outputs that predict the classes' shares. (o,)"""
+    if label.shape[1] == 1:
+        return torch.logit(label[:, 0].mean())[None]
+    return torch.log(label.mean(dim=0).clamp(min=SMALLEST))
+
+
+def probability_of(odds: Tensor) -> Tensor:
+    """Of class 1 by its log-odds, or of each of more classes by their logits. (…, o)"""
+    return torch.sigmoid(odds) if odds.shape[-1] == 1 else torch.softmax(odds, dim=-1)
+
+
 def entropy_of(odds: Tensor) -> Tensor:
-    """Of a predicted probability, in nats."""
-    p = torch.sigmoid(odds)
+    """Of predicted probabilities, in nats. (…, 1)"""
+    p = probability_of(odds)
+    if odds.shape[-1] > 1:
+        return -(p * torch.log_softmax(odds, dim=-1)).sum(dim=-1, keepdim=True)
     return p * softplus(-odds) + (1 - p) * softplus(odds)
 
 
 def _loss(odds: Tensor, label: Tensor) -> Tensor:
-    """In nats."""
+    """In nats. (…, 1)"""
+    if odds.shape[-1] > 1:
+        return -(label * torch.log_softmax(odds, dim=-1)).sum(dim=-1, keepdim=True)
     return softplus(odds) - label * odds
 
 
@@ -437,10 +453,10 @@ class GdfsTraining(ChooserTraining):
         soft = torch.softmax(noisy / temperature, dim=2)
         part = (soft[..., :-1] @ units.adds).repeat(1, 1, 2)  # of a column that becomes known
         entering, before, odds = forward(*believes, torch.addcmul(shown, fresh, part), "relu")
-        slope = (torch.sigmoid(odds) - label[..., None]) / label.shape[1]
+        slope = (probability_of(odds) - label) / label.shape[1]
         first = backward(believes[0], entering, before, slope, "relu", slope_list(self.predictor))
         below = product(first, believes[0][0].transpose(1, 2), by="torch").mul_(fresh)
-        by_part = below.view(*label.shape, 2, -1).sum(dim=2)
+        by_part = below.view(*label.shape[:2], 2, -1).sum(dim=2)
         by_soft = by_part @ units.adds.T + self._price[:, None] / label.shape[1]
         by_soft = torch.nn.functional.pad(by_soft, (0, 1))
         mean = (soft * by_soft).sum(dim=2, keepdim=True)

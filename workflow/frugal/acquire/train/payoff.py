@@ -206,15 +206,47 @@ def best_within(
     return sorted(chosen or [int(price.argmin())], key=lambda k: (price[k], score[k]))
 
 
-def fit_for_cost(kind: str, learn: Learns, ground: Ground, settings: Mapping[str, Any]) -> Learned:
+@dataclass(frozen=True, eq=False)
+class ClassCost:
+    """The least sum of prices and errors, of a label of more than two classes.
+
+    Attributes:
+        label: class of each unit. (n,)
+        errors: cost of saying a class (column) of a unit of a class (row). (k, k)
+    """
+
+    label: Int[np.ndarray, " n"]
+    errors: Float[np.ndarray, "k k"]
+    budgeted = False
+
+    def score(self, probability: Float[np.ndarray, "n k"], price: Float[np.ndarray, " n"]) -> float:
+        """Minus the mean cost where the class of least expected cost is predicted."""
+        decided = (probability @ self.errors).argmin(axis=1)
+        return -float((self.errors[self.label, decided] + price).mean())
+
+
+def fit_for_cost(
+    kind: str, learn: Learns, ground: Ground, settings: Mapping[str, Any], *, many: bool = False
+) -> Learned:
     """Result of `learn(rows, objective, settings, budgets)` on the records.
+
+    Args:
+        kind: of the agent.
+        learn: its training.
+        ground: the records.
+        settings: of the agent.
+        many: whether it takes a label of more than two classes, with a `ClassCost`.
 
     Raises:
         DataError: the label has other than two classes, or one of them too few rows.
     """
-    ground.require_two_classes(kind)
-    world, rng = ground.world(terminals=2), ground.streams.generator("trees")
+    classes = len(ground.table.classes)
+    if not many:
+        ground.require_two_classes(kind)
+    world, rng = ground.world(terminals=classes), ground.streams.generator("trees")
     rows = folded_rows(world, np.ones(len(world), dtype=bool), settings, rng)
     errors = ground.table.misclassification_cost
+    if classes > 2:
+        return learn(rows, ClassCost(world.label, errors), settings, np.array([np.inf]))
     objective = Objective.of(ground.objective, rows.world.label, errors)
     return learn(rows, objective, settings, np.array(ground.budgets or [np.inf]))

@@ -560,6 +560,7 @@ def networks_of_sets(rows: FoldedRows, settings: Mapping[str, Any]) -> MaskedNet
         world.label[unit],
         rows.fold[:, unit],
         folds=rows.settings.folds,
+        classes=world.classes,
         settings=network_settings,
         rngs=rngs,
     )
