@@ -107,10 +107,12 @@ def test_a_rule_is_the_reason_of_its_order(answer, tmp_path):
     rows = answer.advise(*running(tmp_path, measured, units), policy="lactate while above 2")
     rows = rows.set_index("unit")
     assert rows["next"].to_dict() == {"a": "lactate", "b": "nothing", "c": "decide", "d": "lactate"}
-    assert rows.loc["a", "why"] == "lactate every 1: lactate 3 (1 window ago) is above 2"
-    assert rows.loc["b", "why"] == "lactate every 1: lactate 1.5 (1 window ago) is not above 2"
+    assert rows.loc["a", "why"] == "lactate every window: lactate 3 (1 window ago) is above 2"
+    assert rows.loc["b", "why"] == "lactate every window: lactate 1.5 (1 window ago) is not above 2"
     assert rows.loc["c", "why"] == "all windows are over"
-    assert rows.loc["d", "why"].startswith("the schedule has lactate in window 0; lactate every 1:")
+    assert rows.loc["d", "why"].startswith(
+        "the schedule has lactate in window 0; lactate every window:"
+    )
     later = answer.advise(*running(tmp_path, measured, units), hours=17, policy="nothing")
     assert later["hours"].tolist() == ["16 to 24"] * 4
     assert set(later["why"]) == {"the schedule has nothing in window 2"}
@@ -121,7 +123,7 @@ def test_what_is_not_known_yet_is_not_read(answer, tmp_path):
     measured = "a,lactate,1,12,3\na,creatinine,2,3,1\n"
     rows = answer.advise(*running(tmp_path, measured), hours=9, policy="lactate while above 2")
     assert rows["state"].tolist() == ["creatinine 1 (1 window ago)", "no value yet"]
-    assert rows["why"][0] == "lactate every 1: no, lactate is not known"
+    assert rows["why"][0] == "lactate every window: no, lactate is not known"
     later = answer.advise(*running(tmp_path, measured), hours=12, policy="lactate while above 2")
     assert later["next"][0] == "lactate"
 

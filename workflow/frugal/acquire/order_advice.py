@@ -99,7 +99,11 @@ def state_words(columns: Sequence[str], state: TimedState, unit: int) -> str:
 
 def _value(name: str, state: TimedState, unit: int, column: int) -> str:
     value, age = state.last[unit, column], state.age[unit, column]
-    return f"{name} {value:.4g} ({age:.0f} window{'s' if age > 1 else ''} ago)"
+    return f"{name} {value:.4g} ({_windows(age)} ago)"
+
+
+def _windows(count: float) -> str:
+    return f"{count:.0f} window{'s' if count > 1 else ''}"
 
 
 def panel_words(panels: Sequence[str], action: Bool[np.ndarray, " a1"]) -> str:
@@ -157,7 +161,8 @@ def _reasons(
         yield f"the schedule has {names} in window {state.window}"
     for each in plan.repeats:
         names = panel_words(records.panels, np.append(each.panels, False))
-        yield f"{names} every {each.every}: {_rule(records, each, state, unit)}"
+        every = _windows(float(each.every)).removeprefix("1 ")
+        yield f"{names} every {every}: {_rule(records, each, state, unit)}"
     if not plan.repeats and not plan.schedule[state.window].any():
         yield f"the schedule has nothing in window {state.window}"
 
@@ -166,7 +171,7 @@ def _rule(records: TimedRecords, rule: Repeat, state: TimedState, unit: int) -> 
     """Whether a rule orders now, by the last order and the last value."""
     since = state.since[unit, rule.panels].max()
     if since < rule.every:
-        return f"not yet, last ordered {since:.0f} ago"
+        return f"not yet, last ordered {_windows(since)} ago"
     if rule.column is None:
         return "due"
     name, side = records.columns[rule.column], "below" if rule.below else "above"
