@@ -43,11 +43,10 @@ run: env
 
 # Every check that a change must pass; the last line is pytest's. A module's tests share a worker and
 # what they built (not by loadgroup: pytest-xdist 3.8 silently forgets its groups under pytest 9.2).
-# Files keep their order, in which the long ones begin, so that all workers end together: three on two
-# cores, since tests of clusters wait.
+# Files keep their order, in which the long ones begin, so that both workers end together.
 test: env
 	$(MAKE) --no-print-directory --jobs 2 --output-sync lint
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 20 -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20 -q
 
 # The long form of every check of .ci/, hours in all; their short forms are a part of .ci/run. What
 # each said is kept beside its folder.
