@@ -51,6 +51,7 @@ OPERATORS = (
 UNTOLD = ("place", "look", "looks", "strict", "frozen", "eq", "repr", "slots", "cache")
 LOADERS = ("load_one", "load_all")  # of `frugal.core.declarations`: they import a folder
 REFUSE = ("data", "cover")  # rooms whose refusals the catalogue of malformed inputs tests
+KINDS = ("acquire", "policies")  # the room whose modules are tested by the name of their kind
 TIMES = 5  # a mutant may take so many times what its tests take without it
 
 
@@ -149,7 +150,8 @@ def _folder(package: str) -> Path:
 def files_for(module: Path, root: Path) -> list[str]:
     """Test files that import a module, or of those that import it through fewest others.
 
-    Malformed inputs enter by commands: they come last, for the rooms of `REFUSE`.
+    Malformed inputs enter by commands: they come last, for the rooms of `REFUSE`. Those of all
+    kinds of policies name them in configurations.
     """
     own = root / "workflow/frugal"
     sources = {
@@ -161,7 +163,9 @@ def files_for(module: Path, root: Path) -> list[str]:
     while asked:
         found = [str(path.relative_to(root)) for path, names in tests.items() if names & asked]
         if found:
-            return [*found, *["tests/unit/test_malformed.py"] * (module.parts[1] in REFUSE)]
+            found += ["tests/unit/test_malformed.py"] * (module.parts[1] in REFUSE)
+            kinds = "tests/unit/test_agent_kinds.py"
+            return found + [kinds] * (module.parts[1:3] == KINDS and kinds not in found)
         seen |= asked
         asked = {name for name, path in sources.items() if _imports(path) & asked} - seen
     return []

@@ -16,6 +16,7 @@ from frugal.core.rows import FrameRows, ScratchFile, open_rows, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Belonging
 from frugal.judge import by_group, comparisons
+from frugal.judge.estimator import Terms
 from frugal.results.files import payload_bytes
 from frugal.results.replacing import GrowingFiles, together
 from frugal.studies.afape import columns
@@ -30,6 +31,7 @@ from tests.unit.afape_chain import (
     run_chain,
     small_table,
 )
+from tests.unit.in_blocks import term_blocks
 
 pytestmark = pytest.mark.trains
 N = 2000
@@ -308,3 +310,21 @@ def test_a_scratch_file_that_nobody_holds_is_closed_without_a_warning():
         del kept
         gc.collect()
     assert file.closed
+
+
+@pytest.mark.parametrize("denominator", [1.0, 0.5, "weight", "mixed"])
+def test_terms_are_read_back_as_they_were_put(denominator):
+    rng = np.random.default_rng(0)
+    weight = rng.random(60)
+    each = {"weight": weight, "mixed": rng.random(60) + 0.5}.get(denominator)
+    terms = Terms(
+        rng.normal(size=(60, 2)), np.full(60, denominator) if each is None else each, weight
+    )
+    with ScratchFile() as scratch:
+        made = term_blocks(scratch, terms, blocks=3)
+        for part in ("numerator", "denominator", "weight"):
+            read = [getattr(made.first("e", k), part) for k in range(3)]
+            expected = getattr(terms, part)
+            np.testing.assert_array_equal(
+                np.concatenate(read), expected[:, :1] if part == "numerator" else expected
+            )

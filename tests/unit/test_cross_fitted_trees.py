@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from frugal.config.learners import BoostingSettings
 from frugal.core.errors import DataError
+from frugal.learn import cross_fitted_trees
 from frugal.learn.cross_fitted_trees import fit_cross_fitted, folds_of
 from frugal.learn.tree_scoring import predict_proba
 
@@ -65,3 +66,27 @@ def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
         folds_of(
             label[5:], np.ones(22, dtype=bool), folds=3, repeats=1, rng=np.random.default_rng(0)
         )
+
+
+def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch):
+    """Folds of 30 and 10 rows: 20, 12 and 15 in sum, after one, two and three trees."""
+    losses, kept = {30: [0.5, 0.1, 0.4], 10: [0.5, 0.9, 0.3]}, []
+    label = (np.arange(40) % 2).astype(np.int64)
+    monkeypatch.setattr(
+        cross_fitted_trees, "_booster", lambda *given: (None, losses[len(given[3])])
+    )
+
+    def stop(*given, **_):
+        kept.append(given[2])
+        raise InterruptedError
+
+    monkeypatch.setattr(cross_fitted_trees, "_tree_parts", stop)
+    with pytest.raises(InterruptedError):
+        cross_fitted_trees.fit_folded(
+            np.zeros((40, 1)),
+            label,
+            (np.arange(40) < 10).astype(np.int64)[None],
+            settings=BoostingSettings.of(BOOSTING | {"trees": 3, "folds": 2}),
+            seed=0,
+        )
+    assert kept == [2]

@@ -402,3 +402,14 @@ def test_the_learning_rate_falls_in_a_straight_line_to_the_last_iteration():
     assert [round(s.learning_rate_at(i), 12) for i in range(10)] == [*[0.5] * 6, 0.4, 0.3, 0.2, 0.1]
     constant = settings(iterations=10, decay_share=0.0)
     assert {constant.learning_rate_at(i) for i in range(10)} == {constant.learning_rate}
+
+
+def test_weights_are_drawn_with_a_spread_by_their_number_of_inputs():
+    """Two entries of a token are not zero: He's rule gives √(2/2) for values and positions."""
+    sizes = NetworkSizes(40, 5, settings(encoding_width=64, head_width=64))
+    leaves = first_parameters(sizes, torch.Generator().manual_seed(0)).views
+    for part, inputs in (("value", 2), ("position", 2), ("second", None)):
+        leaf = next(leaf for name, leaf in leaves.items() if name.endswith(f".{part}"))
+        expected = (2 / (inputs or leaf.shape[1])) ** 0.5
+        error = 4 * expected / (2 * leaf.numel()) ** 0.5  # four standard errors
+        assert leaf.std().item() == pytest.approx(expected, abs=error)

@@ -25,10 +25,24 @@ KNOWN = {
 
 
 def obstacle(estimator, case: Case):
-    """Why it cannot be computed for a case."""
-    found = Evidence([estimator])
+    """Why it cannot be computed for a case; the same in one block and in two."""
+    found, halves = Evidence([estimator]), Evidence([estimator])
     found.add(case)
-    return obstacles.obstacle(estimator, found)
+    for rows in (slice(0, N // 2), slice(N // 2, N)):
+        halves.add(rows_of(case, rows))
+    why = obstacles.obstacle(estimator, found)
+    assert obstacles.obstacle(estimator, halves) == why
+    return why
+
+
+def rows_of(case: Case, rows: slice) -> Case:
+    """Some rows of a case."""
+    arrays = {
+        name: value[rows] for name, value in vars(case).items() if isinstance(value, np.ndarray)
+    }
+    fitted = {name: value[rows] for name, value in case.fitted.items()}
+    imputed = {name: value[:, rows] for name, value in case.imputed.items()}
+    return replace(case, **arrays, fitted=fitted, imputed=imputed)
 
 
 def outcomes(sets: np.ndarray) -> np.ndarray:

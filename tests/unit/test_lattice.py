@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.lattice import LatticePolicies, fit_lattice, lattice_sets, learn
+from frugal.acquire.policies.lattice import (
+    NEARBY,
+    LatticePolicies,
+    fit_lattice,
+    lattice_sets,
+    learn,
+)
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.tree_sets import fit_masked
+from frugal.acquire.train.tree_sets import fit_masked, hull
 from frugal.core.errors import DataError
 from frugal.learn.cross_fitted_trees import joined, split_ensemble
 
@@ -132,3 +138,22 @@ def test_a_rule_for_a_cost_weighs_money_as_it_is():
         budgets=np.array([0.0]),
     )
     assert [one.weight for one in rules] == [1.0]
+
+
+def test_nearby_worths_lie_around_the_one_that_gains_are_learnt_for():
+    np.testing.assert_allclose(NEARBY * NEARBY[::-1], 1.0)
+
+
+def test_the_hull_holds_the_sets_that_are_best_for_some_worth_of_money():
+    """Against a grid of worths; whole numbers, so that prices and losses tie."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sets = [frozenset([k]) for k in range(8)]
+        price = dict(zip(sets, rng.integers(0, 6, 8).astype(float).tolist(), strict=True))
+        loss = dict(zip(sets, rng.integers(0, 6, 8).astype(float).tolist(), strict=True))
+        worths = np.geomspace(0.01, 100, 4001)[:, None]
+        total = [loss[s] for s in sets] + worths * [price[s] for s in sets]
+        best = {(price[sets[k]], loss[sets[k]]) for k in total.argmin(axis=1)}
+        found = hull(loss, price)
+        assert len(found) == len(best)
+        assert {(price[s], loss[s]) for s in found} == best

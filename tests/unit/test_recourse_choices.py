@@ -42,6 +42,7 @@ def test_k_best_sets_and_number_of_optima_are_those_of_enumeration(seed, density
         for u in range(3):
             wanted = lean_sets(case, u)
             free = granted(case, u)
+            assert not choices.chosen[u, ~np.isfinite(choices.cost[u])].any()
             assert _sets(choices, u, free) == [(round(c, 6), s) for c, s in wanted[:keep]]
             optima = sum(cost == wanted[0][0] for cost, _ in wanted)
             assert choices.optima[u] == min(optima, MOST_TIES)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from frugal.core.errors import GraphError
 from frugal.judge.choice import choose, judged, price_range, supported, tipping_gamma
-from frugal.judge.semi_offline import Paths, bounded_probability, path_probability
+from frugal.judge.semi_offline import (
+    LINES,
+    Node,
+    Paths,
+    bounded_probability,
+    lines_of,
+    path_probability,
+)
 from frugal.learn.record_law import LABEL, Causes, RecordLaw, untested, widened
 from scipy.special import expit
 
@@ -212,3 +219,17 @@ def test_a_common_step_that_few_records_hold_is_not_judged():
     assert not supported(paths, chance)
     observed[4:40, 1] = True
     assert supported(play("fixed", x, observed), np.tile([1.0, 1.0, 0.2], (200, 1)))
+
+
+def test_a_tree_in_words_shows_its_largest_branches_within_the_lines():
+    """A branch that stops takes two lines, one in which hardly anyone stops takes one."""
+    for stops, shown in ((0.03, (LINES - 1) // 2), (0.004, LINES - 1), (0.0, LINES - 1)):
+        root = Node([], 1.0, 0.1, 0.9)
+        root.children = [
+            Node([k], 0.03 - k / 10_000, 0.2, 0.8, stops, (1.0, 0.0, 0.0), 0.2, 0.4)
+            for k in range(30)
+        ]
+        lines = lines_of(root, [f"P{k}" for k in range(30)], ["no", "yes"])
+        ordered = [line.split(": order ")[1].split(",")[0] for line in lines if "order" in line]
+        assert len(lines) == LINES
+        assert [name.split()[0] for name in ordered] == [f"P{k}" for k in range(shown)]

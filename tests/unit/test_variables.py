@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from frugal.config.learners import TreeSettings
 from frugal.core.errors import DataError
-from frugal.learn.column_trees import compact, expand, require_observed, variables_of
+from frugal.learn.column_trees import compact, expand, fit_column, require_observed, variables_of
 
 ONEHOT = ((1, 4), (2, 3, 5))
 NAN = np.nan
@@ -71,3 +72,27 @@ def test_a_variable_without_observed_value_is_refused():
     codes = np.array([[1.0, NAN], [2.0, NAN]])
     with pytest.raises(DataError, match="column 1, 2 has no observed value"):
         require_observed(codes, variables)
+
+
+def test_trees_learn_what_a_linear_regression_leaves():
+    """A step on top of a line, which neither part holds alone."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(4000, 2))
+    rows[:, 1] = 50 * rows[:, 0] + np.where(rows[:, 0] > 0.5, 4.0, 0.0)
+    settings = TreeSettings.of(
+        {"trees": 40, "leaves": 4, "min_leaf": 20, "learning_rate": 0.3, "linear_penalty": 1e-6}
+    )
+    fitted, _ = fit_column(
+        rows,
+        rows[:, 1],
+        j=1,
+        variables=variables_of(2, ()),
+        weight=None,
+        held_out=None,
+        settings=settings,
+        seed=0,
+    )
+    new = np.column_stack([np.linspace(-2, 2, 401), np.zeros(401)])
+    step = np.where(new[:, 0] > 0.5, 4.0, 0.0)
+    error = fitted.predict(new, variables_of(2, ())) - 50 * new[:, 0] - step
+    assert np.abs(error[np.abs(new[:, 0] - 0.5) > 0.1]).max() < 1.0
