@@ -19,9 +19,10 @@ from frugal.cover.augmentation import augment
 from frugal.cover.generator import fit_generator
 from frugal.cover.instance import LabelledUnits
 from frugal.cover.learned.answers import as_membership
-from frugal.cover.worlds import frequent_explanations, labelled_world, train_rows, variant_design
+from frugal.cover.worlds import frequent_explanations, train_rows, variant_design
 
 from tests.defaults import DEFAULT
+from tests.unit.cover_cases import labelled_world
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +43,7 @@ def seeded_world(n: int, seed: int, *, draws: int) -> tuple[LabelledUnits, np.ra
         f"dim_{n}", draws=draws, feature_probability=0.68, actions=100, action_probability=0.5
     )
     rng = np.random.default_rng([seed, n])
-    return labelled_world(design, most_actions=3, max_nodes=10**7, rng=rng)[0], rng
+    return labelled_world(design, rng)[0], rng
 
 
 def accuracy(name: str, block: dict, units: LabelledUnits, rng: np.random.Generator) -> float:

@@ -20,11 +20,11 @@ from frugal.search.outcome_forest import ForestOptions
 from frugal.search.outcome_tables import smoothed_table
 from frugal.search.planning.constrained import plan_constrained, stopping_statistic
 from frugal.search.records import GIB, SearchSizeError, search_bytes
+from frugal.search.repeats import search_repeat, world_repeat
 from frugal.search.searches import ComparisonOptions
 from frugal.search.simulated_worlds import (
     WorldOptions,
     build_world,
-    compare_in_worlds,
     draw_parameters,
     realise_world,
     sample_searches,
@@ -76,14 +76,13 @@ def _in_turn(ours, theirs):
 
 def _sweep(seed: int) -> dict[tuple[str, float], tuple[float, float]]:
     """(Planner, threshold) → efficacy and mean trials, by the package: units to scores."""
-    rows = compare_in_worlds(
-        Streams(seed, "benchmark", {}),
-        world_options=WORLD,
-        options=OPTIONS,
-        n_train=[UNITS],
-        n_test=TESTED,
-        realisations=[0],
+    streams = Streams(seed, "benchmark", {})
+    repeat = world_repeat(
+        streams, 0, world_options=WORLD, options=OPTIONS, n_train=UNITS, n_test=TESTED
     )
+    rows = search_repeat(
+        streams, repeat, n_train=UNITS, options=OPTIONS, keep_policies=False
+    ).scores
     scores = zip(rows["efficacy"], rows["mean_trials"], strict=True)
     return dict(zip(zip(rows["planner"], rows["threshold"], strict=True), scores, strict=True))
 

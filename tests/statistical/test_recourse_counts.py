@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from frugal.cover.worlds import labelled_world, variant_design
+from frugal.cover.worlds import variant_design
+
+from tests.unit.cover_cases import labelled_world
 
 SEEDS = 20
 # The paper's 5,307 lies above the largest of its variant's first twenty worlds, 4,801; of a hundred
@@ -31,11 +33,11 @@ def test_published_counts_lie_in_the_range_of_simulated_worlds(variant):
     )
     sizes = []
     for seed in range(MORE_SEEDS.get(variant, SEEDS)):
-        _, counts = labelled_world(
-            design, most_actions=3, max_nodes=10**7, rng=np.random.default_rng(20230501 + seed)
+        _, labels = labelled_world(design, np.random.default_rng(20230501 + seed))
+        labelled, tied = (
+            np.bincount(labels.loc[labels["label_status"] == status, "size"], minlength=4)[1:4]
+            for status in ("labelled", "tied")
         )
-        tied = np.array(counts.tied_by_size)
-        labelled = np.array(counts.by_size[:3])
         sizes.append(labelled + (tied if design.needed != (0, design.features) else 0))
     # a further world's count falls outside the range of 20 with probability 2/21 each: of thirty
     # counts about three would, even if the paper's worlds were drawn as ours are

@@ -4,7 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-from frugal.cover.instance import CoverInstance
+import pandas as pd
+from frugal.cover.catalogue import Catalogue
+from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.worlds import WorldDesign, sample_world
+from frugal.studies.recourse.frames import labelled_of
+from frugal.studies.recourse.stages.tables import label_frame
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "recourse_set_cover.json"
 
@@ -54,3 +60,17 @@ def paper_example():
         access=np.ones((1, len(example["costs"])), dtype=bool),
     )
     return np.array([example["x"]]) > 0, instance
+
+
+def labelled_world(
+    design: WorldDesign, rng: np.random.Generator
+) -> tuple[LabelledUnits, pd.DataFrame]:
+    """A world's units with one cheapest set of at most three actions, and the labels of all."""
+    world = sample_world(design, rng)
+    actions, features = (tuple(map(str, range(n))) for n in world.instance.gain.shape)
+    groups = ("all",) * len(world.instance.access)
+    catalogue = Catalogue(actions, features, groups, world.instance)
+    covers = cheapest_covers(world.features, world.group, world.instance, max_nodes=10**7)
+    units = tuple(map(str, range(len(world.features))))
+    labels = label_frame(units, world.features, world.group, catalogue, covers, 3)
+    return labelled_of(labels, world.instance), labels

@@ -5,9 +5,11 @@ import pytest
 from frugal.cover.augmentation import augment, derive_units, spare_features
 from frugal.cover.instance import CoverInstance, LabelledUnits
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
-from frugal.cover.worlds import explanation_index, labelled_world, train_rows, variant_design
+from frugal.cover.worlds import explanation_index, train_rows, variant_design
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.unit.cover_cases import labelled_world
 
 
 def split_world(variant="dim_20", draws=3_000, seed=0):
@@ -15,7 +17,7 @@ def split_world(variant="dim_20", draws=3_000, seed=0):
         variant, draws=draws, feature_probability=0.68, actions=100, action_probability=0.5
     )
     rng = np.random.default_rng(seed)
-    units, _ = labelled_world(design, most_actions=3, max_nodes=10**7, rng=rng)
+    units, _ = labelled_world(design, rng)
     train = train_rows(len(units), train_share=0.8, rng=rng)
     return units.take(train), units.take(~train)
 

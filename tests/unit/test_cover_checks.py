@@ -144,7 +144,7 @@ def test_repair_says_what_it_costs():
         features, np.zeros(1, dtype=np.int64), answer, instance, max_nodes=PLENTY
     )
     assert np.flatnonzero(repaired.added[0]).tolist() == [7]
-    assert repaired.extra_cost.tolist() == [3.0]
+    assert (repaired.cost_after - repaired.cost_before).tolist() == [3.0]
     assert repaired.cost_after.tolist() == [13.0]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.judge.diagnosis import SCORES, auroc, decision_costs, diagnosis_scores, score_intervals
+from frugal.judge.diagnosis import SCORES, auroc, diagnosis_scores, score_intervals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,14 +111,6 @@ def test_order_of_units_does_not_matter():
         label[order], diagnosis[:, order], probability[:, order], cost[:, order]
     )
     np.testing.assert_allclose(one.to_numpy(float), other.to_numpy(float), rtol=1e-12)
-
-
-def test_costs_are_sums_over_the_decision_log():
-    row, cost = np.array([0, 2, 0, 2, 2]), np.array([26.0, 48, 0, 40, 0])
-    np.testing.assert_array_equal(decision_costs(row, cost, units=4), [26, 0, 88, 0])
-    assert decision_costs(np.array([], int), np.array([]), units=2).tolist() == [0, 0]
-    with pytest.raises(DataError, match=r"name units 0\.\.2; allowed: 0\.\.1"):
-        decision_costs(row, cost, units=2)
 
 
 def test_refusals():

@@ -10,7 +10,7 @@ from frugal.judge.estimator import Terms
 from frugal.judge.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
 from frugal.judge.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.judge.estimators.off_policy import off_policy, stabilised_off_policy
+from frugal.judge.estimators.off_policy import stabilised_off_policy
 from frugal.judge.estimators.unweighted import blocking, complete_case, ground_truth, imputation
 from frugal.judge.intervals import estimate, influence, skewed_interval, standard_error
 from frugal.judge.positivity import PropensitySums
@@ -40,9 +40,6 @@ NORMALISED: dict[str, Estimator] = {
 PLAIN: dict[str, Estimator] = {
     "ipw": lambda r: ipw(r.outcome, r.complete, r.propensity),
     "afais_s": lambda r: afais_s(r.outcome, r.s_observed, r.propensity, r.afa_propensity),
-    "off_policy": lambda r: off_policy(
-        r.outcome, np.where(r.complete, r.afa_propensity, 0.0), r.propensity
-    ),
     "doubly_robust": lambda r: doubly_robust(
         r.outcome, r.complete, r.propensity, r.outcome_mean, r.s_observed, r.s_propensity
     ),

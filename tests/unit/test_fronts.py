@@ -1,10 +1,10 @@
-"""Fronts against every pair of points; envelope and area against columns of width one."""
+"""Fronts against every pair of points; area against columns of width one."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.judge.fronts import best_within, hypervolume, non_dominated, policy_for_budget
+from frugal.judge.fronts import hypervolume, non_dominated, policy_for_budget
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,13 +23,6 @@ def arrays(points: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
 @given(POINTS)
 def test_the_front_is_what_no_point_beats(points):
     assert non_dominated(*arrays(points)).tolist() == undominated(points)
-
-
-@given(POINTS, st.integers(0, 10))
-def test_the_envelope_is_the_best_score_within_a_budget(points, budget):
-    best = best_within(*arrays(points), np.array([float(budget)]))[0]
-    affordable = [score for cost, score in points if cost <= budget]
-    assert best == max(affordable) if affordable else np.isnan(best)
 
 
 @given(POINTS, st.integers(0, 10), st.integers(0, 8))

@@ -10,7 +10,6 @@ from frugal.cover.accuracy import (
     frequency_rows,
     group_rows,
     judge_answers,
-    mistake_rows,
     training_frequency,
     unseen_explanations,
 )
@@ -90,8 +89,9 @@ def test_every_accuracy_has_the_interval_of_a_share(outcomes):
 
 
 def test_groups_and_mistakes(outcomes):
-    assert list(group_rows(outcomes.frame())["accuracy"]) == [0.5, 0.0]
-    mistakes = mistake_rows(outcomes.frame())
+    rows = outcomes.frame()
+    assert list(group_rows(rows)["accuracy"]) == [0.5, 0.0]
+    mistakes = rows[~rows["correct"]]
     assert list(mistakes["answer_cost"]) == [4, 1, 4]
     assert list(mistakes["feasible"]) == [True, False, False]
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from frugal.core.errors import DataError
 from frugal.cover.capabilities import capabilities_of, load_capability_rules
-from frugal.cover.catalogue import parse_catalogue, parse_units, refusal_sentences
+from frugal.cover.catalogue import catalogue_of, refusal_sentences, units_of
+from frugal.cover.sheets import table_of
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.data.description import load_description
 from frugal.data.parsing import raw_from_frame
@@ -19,12 +20,12 @@ UNITS = (EXAMPLES / "recourse_units.csv").read_text()
 
 
 def test_an_own_catalogue_is_solved_and_a_refusal_explained():
-    catalogue = parse_catalogue(OWN, source="own.csv")
+    catalogue = catalogue_of(table_of(OWN, "own.csv"), source="own.csv")
     assert catalogue.actions == ("save", "inherit", "save_more", "course", "apply")
     assert catalogue.features == ("savings", "skills", "permit")
     assert catalogue.groups == ("old", "young")
     assert catalogue.instance.access.astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 0, 1, 1, 1]]
-    names, features, group = parse_units(UNITS, catalogue, source="units.csv")
+    names, features, group = units_of(table_of(UNITS, "units.csv"), catalogue, source="units.csv")
     assert features.tolist() == [[1, 0, 0], [0, 1, 0], [3, 1, 1]]
     covers = cheapest_covers(features, group, catalogue.instance, max_nodes=10**6)
     assert covers.cost.tolist() == [11.0, np.inf, 0.0]  # save_more, course, apply
@@ -36,9 +37,11 @@ def test_an_own_catalogue_is_solved_and_a_refusal_explained():
 
 
 def test_a_catalogue_without_groups_is_for_everyone():
-    catalogue = parse_catalogue("action,cost,f\nthreshold,,1\na,1,1\n", source="own.csv")
+    sheet = table_of("action,cost,f\nthreshold,,1\na,1,1\n", "own.csv")
+    catalogue = catalogue_of(sheet, source="own.csv")
     assert catalogue.groups == ("everyone",)
-    _, features, group = parse_units("unit,f\nann,0\n", catalogue, source="units.csv")
+    units = table_of("unit,f\nann,0\n", "units.csv")
+    _, features, group = units_of(units, catalogue, source="units.csv")
     assert (features.tolist(), group.tolist()) == ([[0]], [0])
 
 

@@ -20,8 +20,10 @@ from frugal.cover.learned.cover_scores import (
 )
 from frugal.cover.learned.dense_networks import SeededDropout, slot_order, weighted_sparse_loss
 from frugal.cover.learned.training import held_out_split, train_network
-from frugal.cover.worlds import labelled_world, train_rows, variant_design
+from frugal.cover.worlds import train_rows, variant_design
 from safetensors.numpy import load, save
+
+from tests.unit.cover_cases import labelled_world
 
 pytestmark = pytest.mark.trains
 
@@ -61,7 +63,7 @@ def _world(seed: int, *, features: int, draws: int) -> LabelledUnits:
     )
     design = replace(design, features=features, needed=(0, features))
     rng = np.random.default_rng(seed)
-    return labelled_world(design, most_actions=3, max_nodes=10**6, rng=rng)[0]
+    return labelled_world(design, rng)[0]
 
 
 SMALL = _world(3, features=10, draws=4000)

@@ -10,14 +10,13 @@ from frugal.cover.worlds import (
     explanation_index,
     first_occurrences,
     frequent_explanations,
-    labelled_world,
     sample_world,
-    size_shares,
     train_rows,
     variant_design,
 )
 
 from tests.oracles.covers import cheapest_sets
+from tests.unit.cover_cases import labelled_world
 
 
 def design(variant, draws=2_000, actions=100):
@@ -100,7 +99,6 @@ def test_explanations_are_counted_and_subset_by_frequency():
     }
     assert frequent_explanations(sets, more_than=0).all()
     assert frequent_explanations(sets, more_than=2).tolist() == [1, 0, 1, 1, 0, 0]
-    np.testing.assert_allclose(size_shares((sets >= 0).sum(axis=1), largest=3), [4 / 6, 2 / 6, 0])
 
 
 def test_split_has_the_share_and_refuses_empty_parts():
@@ -119,20 +117,19 @@ def test_first_occurrences_keep_order():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_distinct_unit_is_labelled_or_counted(variant):
-    units, counts = labelled_world(
-        design(variant), most_actions=3, max_nodes=10**7, rng=np.random.default_rng(4)
-    )
-    assert len(units) == sum(counts.by_size)
-    assert sum(counts.tied_by_size) <= counts.tied
-    total = len(units) + counts.larger + counts.positive + counts.tied
-    assert total + counts.uncoverable + counts.unproven == counts.units
-    assert tuple(np.bincount(units.size, minlength=4)[1:]) == counts.by_size
+    units, labels = labelled_world(design(variant), np.random.default_rng(4))
+    status, size = labels["label_status"], labels["size"]
+    assert len(units) == (status == "labelled").sum()
+    assert size[status == "labelled"].between(1, 3).all()
+    assert (size[status == "positive"] == 0).all()
+    assert (size[status == "too_many_actions"] > 3).all()
     assert (units.optima == 1).all()
+    assert (labels["optima"][status == "tied"] > 1).all()
 
 
 def test_labels_are_the_one_cheapest_set():
     few = design("manual_groups", draws=300, actions=30)  # six actions a group: 64 sets
-    units, _ = labelled_world(few, most_actions=3, max_nodes=10**7, rng=np.random.default_rng(5))
+    units, _ = labelled_world(few, np.random.default_rng(5))
     assert len(units) > 50
     for u in range(0, len(units), 3):
         least, optimal, _ = cheapest_sets(

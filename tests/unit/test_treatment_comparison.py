@@ -11,15 +11,9 @@ from frugal.core.streams import Streams
 from frugal.search.environment import SearchOutcome
 from frugal.search.outcome_forest import BLOCK_CELLS, ForestOptions
 from frugal.search.records import SearchSizeError, search_bytes
-from frugal.search.repeats import search_repeat, world_repeat
-from frugal.search.searches import (
-    ComparisonOptions,
-    compare_planners,
-    outcome_by_trials,
-    plan_searches,
-    score_search,
-)
-from frugal.search.simulated_worlds import WorldOptions, compare_in_worlds, realise_world
+from frugal.search.repeats import SearchRepeat, search_repeat, world_repeat
+from frugal.search.searches import ComparisonOptions, outcome_by_trials, plan_searches, score_search
+from frugal.search.simulated_worlds import WorldOptions, realise_world
 from frugal.search.summary import MEASURES, best_so_far, summarise_searches
 
 from tests.unit.search_cases import THREE, mixture, searches
@@ -49,30 +43,35 @@ SMALL = replace(OPTIONS, outcome_models=("smoothed", "forest"), bounds=("upper",
 
 
 def _compare(realisations, options=SMALL, world=WORLD, n_train=(40, 160)):
-    return compare_in_worlds(
-        Streams(1, "test", {}),
-        world_options=world,
-        options=options,
-        n_train=n_train,
-        n_test=150,
-        realisations=realisations,
-    )
+    """Scores of every policy of each realisation and number of training units."""
+    streams = Streams(1, "test", {})
+    parts = []
+    for seed in realisations:
+        repeat = world_repeat(
+            streams, seed, world_options=world, options=options, n_train=max(n_train), n_test=150
+        )
+        parts += [
+            search_repeat(streams, repeat, n_train=n, options=options, keep_policies=False).scores
+            for n in n_train
+        ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def test_every_combination_is_one_row():
     rng = np.random.default_rng(0)
     records, outcome = searches(0), rng.integers(3, size=(80, 4))
-    rows = pd.DataFrame(
-        compare_planners(
-            records,
-            rng.integers(2, size=80),
-            outcome,
-            np.arange(2.0)[:, None],
-            rng,
-            options=OPTIONS,
-            true_model=lambda: mixture(0, k=4),
-        )
+    repeat = SearchRepeat(
+        0,
+        records,
+        rng.integers(2, size=80),
+        outcome,
+        np.arange(2.0)[:, None],
+        lambda: mixture(0, k=4),
+        None,
     )
+    rows = search_repeat(
+        Streams(1, "test", {}), repeat, n_train=len(records), options=OPTIONS, keep_policies=False
+    ).scores
     assert len(rows) == 4 * (3 * 2 * 2 + 3) + 1
     assert not rows.duplicated(["planner", "outcome_model", "bound", "threshold"]).any()
     doctor = rows[rows.planner == "doctor"].iloc[0]
@@ -87,14 +86,14 @@ def test_every_combination_is_one_row():
 
 
 def test_a_realisation_does_not_depend_on_which_others_are_run():
-    both, second = pd.DataFrame(_compare([0, 1])), pd.DataFrame(_compare([1]))
-    alone = both[both.realisation == 1].reset_index(drop=True).drop(columns="cpu_s")
+    both, second = _compare([0, 1]), _compare([1])
+    alone = both[both.seed == 1].reset_index(drop=True).drop(columns="cpu_s")
     pd.testing.assert_frame_equal(alone, second.drop(columns="cpu_s"))
     assert set(both.n_train) == {40, 160}
 
 
 def test_a_row_depends_neither_on_larger_training_sets_nor_on_the_number_of_test_units():
-    small, both = (pd.DataFrame(_compare([0], n_train=n)) for n in ((1000,), (1000, 5000)))
+    small, both = (_compare([0], n_train=n) for n in ((1000,), (1000, 5000)))
     alone = both[both.n_train == 1000].reset_index(drop=True).drop(columns="cpu_s")
     pd.testing.assert_frame_equal(alone, small.drop(columns="cpu_s"))
     streams = Streams(1, "test", {})
@@ -137,8 +136,6 @@ def test_what_cannot_be_compared_is_refused():
         replace(OPTIONS, planners=("oracle",))
     with pytest.raises(ConfigError, match="outcome model 'neural'"):
         replace(OPTIONS, outcome_models=("neural",))
-    with pytest.raises(ConfigError, match="both need an entry"):
-        _compare([])
     with pytest.raises(SearchSizeError, match="18 actions"):
         _compare([0], world=replace(WORLD, n_actions=18))
     with pytest.raises(SearchSizeError, match=r"2\^29 combinations, .* at most 2\d bits"):
@@ -170,8 +167,7 @@ def test_the_limit_on_memory_holds_for_a_whole_grid_of_policies():
 def test_the_release_compares_bounds_and_the_exact_statistic_differently():
     """A statistic equal to δ tells the rules apart."""
     release, strict, lax = (
-        pd.DataFrame(_compare([0], options=replace(SHARP, stop_rule=rule)))
-        for rule in ("release", "<", "<=")
+        _compare([0], options=replace(SHARP, stop_rule=rule)) for rule in ("release", "<", "<=")
     )
     exact = release.bound == "exact"
     pd.testing.assert_series_equal(release.mean_trials[exact], lax.mean_trials[exact])
@@ -212,8 +208,8 @@ def test_a_unit_without_any_trial_has_no_outcome():
 
 
 def test_summary_is_over_repeats():
-    rows = pd.DataFrame(_compare([0, 1, 2]))
-    summary = summarise_searches(rows, repeat="realisation", by=["n_train"])
+    rows = _compare([0, 1, 2])
+    summary = summarise_searches(rows, repeat="seed", by=["n_train"])
     assert len(summary) == len(rows) / 3
     assert (summary.repeats == 3).all()
     one = (rows.planner == "cdp") & (rows.outcome_model == "smoothed") & (rows.threshold == 0.4)
@@ -231,7 +227,7 @@ def test_summary_is_over_repeats():
     assert line.worst_case == some.worst_case.max()
     assert (summary.planner == "doctor").sum() == 2  # NaN thresholds are kept
     with pytest.raises(DataError, match="repeat a policy"):
-        summarise_searches(pd.concat([rows, rows]), repeat="realisation", by=["n_train"])
+        summarise_searches(pd.concat([rows, rows]), repeat="seed", by=["n_train"])
 
 
 def test_best_outcome_by_trials_is_a_mean_over_repeats():

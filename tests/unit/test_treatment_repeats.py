@@ -1,4 +1,4 @@
-"""What is kept of every policy agrees with the comparison itself, and means follow from counts."""
+"""What is kept of every policy: means follow from counted units."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from frugal.search.outcome_forest import ForestOptions
 from frugal.search.records import TrialRecords
 from frugal.search.repeats import SearchRepeat, search_repeat, table_repeats, world_repeat
 from frugal.search.searches import ComparisonOptions
-from frugal.search.simulated_worlds import WorldOptions, compare_in_worlds
+from frugal.search.simulated_worlds import WorldOptions
 
 OPTIONS = ComparisonOptions(
     planners=("cdp", "cg", "ndp", "doctor"),
@@ -37,29 +37,6 @@ def _repeat(seed: int) -> SearchRepeat:
     return world_repeat(
         STREAMS, seed, world_options=WORLD, options=OPTIONS, n_train=120, n_test=150
     )
-
-
-def test_rows_are_those_of_the_comparison_in_worlds():
-    """Two ways to the same numbers: `compare_in_worlds`, and one repeat after the other."""
-    rows = compare_in_worlds(
-        STREAMS,
-        world_options=WORLD,
-        options=OPTIONS,
-        n_train=(30, 120),
-        n_test=150,
-        realisations=(0, 1),
-    )
-    scores = [
-        search_repeat(
-            STREAMS, _repeat(seed), n_train=n, options=OPTIONS, keep_policies=False
-        ).scores
-        for seed in (0, 1)
-        for n in (30, 120)
-    ]
-    for name in ("efficacy", "mean_trials", "worst_case", "mean_outcome", "threshold"):
-        np.testing.assert_array_equal(
-            np.concatenate([s[name].to_numpy() for s in scores]), rows[name], err_msg=name
-        )
 
 
 def test_means_follow_from_counted_units():

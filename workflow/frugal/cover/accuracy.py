@@ -27,7 +27,6 @@ class Repaired:
         was_feasible: True where the given answer works unchanged. (n,)
         coverable: False where nothing the unit may do is enough; `chosen` is empty there. (n,)
         added: actions that the repair put in. (n, a)
-        removed: actions that it took out: not open to the unit, or idle after the repair. (n, a)
         cost_before: of the given answer, unit of the catalogue. (n,)
         cost_after: of the repaired one; ∞ where not coverable. (n,)
     """
@@ -36,14 +35,8 @@ class Repaired:
     was_feasible: Bool[np.ndarray, " n"]
     coverable: Bool[np.ndarray, " n"]
     added: Bool[np.ndarray, "n a"]
-    removed: Bool[np.ndarray, "n a"]
     cost_before: Float[np.ndarray, " n"]
     cost_after: Float[np.ndarray, " n"]
-
-    @property
-    def extra_cost(self) -> Float[np.ndarray, " n"]:
-        """Cost of the repaired answer minus that of the given one. (n,)"""
-        return self.cost_after - self.cost_before
 
 
 def is_feasible(
@@ -95,7 +88,6 @@ def repair_answers(
         was_feasible=was_feasible,
         coverable=can,
         added=result & ~chosen,
-        removed=chosen & ~result,
         cost_before=instance.cost_of(chosen),
         cost_after=np.where(can, instance.cost_of(result), np.inf),
     )
@@ -347,18 +339,6 @@ def frequency_rows(outcomes: pd.DataFrame, *, edges: tuple[int, ...]) -> pd.Data
             }
         )
     return pd.DataFrame(rows)
-
-
-def mistake_rows(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """The mistakes with their cost and that of the cheapest sets.           [recourse, fig. 8]
-
-    Returns:
-        feasible, answer_cost, true_cost, repaired_cost, size; one row per mistake.
-    """
-    wrong = outcomes[~outcomes["correct"]]
-    return wrong[["feasible", "answer_cost", "true_cost", "repaired_cost", "size"]].reset_index(
-        drop=True
-    )
 
 
 def _share(hits: pd.Series) -> dict[str, float]:

@@ -20,7 +20,6 @@ from frugal.cover.sheets import (
     price_of,
     require_column,
     require_names,
-    table_of,
     whole_numbers,
 )
 
@@ -132,11 +131,6 @@ class Catalogue:
     rules: ActionRules | None = None
 
 
-def parse_catalogue(text: str, *, source: str) -> Catalogue:
-    """A catalogue from CSV text, see `catalogue_of`."""
-    return catalogue_of(table_of(text, source), source=source)
-
-
 def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
     """A catalogue from its cells; in a CSV, lines with `#` above the column names are comments.
 
@@ -192,13 +186,6 @@ def catalogue_of(sheet: Sheet, *, source: str) -> Catalogue:
     return Catalogue(tuple(names[i] for i in rows), features, groups, instance, rules)
 
 
-def parse_units(
-    text: str, catalogue: Catalogue, *, source: str
-) -> tuple[tuple[str, ...], Int[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
-    """Units from CSV text, see `units_of`."""
-    return units_of(table_of(text, source), catalogue, source=source)
-
-
 def units_of(
     sheet: Sheet, catalogue: Catalogue, *, source: str
 ) -> tuple[tuple[str, ...], Int[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
@@ -236,7 +223,7 @@ def group_warnings(
 ) -> list[str]:
     """Groups that occur on one side only: allowed, but likely misspelt; a sentence each.
 
-    A unit's group that no action names is refused by `parse_units`, unless no action names any.
+    A unit's group that no action names is refused by `units_of`, unless no action names any.
 
     Args:
         units: the cells that `units_of` read.

@@ -7,11 +7,10 @@ Knows no solver and no generator; a world has no information on which actions ar
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.cover.instance import CoverInstance, Covers, LabelledUnits
-from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.instance import CoverInstance
 
 
 @dataclass(frozen=True)
@@ -216,87 +215,3 @@ def train_rows(n: int, *, train_share: float, rng: np.random.Generator) -> Bool[
     train = np.zeros(n, dtype=bool)
     train[rng.permutation(n)[:count]] = True
     return train
-
-
-def size_shares(size: Int[np.ndarray, " n"], *, largest: int) -> Float[np.ndarray, " s"]:
-    """Share of units with 1, 2, …, `largest` actions; larger and empty sets count in none. (s,)"""
-    return np.bincount(size, minlength=largest + 1)[1 : largest + 1] / max(1, len(size))
-
-
-@dataclass(frozen=True)
-class LabelCounts:
-    """Where the units of a world went. Every unit is counted once.
-
-    Attributes:
-        units: distinct units.
-        positive: need no action.
-        uncoverable: no set of actions that they may take is enough.
-        tied: more than one cheapest set.
-        unproven: the search stopped at `max_nodes` before it was known that a set is the only one.
-        by_size: units with a unique set of 1, 2, … actions, the largest kept size last.
-        larger: units with a unique set of more actions than are kept.
-        tied_by_size: the tied units by the number of actions of the set found, like `by_size`.
-    """
-
-    units: int
-    positive: int
-    uncoverable: int
-    tied: int
-    unproven: int
-    by_size: tuple[int, ...]
-    larger: int
-    tied_by_size: tuple[int, ...]
-
-
-def labelled_world(
-    design: WorldDesign, *, most_actions: int, max_nodes: int, rng: np.random.Generator
-) -> tuple[LabelledUnits, LabelCounts]:
-    """A world and its labels: units with exactly one cheapest set, of at most so many actions.
-
-    Args:
-        design: parameters of the drawn world; `variant_design` gives the paper's.
-        most_actions: larger sets are left out (the paper keeps three).
-        max_nodes: see `cheapest_covers`.
-        rng: draws the world; the labels need no randomness.
-
-    Returns:
-        The labelled units, and how many were left out for which reason.     [recourse, table 5]
-    """
-    world = sample_world(design, rng)
-    covers = cheapest_covers(world.features, world.group, world.instance, max_nodes=max_nodes)
-    return unique_labels(world, covers, most_actions=most_actions)
-
-
-def unique_labels(
-    world: RecourseWorld, covers: Covers, *, most_actions: int
-) -> tuple[LabelledUnits, LabelCounts]:
-    """The units of a solved world that can serve as labels, and why the others cannot."""
-    size = (covers.action_set >= 0).sum(axis=1)
-    positive = covers.coverable & (size == 0)
-    labelled = covers.unique & (size > 0)
-    usable = labelled & (size <= most_actions)
-    tied = covers.tied & ~positive
-    width = int(size[usable].max(initial=1))
-    units = LabelledUnits(
-        features=world.features[usable],
-        action_set=covers.action_set[usable][:, :width],
-        cost=covers.cost[usable],
-        optima=covers.optima[usable],
-        group=world.group[usable],
-        instance=world.instance,
-    )
-    return units, LabelCounts(
-        units=len(size),
-        positive=int(positive.sum()),
-        uncoverable=int((~covers.coverable).sum()),
-        tied=int(tied.sum()),
-        unproven=int((~covers.settled).sum()),
-        by_size=_counts_by_size(size[usable], most_actions),
-        larger=int((labelled & ~usable).sum()),
-        tied_by_size=_counts_by_size(size[tied], most_actions),
-    )
-
-
-def _counts_by_size(size: np.ndarray, most: int) -> tuple[int, ...]:
-    """How many sets have 1, 2, … `most` actions."""
-    return tuple(int(count) for count in np.bincount(size, minlength=most + 1)[1 : most + 1])

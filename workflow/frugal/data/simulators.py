@@ -311,15 +311,6 @@ def static_rules(world: ClinicalWorld, table: Table) -> tuple[StaticRule, ...]:
     return tuple(rules)
 
 
-def best_static_rule(rules: tuple[StaticRule, ...], *, budget: float) -> StaticRule:
-    """The fixed set of panels with the highest F1 among those that a budget allows.
-
-    Of equals the cheapest, then the first.
-    """
-    within = [r for r in rules if r.cost <= budget]
-    return min(within, key=lambda r: (-r.rule.f1, r.cost))
-
-
 def patients_of(
     world: ClinicalWorld, columns: Sequence[str], values: Float[np.ndarray, "n w"]
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n d"]]:

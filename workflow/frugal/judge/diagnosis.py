@@ -115,26 +115,6 @@ def auroc(label: Int[np.ndarray, " n"], probability: Float[np.ndarray, "K n"]) -
     return _auroc(label, probability)[0]
 
 
-def decision_costs(
-    row: Int[np.ndarray, " m"], cost: Float[np.ndarray, " m"], *, units: int
-) -> Float[np.ndarray, " n"]:
-    """Cost of each unit's episode, summed over its logged decisions.
-
-        Cost(π) = E_π[ Σ_t Σ_k c(k) · 1{a_t = k} ]                      [diagnosis, sec. 3.2]
-
-    Args:
-        row: unit of each decision. (m,)
-        cost: of each decision, 0 for a diagnosis. (m,)
-        units: number n of units; one without a decision cost nothing.
-
-    Raises:
-        DataError: a decision belongs to no unit.
-    """
-    if len(row) and (row.min() < 0 or row.max() >= units):
-        raise DataError(f"decisions name units {row.min()}..{row.max()}; allowed: 0..{units - 1}")
-    return np.bincount(row, weights=cost, minlength=units).astype(np.float64)
-
-
 def score_intervals(
     label: Int[np.ndarray, " n"],
     diagnosis: Int[np.ndarray, " n"],

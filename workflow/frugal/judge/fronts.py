@@ -42,21 +42,6 @@ def non_dominated(
     return on_front
 
 
-def best_within(
-    cost: Float[np.ndarray, " m"], score: Float[np.ndarray, " m"], budget: Float[np.ndarray, " b"]
-) -> Float[np.ndarray, " b"]:
-    """Upper envelope: the best score of the points that cost at most each budget; NaN if none. (b,)
-
-    Raises:
-        DataError: a cost is not a finite number.
-    """
-    front = non_dominated(cost, score)
-    order = np.argsort(cost[front], kind="stable")
-    steps, heights = cost[front][order], score[front][order]
-    reached = np.searchsorted(steps, budget, side="right")
-    return np.concatenate([[np.nan], heights])[reached]
-
-
 def hypervolume(
     cost: Float[np.ndarray, " m"],
     score: Float[np.ndarray, " m"],

@@ -220,11 +220,6 @@ class SearchPolicy:
         return len(self.outcome_value)
 
 
-def history_outcomes(n_actions: int, n_outcomes: int) -> Int8[np.ndarray, "h a"]:
-    """Outcome index of each action in each history, −1 where untried. (|Y|^k, k)"""
-    return outcomes_of(np.arange(history_count(n_actions, n_outcomes)), n_actions, n_outcomes)
-
-
 def outcomes_of(
     index: Int[np.ndarray, " m"], n_actions: int, n_outcomes: int
 ) -> Int8[np.ndarray, "m a"]:

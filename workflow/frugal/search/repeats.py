@@ -89,7 +89,7 @@ def world_repeat(
     n_train: int,
     n_test: int,
 ) -> SearchRepeat:
-    """A realisation of the synthetic world, as `compare_in_worlds` draws it.  [treatment, alg. 1]
+    """A realisation of the synthetic world.                    [treatment, alg. 1, fig. 2b, S1–S4]
 
     Args:
         streams: of the stage.

@@ -7,13 +7,13 @@ simulated or are isolates with laboratory tests.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.search.environment import SearchOutcome, found_near_optimal, play_policy
+from frugal.search.environment import SearchOutcome, found_near_optimal
 from frugal.search.outcome_counts import OutcomeCounts, count_outcomes
 from frugal.search.outcome_forest import ForestOptions, forest_table
 from frugal.search.outcome_tables import smoothed_table, uninformed_table
@@ -292,62 +292,3 @@ def outcome_by_trials(
     """
     best_value = np.append(outcome_value, np.nan)[played.best_after]
     return best_value.mean(axis=0), best_value.std(axis=0, ddof=1) / np.sqrt(len(best_value))
-
-
-def compare_planners(
-    records: TrialRecords,
-    context: Int[np.ndarray, " n"],
-    outcome: Int[np.ndarray, "n a"],
-    context_features: Float[np.ndarray, "x f"],
-    rng: np.random.Generator,
-    *,
-    options: ComparisonOptions,
-    true_model: TrueModel | None,
-) -> dict[str, np.ndarray]:
-    """Learns from records, plays against test units, one row per policy.   [treatment, sec. 6]
-
-    Args:
-        records: earlier searches of the training units.
-        context: context of each test unit. (n,)
-        outcome: every potential outcome of each test unit. (n, a)
-        context_features: covariates of each context. (x, f)
-        rng: source of the forest's draws.
-        options: of the comparison.
-        true_model: makes the world's own table; None where the world is not known.
-
-    Returns:
-        Columns planner, outcome_model, bound, threshold, those of `SearchScore`, cpu_s.
-
-    Raises:
-        SearchSizeError: the tables would take more than the options allow.
-        ConfigError: an option is not allowed.
-        DataError: test units do not fit the records.
-    """
-    rows = []
-    plans = plan_searches(records, context_features, rng, options=options, true_model=true_model)
-    for plan in plans:
-        played = play_policy(plan.policy, context=context, outcome=outcome)
-        score = score_search(
-            played, outcome, outcome_value=options.outcome_value, epsilon=options.epsilon
-        )
-        identity = (plan.planner, plan.outcome_model, plan.bound, plan.threshold)
-        rows.append((*identity, *(getattr(score, f.name) for f in fields(SearchScore)), plan.cpu_s))
-        del plan
-    names = ["planner", "outcome_model", "bound", "threshold"]
-    names += [f.name for f in fields(SearchScore)] + ["cpu_s"]
-    return {
-        name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
-    }
-
-
-def stack_rows(
-    parts: list[dict[str, np.ndarray]], keys: list[Mapping[str, int]]
-) -> dict[str, np.ndarray]:
-    """Several comparisons as one, each under its own keys, which become leading columns."""
-    result = {
-        name: np.concatenate(
-            [np.full(len(p["planner"]), key[name]) for p, key in zip(parts, keys, strict=True)]
-        )
-        for name in keys[0]
-    }
-    return result | {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}

@@ -3,7 +3,6 @@
 Fig. 2b and S1–S4 of `treatment` (Håkansson et al. 2020). It must not know files or figures.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -15,7 +14,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
 from frugal.search.outcome_tables import true_table
 from frugal.search.records import GIB, SearchSizeError, TrialRecords
-from frugal.search.searches import ComparisonOptions, TrueModel, compare_planners, stack_rows
+from frugal.search.searches import ComparisonOptions, TrueModel
 
 COVARIATE_RANGE = (0.02, 0.98)  # of p(X = 1 | z)
 
@@ -371,61 +370,6 @@ def sample_training(
         p_stop=options.p_stop,
         p_stop_best=options.p_stop_best,
     )
-
-
-def compare_in_worlds(
-    streams: Streams,
-    *,
-    world_options: WorldOptions,
-    options: ComparisonOptions,
-    n_train: Sequence[int],
-    n_test: int,
-    realisations: Sequence[int],
-) -> dict[str, np.ndarray]:
-    """n_train × realisation × planner × model × bound × threshold.   [treatment, fig. 2b, S1–S4]
-
-    The training sets of a realisation are nested: the first 50 units of 75,000 are the 50. All are
-    evaluated on the same test units. A row depends neither on which other realisations or sizes are
-    run, nor on the number of test units.
-
-    Args:
-        streams: of the stage.
-        world_options: which world.
-        options: of the comparison.
-        n_train: sizes of the training set.
-        n_test: number of test units.
-        realisations: their numbers.
-
-    Returns:
-        Columns realisation, n_train, and those of `compare_planners`.
-
-    Raises:
-        SearchSizeError: the tables would take more than the options allow.
-        ConfigError: no sizes or realisations, or an option is not allowed.
-    """
-    if not n_train or not realisations or min(n_train) < 1:
-        raise ConfigError(
-            f"training sizes are {list(n_train)}, realisations {list(realisations)}; "
-            "both need an entry, sizes at least 1"
-        )
-    parts, keys = [], []
-    for realisation in realisations:
-        world = realise_world(streams, realisation, world_options, memory_gib=options.memory_gib)
-        test_context, test_outcome = sample_test_units(streams, realisation, world, n_test)
-        records = sample_training(streams, realisation, world, world_options, max(n_train))
-        for size in n_train:
-            part = compare_planners(
-                records.take(slice(0, size)),
-                test_context,
-                test_outcome,
-                world.covariates,
-                streams.generator("model", realisation, size),
-                options=options,
-                true_model=true_model_of(world, options),
-            )
-            parts.append(part)
-            keys.append({"realisation": realisation, "n_train": size})
-    return stack_rows(parts, keys)
 
 
 def true_model_of(world: TreatmentWorld, options: ComparisonOptions) -> TrueModel:

@@ -20,7 +20,7 @@ def summarise_searches(rows: pd.DataFrame, *, repeat: str, by: Sequence[str]) ->
         se = sqrt(σ̂²/m),   σ̂² = Σ (xᵢ − x̄)²/(m − 1)
 
     Args:
-        rows: of `compare_planners`, with a column for the repeat.
+        rows: scores of `search_repeat`, with a column for the repeat.
         repeat: name of that column, for example `realisation` or `split`.
         by: further columns that identify policies, for example `n_train`.
 

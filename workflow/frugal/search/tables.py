@@ -59,26 +59,6 @@ class MimicCohort:
     records: TrialRecords
 
 
-def mimic_files(folder: Path) -> dict[str, Path]:
-    """The five files that the cohort needs, plain or gzipped, upper or lower case.
-
-    Raises:
-        DataError: one is not in the folder.
-    """
-    files_by_name = {p.name.lower(): p for p in sorted(folder.iterdir())} if folder.is_dir() else {}
-    files = {}
-    for name in FILES:
-        options = [f"{name.lower()}.csv", f"{name.lower()}.csv.gz"]
-        path = next((files_by_name[o] for o in options if o in files_by_name), None)
-        if path is None:
-            raise DataError(
-                f"{folder} has neither {name}.csv nor {name}.csv.gz; the cohort needs "
-                f"{', '.join(FILES)} as published with MIMIC-III 1.4"
-            )
-        files[name] = path
-    return files
-
-
 def mimic_cohort(files: Mapping[str, Path], *, exclude_other_antibiotics: bool) -> MimicCohort:
     """Patients tested against six drugs and treated with some of them.     [treatment, sec. C.2]
 

@@ -15,16 +15,16 @@ from frugal.judge.case import Case
 from frugal.judge.estimator import Estimator, Need, Terms, importance_weight, weighted_terms
 
 
-def off_policy(
+def stabilised_off_policy(
     outcome: Float[np.ndarray, "n o"],
     policy_probability: Float[np.ndarray, " n"],
     recorded_probability: Float[np.ndarray, " n"],
 ) -> Terms:
-    """Horvitz–Thompson estimate with the recorded set, or the recorded order, as the action.
+    """Self-normalised estimate with the recorded set, or the recorded order, as the action.
 
-        Ĵ = (1/n) Σᵢ Cᵢ π(uᵢ | xᵢ) / p(U = uᵢ | xᵢ)      [afape, eq. A.13]
+        Ĵ = Σᵢ wᵢ Cᵢ / Σᵢ wᵢ,   wᵢ = π(uᵢ | xᵢ) / p(U = uᵢ | xᵢ)      [afape, eq. A.13]
 
-    Unbiased if every set (order) that the policy may acquire occurs in the records at every x.
+    Every set (order) that the policy may acquire must occur in the records at every x.
 
     Args:
         outcome: outcomes with the recorded set itself acquired, regardless of the panels that the
@@ -36,35 +36,14 @@ def off_policy(
     Raises:
         DataError: π is outside [0, 1]; where π > 0, p is outside (0, 1] or an outcome not finite.
     """
-    weight = _weight(policy_probability, recorded_probability)
-    return weighted_terms(outcome, weight, normalised=False)
-
-
-def stabilised_off_policy(
-    outcome: Float[np.ndarray, "n o"],
-    policy_probability: Float[np.ndarray, " n"],
-    recorded_probability: Float[np.ndarray, " n"],
-) -> Terms:
-    """Self-normalised estimate with the recorded set, or the recorded order, as the action.
-
-        Ĵ = Σᵢ wᵢ Cᵢ / Σᵢ wᵢ,   wᵢ = π(uᵢ | xᵢ) / p(U = uᵢ | xᵢ)      [afape, eq. A.13]
-
-    Arguments and errors as for `off_policy`.
-    """
-    weight = _weight(policy_probability, recorded_probability)
-    return weighted_terms(outcome, weight, normalised=True)
-
-
-def _weight(
-    policy_probability: Float[np.ndarray, " n"], recorded_probability: Float[np.ndarray, " n"]
-) -> Float[np.ndarray, " n"]:
-    return importance_weight(
+    weight = importance_weight(
         policy_probability,
         recorded_probability,
         policy_probability != 0,  # NaN counts as used, and is refused
         target_name="policy's probability of the recorded set or order",
         logging_name="probability p(U=u|X) of the recorded set or order",
     )
+    return weighted_terms(outcome, weight, normalised=True)
 
 
 def _recorded_sets(probability: Need) -> Callable[[Case], Terms]:

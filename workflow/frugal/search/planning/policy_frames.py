@@ -10,60 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from frugal.core.errors import ConfigError
 from frugal.search.records import SearchPolicy, history_count, outcomes_of
-
-COLUMNS = {
-    "context": "covariates x of the unit",
-    "history_index": "index of the history; 0 is empty",
-    "history": "tried actions with their outcomes, in the order of actions, not of trials",
-    "trials": "number of tried actions",
-    "best": "best outcome so far; empty if nothing was tried",
-    "action": "next decision: an action's name, or stop",
-    "value": "expected return from here; for cdp and cg minus the expected number of trials left",
-    "better_untried": "probabilities that an untried action is better: their sum (upper), the "
-    "largest (lower), or that any is (exact); empty before the first trial",
-}
-
-
-def policy_frame(
-    policy: SearchPolicy,
-    *,
-    contexts: Sequence[str],
-    actions: Sequence[str],
-    outcomes: Sequence[str],
-    reachable_only: bool,
-) -> pd.DataFrame:
-    """One row per context and history, sorted; the columns are described in `COLUMNS`.
-
-    Histories with the best outcome have no row: there every search ends.
-
-    Args:
-        policy: to be shown.
-        contexts: name of each context.
-        actions: name of each action.
-        outcomes: name of each outcome, worst first.
-        reachable_only: leave out histories that the policy itself never comes to.
-
-    Returns:
-        The table.
-
-    Raises:
-        ConfigError: the names are not one for each context, action and outcome.
-    """
-    named_shape = (len(contexts), len(actions), len(outcomes))
-    shape = (len(policy.action), policy.n_actions, policy.n_outcomes)
-    if named_shape != shape:
-        raise ConfigError(
-            f"there are names for {named_shape} contexts, actions and outcomes; the policy has "
-            f"{shape}"
-        )
-    cells = policy_cells(policy, reachable_only=reachable_only)
-    return name_cells(cells, contexts=contexts, actions=actions, outcomes=outcomes)
 
 
 def policy_cells(policy: SearchPolicy, *, reachable_only: bool) -> dict[str, np.ndarray]:
-    """Content of `policy_frame` as numbers: one entry per context and history, sorted.
+    """One entry per context and history without the best outcome, sorted, as numbers.
 
     Args:
         policy: to be kept.
@@ -108,8 +59,7 @@ def name_cells(
             "action": np.append(np.asarray(actions, dtype=object), "stop")[cells["action"]],
             "value": cells["value"],
             "better_untried": cells["better_untried"],
-        },
-        columns=list(COLUMNS),
+        }
     )
 
 

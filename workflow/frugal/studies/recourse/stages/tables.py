@@ -81,7 +81,7 @@ def label_units(
         features, group, known_catalogue.instance, max_nodes=settings["max_nodes"]
     )
     out_of_reach = unreachable_features(features, group, known_catalogue.instance)
-    labels = _label_frame(names, features, group, known_catalogue, covers, settings["most_actions"])
+    labels = label_frame(names, features, group, known_catalogue, covers, settings["most_actions"])
     reasons = refusal_sentences(
         names, features.astype(np.int64), group, out_of_reach, known_catalogue
     )
@@ -200,8 +200,8 @@ def _table(source_files: Mapping[str, Path], raw: Mapping[str, Path]) -> Units:
     return names, features, group, rules.catalogue, {"cost_unit": rules.cost_unit}
 
 
-def _label_frame(names, features, group, catalogue: Catalogue, covers: Covers, most: int):
-    """Certificates, statuses, chosen actions by number and by name, and the features."""
+def label_frame(names, features, group, catalogue: Catalogue, covers: Covers, most: int):
+    """Certificates, statuses, chosen actions, and the features.    [recourse, table 5]"""
     size = (covers.action_set >= 0).sum(axis=1)
     status = np.select(
         [~covers.coverable, ~covers.settled, size == 0, covers.tied, size > most],
