@@ -51,7 +51,8 @@ OPERATORS = (
 UNTOLD = ("place", "look", "looks", "strict", "frozen", "eq", "repr", "slots", "cache")
 LOADERS = ("load_one", "load_all")  # of `frugal.core.declarations`: they import a folder
 REFUSE = ("data", "cover")  # rooms whose refusals the catalogue of malformed inputs tests
-KINDS = ("acquire", "policies")  # the room whose modules are tested by the name of their kind
+KINDS = ("acquire", "policies")  # the room whose modules are tested by the name of their kind, in
+KIND_TESTS = ("tests/unit/test_agent_kinds.py", "tests/unit/test_advice.py")
 TIMES = 5  # a mutant may take so many times what its tests take without it
 
 
@@ -164,8 +165,8 @@ def files_for(module: Path, root: Path) -> list[str]:
         found = [str(path.relative_to(root)) for path, names in tests.items() if names & asked]
         if found:
             found += ["tests/unit/test_malformed.py"] * (module.parts[1] in REFUSE)
-            kinds = "tests/unit/test_agent_kinds.py"
-            return found + [kinds] * (module.parts[1:3] == KINDS and kinds not in found)
+            more = KIND_TESTS if module.parts[1:3] == KINDS else ()
+            return found + [file for file in more if file not in found]
         seen |= asked
         asked = {name for name, path in sources.items() if _imports(path) & asked} - seen
     return []
