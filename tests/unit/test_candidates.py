@@ -255,6 +255,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
         "remarks": ["Assumed."],
         "reading": {"A case": "POLICY cases.csv"},
         "bundle": "bundles/agent=POLICY",
+        "kinds": {name: agent["kind"] for name, agent in AGENTS.items()},
     }
     written = write_answer(
         choice=choice,
@@ -268,7 +269,9 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     lines = written["text"].decode().strip().splitlines()
     assert len(lines) <= 12
     assert lines[-1] == f"A case: {choice['policy']} cases.csv"
-    assert "<details>" in written["page"].decode()
+    page = written["page"].decode()
+    assert "<details>" in page
+    assert f"{choice['policy']}: " in page.partition("<pre>")[2]
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
     further += " labels design elsewhere referral"
@@ -449,7 +452,7 @@ def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
 
 def text_of(found, budget: float | None = None) -> str:
     settings = {"budget": budget, "causes": None, "transport": None, "remarks": []}
-    settings |= {"reading": {}, "bundle": "POLICY"}
+    settings |= {"reading": {}, "bundle": "POLICY", "kinds": {}}
     return write_answer(
         choice=found["choice"],
         outcomes=found["outcomes"],

@@ -25,10 +25,19 @@ def test_a_reader_who_stops_early_ends_the_command_without_a_message():
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("words", [["help"], ["--help"], ["-h"]])
-def test_what_people_use_first_comes_first(capsys, words):
+@pytest.mark.parametrize(
+    ("words", "started", "program"),
+    [
+        (["help"], "frugal/__main__.py", "python -m frugal"),
+        (["--help"], "bin/frugal", "  frugal"),
+        (["-h"], "frugal.exe", "  frugal"),
+    ],
+)
+def test_what_people_use_first_comes_first(capsys, monkeypatch, words, started, program):
+    monkeypatch.setattr(sys, "argv", [started])
     assert main(words) == 0
     said = capsys.readouterr().out
+    assert f"{program} init" in said
     assert said.index(" init ") < said.index(" decide ") < said.index(" compile ")
     assert all(stage in said for stage in STAGES)
     assert max(map(len, said.splitlines())) <= 110

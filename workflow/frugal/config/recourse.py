@@ -110,7 +110,7 @@ class RecourseFigures(Block):
 
 
 class SimulatedUnits(Block):
-    """A simulated world  [recourse, sec. 5.1]."""
+    """A simulated world  [recourse, sec. 4.1]."""
 
     kind: Literal["simulated"]
     world: Literal[

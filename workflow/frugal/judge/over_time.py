@@ -1,4 +1,4 @@
-"""Costs of policies over time, estimated from records: five estimators of one case.
+"""Costs of policies over time, estimated from records: six estimators of one case.
 
 The semi-offline view [von Kleist et al., arXiv 2312.01530]: a record is followed as long as it
 contains the panels that the policy orders, so records with more panels count, too. Let H_t be

@@ -5,7 +5,7 @@ not hold. A record that is followed to the end represents 1 / p(R_S = 1 | x) rec
 that the policy ordered; values before the record stops enter by a regression, so all
 rows count. Doubly robust: right where the missingness model is, or the regression.
 
-    φᵢ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁)          [sequential AIPW; afape, sec. A.5]
+    φᵢ = V₀ + Σₖ 1{followed to k} / πₖ (Vₖ − Vₖ₋₁)          [sequential AIPW]
 
 V_k is the expected outcome at the k-th state, in the end the outcome. Outcomes are the panels
 acquired and, for each verdict and class, whether this verdict falls on a unit of this class, so

@@ -1,6 +1,7 @@
 """Words of a command line as numbers and pairs; each refusal is argparse's sentence."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,13 @@ from typing import Any
 
 def command_parser(command: str, description: str | None, **more: Any) -> argparse.ArgumentParser:
     """The parser of a command; options are written in full, so none is taken for another."""
-    prog = f"python -m frugal {command}".rstrip()
+    prog = f"{program()} {command}".rstrip()
     return argparse.ArgumentParser(prog=prog, description=description, allow_abbrev=False, **more)
+
+
+def program() -> str:
+    """The words by which the program was started: `frugal`, or `python -m frugal`."""
+    return "frugal" if Path(sys.argv[0]).stem == "frugal" else "python -m frugal"
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:

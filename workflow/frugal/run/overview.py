@@ -3,6 +3,7 @@
 import textwrap
 
 from frugal.results.sources import STAGES
+from frugal.run.arguments import program
 
 USED_FIRST = {
     "init TABLE --label COLUMN": "the YAML of one's own table",
@@ -42,13 +43,13 @@ def overview() -> str:
             "Frugal learns which panel to acquire next, and whether to trust that.",
             "",
             "Commands, each with its own --help:",
-            *listed(USED_FIRST, "python -m frugal"),
+            *listed(USED_FIRST, program()),
             "",
             "Workflows:",
             *listed(TARGETS, "snakemake --cores 2"),
             "",
             "More:",
-            *listed(REST, "python -m frugal"),
+            *listed(REST, program()),
             "",
             "With --private, or FRUGAL_PRIVATE=1, refusals show no cell of a table.",
             "Pages: README.md, docs/how-to/own_table.md, docs/tutorials/.",

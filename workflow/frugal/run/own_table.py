@@ -49,12 +49,14 @@ class Decision:
         causes, transport = self.config["causes"], self.config["transport"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
         bundle = (bundles / "agent=POLICY").as_posix()
+        agents = self.config["afape"]["agents"]
         return {
             "budget": None if budget is None else float(budget),
             "causes": None if causes is None else Path(causes).name,
             "transport": None if transport is None else Path(transport).name,
             "remarks": list(self.remarks),
             "bundle": bundle,
+            "kinds": {name: agent["kind"] for name, agent in agents.items() if agent},
             "reading": {
                 "Next panel for a new case": f"python -m frugal advise {bundle} cases.csv",
                 "All on one page": (self.place / "answer.html").as_posix(),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_origin
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.results.sources import STAGES
-from frugal.run.arguments import command_parser, pair, whole_number
+from frugal.run.arguments import command_parser, pair, program, whole_number
 
 if TYPE_CHECKING:
     from frugal.results.sidecars import Job
@@ -52,7 +52,7 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
         SystemExit: the words do not form a command (by `argparse`, with the usage).
     """
     if not words:
-        raise ConfigError("a command or a stage is missing; python -m frugal --help names all")
+        raise ConfigError(f"a command or a stage is missing; {program()} --help names all")
     if not words[0].startswith("-"):
         _require_stage(words[0])
     parsed = _parser().parse_args(words)
@@ -77,7 +77,7 @@ def _require_stage(name: str) -> None:
 
         hint = did_you_mean(name[:100], [*COMMANDS, *STAGES])
         raise ConfigError(
-            f"there is no command or stage {shown(name)}{hint}; python -m frugal --help names all"
+            f"there is no command or stage {shown(name)}{hint}; {program()} --help names all"
         )
 
 

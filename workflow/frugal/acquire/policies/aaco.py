@@ -8,7 +8,7 @@ costs or, in `diagnosis`, for a score within budgets.
 
 Differs from the paper: a neighbour's loss is that of its own row, by trees that did not see it (the
 paper's predictor sees the state's known values and learnt from its neighbours); and the fall is
-averaged over neighbours that have all of u.
+averaged over neighbours that have all of u, with `missing: weighted` weighted to represent all.
 """
 
 from collections.abc import Mapping, Sequence

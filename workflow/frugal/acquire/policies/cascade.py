@@ -650,7 +650,8 @@ CASCADE = AgentKind(
             24,
         ),
     },
-    doc="boosted trees per set of panels; the next set is bought within a window of probability",
+    doc="sets of panels one after the other, each bought within a window of the predicted "
+    "probability; boosted trees of each set",
     acts_on_beliefs=True,
     graph=graph_of_windows,
     looks={"cascade": (60, "cascade of trees", "vermillion", "D")},

@@ -138,7 +138,8 @@ PERMUTATION = AgentKind(
         "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "windows": ("Count", "even shares of the units between which a window begins and ends", 12),
     },
-    doc="one order of panels by permutation importance per price; it stops by probability",
+    doc="one order of panels for all cases, by permutation importance per price; it stops by the "
+    "predicted probability",
     graph=graph_of_windows,
     looks={"permutation": (80, "permutation importance", "purple", "<")},
 )

@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -179,6 +180,7 @@ def help_of(command: str) -> str:
     output = io.StringIO()
     with (
         mock.patch.dict(os.environ, {"COLUMNS": _WIDTH}),
+        mock.patch.object(sys, "argv", [""]),
         contextlib.redirect_stdout(output),
         contextlib.suppress(SystemExit),
     ):

@@ -26,7 +26,7 @@ function pictureView(part) {
 function answersView() {
   const view = make("section", { id: "answers", "aria-labelledby": "answers-title" }, make("h2", { id: "answers-title" }, "The answers"));
   for (const part of sections) {
-    view.append(make("h3", {}, make("a", { href: `#${part.study}` }, part.study)), make("p", { class: "soft" }, part.question),
+    view.append(make("h3", {}, make("a", { href: `#${part.study}` }, words(part.study))), make("p", { class: "soft" }, part.question),
       make("div", { class: "finding" }, make("div", { class: "cards" }, part.answers.map((answer) => answerCard(part, answer))), pictureView(part)));
   }
   return view;

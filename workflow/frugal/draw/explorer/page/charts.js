@@ -52,7 +52,7 @@ function chartView(part, chart, picture = false) {
   const off = new Set(chart.first ? Object.keys(chart.looks).filter((name) => !chart.first.includes(name)) : []);
   const state = { scope: {}, seen: false, stale: true, drawing: Promise.resolve() };
   const legend = make("div", { class: "legend" });
-  const place = make("div", { class: "chart", role: "img", "aria-label": `${chart.title}. The rows are listed below ${picture ? `the chart in the part ${part.study}` : "the chart"}.` });
+  const place = make("div", { class: "chart", role: "img", "aria-label": `${chart.title}. The rows are listed below ${picture ? `the chart in the part ${words(part.study)}` : "the chart"}.` });
   const empty = make("p", { class: "soft", hidden: true }, "No row of this data set can be drawn.");
   const list = make("details", {}, make("summary", {}, "Rows of this chart"));
   list.addEventListener("toggle", () => listRows());

@@ -12,7 +12,7 @@ function studyView(part) {
   const show = (place) => views.forEach((one) => one.show(scopeAt(part, place)));
   const scopes = selection("Looking at", part.scope.values.map((values) => values.map((value, k) => (part.scope.columns[k] === "seed" ? `seed ${value}` : words(value))).join(", ")), show);
   const view = make("section", { id: part.study, "aria-labelledby": `${part.study}-title` },
-    make("h2", { id: `${part.study}-title` }, part.study), make("p", {}, part.question),
+    make("h2", { id: `${part.study}-title` }, words(part.study)), make("p", {}, part.question),
     part.scope.values.length > 1 ? make("div", { class: "bar" }, scopes.label) : null,
     sliders.length ? [make("h3", {}, "A budget names the policy"), sliders.map((one) => one.view)] : null,
     charts.length ? [make("h3", {}, "Charts"), make("p", { class: "soft" }, "Point at a mark for its numbers; click it for its origin."), make("div", { class: "charts" }, charts.map((one) => one.view))] : null,
@@ -33,6 +33,6 @@ function addSliders(part) {
 
 sections.forEach(addSliders);
 document.getElementById("main").append(answersView(), ...sections.map(studyView));
-const links = [["answers", "The answers"], ...sections.map((part) => [part.study, part.study])];
+const links = [["answers", "The answers"], ...sections.map((part) => [part.study, words(part.study)])];
 document.getElementById("parts").append(make("ul", {}, links.map(([id, text]) => make("li", {}, make("a", { href: `#${id}` }, text)))));
 document.documentElement.dataset.ready = "yes";

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from frugal.config.declared import declared_kinds
 from frugal.core.episodes import REFERRED
 from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
@@ -597,7 +598,7 @@ def write_answer(
     Settings: `budget` (of panels, a case on average, or None), `causes` (name of their YAML, or
     None), `transport` (name of the file of other cases, or None), `remarks` (changes that the
     question leaves out or adds), `reading` (words → file or command), `bundle` (folder of a policy,
-    for POLICY its name).
+    for POLICY its name), `kinds` (policy → kind of agent; the page describes the named one).
     """
     del streams, progress
     answer = _answer(choice, outcomes, catalogue, settings, elsewhere)
@@ -646,7 +647,9 @@ def _answer(
     tried = rows[(outcomes["agent"] != PRACTICE).to_numpy()]
     tried = tried.iloc[(tried[""] != NAMED).argsort(kind="stable")]
     within = [] if settings["budget"] is None else [_words_within(tried, settings["budget"], unit)]
-    bundled = candidate(policy)
+    bundled, kinds = candidate(policy), settings["kinds"]
+    kind = declared_kinds()[kinds[bundled]] if bundled in kinds else None
+    described = [] if kind is None else [f"{bundled}: {kind.literals['doc']}."]
     where = {key: path.replace("POLICY", bundled) for key, path in settings["reading"].items()}
     f1 = choice["objective"] == "f1"
     tables = {
@@ -665,7 +668,7 @@ def _answer(
         further=all_remarks(report, settings["causes"], settings["remarks"]),
         reading=where,
         lead=[text.orders, text.saving, text.sure],
-        does=choice["does"],
+        does=[*described, *choice["does"]],
         parts={
             "What it rests on": [
                 *filter(None, [report.get("predicts")]),
