@@ -7,7 +7,6 @@ stored ensemble predicts the same of a new row. Knows rows and columns; no panel
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from frugal.config.learners import BoostingSettings
 from frugal.core.errors import DataError
 from frugal.learn.tree_scoring import leaf_sums
-from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
+from frugal.learn.trees import TreeEnsemble, constant_tree, lightgbm_trees
 
 MOST_LOG_ODDS = 20.0
 LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
@@ -147,19 +146,17 @@ def fit_folded(
     inputs = values[:, used].astype(np.float32)
     if not len(used):
         used, inputs = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
-    boosters, loss = [], np.zeros(settings.trees)
+    texts, loss = [], np.zeros(settings.trees)
     for repeat, folds in enumerate(fold):
         for k in range(settings.folds):
             train, out = np.flatnonzero((folds >= 0) & (folds != k)), np.flatnonzero(folds == k)
             drawn = seed + repeat * settings.folds + k
-            booster, losses = _booster(inputs, label, train, out, settings, drawn)
-            boosters.append(booster)
+            text, losses = _booster(inputs, label, train, out, settings, drawn)
+            texts.append(text)
             loss += len(out) * _filled(losses, settings.trees)
     n_trees, columns = 1 + int(loss.argmin()), values.shape[1]
-    trees = [_tree_parts(fitted, used, n_trees, column=1, columns=2) for fitted in boosters]
-    return FoldedTrees(
-        [join_trees(parts, link="softmax", columns=columns) for parts in trees], fold
-    )
+    how = {"columns": columns, "classes": 2, "scored": 1, "most": n_trees, "used": used}
+    return FoldedTrees([lightgbm_trees(text, **how) for text in texts], fold)
 
 
 def _filled(losses: list[float], trees: int) -> Float[np.ndarray, " trees"]:
@@ -174,8 +171,8 @@ def _booster(
     out: np.ndarray,
     settings: BoostingSettings,
     seed: int,
-) -> tuple[Any, list[float]]:
-    """One booster, and its loss on the rows left out after each tree."""
+) -> tuple[str, list[float]]:
+    """Text of one booster, and its loss on the rows left out after each tree."""
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
@@ -206,8 +203,9 @@ def _booster(
         valid_sets=[validation],
         valid_names=["out"],
         callbacks=[lightgbm.record_evaluation(losses)],
+        keep_training_booster=True,  # else it writes and reads its text
     )
-    return booster, losses["out"]["binary_logloss"]
+    return booster.model_to_string(), losses["out"]["binary_logloss"]
 
 
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:
@@ -301,24 +299,11 @@ def fit_means(
             data.set_weight(weight)
             booster = lightgbm.train(chosen, data, num_boost_round=trees)
             out_of_fold[out, k] = np.asarray(booster.predict(inputs[out]))
-            grown = _tree_parts(booster, used, trees, column=k, columns=targets.shape[1])
-            parts += [part | {"leaf_value": part["leaf_value"] / 2} for part in grown]
+            how = {"columns": values.shape[1], "classes": targets.shape[1], "scored": k}
+            parts.append(lightgbm_trees(booster.model_to_string(), used=used, **how))
     if not parts:
-        parts = [lightgbm_tree({"leaf_value": 0.0}, 0, targets.shape[1])]
-    return FittedMeans(out_of_fold, join_trees(parts, link="softmax", columns=values.shape[1]))
-
-
-def _tree_parts(
-    booster: Any, used: np.ndarray, n_trees: int, *, column: int, columns: int
-) -> list[dict[str, np.ndarray]]:
-    """Trees of one booster, on the columns of the table, that predict one of several columns."""
-    parts = []
-    for tree in booster.dump_model(num_iteration=n_trees)["tree_info"]:
-        part = lightgbm_tree(tree["tree_structure"], column, columns)
-        inner = part["feature"] >= 0
-        part["feature"][inner] = used[part["feature"][inner]]
-        parts.append(part)
-    return parts
+        parts = [constant_tree(np.zeros(targets.shape[1]), values.shape[1])]
+    return FittedMeans(out_of_fold, joined(parts, share=1 / 2))
 
 
 def split_ensemble(

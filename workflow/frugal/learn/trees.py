@@ -6,6 +6,7 @@ unobserved feature goes is written on each node, so scoring (`tree_scoring`) nee
 fill values nor the library that fitted the trees. Must not know of policies, costs or files.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ from frugal.core.table import Table
 
 LINKS = ("mean", "softmax")
 MOST_COLUMNS = int(np.iinfo(np.int16).max)
+GOES_LEFT, LEARNS_MISSING = 2, 2  # of LightGBM's `decision_type`: a flag, and bits 2 and 3
+MOST_THRESHOLD = 1e300  # where only missing values are on the other side
 _ROUNDING = 1e-6  # of the sum of a leaf's class shares
 _EXPECTED = {
     "root": Array("int32", ("e",), low=0),
@@ -368,11 +371,10 @@ def fit_boosting(
         min_leaf=min_leaf,
         rng=rng,
     )
-    parts = []
-    for index, tree in enumerate(booster.dump_model()["tree_info"]):
-        scored_class = 1 if binary else index % classes
-        parts.append(lightgbm_tree(tree["tree_structure"], scored_class, classes))
-    return join_trees(parts, link="softmax", columns=values.shape[1])
+    scored = 1 if binary else None
+    return lightgbm_trees(
+        booster.model_to_string(), columns=values.shape[1], classes=classes, scored=scored
+    )
 
 
 def train_booster(
@@ -418,9 +420,7 @@ def fit_regression(
     """Boosted trees of a weighted mean, the sum of their leaf rows; settings as `train_booster`."""
     objective = {"objective": "regression"}
     booster = train_booster(values, target, objective=objective, rng=rng, weight=weight, **settings)
-    trees = booster.dump_model()["tree_info"]
-    parts = [lightgbm_tree(tree["tree_structure"], 0, 1) for tree in trees]
-    return join_trees(parts, link="softmax", columns=values.shape[1])
+    return lightgbm_trees(booster.model_to_string(), columns=values.shape[1], classes=1)
 
 
 def _training_values(
@@ -464,33 +464,84 @@ def _sklearn_tree(
     }
 
 
-def lightgbm_tree(structure: Mapping, scored_class: int, classes: int) -> dict[str, np.ndarray]:
-    """Nodes of one LightGBM tree, read from its dumped structure, left before right."""
-    rows: list[tuple[int, float, int, bool]] = []
-    scores: list[float] = []
-    pending = [(structure, -1)]  # (subtree, node whose right child it is)
-    while pending:
-        node, parent = pending.pop()
-        if parent >= 0:
-            rows[parent] = (*rows[parent][:2], len(rows), rows[parent][3])
-        if "split_feature" not in node:
-            rows.append((-1, 0.0, len(scores), False))
-            scores.append(node["leaf_value"])
-            continue
-        learned = node["missing_type"] == "NaN"
-        goes_left = node["default_left"] if learned else node["threshold"] >= 0.0
-        pending += [(node["right_child"], len(rows)), (node["left_child"], -1)]
-        rows.append((node["split_feature"], node["threshold"], -1, goes_left))
-    feature, threshold, right, missing_left = zip(*rows, strict=True)
-    value = np.zeros((len(scores), classes))
-    value[:, scored_class] = scores
-    return {
-        "feature": np.array(feature, dtype=np.int16),
-        "threshold": largest_float32(np.array(threshold)),
-        "right": np.array(right, dtype=np.int32),
-        "missing_left": np.array(missing_left, dtype=bool),
-        "leaf_value": value,
-    }
+def lightgbm_trees(
+    text: str,
+    *,
+    columns: int,
+    classes: int,
+    scored: int | None = None,
+    most: int | None = None,
+    used: Int[np.ndarray, " d"] | None = None,
+) -> TreeEnsemble:
+    """Trees of a LightGBM booster, read from its text, left before right.
+
+    Args:
+        text: of the model, with 17 digits a number.
+        columns: of the ensemble.
+        classes: of the ensemble.
+        scored: class that all trees score; None: class c by the trees c, c + k, c + 2k, …
+        most: number of trees to keep; None: all.
+        used: column of the ensemble of each column of the booster; None: the same.
+    """
+    fields = defaultdict(list)
+    for line in "\n".join(text.split("\nTree=")[1:][:most]).split("\n"):
+        name, _, numbers = line.partition("=")
+        fields[name].append(numbers)
+
+    def of(name: str, kind: type) -> Shaped[np.ndarray, " values"]:
+        return np.array(" ".join(fields[name]).split(), dtype=kind)
+
+    leaves = of("num_leaves", int)
+    inner = leaves - 1
+    first, first_leaf = np.cumsum(inner) - inner, inner.sum() + np.cumsum(leaves) - leaves
+    tree = np.repeat(np.arange(len(leaves)), inner)
+    left, right = (
+        np.where(child < 0, first_leaf[tree] + ~child, first[tree] + child)
+        for child in (of("left_child", int), of("right_child", int))
+    )
+    levels = [first[inner > k] + k for k in range(inner.max(initial=0))]  # parents come first
+    size, place = (np.ones(leaves.sum() + len(left), dtype=np.int64) for _ in range(2))
+    for node in reversed(levels):
+        size[node] += size[left[node]] + size[right[node]]
+    root = np.cumsum(leaves + inner) - leaves - inner
+    place[np.where(inner > 0, first, first_leaf)] = root
+    for node in levels:
+        place[left[node]] = place[node] + 1
+        place[right[node]] = place[node] + 1 + size[left[node]]
+    at, order = place[: len(left)], np.argsort(place[len(left) :])
+    split, how = of("split_feature", int), of("decision_type", int)
+    threshold = of("threshold", float).clip(-MOST_THRESHOLD, MOST_THRESHOLD)
+    value, number = np.zeros((len(order), classes)), np.repeat(np.arange(len(leaves)), leaves)
+    column = number % classes if scored is None else np.full(len(number), scored)
+    value[np.arange(len(order)), column[order]] = of("leaf_value", float)[order]
+    ensemble = TreeEnsemble(
+        root.astype(np.int32),
+        np.full(len(size), -1, dtype=np.int16),
+        np.zeros(len(size), dtype=np.float32),
+        np.zeros(len(size), dtype=np.int32),
+        np.zeros(len(size), dtype=bool),
+        value,
+        "softmax",
+        columns,
+    )
+    ensemble.feature[at] = split if used is None else used[split]
+    ensemble.threshold[at] = largest_float32(threshold)
+    ensemble.right[at] = place[right]
+    ensemble.right[ensemble.feature < 0] = np.arange(len(order))
+    learned = how >> 2 == LEARNS_MISSING
+    ensemble.missing_left[at] = np.where(learned, how & GOES_LEFT > 0, threshold >= 0.0)
+    return ensemble
+
+
+def constant_tree(score: Float[np.ndarray, " k"], columns: int) -> TreeEnsemble:
+    """One leaf, with the same scores for every row."""
+    leaf = {"root": "int32", "feature": "int16", "threshold": "float32", "right": "int32"}
+    arrays = {name: np.zeros(1, dtype=kind) for name, kind in leaf.items()}
+    arrays["feature"][0] = -1
+    missing = np.zeros(1, dtype=bool)
+    return TreeEnsemble(
+        **arrays, missing_left=missing, leaf_value=score[None], link="softmax", columns=columns
+    )
 
 
 def join_trees(

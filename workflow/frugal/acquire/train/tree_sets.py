@@ -34,7 +34,7 @@ from frugal.learn.cross_fitted_trees import (
 from frugal.learn.linear_parts import LinearPart, averaged
 from frugal.learn.masked_networks import MaskedNetworks, NormalScores, fit_masked_networks
 from frugal.learn.tree_scoring import predict_proba
-from frugal.learn.trees import TreeEnsemble, join_trees, lightgbm_tree
+from frugal.learn.trees import TreeEnsemble, constant_tree
 from frugal.learn.weighted_logistic import fit_logistic
 
 PanelSet = frozenset[int]
@@ -229,9 +229,7 @@ class ConstantBeliefs(SetBeliefs):
         label = self.rows.world.label
         share = np.full(len(label), label[self.rows.learns].mean())
         every = log_odds_of(share)
-        leaf = lightgbm_tree({"leaf_value": float(every[0])}, 1, 2)
-        columns = self.rows.adds.shape[1]
-        ensemble = join_trees([leaf], link="softmax", columns=columns)
+        ensemble = constant_tree(np.array([0.0, every[0]]), self.rows.adds.shape[1])
         return self._fitted.setdefault((), CrossFitted(every, ensemble, every))
 
 
