@@ -60,7 +60,8 @@ def estimated(seed):
 
 
 def test_intervals_cover_and_estimates_are_unbiased():
-    right = np.array([truth()[name] for name in NAMES])
+    costs = truth()
+    right = np.array([costs[name] for name in NAMES])
     z, contradicted = np.zeros((DRAWS, len(NAMES))), 0
     for seed in range(DRAWS):
         cost, error, against = estimated(seed)

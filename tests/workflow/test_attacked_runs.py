@@ -11,6 +11,7 @@ import pytest
 from frugal.results.files import json_bytes, seal
 from frugal.results.sidecars import sidecar_path
 
+from tests.workflow import shared
 from tests.workflow.runs import BIN, TEN_LINES, printed_command, run, snakemake
 
 pytestmark = pytest.mark.workflow
@@ -31,9 +32,9 @@ def done(tmp_path_factory):
     return folder, said.stdout
 
 
-def started(folder, *words):
+def started(folder, *words, target=TABLE):
     """A dry start, and what it says."""
-    said = snakemake(folder, TABLE, "-n", *words, configs=(TEN_LINES,))
+    said = snakemake(folder, target, "-n", *words, configs=(TEN_LINES,))
     assert "Traceback" not in said.stdout
     return said.stdout
 
@@ -52,20 +53,20 @@ def test_results_whose_notes_are_gone_are_not_taken_for_those_of_another_config(
     assert "rule prepare_data" in said
 
 
-@pytest.mark.parametrize("key", ["source", "inputs"])
-def test_what_was_made_by_other_code_or_of_another_file_is_made_again(done, tmp_path, key):
-    """Also where no notes of Snakemake are there, and where the other file has an older time."""
-    mine = shutil.copytree(done[0], tmp_path / "run")
-    path = sidecar_path(mine / TABLE)
-    document = json.loads(path.read_bytes())
-    other = [record | {"sha256": "0" * 64} for record in document["inputs"]]
-    document[key] = {"source": "0" * 64, "inputs": other}[key]
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
-    if key == "source":
-        shutil.rmtree(mine / ".snakemake")
-    said = started(mine)
-    assert f"1 steps have {OTHER}, first {TABLE}" in said
+def test_what_was_made_by_other_code_or_of_another_file_is_made_again(runs, tmp_path):
+    """Where no notes of Snakemake are there, and where the other file has an older time."""
+    mine = shutil.copytree(shared.finished("masks", runs).folder, tmp_path / "run")
+    for key, result in (("inputs", TABLE), ("source", shared.MASKS)):
+        path = sidecar_path(mine / result)
+        document = json.loads(path.read_bytes())
+        other = [record | {"sha256": "0" * 64} for record in document["inputs"]]
+        document[key] = {"source": "0" * 64, "inputs": other}[key]
+        path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    shutil.rmtree(mine / ".snakemake")
+    said = started(mine, target=shared.MASKS)
+    assert f"2 steps have {OTHER}, first " in said
     assert "rule prepare_data" in said
+    assert "rule draw_missingness" in said
 
 
 def test_a_step_that_was_run_by_hand_with_another_seed_is_run_again(done, tmp_path):

@@ -171,43 +171,36 @@ def test_recipes_of_estimator_agent_and_figure_are_judged_and_drawn(copy, result
     assert {"trimmed_blocking", "blocking"} <= set(pd.read_parquet(table)["estimator"])
 
 
-def add_and_run(copy: Path, tmp_path: Path, module: str, config: dict, study: str) -> Path:
-    """Run a study from the start, with a recipe's module, on a config over the default's."""
-    add(copy, module, RECIPES[module])
-    (copy / "mine.yaml").write_text(json.dumps(config), encoding="utf-8")
-    results = tmp_path / "results"
-    environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
-    words = ["--cores", "1", "--directory", str(results), "--configfile", str(copy / "mine.yaml")]
-    done = run([str(BIN / "snakemake"), study, *words], copy, environment)
-    assert done.returncode == 0, done.stdout[-3000:]
-    return results
-
-
-def test_the_recipe_of_a_generator_makes_rows_and_marks(copy, tmp_path):
+def test_recipes_of_a_generator_and_a_planner_make_rows_and_marks(copy, tmp_path):
+    """One run of both studies from the start, on a config over the default's."""
+    for module in (GENERATOR, PLANNER):
+        add(copy, module, RECIPES[module])
     scenario = dict(DEFAULT["recourse"]["scenarios"][0])
     names = ["hamming", "commonest"]
     scenario |= {"generators": names, "source": scenario["source"] | {"draws": 400}}
     figures = {key: scenario[key] for key in ("dataset", "variant")}
     figures |= {"seed": 0, "subset": "all", "mistakes_of": names}
-    block = {
+    config = read_yaml(ROOT / "tests/workflow/tiny_search.yaml")
+    config["datasets"] = {name: str(ROOT / path) for name, path in config["datasets"].items()}
+    for each in config["treatment"]["scenarios"].values():
+        for grid in each["grids"].values():
+            grid["planners"] = ["cdp", "cg", "ndp", "single"]
+    config["recourse"] = {
         "generators": {"commonest": {"kind": "commonest", "augmentation": "none"}},
         "scenarios": [scenario | {"seeds": [0], "subsets": ["all"]}],
         "figures": figures,
     }
-    results = add_and_run(copy, tmp_path, GENERATOR, {"recourse": block}, "recourse")
+    (copy / "mine.yaml").write_text(json.dumps(config), encoding="utf-8")
+    results = tmp_path / "results"
+    environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
+    words = ["--cores", "1", "--directory", str(results), "--configfile", str(copy / "mine.yaml")]
+    command = [str(BIN / "snakemake"), "recourse", "treatment", *words]
+    done = run(command, copy, environment)
+    assert done.returncode == 0, done.stdout[-3000:]
     summary = pd.read_parquet(results / "results/summary/recourse.parquet")
     assert set(summary["generator"]) == set(names)
     drawn = next(results.glob("results/figures/**/recourse_accuracy.parquet"))
     assert "commonest" in set(pd.read_parquet(drawn)["generator"])
-
-
-def test_the_recipe_of_a_planner_makes_rows_and_lines(copy, tmp_path):
-    config = read_yaml(ROOT / "tests/workflow/tiny_search.yaml")
-    config["datasets"] = {name: str(ROOT / path) for name, path in config["datasets"].items()}
-    for scenario in config["treatment"]["scenarios"].values():
-        for grid in scenario["grids"].values():
-            grid["planners"] = ["cdp", "cg", "ndp", "single"]
-    results = add_and_run(copy, tmp_path, PLANNER, config, "treatment")
     summary = pd.read_parquet(results / "results/summary/treatment.parquet")
     single = summary[summary["planner"] == "single"]
     assert (single["mean_trials"] == 1).all()

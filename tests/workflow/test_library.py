@@ -147,16 +147,28 @@ def test_the_training_is_there_for_those_that_learn(example):
     assert len(frugal.roll_out(always).blocked) == 160  # the last of five folds
 
 
-def test_a_folder_gives_the_numbers_of_memory(tmp_path):
+def test_a_folder_gives_the_numbers_and_refusals_of_memory(tmp_path):
     """To the last digit, both with the arithmetic of this processor."""
     fast = {"arithmetic": "fast"}
     rule = {"kind": "rule", "steps": [{"panel": "blood test"}]}
-    evaluations = []
+    law = {
+        "source": "induced",
+        "standardise": False,
+        "complete_share": None,
+        "panels": {"blood test": {"intercept": 0.0}},
+    }
+    evaluations, sentences = [], []
     for folder in (None, tmp_path):
         table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=folder, config=fast)
+        with pytest.raises(FrugalError) as refused:
+            frugal.missingness(table, law)
+        sentences.append(str(refused.value))
         masks = frugal.missingness(table)
         policies = [frugal.train(masks, "never"), frugal.train(masks, rule, name="mine")]
         evaluations.append(frugal.evaluate(policies))
+    assert sentences[0] == sentences[1]
+    told = "mechanism 'drawn' is to be drawn, but column 'troponin' lacks"
+    assert sentences[0].startswith(told)
     ours, theirs = evaluations
     for name in ("estimates", "comparisons", "groups", "sensitivity", "verdicts", "graph_check"):
         pd.testing.assert_frame_equal(getattr(ours, name), getattr(theirs, name), check_exact=True)
@@ -274,23 +286,6 @@ def test_a_folder_is_run_again_where_another_question_was_asked_since(tmp_path, 
     path.unlink()
     folders.files_of(one, "prepare_data", {})
     assert len(asked) == 4
-
-
-def test_what_a_stage_refuses_is_the_same_sentence_in_a_folder(tmp_path):
-    law = {
-        "source": "induced",
-        "standardise": False,
-        "complete_share": None,
-        "panels": {"blood test": {"intercept": 0.0}},
-    }
-    sentences = []
-    for folder in (None, tmp_path):
-        table = frugal.load(EXAMPLES / "ten_lines.yaml", folder=folder)
-        with pytest.raises(FrugalError) as refused:
-            frugal.missingness(table, law)
-        sentences.append(str(refused.value))
-    assert sentences[0] == sentences[1]
-    assert sentences[0].startswith("mechanism 'drawn' is to be drawn, but column 'troponin' lacks")
 
 
 def test_what_the_workflow_refuses_at_its_start_is_an_exception(tmp_path):

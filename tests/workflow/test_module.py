@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 import yaml
@@ -121,29 +122,28 @@ def test_the_default_of_all_studies_is_planned_from_one_key_and_without_a_networ
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize(
-    ("snakefile", "sentence"),
-    [
-        (module("m", config='{"sed": 7}'), "unknown key 'sed'.* did you mean 'seed'"),
-        (
-            module("m").replace("config: config", 'replace_prefix: {"results": "out"}'),
-            "the module has a replace_prefix; allowed is prefix",
+def test_a_mistake_is_a_sentence(tmp_path):
+    """All in one start, whose Snakefile goes on after each."""
+    mistakes = {
+        module("m0", config='{"sed": 7}'): "unknown key 'sed'.* did you mean 'seed'",
+        module("m1").replace("config: config", 'replace_prefix: {"results": "out"}'): (
+            "the module has a replace_prefix; allowed is prefix"
         ),
-        (
-            module("m").replace("rule * from m as m_*", "rule prepare_data from m as tables"),
-            "`use rule` takes or excludes prepare_data; allowed is `use rule [*] from",
+        module("m2").replace("rule * from m2 as m2_*", "rule prepare_data from m2 as tables"): (
+            r"`use rule` takes or excludes prepare_data; allowed is `use rule \* from"
         ),
-        (
-            module("m").replace("from m as", "from m exclude all, draw_missingness as"),
-            "`use rule` takes or excludes draw_missingness; allowed is",
+        module("m3").replace("from m3 as", "from m3 exclude all, draw_missingness as"): (
+            "`use rule` takes or excludes draw_missingness; allowed is"
         ),
-    ],
-)
-def test_a_mistake_is_a_sentence(tmp_path, snakefile, sentence):
+    }
+    each = "try:\n{}\nexcept (Exception, SystemExit) as refused:\n    print(refused)\n"
+    snakefile = "".join(each.format(indent(text, "    ")) for text in mistakes)
     (tmp_path / "Snakefile").write_text(snakefile)
     done = started(tmp_path, "-n")
-    assert done.returncode == 1
-    assert re.search(f"^Frugal cannot start: .*{sentence}", done.stdout, re.MULTILINE), done.stdout
+    refused = re.findall(r"^Frugal cannot start: .*", done.stdout, re.MULTILINE)
+    assert len(refused) == len(mistakes), done.stdout
+    for line, sentence in zip(refused, mistakes.values(), strict=True):
+        assert re.search(sentence, line), line
 
 
 def test_the_catalogues_files_are_there_and_say_what_holds():
