@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.estimator import Terms
+from frugal.judge.estimator import Terms, require
 from frugal.judge.estimators.afais import afais, afais_s, stabilised_afais, stabilised_afais_s
 from frugal.judge.estimators.doubly_robust import doubly_robust, doubly_robust_afais
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
@@ -275,6 +275,13 @@ def test_a_mean_over_draws_is_the_pooled_estimate():
 def test_unknown_outcomes_are_refused():
     with pytest.raises(DataError, match="row 1 and 0 other rows"):
         ground_truth(np.array([[1.0], [np.inf]]))
+
+
+def test_a_refusal_counts_the_other_rows_that_are_out_of_range():
+    value = np.array([0.5, -1.0, 2.0, 3.0])
+    sentence = r"p is -1.0 in row 1 and out of range in 2 other rows that .* in \[0, 1\]"
+    with pytest.raises(DataError, match=sentence):
+        require((value < 0) | (value > 1), value, "p", "[0, 1]")
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
