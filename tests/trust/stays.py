@@ -1,11 +1,13 @@
 """Ten schedules and a learned policy on 12,000 stays in intensive care (PhysioNet 2012).
 
   python -m tests.trust.stays MIRROR [FACTOR] [FOLDER or -] [SEED] [KIND]
+  python -m tests.trust.stays MIRROR FACTOR draws DRAWS [KIND]
 
 MIRROR holds `physionet2012/`, the publisher's files. Costs of errors are FACTOR times those of the
 data set's YAML (default 1). It prints the answer and two tables. With a FOLDER the workflow makes
-it there, from `FOLDER/stays.yaml`. SEED is that of folds and learners (default 0), KIND the learner
-of the policy (default trees).
+it there, from `FOLDER/physionet2012_death.yaml`. SEED is that of folds and learners (default 0),
+KIND the learner of the policy (default trees). With `draws` a policy is learned and judged by each
+of the seeds 1 to DRAWS, next to no orders, one routine and practice alone.
 """
 
 import sys
@@ -15,6 +17,9 @@ from time import process_time
 
 import frugal
 import pandas as pd
+from frugal.judge.history_fits import TimedFit
+from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.shared.frames import without_bar
 
 from tests.workflow.runs import ROOT
 
@@ -53,6 +58,27 @@ def schedules(data) -> list:
     ]
 
 
+def over_draws(data, draws: int, learner) -> None:
+    """Print the learned policy of each fold, and the costs of it and of two plans, by seed."""
+    every, costs = schedules(data), []
+    for seed in range(1, draws + 1):
+        question = TimedQuestion(data, every, TimedFit(draws=1, learner=learner), seed)
+        first, others = learn_policies(question, lambda rows, **_: rows[1:])  # of folds alone
+        learned = [first, *others]
+        for k, policy in enumerate(learned):
+            plan = (
+                f"the plan {policy.plan.name!r}" if policy.plan else f"margin {policy.margin:.4g}"
+            )
+            print(f"seed {seed}, without fold {k}: {plan}")
+        few = replace(question, policies=[every[0], every[1]])
+        verdict = judge_cases(data, fit_cases(few, learned, without_bar), 0.05, seed)
+        print(verdict.outcomes.round(1).to_string(index=False), f"\n{process_time():.0f} CPU s")
+        sys.stdout.flush()
+        costs.append(verdict.outcomes.set_index("policy")["cost"])
+    table = pd.DataFrame(costs)
+    print(table.agg(["mean", "min", "max", "std"]).round(1).to_string())
+
+
 def main() -> None:
     """Print the answer."""
     start = process_time()
@@ -60,6 +86,10 @@ def main() -> None:
     factor = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     data = replace(data, costs=replace(data.costs, errors=factor * data.costs.errors))
     print(f"read in {process_time() - start:.0f} CPU seconds;", *data.remarks, sep="\n")
+    if sys.argv[3:4] == ["draws"]:
+        learner = "network" if sys.argv[5:] == ["network"] else "trees"
+        over_draws(data, int(sys.argv[4]), learner)
+        return
     words = [*sys.argv[3:], *["-", "0", "trees"][max(len(sys.argv) - 3, 0) :]]
     place, seed, learner = None if words[0] == "-" else Path(words[0]), int(words[1]), words[2]
     answer = frugal.over_time(

@@ -16,7 +16,7 @@ import yaml
 from frugal.core.errors import DataError
 from frugal.cover.sheets import read_sheet
 from frugal.data.description import load_description
-from frugal.data.long_files import cells_of as records_of_searches
+from frugal.data.long_files import LongFile
 from frugal.data.prepare import prepare
 from frugal.results import replacing
 from frugal.run.init_command import init_command
@@ -434,7 +434,7 @@ def test_a_small_file_that_asks_for_much_memory_is_refused_before_it_is_read(tmp
     assert (tmp_path / name).stat().st_size < 500_000
     with pytest.raises(DataError, match=rf"{name} has [\d,]+ bytes and unpacks to [\d,]+; at most"):
         init(tmp_path, name=name)
-    for read in (read_sheet, records_of_searches) if name.endswith(".parquet") else ():
+    for read in (read_sheet, LongFile.of) if name.endswith(".parquet") else ():
         with pytest.raises(DataError, match="bytes and unpacks to"):
             read(tmp_path / name)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import frugal
 import numpy as np
 import pytest
-from frugal.acquire.over_time import LearnedOrders, follow, input_count, plan_document, plan_of
+from frugal.acquire.over_time import LearnedOrders, follow, input_count, plan_of
 from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.over_time import TimedState
@@ -35,9 +35,10 @@ def test_a_plan_is_written_and_read(data):
     plan = frugal.order_plan(
         data, "p", {0: ["chemistry"], 1: ["chemistry", "lactate"]}, again=[HIGH], stop=2
     )
-    again = plan_of(data.records, "p", PlanEntry.read(plan_document(data.records, plan), where="p"))
+    document = plan.entry.model_dump(mode="json", exclude_none=True)
+    again = plan_of(data.records, "p", PlanEntry.read(document, where="p"))
     assert again.schedule.tolist() == plan.schedule.tolist()
-    assert again.stop == 2
+    assert again.entry.stop == 2
     (rule,) = again.repeats
     assert (rule.column, rule.limit, rule.below, rule.every) == (1, 2, False, 1)
 

@@ -68,12 +68,13 @@ def test_sets_that_few_records_hold_are_never_ordered():
     assert not follow(records, policy, DEAR).ordered[:, 1, 1].any()
 
 
-def test_the_guard_follows_a_plan_where_orders_are_not_shown_to_save():
+@pytest.mark.parametrize("learner", ["trees", "network"])
+def test_the_guard_follows_a_plan_where_orders_are_not_shown_to_save(learner):
     """Labels of chance lead to no orders; those of the world to a policy no dearer than a plan.
 
     The best plan costs 10 % more than the best policy of all, the learned one 8 %.
     """
-    records, fit = drawn(10_000, 3), TimedFit(folds=2)
+    records, fit = drawn(10_000, 3), TimedFit(folds=2, learner=learner)
     plans = [plan(records, "nothing"), plan(records, "blood", {0: ["blood"]})]
     learned = learn_guarded(records, DEAR, plans, fit, np.random.default_rng(0))
     assert true_cost(learned) <= min(map(true_cost, plans))

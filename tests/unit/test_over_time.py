@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.acquire.over_time import follow, plan, repeat
+from frugal.acquire.over_time import follow, plan
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
 from frugal.core.table import SharedCosts
@@ -63,7 +63,7 @@ PLAN = plan(
     RECORDS,
     "gas if blood is high",
     {0: ["blood"]},
-    [repeat(RECORDS, ["gas"], every=9, above=("blood", 0.5))],
+    [{"panels": ["gas"], "every": 9, "above": ("blood", 0.5)}],
 )
 PATH = follow(RECORDS, PLAN, COSTS)
 GAS = np.array([[False, True], [False, False]])
@@ -319,18 +319,22 @@ class Odd:
 
 
 def test_mistakes_are_refused_in_a_sentence():
-    with pytest.raises(ConfigError, match="no panel 'blod'; panels are blood, gas"):
+    with pytest.raises(ConfigError, match="plan 'p' names 'blod'; panels are blood, gas"):
         plan(RECORDS, "p", {0: ["blod"]})
     with pytest.raises(ConfigError, match="orders in window 2; windows are 0 to 1"):
         plan(RECORDS, "p", {2: ["blood"]})
     with pytest.raises(ConfigError, match="orders in window 1, and decides before window 1"):
         plan(RECORDS, "p", {1: ["blood"]}, stop=1)
-    with pytest.raises(ConfigError, match="no column 'ph'; columns are blood, gas"):
-        repeat(RECORDS, ["gas"], every=1, above=("ph", 7))
-    with pytest.raises(ConfigError, match="every is 0"):
-        repeat(RECORDS, ["gas"], every=0)
+    with pytest.raises(ConfigError, match="plan 'p' names 'ph'; columns are blood, gas"):
+        plan(RECORDS, "p", again=[{"panels": ["gas"], "every": 1, "above": ("ph", 7)}])
+    with pytest.raises(ConfigError, match=r"'again\[0\].every' is 0"):
+        plan(RECORDS, "p", again=[{"panels": ["gas"], "every": 0}])
     with pytest.raises(ConfigError, match="allowed is one of them"):
-        repeat(RECORDS, ["gas"], every=1, above=("gas", 1), below=("gas", 1))
+        plan(
+            RECORDS,
+            "p",
+            again=[{"panels": ["gas"], "every": 1, "above": ("gas", 1), "below": ("gas", 1)}],
+        )
     with pytest.raises(DataError, match="ends after 0 windows; allowed are 1 to 2"):
         records_of([[(1, 1), (1, 1)]], [1], end=np.array([0]))
     with pytest.raises(DataError, match="recorded after its end"):

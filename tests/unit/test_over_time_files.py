@@ -12,9 +12,10 @@ import yaml
 from frugal.acquire.over_time import plan_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
-from frugal.data.over_time import TimedData, long_tables, read_over_time, stays_over_time
+from frugal.data.over_time import TimedData, read_over_time, stays_over_time
 from frugal.judge.history_fits import TimedFit, cases_over_time
 from frugal.judge.over_time_answer import TimedQuestion
+from frugal.library.over_time import _written
 
 from tests.unit.stay_files import archive, stay_text
 from tests.workflow.runs import ROOT
@@ -210,15 +211,17 @@ def test_stays_are_read_with_the_panels_of_their_data_set(tmp_path):
     assert records.label.tolist() == [0, 1]
     np.testing.assert_array_equal(records.static, [[60, 1], [np.nan, np.nan]])
     assert data.costs.price.tolist() == [36, 26, 473, 52, 37, 56, 20]
-    document, *tables = long_tables(data, "long")
-    for name, table in zip(("long", "long_units"), tables, strict=True):
-        table.to_parquet(tmp_path / f"{name}.parquet")
-    text = yaml.safe_dump(document, sort_keys=False)
+    stored = _written(data, tmp_path)
+    text = yaml.safe_dump(stored.document, sort_keys=False)
     (tmp_path / "long.yaml").write_text(text, encoding="utf-8")
     again = read_over_time(tmp_path / "long.yaml")
     for name, array in data.to_arrays()[0].items():
         np.testing.assert_array_equal(again.to_arrays()[0][name], array)
     assert again.costs.price.tolist() == data.costs.price.tolist()
+    assert {p.stem for p in tmp_path.glob("*.parquet")} == {data.name, f"{data.name}_units"}
+    _written(data, tmp_path)
+    with pytest.raises(ConfigError, match="holds other stays; allowed is a folder of its own"):
+        _written(stays_over_time(description, paths, hours=12, static=("age", "sex")), tmp_path)
     with pytest.raises(ConfigError, match="has no column 'ag'"):
         stays_over_time(description, paths, hours=6, static=("ag",))
 
@@ -337,7 +340,7 @@ def test_a_policy_that_few_records_contain_is_reported_and_not_named(tmp_path):
     assert answer.support["contained"].le(answer.support["at_risk"]).all()
     with pytest.raises(ConfigError, match="each with a name of its own"):
         frugal.over_time(data, [plans[0], plans[0]])
-    with pytest.raises(ConfigError, match="again has key 'over'"):
+    with pytest.raises(ConfigError, match=r"unknown key 'over' under 'again\[0\]'; allowed are"):
         frugal.order_plan(data, "p", again=[{"panels": ["lactate"], "over": 2}])
     with pytest.raises(ConfigError, match="length of a window and the folder"):
         frugal.load_over_time(ROOT / "config" / "datasets" / "physionet2012_death.yaml")

@@ -95,3 +95,5 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
 
     with pytest.raises(ConfigError, match="'never' is none of order_plan"):
         frugal.over_time(data, [Never()], folder=tmp_path)
+    with pytest.raises(ConfigError, match=r"wards\.yaml would be overwritten"):
+        frugal.over_time(data, folder=tmp_path / "here")

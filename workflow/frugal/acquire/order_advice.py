@@ -154,7 +154,7 @@ def _reasons(
 ) -> Iterator[str]:
     """Each rule of a plan that orders, or does not."""
     if action[-1]:
-        yield f"the plan decides before window {plan.stop}"
+        yield f"the plan decides before window {plan.entry.stop}"
         return
     if plan.schedule[state.window].any():
         names = panel_words(records.panels, np.append(plan.schedule[state.window], False))

@@ -58,13 +58,13 @@ class OrderPlan:
         name: in tables.
         schedule: panels that are ordered in each window, without exception. (t, a)
         repeats: further orders.
-        stop: window before which it decides; None: after the last one.
+        entry: the same as a YAML describes it; its `stop` is the window before which it decides.
     """
 
     name: str
     schedule: Bool[np.ndarray, "t a"]
-    repeats: tuple[Repeat, ...] = ()
-    stop: int | None = None
+    repeats: tuple[Repeat, ...]
+    entry: PlanEntry
 
     def order(self, state: TimedState) -> Bool[np.ndarray, "m a1"]:
         """See `TimedPolicy`. (m, a + 1)"""
@@ -73,7 +73,7 @@ class OrderPlan:
         action[:, :a] = self.schedule[state.window]
         for repeat in self.repeats:
             action[:, :a] |= repeat.due(state)[:, None] & repeat.panels
-        action[:, a] = self.stop is not None and state.window >= self.stop
+        action[:, a] = self.entry.stop is not None and state.window >= self.entry.stop
         return action
 
 
@@ -81,61 +81,18 @@ def plan(
     records: TimedRecords,
     name: str,
     at: Mapping[int, Sequence[str]] | None = None,
-    repeats: Sequence[Repeat] = (),
+    again: Sequence[Mapping[str, Any]] = (),
     stop: int | None = None,
 ) -> OrderPlan:
-    """A plan by names of panels.
-
-    Args:
-        records: whose panels and windows it has.
-        name: in tables.
-        at: window → panels ordered in it.
-        repeats: see `repeat`.
-        stop: window before which it decides; None: after the last one.
+    """A plan by names of panels; see `library.over_time.order_plan`.
 
     Raises:
-        ConfigError: a panel or a window does not exist.
+        ConfigError: a panel, column, window or key does not exist.
     """
-    schedule = np.zeros((records.windows, len(records.panels)), dtype=bool)
-    for window, panels in (at or {}).items():
-        if not 0 <= window < records.windows:
-            raise ConfigError(
-                f"plan {name!r} orders in window {window}; windows are 0 to {records.windows - 1}"
-            )
-        if stop is not None and window >= stop:
-            raise ConfigError(
-                f"plan {name!r} orders in window {window}, and decides before window {stop}"
-            )
-        schedule[window] |= records.panel_set(tuple(panels))
-    return OrderPlan(name, schedule, tuple(repeats), stop)
-
-
-def repeat(
-    records: TimedRecords,
-    panels: Sequence[str],
-    *,
-    every: int,
-    above: tuple[str, float | int] | None = None,
-    below: tuple[str, float | int] | None = None,
-) -> Repeat:
-    """Panels that are ordered every few windows, always or while a value is above or below a limit.
-
-    Raises:
-        ConfigError: a panel or column does not exist, `every` is below 1, or both limits are set.
-    """
-    if every < 1:
-        raise ConfigError(f"every is {every}; allowed is a number of windows, 1 or more")
-    if above is not None and below is not None:
-        raise ConfigError("a repeated panel has 'above' and 'below'; allowed is one of them")
-    limit = below if above is None else above
-    if limit is None:
-        return Repeat(records.panel_set(tuple(panels)), every)
-    if limit[0] not in records.columns:
-        raise ConfigError(
-            f"there is no column {limit[0]!r}; columns are {', '.join(records.columns)}"
-        )
-    column = records.columns.index(limit[0])
-    return Repeat(records.panel_set(tuple(panels)), every, column, float(limit[1]), above is None)
+    orders = [{"windows": [t], "panels": [*panels]} for t, panels in (at or {}).items() if panels]
+    rules = [{k: [*v] if isinstance(v, tuple) else v for k, v in each.items()} for each in again]
+    entry = {"at": orders, "again": rules, **({} if stop is None else {"stop": stop})}
+    return plan_of(records, name, PlanEntry.read(entry, where=f"plan {name!r}"))
 
 
 def plan_of(records: TimedRecords, name: str, entry: PlanEntry) -> OrderPlan:
@@ -144,36 +101,19 @@ def plan_of(records: TimedRecords, name: str, entry: PlanEntry) -> OrderPlan:
     Raises:
         ConfigError: a panel, column or window does not exist.
     """
-    at: dict[int, list[str]] = {}
+    lacking = entry.lacking(f"plan {name!r}", records.panels, records.columns, records.windows)
+    for sentence in lacking:
+        raise ConfigError(sentence.lstrip("."))
+    schedule = np.zeros((records.windows, len(records.panels)), dtype=bool)
     for order in entry.at:
-        for window in order.windows:
-            at.setdefault(window, []).extend(order.panels)
-    repeats = [
-        repeat(records, r.panels, every=r.every, above=r.above, below=r.below) for r in entry.again
-    ]
-    return plan(records, name, at, repeats, entry.stop)
-
-
-def plan_document(records: TimedRecords, plan: OrderPlan) -> dict[str, Any]:
-    """The plan as a YAML describes it; `plan_of` is the inverse."""
-
-    def names(panels: np.ndarray) -> list[str]:
-        return [records.panels[k] for k in np.flatnonzero(panels)]
-
-    at = [
-        {"windows": [window], "panels": names(panels)}
-        for window, panels in enumerate(plan.schedule)
-        if panels.any()
-    ]
-    again = []
-    for each in plan.repeats:
-        entry: dict[str, Any] = {"panels": names(each.panels), "every": each.every}
-        if each.column is not None:
-            side = "below" if each.below else "above"
-            entry[side] = [records.columns[each.column], each.limit]
-        again.append(entry)
-    stop = {} if plan.stop is None else {"stop": plan.stop}
-    return {"at": at, "again": again, **stop}
+        schedule[list(order.windows)] |= np.isin(records.panels, order.panels)
+    repeats = []
+    for each in entry.again:
+        panels, limit = np.isin(records.panels, each.panels), each.above or each.below
+        column = None if limit is None else records.columns.index(limit[0])
+        bound, below = 0.0 if limit is None else limit[1], each.below is not None
+        repeats.append(Repeat(panels, each.every, column, bound, below))
+    return OrderPlan(name, schedule, tuple(repeats), entry)
 
 
 @dataclass(frozen=True, eq=False)

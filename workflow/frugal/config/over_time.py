@@ -1,6 +1,6 @@
 """Keys of the YAML of records over time: files, windows, columns, panels, costs, label, plans."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
@@ -123,6 +123,10 @@ class RepeatEntry(Block):
     )
     below: Maybe[Limit] = maybe("the same, while it is below; allowed is one of both")
 
+    def _refusals(self) -> Iterator[str]:
+        if self.above and self.below:
+            yield " repeats panels with 'above' and 'below'; allowed is one of them"
+
 
 class PlanEntry(Block):
     """A schedule or rule."""
@@ -131,8 +135,41 @@ class PlanEntry(Block):
     again: Tuple[RepeatEntry] = setting((), "panels that are repeated")
     stop: Maybe[Window] = maybe("window before which it decides; without it after the last one")
 
+    def lacking(
+        self, key: str, panels: Collection[str], columns: Collection[str], windows: int
+    ) -> Iterator[str]:
+        """Sentences on each panel, column and window that records lack, and on late orders."""
+        for entry in (*self.at, *self.again):
+            for panel in entry.panels:
+                yield from not_among(panel, panels, key, "panels")
+        for window in (w for entry in self.at for w in entry.windows):
+            if window >= windows:
+                yield f".{key} orders in window {window}; windows are 0 to {windows - 1}"
+            if self.stop is not None and window >= self.stop:
+                yield f".{key} orders in window {window}, and decides before window {self.stop}"
+        for limit in (e.above or e.below for e in self.again):
+            yield from not_among(limit[0], columns, key, "columns") if limit else ()
 
-class TimedDataset(Block):
+
+class TimedSettings(Block):
+    """How policies are learned and judged."""
+
+    learned: bool = setting(
+        False, "also learn a policy, which orders one of the sets of panels of the plans, or none"
+    )
+    learner: Literal["trees", "network"] = setting(
+        "trees", "of that policy: boosted trees of each window, or networks that windows share"
+    )
+    method: Literal["boosting", "linear"] = setting(
+        "boosting", "of the nuisances: boosted trees, or logistic and ridge regressions"
+    )
+    folds: Annotated[int, Ge(2), Le(20)] = setting(3, "of cross-fitting")
+    fold_draws: Annotated[int, Ge(1), Le(100)] = setting(
+        5, "of folds, over which estimates are medians; a learned policy has one"
+    )
+
+
+class TimedDataset(TimedSettings):
     """Records over time, in two files."""
 
     name: Name = required("short, used in paths")
@@ -153,19 +190,6 @@ class TimedDataset(Block):
         "panels that records must hold in some windows, too, to be followed: later orders depend "
         "on their values, recorded or not; no plan pays for them",
     )
-    learned: bool = setting(
-        False, "also learn a policy, which orders one of the sets of panels of the plans, or none"
-    )
-    learner: Literal["trees", "network"] = setting(
-        "trees", "of that policy: boosted trees of each window, or networks that windows share"
-    )
-    method: Literal["boosting", "linear"] = setting(
-        "boosting", "of the nuisances: boosted trees, or logistic and ridge regressions"
-    )
-    folds: Annotated[int, Ge(2), Le(20)] = setting(3, "of cross-fitting")
-    fold_draws: Annotated[int, Ge(1), Le(100)] = setting(
-        5, "of folds, over which estimates are medians; a learned policy has one"
-    )
 
     def _refusals(self) -> Iterator[str]:
         for name, panel in self.panels.items():
@@ -179,26 +203,9 @@ class TimedDataset(Block):
         for name, column in self.columns.items():
             if column.valid and column.valid[0] > column.valid[1]:
                 yield f".columns.{name}.valid has its least value above the largest"
-        for name, plan in self.plans.items():
-            yield from self._refusals_of(plan, f"plans.{name}")
-        yield from self._refusals_of(PlanEntry(at=self.needed), "needed")
+        plans = {f"plans.{name}": plan for name, plan in self.plans.items()}
+        for key, plan in (plans | {"needed": PlanEntry(at=self.needed)}).items():
+            yield from plan.lacking(key, self.panels, self.columns, self.windows.number)
         label = self.units.label
         if label.negative == label.positive:
             yield f".units.label has {label.negative!r} for both classes; each has its own cell"
-
-    def _refusals_of(self, plan: PlanEntry, key: str) -> Iterator[str]:
-        for entry in (*plan.at, *plan.again):
-            for panel in entry.panels:
-                yield from not_among(panel, self.panels, key, "panels")
-        for window in (w for entry in plan.at for w in entry.windows):
-            if window >= self.windows.number:
-                yield (
-                    f".{key} orders in window {window}; windows are 0 to {self.windows.number - 1}"
-                )
-            if plan.stop is not None and window >= plan.stop:
-                yield f".{key} orders in window {window}, and decides before window {plan.stop}"
-        for entry in plan.again:
-            if entry.above and entry.below:
-                yield f".{key} repeats panels with 'above' and 'below'; allowed is one of them"
-            for limit in filter(None, (entry.above, entry.below)):
-                yield from not_among(limit[0], self.columns, key, "columns")

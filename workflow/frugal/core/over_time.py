@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.table import SharedCosts
 
 CENSORED = -1  # label of a unit whose follow-up ended before its label was known
@@ -100,19 +100,6 @@ class TimedRecords:
         parts = {name: getattr(self, name)[rows] for name in per_unit}
         cluster = np.unique(self.cluster[rows], return_inverse=True)[1].ravel()
         return replace(self, **parts, cluster=cluster)
-
-    def panel_set(self, names: tuple[str, ...]) -> Bool[np.ndarray, " a"]:
-        """The set of some panels. (a,)
-
-        Raises:
-            ConfigError: a name is none of a panel.
-        """
-        for name in names:
-            if name not in self.panels:
-                raise ConfigError(
-                    f"there is no panel {name!r}; panels are {', '.join(self.panels)}"
-                )
-        return np.array([panel in names for panel in self.panels], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from frugal.config.over_time import TimedDataset
-from frugal.core.errors import ConfigError, DataError, shown_cell
+from frugal.config.over_time import TimedDataset, TimedLabel
+from frugal.core.errors import ConfigError, DataError
 from frugal.core.over_time import CENSORED, TimedCosts, TimedRecords
-from frugal.core.schema_check import columns_listed, did_you_mean, listed, read_yaml
+from frugal.core.schema_check import listed, read_yaml
 from frugal.core.table import Panel, SetUp, SharedCosts
 from frugal.data.description import Column, Description
-from frugal.data.long_files import cells_of, have_zones, times_of
+from frugal.data.long_files import LongFile, have_zones
 from frugal.data.stays import ARCHIVES, KEY, read_archive, read_outcomes, summarise
 
 MOST_LEVELS = 20  # of a static column of texts
@@ -31,6 +31,7 @@ class TimedData:
     """Records over time with their costs.
 
     Attributes:
+        name: of the data set, used in paths.
         records: of n units.
         costs: of panels, waiting and errors.
         cost_unit: of the costs.
@@ -40,6 +41,7 @@ class TimedData:
         levels: texts of each static column that holds texts.
     """
 
+    name: str
     records: TimedRecords
     costs: TimedCosts
     cost_unit: str
@@ -95,18 +97,15 @@ class TimedData:
         )
         levels = {name: tuple(of) for name, of in rest["levels"].items()}
         costs, remarks = costs_of(keys, arrays["delay"]), tuple(rest["remarks"])
-        return TimedData(records, costs, keys.cost_unit, remarks, rest["document"], levels=levels)
+        parts = (keys.name, records, costs, keys.cost_unit, remarks)
+        return TimedData(*parts, rest["document"], levels=levels)
 
 
-def long_tables(data: TimedData, name: str) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
+def long_tables(data: TimedData) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
     """Records of stays as a YAML and two long tables, which `read_over_time` reads as the same.
 
-    A value is ordered at the start of its window. A panel that was recorded without a valid value
-    has one row beyond the valid range.
-
-    Args:
-        data: of stays, none of which ends before the last window.
-        name: of the YAML and of the two files.
+    No stay ends before the last window. A value is ordered at the start of its window. A panel that
+    was recorded without a valid value has one row beyond the valid range.
 
     Returns:
         The YAML, but for its plans; a row for each value; a row for each unit.
@@ -137,11 +136,11 @@ def long_tables(data: TimedData, name: str) -> tuple[dict[str, Any], pd.DataFram
     layout = zip(records.panels, records.provides, costs.price.tolist(), strict=True)
     names, set_ups = np.array(records.columns), costs.shared
     document = {
-        "name": name,
+        "name": data.name,
         "cost_unit": data.cost_unit,
-        "measurements": {"file": f"{name}.parquet", **{k: k for k in measurements.columns}},
+        "measurements": {"file": f"{data.name}.parquet", **{k: k for k in measurements.columns}},
         "units": {
-            "file": f"{name}_units.parquet",
+            "file": f"{data.name}_units.parquet",
             "unit": "unit",
             "static": list(records.static_columns),
             "label": {
@@ -193,7 +192,7 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
         path.parent / keys.measurements.file,
         path.parent / keys.units.file,
     )
-    units, lines = cells_of(file)
+    units = LongFile.of(file)
     form, label = keys.units, keys.units.label
     others = (form.unit, form.start, form.end, form.cluster, label.column)
     for k, column in enumerate(form.static):
@@ -202,25 +201,22 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
                 f"{path}: 'units.static' names {column!r}, which has another role or is named "
                 "twice; allowed are columns that are known at the start"
             )
-    for column in (form.end, form.cluster, label.column):
-        _require_column(units, column, file.name)
-    names, start = _unit_names(units, lines, keys, file.name)
-    events, result = _events_of(keys, measurements, names, start, file.name)
+    units.require_columns(form.end, form.cluster, label.column)
+    names, start = _unit_names(units, keys)
+    events, result = _events_of(keys, LongFile.of(measurements), units.name, names, start)
     end = np.full(len(names), np.inf)
     if form.end is not None:
-        every = np.arange(len(names))
-        hours = _hours(units, form.end, lines, file.name, start, every, empty=True)
-        _require_rows(hours < 0, lines, file.name, f"column {form.end!r} is before the start")
+        hours = _hours(units, form.end, start, np.arange(len(names)), empty=True)
+        units.refuse(hours < 0, form.end, f"column {form.end!r} is before the start")
         end = np.where(np.isnan(hours), np.inf, hours)
     delay = np.array([panel.delay or 0 for panel in keys.panels.values()], dtype=np.int64)
     if result is not None:
         delay = _delays(keys, events, result)
-    codes = _labels(units, lines, keys, file.name)
-    static, static_names, levels = _static(units, lines, form.static, file.name)
+    static, static_names, levels = _static(units, form.static)
     cluster = np.arange(len(names))
     if form.cluster is not None:
-        named = units[form.cluster].to_numpy(dtype=str)
-        _require_rows(named == "", lines, file.name, f"column {form.cluster!r} is empty")
+        named = units.cells[form.cluster].to_numpy(dtype=str)
+        units.refuse(named == "", form.cluster, f"column {form.cluster!r} is empty")
         cluster = np.unique(named, return_inverse=True)[1]
     records, remarks = _windowed(
         events,
@@ -229,13 +225,12 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
         (static, static_names),
         (keys.windows.number, keys.windows.hours),
         end,
-        (codes, (label.negative, label.positive)),
+        (_labels(units, label), (label.negative, label.positive)),
         cluster.ravel(),
     )
     records, costs = replace(records, needed=_needed(keys)), costs_of(keys, delay)
-    return TimedData(
-        records, costs, keys.cost_unit, remarks, document, path.parent.absolute(), levels
-    )
+    parts = (keys.name, records, costs, keys.cost_unit, remarks)
+    return TimedData(*parts, document, path.parent.absolute(), levels)
 
 
 def read_running(
@@ -259,9 +254,9 @@ def read_running(
         DataError: a file lacks a column or holds a cell that is none; which, and where.
     """
     measurements, file = files
-    units, lines = cells_of(file)
-    names, start = _unit_names(units, lines, keys, file.name)
-    events, result = _events_of(keys, measurements, names, start, file.name, none_yet=True)
+    units, values = LongFile.of(file), LongFile.of(measurements, none_yet=True)
+    names, start = _unit_names(units, keys)
+    events, result = _events_of(keys, values, units.name, names, start)
     number, length = keys.windows.number, keys.windows.hours
     if hours is not None and not (np.isfinite(hours) and hours >= 0):
         raise DataError(f"hours is {hours}; allowed is a number from 0 on")
@@ -272,7 +267,7 @@ def read_running(
     if hours is None:
         np.maximum.at(now, events.unit, _floor(events.hour, length).astype(np.int64) + 1)
     now = np.clip(now, 0, number)
-    static, static_names, _ = _static(units, lines, keys.units.static, file.name, levels)
+    static, static_names, _ = _static(units, keys.units.static, levels)
     records, _ = _windowed(
         events,
         *_layout(keys),
@@ -312,40 +307,28 @@ def costs_of(keys: TimedDataset, delay: Int[np.ndarray, " a"]) -> TimedCosts:
 
 
 def _events_of(
-    keys: TimedDataset,
-    file: Path,
-    names: np.ndarray,
-    start: "_Start | None",
-    units_file: str,
-    *,
-    none_yet: bool = False,
+    keys: TimedDataset, long: LongFile, units: str, names: np.ndarray, start: "_Start | None"
 ) -> tuple[_Events, Float[np.ndarray, " m"] | None]:
     """Values of the described columns, and the hour of their results, if it is known."""
-    long, lines = cells_of(file, none_yet=none_yet)
     place, form = {name: k for k, name in enumerate(names)}, keys.measurements
-    for column in (form.unit, form.item, form.value, form.ordered, form.result):
-        _require_column(long, column, file.name)
-    strange = np.flatnonzero(~long[form.unit].isin(names))
-    if len(strange):
-        unit_name = shown_cell(long[form.unit].iat[strange[0]])
-        raise DataError(
-            f"{file.name}, line {lines[strange[0]]}: unit {unit_name} is none of {units_file}"
-        )
+    long.require_columns(form.unit, form.item, form.value, form.ordered, form.result)
+    strange = ~long.cells[form.unit].isin(names).to_numpy()
+    long.refuse(strange, form.unit, f"unit CELL is none of {units}")
     items = {column.item: k for k, column in enumerate(keys.columns.values())}
-    chosen = (long[form.item].isin(list(items)) & (long[form.value] != "")).to_numpy()
-    long, lines = long[chosen].reset_index(drop=True), lines[chosen]
-    unit = long[form.unit].map(place).to_numpy(dtype=np.int64)
+    described = long.cells[form.item].isin(list(items)) & (long.cells[form.value] != "")
+    long = long.take(described.to_numpy(dtype=bool))
+    unit = long.cells[form.unit].map(place).to_numpy(dtype=np.int64)
     events = _Events(
         unit,
-        long[form.item].map(items).to_numpy(dtype=np.int64),
-        _hours(long, form.ordered, lines, file.name, start, unit),
-        _numbers(long, form.value, lines, file.name),
+        long.cells[form.item].map(items).to_numpy(dtype=np.int64),
+        _hours(long, form.ordered, start, unit),
+        long.numbers(form.value),
     )
     if form.result is None:
         return events, None
-    result = _hours(long, form.result, lines, file.name, start, unit)
+    result = _hours(long, form.result, start, unit)
     early = f"column {form.result!r} is before {form.ordered!r}"
-    _require_rows(result < events.hour, lines, file.name, early)
+    long.refuse(result < events.hour, form.result, early)
     return events, result
 
 
@@ -420,7 +403,7 @@ def stays_over_time(
     )
     errors = np.array(description.misclassification_cost, dtype=np.float64)
     costs = _costs(paid, errors, description.set_ups, description.waiting_cost, None)
-    return TimedData(records, costs, description.cost_unit, remarks)
+    return TimedData(description.name, records, costs, description.cost_unit, remarks)
 
 
 def _static_of_stays(
@@ -525,14 +508,6 @@ def _costs(
     return TimedCosts(np.array([p.cost for p in panels]), errors, shared, waiting, delay)
 
 
-def _require_column(frame: pd.DataFrame, column: str | None, source: str) -> None:
-    if column is not None and column not in frame.columns:
-        raise DataError(
-            f"{source} has no column {column!r}; {columns_listed(frame.columns)}"
-            f"{did_you_mean(column, frame.columns)}"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class _Start:
     """Column of the start of each unit: its days, and whether they have a zone."""
@@ -542,86 +517,48 @@ class _Start:
     zoned: bool
 
 
-def _unit_names(
-    units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset, source: str
-) -> tuple[np.ndarray, _Start | None]:
+def _unit_names(units: LongFile, keys: TimedDataset) -> tuple[np.ndarray, _Start | None]:
     """Name of each unit, and its start; None where times are hours."""
     form = keys.units
-    for column in (form.unit, form.start, *form.static):
-        _require_column(units, column, source)
-    names = units[form.unit].to_numpy(dtype=str)
-    twice = np.flatnonzero(units[form.unit].duplicated() | (names == ""))
-    if len(twice):
-        raise DataError(
-            f"{source}, line {lines[twice[0]]}: unit {shown_cell(names[twice[0]])} is empty or "
-            "occurs before; each row is a unit of its own"
-        )
+    units.require_columns(form.unit, form.start, *form.static)
+    names = units.cells[form.unit].to_numpy(dtype=str)
+    twice = units.cells[form.unit].duplicated().to_numpy() | (names == "")
+    problem = "unit CELL is empty or occurs before; each row is a unit of its own"
+    units.refuse(twice, form.unit, problem)
     if form.start is None:
         return names, None
-    _require_dates(units, form.start, lines, source)
-    days = times_of(units, form.start, lines, source)
-    _require_rows(np.isnan(days), lines, source, f"column {form.start!r} is empty")
-    return names, _Start(form.start, days, bool(have_zones(units[form.start]).any()))
+    days = _days(units, form.start)
+    units.refuse(np.isnan(days), form.start, f"column {form.start!r} is empty")
+    return names, _Start(form.start, days, bool(have_zones(units.cells[form.start]).any()))
 
 
-def _require_rows(wrong: np.ndarray, lines: np.ndarray, source: str, problem: str) -> None:
-    if wrong.any():
-        raise DataError(f"{source}, line {lines[int(wrong.argmax())]}: {problem}")
-
-
-def _require_dates(frame: pd.DataFrame, column: str, lines: np.ndarray, source: str) -> None:
-    """With `units.start`, all times are dates."""
-    cells = frame[column].to_numpy(dtype=object)
-    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").notna().to_numpy()
-    if numbers.any():
-        row = int(numbers.argmax())
-        raise DataError(
-            f"{source}, line {lines[row]}: column {column!r} holds {shown_cell(str(cells[row]))}; "
-            "with 'units.start', times are dates such as 2024-03-31 08:00"
-        )
+def _days(file: LongFile, column: str) -> Float[np.ndarray, " m"]:
+    """Dates as days, since with `units.start` all times are dates; NaN where the cell is empty."""
+    cells = file.cells[column].astype(object)
+    numbers = pd.to_numeric(cells, errors="coerce").notna().to_numpy()
+    allowed = "with 'units.start', times are dates such as 2024-03-31 08:00"
+    file.refuse(numbers, column, f"column {column!r} holds CELL; {allowed}")
+    return file.times(column)
 
 
 def _hours(
-    frame: pd.DataFrame,
-    column: str,
-    lines: np.ndarray,
-    source: str,
-    start: _Start | None,
-    unit: np.ndarray,
-    *,
-    empty: bool = False,
+    file: LongFile, column: str, start: _Start | None, unit: np.ndarray, *, empty: bool = False
 ) -> Float[np.ndarray, " m"]:
     """Hours after the start of each unit; NaN where the cell is empty, if that is allowed."""
     if start is None:
-        hours = _numbers(frame, column, lines, source, empty=empty)
+        hours = file.numbers(column, empty=empty)
     else:
-        _require_dates(frame, column, lines, source)
-        days = times_of(frame, column, lines, source)
-        zoned = bool(have_zones(frame[column]).any())
+        days, zoned = _days(file, column), bool(have_zones(file.cells[column]).any())
         if zoned != start.zoned and not np.isnan(days).all():
             have = ("none", "a zone")
             raise DataError(
-                f"{source}: column {column!r} has {have[zoned]}, and column {start.column!r} of "
+                f"{file.name}: column {column!r} has {have[zoned]}, and column {start.column!r} of "
                 f"the units has {have[start.zoned]}; write all times with a zone, or none"
             )
         hours = np.round(24 * (days - start.days[unit]), EXACT)
     if not empty:
-        _require_rows(np.isnan(hours), lines, source, f"column {column!r} is empty")
+        file.refuse(np.isnan(hours), column, f"column {column!r} is empty")
     return hours
-
-
-def _numbers(
-    frame: pd.DataFrame, column: str, lines: np.ndarray, source: str, *, empty: bool = False
-) -> Float[np.ndarray, " m"]:
-    cells: Any = frame[column]
-    numbers = pd.to_numeric(cells.replace("", np.nan), errors="coerce").to_numpy(dtype=np.float64)
-    wrong = np.flatnonzero(~np.isfinite(numbers) & ~((cells == "").to_numpy() & empty))
-    if len(wrong):
-        raise DataError(
-            f"{source}, line {lines[wrong[0]]}: column {column!r} holds "
-            f"{shown_cell(cells.iat[wrong[0]])}; allowed is a number"
-        )
-    return numbers
 
 
 def _delays(keys: TimedDataset, events: _Events, result: np.ndarray) -> Int[np.ndarray, " a"]:
@@ -636,46 +573,34 @@ def _delays(keys: TimedDataset, events: _Events, result: np.ndarray) -> Int[np.n
     return np.array(delays, dtype=np.int64)
 
 
-def _labels(
-    units: pd.DataFrame, lines: np.ndarray, keys: TimedDataset, source: str
-) -> Int[np.ndarray, " n"]:
-    label = keys.units.label
-    codes = units[label.column].map({label.negative: 0, label.positive: 1, "": CENSORED})
-    wrong = np.flatnonzero(codes.isna())
-    if len(wrong):
-        raise DataError(
-            f"{source}, line {lines[wrong[0]]}: column {label.column!r} holds "
-            f"{shown_cell(units[label.column].iat[wrong[0]])}; allowed are {label.negative!r}, "
-            f"{label.positive!r}, and nothing where follow-up ended first"
-        )
+def _labels(units: LongFile, label: TimedLabel) -> Int[np.ndarray, " n"]:
+    cells = units.cells[label.column]
+    codes = cells.map({label.negative: 0, label.positive: 1, "": CENSORED})
+    allowed = f"{label.negative!r}, {label.positive!r}, and nothing where follow-up ended first"
+    problem = f"column {label.column!r} holds CELL; allowed are {allowed}"
+    units.refuse(codes.isna().to_numpy(), label.column, problem)
     return codes.to_numpy(dtype=np.int64)
 
 
 def _static(
-    units: pd.DataFrame,
-    lines: np.ndarray,
-    names: Sequence[str],
-    source: str,
-    levels: Mapping[str, tuple[str, ...]] | None = None,
+    units: LongFile, names: Sequence[str], levels: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[np.ndarray, tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Numbers as they are; texts with a column for each level but the first. (n, w)
 
     Args:
-        units: cells as texts.
-        lines: of each row.
+        units: a row for each unit.
         names: of the columns.
-        source: name of the file.
         levels: of the columns that hold texts; None: those of the file.
     """
-    values: list[Any] = [np.zeros((len(units), 0))]
+    values: list[Any] = [np.zeros((len(units.cells), 0))]
     columns, of_column = [], {}
     for name in names:
-        cells = units[name].astype(object)
+        cells = units.cells[name].astype(object)
         cells = cells.where(cells != "")
         numbers = pd.to_numeric(cells, errors="coerce")
         holds_texts = (numbers.isna() & cells.notna()).any()
         if not (holds_texts if levels is None else name in levels):
-            values.append(_numbers(units, name, lines, source, empty=True)[:, None])
+            values.append(units.numbers(name, empty=True)[:, None])
             columns.append(name)
             continue
         texts = sorted(cells.dropna().unique()) if levels is None else list(levels[name])
@@ -684,12 +609,8 @@ def _static(
                 f"static column {name!r} has {len(texts)} texts ({listed(texts, at_most=3)}); "
                 f"allowed are numbers, or at most {MOST_LEVELS} texts"
             )
-        strange = np.flatnonzero(cells.notna() & ~cells.isin(texts))
-        if len(strange):
-            raise DataError(
-                f"{source}, line {lines[strange[0]]}: column {name!r} holds "
-                f"{shown_cell(cells.iat[strange[0]])}; known are {listed(texts)}"
-            )
+        strange = (cells.notna() & ~cells.isin(texts)).to_numpy()
+        units.refuse(strange, name, f"column {name!r} holds CELL; known are {listed(texts)}")
         of_column[name] = tuple(map(str, texts))
         for level in texts[1:]:
             values.append((cells == level).to_numpy(dtype=np.float64)[:, None])

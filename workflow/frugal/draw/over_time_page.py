@@ -28,7 +28,7 @@ def timed_page(
     table = table.astype(object).where(table.notna(), "")
     table.columns = ["policy", "cost", "from", "to (95 %)", "records that contain it", ""]
     text = AnswerText(
-        title=str((data.document or {"name": "Records over time"})["name"]),
+        title=data.name,
         heading=f"Cost of each policy, {data.cost_unit} a unit",
         sentence=verdict.sentences[0],
         curve=table,

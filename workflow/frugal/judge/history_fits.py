@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from frugal.acquire.over_time import FADE, TimedPaths, follow
+from frugal.config.over_time import TimedSettings
 from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import set_codes
@@ -46,6 +47,12 @@ class TimedFit:
     bounded: bool = True
     learner: Literal["trees", "network"] = "trees"
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: SETTINGS)
+
+    @staticmethod
+    def of(settings: TimedSettings) -> "TimedFit":
+        """As a YAML has it."""
+        drawn = (settings.folds, settings.fold_draws)
+        return TimedFit(settings.method, *drawn, learner=settings.learner)
 
     def probabilities(self, heads: Sequence[Head], rng: np.random.Generator, **rows: Any) -> list:
         """Models of probabilities, see `nuisance_choice.fit_models`."""

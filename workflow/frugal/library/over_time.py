@@ -84,15 +84,9 @@ def order_plan(
     Raises:
         ConfigError: a panel, column, window or key does not exist.
     """
-    from frugal.acquire.over_time import plan, repeat
+    from frugal.acquire.over_time import plan
 
-    for entry in again:
-        if strange := set(entry) - {"panels", "every", "above", "below"}:
-            raise ConfigError(
-                f"again has key {sorted(strange)[0]!r}; allowed are panels, every, above, below"
-            )
-    repeats = [repeat(data.records, **entry) for entry in again]
-    return plan(data.records, name, at, repeats, stop)
+    return plan(data.records, name, at, again, stop)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,17 +200,17 @@ def over_time(
         learner: of that policy, boosted trees, or networks that windows share; None: as the YAML
             has it, or trees.
         folder: where the same is made by the workflow, in `results/over_time/NAME/`, as `snakemake
-            over_time` does; stays are first written there as two long tables, `stays.parquet` and
-            `stays_units.parquet`. None: in memory.
+            over_time` does; stays are first written there as two long tables, `NAME.parquet` and
+            `NAME_units.parquet`, by the name of their data set. None: in memory.
         cores: with a folder, jobs at a time.
 
     Raises:
-        ConfigError: no policy, a name that occurs twice, an unknown method or learner, or, with a
-            folder, data or policies that no YAML describes.
+        ConfigError: no policy, a name that occurs twice, an argument of another form, or, with a
+            folder, data or policies that no YAML describes, or other records of this name in it.
         DataError: a policy returns no truth values.
     """
     from frugal.acquire.over_time import plan_of
-    from frugal.config.over_time import TimedDataset
+    from frugal.config.over_time import TimedSettings
     from frugal.config.root import Config
     from frugal.data.over_time import TimedData
     from frugal.draw.over_time_page import timed_page
@@ -235,27 +229,21 @@ def over_time(
         "learned": learned,
         "learner": learner,
     }
-    for key in stated:
-        if stated[key] is None:
-            default = TimedDataset.model_fields[key].default
-            stated[key] = default if data.document is None else getattr(data.keys, key)
-    if stated["method"] not in ("boosting", "linear"):
-        raise ConfigError(f"method is {method!r}; allowed are 'boosting' and 'linear'")
+    for key, value in (data.document or {}).items():
+        if key in stated and stated[key] is None:
+            stated[key] = value
+    stated = {key: value for key, value in stated.items() if value is not None}
+    settings = TimedSettings.read(stated, where="over_time")
     if seed is None:
         seed = int(Config.model_fields["seed"].default)
-    if stated["learner"] not in ("trees", "network"):
-        raise ConfigError(f"learner is {learner!r}; allowed are 'trees' and 'network'")
-    fit = TimedFit(
-        stated["method"], stated["folds"], stated["fold_draws"], learner=stated["learner"]
-    )
-    question = TimedQuestion(data, policies, fit, seed)
+    question = TimedQuestion(data, policies, TimedFit.of(settings), seed)
     by_name = {policy.name: policy for policy in policies}
     if folder is not None:
         if data.document is None:
             data = _written(data, Path(folder))
         config = {"seed": seed, "margin": margin}
-        return _in_folder(data, by_name, stated, Path(folder), config, cores)
-    best, others = learn_policies(question, without_bar) if stated["learned"] else (None, [])
+        return _in_folder(data, by_name, settings.model_dump(), Path(folder), config, cores)
+    best, others = learn_policies(question, without_bar) if settings.learned else (None, [])
     cases = fit_cases(question, others, without_bar)
     verdict, scratch = judge_cases(data, cases, margin, seed), TemporaryFolder()
     (page := scratch / "answer.html").write_bytes(timed_page(question, verdict, cases, others))
@@ -265,17 +253,25 @@ def over_time(
 
 
 def _written(data: "TimedData", folder: Path) -> "TimedData":
-    """Stays, written into a folder as two long tables, with the YAML of these."""
+    """Stays, written into a folder as two long tables, with the YAML of these.
+
+    Raises:
+        ConfigError: the folder holds other stays of this name.
+    """
     from dataclasses import replace
 
     from frugal.data.over_time import long_tables
     from frugal.results.replacing import replace_files
 
-    document, *tables = long_tables(data, "stays")
+    document, *tables = long_tables(data)
     folder.mkdir(parents=True, exist_ok=True)
     for block, table in zip(("measurements", "units"), tables, strict=True):
         path, content = folder / document[block]["file"], table.to_parquet(None, index=False)
-        if not path.is_file() or path.read_bytes() != content:
+        if path.is_file() and path.read_bytes() != content:
+            raise ConfigError(
+                f"{path} holds other stays; allowed is a folder of its own for each set of stays"
+            )
+        if not path.is_file():
             replace_files({path: content})
     return replace(data, document=document, folder=folder)
 
@@ -296,7 +292,7 @@ def _in_folder(
     """
     import numpy as np
 
-    from frugal.acquire.over_time import OrderPlan, plan_document
+    from frugal.acquire.over_time import OrderPlan
     from frugal.results.files import read_payload
     from frugal.results.replacing import replace_files
     from frugal.run.engine import run_workflow
@@ -309,14 +305,17 @@ def _in_folder(
                 f"policy {name!r} is none of order_plan; with a folder allowed are plans, which a "
                 "YAML describes"
             )
-        plans[name] = plan_document(data.records, policy)
+        plans[name] = policy.entry.model_dump(mode="json", exclude_none=True)
     keys, document, home = data.keys, dict(data.document or {}), data.folder or Path()
     for block, name in (("measurements", keys.measurements.file), ("units", keys.units.file)):
         document[block] = {**document[block], "file": str((home / name).absolute())}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.absolute() / f"{keys.name}.yaml"
     content = json.dumps({**document, **stated, "plans": plans}, indent=1).encode()
-    if not path.is_file() or path.read_bytes() != content:
+    before = path.read_bytes() if path.is_file() else b"{"
+    if not before.startswith(b"{"):
+        raise ConfigError(f"{path} would be overwritten; allowed is a folder without it")
+    if before != content:
         replace_files({path: content})
     run_workflow({**config, "records": str(path)}, folder.absolute(), "over_time", cores)
     place = folder / "results" / "over_time" / keys.name / "results"

@@ -17,10 +17,10 @@ from jaxtyping import Int
 
 from frugal.config.search import RecordsEntry
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import cell_hint, columns_listed, did_you_mean, listed, read_yaml
+from frugal.core.schema_check import cell_hint, listed, read_yaml
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.encoding import spelled_alike
-from frugal.data.long_files import cells_of, times_of
+from frugal.data.long_files import LongFile
 from frugal.search.levels import ColumnLevels
 from frugal.search.records import TrialRecords
 
@@ -138,9 +138,7 @@ def read_own_records(
     Raises:
         DataError: a column is missing, or a cell is invalid; which, and where.
     """
-    frame, lines = cells_of(file)
-    fresh = treatments is not None
-    source, document = file.name, described.document
+    cells, fresh, document = LongFile.of(file), treatments is not None, described.document
     columns = [document["unit"], *(level.column for level in described.covariates)]
     if not fresh:
         columns += [level.column for level in described.confounders]
@@ -152,33 +150,28 @@ def read_own_records(
         columns += list(document["treatments"].values())
         if not fresh and document["order"] != "columns":
             columns += list(document["order"].values())
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(
-                f"{source} has no column {name!r}; {columns_listed(frame.columns)}"
-                f"{did_you_mean(name, frame.columns)}"
-            )
-    long = _long(frame, lines, described, source, fresh=fresh)
+    cells.require_columns(*columns)
+    long = _long(cells, described, fresh=fresh)
     treatment_names = (
-        _treatments(long, document, source) if treatments is None else tuple(treatments)
+        _treatments(long, document, cells.name) if treatments is None else tuple(treatments)
     )
     for name, line in zip(long["treatment"], long["line"], strict=True):
         if name not in treatment_names:
             raise DataError(
-                f"{source}, line {line}: treatment {shown_cell(name)} is none that the policy "
+                f"{cells.name}, line {line}: treatment {shown_cell(name)} is none that the policy "
                 f"knows; these are {listed(treatment_names)}{cell_hint(name, treatment_names)}"
             )
-    return _searches(frame, lines, long, described, treatment_names, fresh=fresh)
+    return _searches(cells, long, described, treatment_names, fresh=fresh)
 
 
-def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bool) -> pd.DataFrame:
+def _long(file: LongFile, described: RecordsDescription, *, fresh: bool) -> pd.DataFrame:
     """One row per trial: unit, step, treatment, outcome (index), line; sorted as the file is."""
-    document = described.document
+    document, frame, lines, source = described.document, file.cells, file.lines, file.name
     if document["layout"] == "long":
         part = pd.DataFrame(
             {
                 "unit": frame[document["unit"]],
-                "step": 0.0 if fresh else times_of(frame, document["step"], lines, source),
+                "step": 0.0 if fresh else file.times(document["step"]),
                 "treatment": frame[document["treatment"]],
                 "outcome": described.outcomes.code(list(frame[document["outcome"]]), lines, source),
                 "line": lines,
@@ -191,7 +184,7 @@ def _long(frame, lines, described: RecordsDescription, source: str, *, fresh: bo
         order = document["order"]
         step: Any = float(place)
         if not fresh and order != "columns":
-            step = times_of(frame, order[name], lines, source)
+            step = file.times(order[name])
         coded = level.code(list(frame[column]), lines, source)
         parts.append(
             pd.DataFrame(
@@ -212,8 +205,7 @@ def _fields(level: ColumnLevels):
 
 
 def _searches(
-    frame,
-    lines,
+    file: LongFile,
     long: pd.DataFrame,
     described: RecordsDescription,
     treatments: tuple[str, ...],
@@ -221,7 +213,8 @@ def _searches(
     fresh: bool,
 ) -> OwnRecords:
     """Trials under their units: each treatment's first, cut where an outcome is missing."""
-    document, remarks, source = described.document, [], described.file.name
+    document, frame, lines, source = described.document, file.cells, file.lines, file.name
+    remarks = []
     names, first = np.unique(frame[document["unit"]].to_numpy(dtype=str), return_index=True)
     if names.size and names[0] == "":
         raise DataError(f"{source}, line {lines[first[0]]}: the unit has no name")
@@ -280,12 +273,12 @@ def _searches(
     if document.get("belongs_to") and not fresh:
         column = document["belongs_to"]
         whose = frame[column].to_numpy(dtype=str)
-        if (whose == "").any():
-            raise DataError(
-                f"{source}, line {lines[np.flatnonzero(whose == '')[0]]}: column {column!r} is "
-                "empty; 'belongs_to' names the unit of every row, and units of nobody "
-                "known would be one: write a name for each, or leave the rows out"
-            )
+        file.refuse(
+            whose == "",
+            column,
+            f"column {column!r} is empty; 'belongs_to' names the unit of every row, and units of "
+            "nobody known would be one: write a name for each, or leave the rows out",
+        )
         _require_names(whose, lines, column, source)
         numbers = np.unique(whose, return_inverse=True)[1]
         _require_constant(frame[document["unit"]], numbers, column, lines, source)

@@ -41,7 +41,7 @@ function staysView(part) {
     const head = names.map((name) => make("th", { scope: "col" }, make("span", {}, name)));
     const orders = rows.slice(0, step + 1).filter((each) => !cell(each, "order, and why").startsWith("nothing;"));
     const body = orders.map((each) => make("tr", { class: each === row ? "now" : null }, names.map((name) => make("td", {}, cell(each, name)))));
-    passed.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)));
+    passed.replaceChildren(body.length === 0 ? make("p", {}, "None yet.") : make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)));
   }
 
   draw();

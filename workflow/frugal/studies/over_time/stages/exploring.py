@@ -48,8 +48,7 @@ def _section(
     steps: Mapping[str, pd.DataFrame],
 ) -> dict[str, Any]:
     """The part of the report: the answer, costs of all policies, and a stepper of units."""
-    table, unit = "outcomes", data.cost_unit
-    title = str((data.document or {"name": "Records over time"})["name"])
+    table, unit, title = "outcomes", data.cost_unit, data.name
     outcomes = outcomes.assign(dataset=title)
     row = int((outcomes["policy"] == named).to_numpy().argmax())
     lines = [*sentences, *[""] * 3][:4]

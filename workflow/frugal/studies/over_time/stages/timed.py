@@ -152,8 +152,7 @@ def question_of(
     data = TimedData.from_arrays(records, catalogue)
     keys = data.keys
     plans = [plan_of(data.records, name, entry) for name, entry in keys.plans.items()]
-    fit = TimedFit(keys.method, keys.folds, keys.fold_draws, learner=keys.learner)
-    return TimedQuestion(data, plans, fit, seed)
+    return TimedQuestion(data, plans, TimedFit.of(keys), seed)
 
 
 def learned_of(policies: Mapping[str, np.ndarray], question: TimedQuestion) -> list[LearnedOrders]:
