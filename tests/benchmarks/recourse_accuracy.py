@@ -43,7 +43,7 @@ def seeded_world(n: int, seed: int, *, draws: int) -> tuple[LabelledUnits, np.ra
         f"dim_{n}", draws=draws, feature_probability=0.68, actions=100, action_probability=0.5
     )
     rng = np.random.default_rng([seed, n])
-    return labelled_world(design, rng)[0], rng
+    return labelled_world(design, rng), rng
 
 
 def accuracy(name: str, block: dict, units: LabelledUnits, rng: np.random.Generator) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from frugal.cover.worlds import variant_design
 
-from tests.unit.cover_cases import labelled_world
+from tests.unit.cover_cases import solved_world
 
 SEEDS = 20
 # The paper's 5,307 lies above the largest of its variant's first twenty worlds, 4,801; of a hundred
@@ -33,10 +33,11 @@ def test_published_counts_lie_in_the_range_of_simulated_worlds(variant):
     )
     sizes = []
     for seed in range(MORE_SEEDS.get(variant, SEEDS)):
-        _, labels = labelled_world(design, np.random.default_rng(20230501 + seed))
+        _, covers = solved_world(design, np.random.default_rng(20230501 + seed))
+        size, certain = (covers.action_set >= 0).sum(axis=1), covers.coverable & covers.settled
         labelled, tied = (
-            np.bincount(labels.loc[labels["label_status"] == status, "size"], minlength=4)[1:4]
-            for status in ("labelled", "tied")
+            np.bincount(size[certain & (covers.tied == among)], minlength=4)[1:4]
+            for among in (False, True)
         )
         sizes.append(labelled + (tied if design.needed != (0, design.features) else 0))
     # a further world's count falls outside the range of 20 with probability 2/21 each: of thirty

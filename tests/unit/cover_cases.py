@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from frugal.cover.catalogue import Catalogue
-from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.cover.instance import CoverInstance, Covers, LabelledUnits
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
-from frugal.cover.worlds import WorldDesign, sample_world
+from frugal.cover.worlds import RecourseWorld, WorldDesign, sample_world
 from frugal.studies.recourse.frames import labelled_of
 from frugal.studies.recourse.stages.tables import label_frame
 
@@ -62,15 +61,18 @@ def paper_example():
     return np.array([example["x"]]) > 0, instance
 
 
-def labelled_world(
-    design: WorldDesign, rng: np.random.Generator
-) -> tuple[LabelledUnits, pd.DataFrame]:
-    """A world's units with one cheapest set of at most three actions, and the labels of all."""
+def solved_world(design: WorldDesign, rng: np.random.Generator) -> tuple[RecourseWorld, Covers]:
+    """A world and a cheapest set of each of its units."""
     world = sample_world(design, rng)
+    return world, cheapest_covers(world.features, world.group, world.instance, max_nodes=10**7)
+
+
+def labelled_world(design: WorldDesign, rng: np.random.Generator) -> LabelledUnits:
+    """A world's units with one cheapest set of at most three actions."""
+    world, covers = solved_world(design, rng)
     actions, features = (tuple(map(str, range(n))) for n in world.instance.gain.shape)
     groups = ("all",) * len(world.instance.access)
     catalogue = Catalogue(actions, features, groups, world.instance)
-    covers = cheapest_covers(world.features, world.group, world.instance, max_nodes=10**7)
     units = tuple(map(str, range(len(world.features))))
     labels = label_frame(units, world.features, world.group, catalogue, covers, 3)
-    return labelled_of(labels, world.instance), labels
+    return labelled_of(labels, world.instance)

@@ -17,7 +17,7 @@ def split_world(variant="dim_20", draws=3_000, seed=0):
         variant, draws=draws, feature_probability=0.68, actions=100, action_probability=0.5
     )
     rng = np.random.default_rng(seed)
-    units, _ = labelled_world(design, rng)
+    units = labelled_world(design, rng)
     train = train_rows(len(units), train_share=0.8, rng=rng)
     return units.take(train), units.take(~train)
 

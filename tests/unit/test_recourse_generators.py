@@ -63,7 +63,7 @@ def _world(seed: int, *, features: int, draws: int) -> LabelledUnits:
     )
     design = replace(design, features=features, needed=(0, features))
     rng = np.random.default_rng(seed)
-    return labelled_world(design, rng)[0]
+    return labelled_world(design, rng)
 
 
 SMALL = _world(3, features=10, draws=4000)

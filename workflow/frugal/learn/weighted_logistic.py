@@ -5,12 +5,15 @@ full tables. Knows columns, not panels, and no file.
 """
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import LinAlgError, get_lapack_funcs
 from scipy.special import expit
 
+# LAPACK's own: scipy's checks of its inputs take half of a small solution
+factorise, solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 NEWTON_STEPS, HALVINGS = 100, 30  # at most
 NEWTON_DONE = 1e-22  # squared decrement of a mean loss: coefficients are right to some 1e-10
 LEAST_PRECISION = 1e-12  # of the intercept, which is free, where predictions are certain
@@ -100,10 +103,13 @@ def logistic_mode(
     for _ in range(NEWTON_STEPS):
         chance = expit(log_odds)
         spread = design * np.sqrt(weight * chance * (1 - chance))[:, None]
-        factor = cholesky(spread.T @ spread + prior, lower=True)
+        factor, unsolved = factorise(spread.T @ spread + prior, lower=True, clean=True)
         gradient = design.T @ (weight * (chance - target)) + precision * (mode - centre)
-        step = cho_solve((factor, True), gradient)
-        if gradient @ step < decrement:
+        step, _ = solve(factor, gradient, lower=True)
+        gain = gradient @ step
+        if unsolved or not isfinite(gain):
+            raise LinAlgError("the curvature of a logistic loss is not positive definite")
+        if gain < decrement:
             break
         for halving in range(HALVINGS):
             tried = mode - 0.5**halving * step

@@ -133,7 +133,8 @@ def slot_frame(action_set: np.ndarray, *, slots: int) -> pd.DataFrame:
 
 def action_words(action_set: np.ndarray, names: Sequence[str]) -> list[str]:
     """Names of each set's actions, separated by semicolons; empty for an empty set."""
-    return [";".join([str(names[a]) for a in row if a >= 0]) for row in action_set]
+    words = list(map(str, names))
+    return [";".join([words[a] for a in row if a >= 0]) for row in action_set.tolist()]
 
 
 def keyed(rows: pd.DataFrame, keys: Sequence[str], values: Any) -> pd.DataFrame:
