@@ -183,7 +183,7 @@ def cases() -> Iterator[Case]:
         (
             "unknown breakpoints",
             partial(_kpneumoniae, {"K1": ["1"] * 3}, breakpoints="EUCAST"),
-            "no breakpoints 'EUCAST'; allowed are CLSI",
+            "no breakpoints 'EUCAST'; allowed are 'CLSI",
         ),
         ("an unknown covariate", partial(_amr, "patient", "patient", factors=["age"]), "'age'"),
         (

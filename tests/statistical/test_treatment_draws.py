@@ -9,18 +9,15 @@ import pytest
 from frugal.search.environment import found_near_optimal, play_policy
 from frugal.search.outcome_counts import count_outcomes, trial_events
 from frugal.search.outcome_tables import smoothed_table, true_table
-from frugal.search.planning.constrained import (
-    expected_trials,
-    plan_constrained,
-    plan_greedy,
-    stopping_statistic,
-)
+from frugal.search.planning.constrained import plan_constrained, plan_greedy, stopping_statistic
 from frugal.search.simulated_worlds import (
     build_world,
     draw_parameters,
     sample_searches,
     sample_units,
 )
+
+from tests.unit.search_cases import expected_trials
 
 pytestmark = pytest.mark.statistical
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from frugal.search.off_policy import model_value
 from frugal.search.outcome_counts import OutcomeCounts
 from frugal.search.outcome_tables import true_table
 from frugal.search.records import OutcomeTable, TrialRecords, insert_untried
@@ -17,6 +18,11 @@ RULES = {"U": "<", "L": "<", "E": "<="}  # what the authors' program applies to 
 
 def reference(name):
     return json.loads((REFERENCE / f"treatment_{name}.json").read_text())
+
+
+def expected_trials(table, policy):
+    """E[T | x] of any policy if outcomes follow the model. (x,)"""
+    return model_value(table, policy, step=1.0, end=np.zeros(table.n_outcomes))[:, 0]
 
 
 def history_index(h, n_outcomes):

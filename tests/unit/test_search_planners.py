@@ -9,12 +9,7 @@ from frugal.core.errors import ConfigError
 from frugal.search.environment import found_near_optimal, play_policy
 from frugal.search.outcome_tables import smoothed_table, true_table
 from frugal.search.planners.ndp import plan_naive
-from frugal.search.planning.constrained import (
-    expected_trials,
-    plan_constrained,
-    plan_greedy,
-    stopping_statistic,
-)
+from frugal.search.planning.constrained import plan_constrained, plan_greedy, stopping_statistic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +19,7 @@ from tests.unit.search_cases import (
     RULES,
     THREE,
     arbitrary,
+    expected_trials,
     history_index,
     instances,
     joint_table,
@@ -274,8 +270,6 @@ def test_expected_trials_under_another_model_is_the_mean_over_its_joint_law():
     played = play_policy(policy, context=np.zeros(len(rows), dtype=int), outcome=rows)
     mean = sum(float(p) * t for p, t in zip(joint.values(), played.trials.tolist(), strict=True))
     assert expected_trials(table, policy)[0] == pytest.approx(mean, abs=1e-12)
-    with pytest.raises(ConfigError, match="contexts and histories"):
-        expected_trials(mixture(8, k=k, contexts=2), policy)
 
 
 def test_naive_search_pays_more_for_fewer_trials():

@@ -59,7 +59,6 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "search.planning.constrained.optimal_pass": (
         ("f8:4", "f8:2", float, float, float, bool, "f8:2", "i1:2"),
     ),
-    "search.planning.constrained.trials_pass": (("f8:4", "i1:2", "f8:2"),),
 }
 
 

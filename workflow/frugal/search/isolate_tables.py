@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
-from frugal.core.schema_check import columns_listed
+from frugal.core.schema_check import columns_listed, listed
 from frugal.data.description import Format
 from frugal.data.records import parse_file
 from frugal.search.susceptibility import (
@@ -41,41 +41,8 @@ BREAKPOINTS: dict[str, dict[str, tuple[float, float]]] = {
 }
 
 
-def breakpoints_of(name: str, drug: str) -> tuple[float, float]:
-    """Susceptible at or below, resistant at or above, in mg/L.
-
-    Raises:
-        ConfigError: there is no such set, or the set does not have the drug.
-    """
-    if name not in BREAKPOINTS:
-        raise ConfigError(
-            f"there are no breakpoints {name!r}; allowed are {', '.join(BREAKPOINTS)}"
-        )
-    if drug not in BREAKPOINTS[name]:
-        raise ConfigError(
-            f"breakpoints {name!r} have no drug {drug!r}; they have {', '.join(BREAKPOINTS[name])}"
-        )
-    return BREAKPOINTS[name][drug]
-
-
-def mic_bounds(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest concentration that a laboratory's text allows, in mg/L; NaN if empty.
-
-    `8` is 8 exactly; `<=2` is anything up to 2; `>16` is 32 or more, since dilutions double; of a
-    drug in two parts, `64/4`, the first number counts.
-
-    Args:
-        texts: one per test. (n,)
-
-    Raises:
-        DataError: a text is none of these.
-    """
-    distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
-    bounds = np.array([_bounds(str(text)) for text in distinct]).reshape(-1, 2)
-    return bounds[inverse, 0], bounds[inverse, 1]
-
-
 def _bounds(text: str) -> tuple[float, float]:
+    """Lowest and highest concentration that a laboratory's text allows, in mg/L; NaN if empty."""
     stripped = text.strip()
     if not stripped:
         return np.nan, np.nan
@@ -109,12 +76,20 @@ def interpret_mic(
 ) -> np.ndarray:
     """Letter R, I or S of each test; empty where the text leaves more than one of them open. (n,)
 
+    `8` is 8 exactly; `<=2` is anything up to 2; `>16` is 32 or more, since dilutions double; of a
+    drug in two parts, `64/4`, the first number counts.
+
     Args:
         texts: concentrations as a laboratory writes them. (n,)
         susceptible_mg_l: susceptible at or below.
         resistant_mg_l: resistant at or above.
+
+    Raises:
+        DataError: a text is none of these.
     """
-    low, high = mic_bounds(texts)
+    distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
+    bounds = np.array([_bounds(str(text)) for text in distinct]).reshape(-1, 2)
+    low, high = bounds[inverse].T
     letters = np.full(len(texts), "", dtype="<U1")
     letters[high <= susceptible_mg_l] = "S"
     letters[low >= resistant_mg_l] = "R"
@@ -158,6 +133,10 @@ def kpneumoniae_table(
         DataError, ConfigError: the file or the settings violate the conditions above.
     """
     check_results(results)
+    if breakpoints not in BREAKPOINTS:
+        raise ConfigError(
+            f"there are no breakpoints {breakpoints!r}; allowed are {listed(BREAKPOINTS)}"
+        )
     frame = read_text_table(path, ["Genome", "Antibiotic", "Actual MIC"])
     twice = frame.duplicated(["Genome", "Antibiotic"])
     if twice.any():
@@ -171,7 +150,12 @@ def kpneumoniae_table(
         rows = frame[frame["Antibiotic"] == name]
         if rows.empty:
             raise DataError(f"{path} has no drug {name!r}")
-        low, high = breakpoints_of(breakpoints, action)
+        if action not in BREAKPOINTS[breakpoints]:
+            raise ConfigError(
+                f"breakpoints {breakpoints!r} have no drug {action!r}; they have "
+                f"{listed(BREAKPOINTS[breakpoints])}"
+            )
+        low, high = BREAKPOINTS[breakpoints][action]
         texts = rows["Actual MIC"].to_numpy(dtype=str)
         letters = interpret_mic(texts, susceptible_mg_l=low, resistant_mg_l=high)
         unclear[action] = int(((letters == "") & (texts != "")).sum())

@@ -296,6 +296,8 @@ def model_value(
 ) -> Float[np.ndarray, "x h"]:
     """Expected cost of trials and final value from every history on, under a model. (x, h)
 
+    With step 1 and values 0 it is E[T], the expected number of trials     [treatment, eq. 1].
+
     Args:
         table: of the outcomes.
         policy: next treatments.
@@ -342,17 +344,6 @@ def _next_step(table: OutcomeTable, policy: SearchPolicy, x: np.ndarray, h: np.n
     return probability, h[:, None] + power[:, None] * np.arange(1, base)
 
 
-def within_strata(policy: SearchPolicy, judged: EvaluationRecords) -> SearchPolicy:
-    """The same policy by stratum in place of context."""
-    rows = judged.context_of
-    return replace(
-        policy,
-        action=policy.action[rows],
-        value=policy.value[rows],
-        statistic=policy.statistic[rows],
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class FollowedTrials:
     """Trials of the records that are those of the policy after their history. Shapes: e trials.
@@ -395,7 +386,12 @@ def estimates(policy: SearchPolicy, judged: EvaluationRecords) -> "Estimates":
     followed, steps, evaluated = (
         follow(policy, judged),
         steps_of(policy, judged),
-        within_strata(policy, judged),
+        replace(
+            policy,
+            action=policy.action[judged.context_of],
+            value=policy.value[judged.context_of],
+            statistic=policy.statistic[judged.context_of],
+        ),
     )
     stratum, fold = judged.stratum[steps.unit], judged.fold[steps.unit]
     reached, ratio = np.zeros(evaluated.action.shape), np.zeros(len(steps.unit))

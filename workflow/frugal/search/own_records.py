@@ -6,7 +6,7 @@ planner.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -180,7 +180,7 @@ def _long(file: LongFile, described: RecordsDescription, *, fresh: bool) -> pd.D
         return part[part["treatment"] != ""]
     parts = []
     for place, (name, column) in enumerate(document["treatments"].items()):
-        level = ColumnLevels(column, *_fields(described.outcomes))
+        level = replace(described.outcomes, column=column)
         order = document["order"]
         step: Any = float(place)
         if not fresh and order != "columns":
@@ -198,10 +198,6 @@ def _long(file: LongFile, described: RecordsDescription, *, fresh: bool) -> pd.D
             )[coded >= 0]
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def _fields(level: ColumnLevels):
-    return level.names, level.texts, level.edges, level.falling
 
 
 def _searches(

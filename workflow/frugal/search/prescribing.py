@@ -8,7 +8,7 @@ purpose. Must not know planners, models or splits.
 """
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from frugal.core.errors import ConfigError
 from frugal.search.records import TrialRecords
@@ -62,7 +62,8 @@ def simulate_prescriptions(
     searching, tried = np.ones(n, dtype=bool), np.zeros((n, k), dtype=bool)
     rows = np.arange(n)
     for t in range(k):
-        chosen = _choose(score, tried, rng)
+        drawn = score + rng.gumbel(size=score.shape)  # the Gumbel maximum: p ∝ exp(score)
+        chosen = np.where(tried, -np.inf, drawn).argmax(axis=1)
         result = table.outcome[rows, chosen]
         action[:, t] = np.where(searching, chosen, -1)
         outcome[:, t] = np.where(searching, result, -1)
@@ -91,11 +92,3 @@ def _context_mean(
         count > 0, member.T @ values[training] / np.maximum(count, 1), values[training].mean(axis=0)
     )
     return mean[index]
-
-
-def _choose(
-    score: Float[np.ndarray, "n a"], tried: Bool[np.ndarray, "n a"], rng: np.random.Generator
-) -> Int[np.ndarray, " n"]:
-    """An untried action of each unit, with probability ∝ exp(score): the Gumbel maximum. (n,)"""
-    drawn = score + rng.gumbel(size=score.shape)
-    return np.where(tried, -np.inf, drawn).argmax(axis=1)

@@ -7,7 +7,7 @@ figures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,6 @@ from frugal.search.planning.policy_frames import policy_cells
 from frugal.search.records import TrialRecords
 from frugal.search.searches import (
     ComparisonOptions,
-    PlannedSearch,
-    SearchScore,
     TrueModel,
     outcome_by_trials,
     plan_searches,
@@ -152,12 +150,23 @@ def search_repeat(
         options=options,
         true_model=repeat.true_model,
     ):
-        key: Identity = {"seed": repeat.seed, "n_train": n_train, **plan_identity(plan)}
+        key: Identity = {
+            "seed": repeat.seed,
+            "n_train": n_train,
+            "planner": plan.planner,
+            "outcome_model": plan.outcome_model,
+            "bound": plan.bound,
+            "threshold": plan.threshold,
+        }
         keys.append(key)
         played = play_policy(plan.policy, context=repeat.context, outcome=repeat.outcome)
-        scores.append(key | _score(played, repeat, options) | {"cpu_s": plan.cpu_s})
+        score = score_search(
+            played, repeat.outcome, outcome_value=options.outcome_value, epsilon=options.epsilon
+        )
+        scores.append(key | asdict(score) | {"cpu_s": plan.cpu_s})
         trials.append(_count_units(played, repeat, options))
-        best_after.append(_best_after(played, options.outcome_value))
+        mean, _ = outcome_by_trials(played, outcome_value=options.outcome_value)
+        best_after.append({"trials": np.arange(1, len(mean) + 1), "outcome": mean})
         if keep_policies:
             cells.append(policy_cells(plan.policy, reachable_only=True))
         del plan, played
@@ -182,25 +191,6 @@ def _first_trial(
     return [key], [{"trials": np.array([1]), "outcome": np.array([mean])}]
 
 
-def plan_identity(plan: PlannedSearch) -> Identity:
-    """Planner, outcome model, bound and threshold of a policy."""
-    return {
-        "planner": plan.planner,
-        "outcome_model": plan.outcome_model,
-        "bound": plan.bound,
-        "threshold": plan.threshold,
-    }
-
-
-def _score(
-    played: SearchOutcome, repeat: SearchRepeat, options: ComparisonOptions
-) -> dict[str, float | int]:
-    score = score_search(
-        played, repeat.outcome, outcome_value=options.outcome_value, epsilon=options.epsilon
-    )
-    return {f.name: getattr(score, f.name) for f in fields(SearchScore)}
-
-
 def _count_units(
     played: SearchOutcome, repeat: SearchRepeat, options: ComparisonOptions
 ) -> dict[str, np.ndarray]:
@@ -216,11 +206,6 @@ def _count_units(
         "near_optimal": near[first],
         "units": units,
     }
-
-
-def _best_after(played: SearchOutcome, outcome_value: np.ndarray) -> dict[str, np.ndarray]:
-    mean, _ = outcome_by_trials(played, outcome_value=outcome_value)
-    return {"trials": np.arange(1, len(mean) + 1), "outcome": mean}
 
 
 def _under_keys(

@@ -14,6 +14,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
+from frugal.core.schema_check import listed
 
 VALUES = {"R": 0.0, "I": 1.0, "S": 2.0}  # resistant, intermediate, susceptible: higher is better
 AGE_GROUPS = ("[0,15]", "(15,31]", "(31,60]", "(60,∞)")
@@ -90,7 +91,7 @@ def code_results(text: pd.DataFrame, results: Sequence[str]) -> Int[np.ndarray, 
         row, column = (int(v) for v in np.argwhere(strange)[0])
         raise DataError(
             f"the result of {text.columns[column]!r} in row {row} is "
-            f"{shown_cell(str(values[row, column]))}; allowed are {', '.join(results)} or nothing"
+            f"{shown_cell(str(values[row, column]))}; allowed are {listed(results)} or nothing"
         )
     return coded
 
@@ -104,7 +105,7 @@ def check_results(results: Sequence[str]) -> tuple[str, ...]:
     values = [VALUES.get(letter, np.nan) for letter in results]
     if len(results) < 2 or results[-1] != "S" or not (np.diff(values) > 0).all():
         raise ConfigError(
-            f"'results' are {', '.join(results)}; allowed are R, I, S or R, S, from the worst on"
+            f"'results' are {listed(results)}; allowed are R, I, S or R, S, from the worst on"
         )
     return tuple(results)
 
@@ -168,7 +169,7 @@ def complete_table(
     complete = np.asarray((outcome >= 0).all(axis=1))
     if not complete.any():
         raise DataError(
-            f"none of {len(complete)} units was tested against all of {', '.join(actions)}"
+            f"none of {len(complete)} units was tested against all of {listed(actions)}"
         )
     persons = np.unique(patient[complete], return_inverse=True)[1]
     return SusceptibilityTable(

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.config.search import SearchFile
 from frugal.core.errors import DataError
 from frugal.data.mimic_items import ORGANISMS, OTHER, RESULTS, TESTED, antibiotic_of
 from frugal.data.mimic_tables import EmptyCohortError
@@ -238,7 +237,12 @@ def read_searches(
         ConfigError: an option is not allowed.
     """
     for file in description.files:
-        _verify(files[file.name], file)
+        path = files[file.name]
+        if file.sha256 and (digest := sha256_of(path)) not in file.sha256:
+            raise DataError(
+                f"{path} has SHA-256 {digest}, but {' or '.join(file.sha256)} is expected: it is "
+                "not the file that the data set describes"
+            )
     paths = [files[file.name] for file in description.files]
     options, drugs = dict(description.options), description.actions
     if description.reader == "mimic3":
@@ -251,15 +255,6 @@ def read_searches(
     if description.reader == "ecoli_ast":
         return ecoli_table(path, **common, **options), None
     return amr_table(path, **common, **options), None
-
-
-def _verify(path: Path, file: SearchFile) -> None:
-    digest = sha256_of(path)
-    if file.sha256 and digest not in file.sha256:
-        raise DataError(
-            f"{path} has SHA-256 {digest}, but {' or '.join(file.sha256)} is expected: it is not "
-            "the file that the data set describes"
-        )
 
 
 def units_frame(table: SusceptibilityTable) -> pd.DataFrame:

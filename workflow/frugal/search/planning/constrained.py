@@ -156,23 +156,6 @@ def greedy_pass(probability, outcome_value, may_stop, slack, value, action):
                 value[x, h] += row[y] * value[x, h + (y + 1) * place[a]]
 
 
-@njit(cache=True, error_model="numpy")
-@no_type_check
-def trials_pass(probability, action, trials):
-    """Expected number of further trials of a policy under a model of the outcomes."""
-    contexts, k, reduced, base = probability.shape
-    place = base ** np.arange(k)
-    for h in range(reduced * base - 1, -1, -1):
-        for x in range(contexts):
-            trials[x, h] = 0.0
-            a = action[x, h]
-            if a < k:
-                row = probability[x, a, _without(h, place[a], base)]
-                trials[x, h] = 1.0
-                for y in range(base - 1):
-                    trials[x, h] += row[y] * trials[x, h + (y + 1) * place[a]]
-
-
 def plan_constrained(
     table: OutcomeTable,
     statistic: Float64[np.ndarray, "x h"],
@@ -299,29 +282,6 @@ def plan_greedy(
     action = np.empty(statistic.shape, dtype=np.int8)
     greedy_pass(table.probability, table.outcome_value, allowed, SLACK, value, action)
     return SearchPolicy(action, value, statistic, table.outcome_value, table.n_actions)
-
-
-def expected_trials(table: OutcomeTable, policy: SearchPolicy) -> Float64[np.ndarray, " x"]:
-    """E[T | x] of any policy if outcomes follow the model.                [treatment, eq. 1]
-
-    Args:
-        table: model of the outcomes; it may be another than the one the policy was planned with.
-        policy: to be evaluated; same contexts, actions and outcomes.
-
-    Returns:
-        Expected number of trials by context. (x,)
-
-    Raises:
-        ConfigError: the policy is for other contexts, actions or outcomes.
-    """
-    trials = np.empty(policy.action.shape)
-    expected = (table.n_contexts, table.n_outcomes**table.n_actions)
-    if policy.action.shape != expected or policy.n_actions != table.n_actions:
-        raise ConfigError(
-            f"the policy has {policy.action.shape} contexts and histories, the model {expected}"
-        )
-    trials_pass(table.probability, policy.action, trials)
-    return trials[:, 0]
 
 
 SLACK = 1e-12  # of a comparison between sums of probabilities that are equal on paper
