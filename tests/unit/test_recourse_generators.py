@@ -234,14 +234,11 @@ def test_what_held_out_units_lack_does_not_choose_the_weights(monkeypatch):
     """While `named` is trained, its coverage is that of the other rows; afterwards that of all."""
     met = []
 
-    def watched(features, group, explanation, explanations, *, network, split, **given):
-        rows = split[0]
-        met.append((network, network.covered.numpy().copy(), explanation, len(explanations)))
-        expected = seen_cover(features[rows], explanation[rows], explanations=len(explanations))
+    def watched(units, named, *, network, split, **given):
+        met.append((network, network.covered.numpy().copy(), named.index, len(named.explanations)))
+        expected = named.seen_in(units.features, split[0])
         np.testing.assert_array_equal(network.covered.numpy(), expected)
-        return fit_cover_generator(
-            features, group, explanation, explanations, network=network, split=split, **given
-        )
+        return fit_cover_generator(units, named, network=network, split=split, **given)
 
     monkeypatch.setattr("frugal.cover.generators.named.fit_cover_generator", watched)
     few, steps = SMALL.take(np.arange(200)), STEPS | {"held_out_share": 0.4, "epochs": 3}

@@ -14,14 +14,14 @@ from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     """An output for each explanation."""
     named = NamedSets.of(units)
-    fitted = fit_named(
+    network, history = fit_named(
         unit_inputs(units),
         named.index,
         explanations=len(named.explanations),
         settings=DenseSettings.of(settings),
         rng=rng,
     )
-    return network_arrays(fitted.network) | {"explanations": named.explanations}, fitted.history
+    return network_arrays(network) | {"explanations": named.explanations}, history
 
 
 def check(stored: StoredGenerator) -> None:

@@ -13,10 +13,10 @@ from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     """An output for each action."""
     member = as_membership(units.action_set, actions=len(units.instance.cost))
-    fitted = fit_named_action(
+    network, history = fit_named_action(
         unit_inputs(units), member, settings=DenseSettings.of(settings), rng=rng
     )
-    return network_arrays(fitted.network), fitted.history
+    return network_arrays(network), history
 
 
 def check(stored: StoredGenerator) -> None:

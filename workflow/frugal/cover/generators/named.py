@@ -24,15 +24,7 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     split = held_out_split(len(units), share=training.held_out_share, rng=rng)
     network = NamedScores(named.seen_in(units.features, split[0]), named.cost)
     fitted = fit_cover_generator(
-        units.features,
-        units.group,
-        named.index,
-        named.explanations,
-        network=network,
-        split=split,
-        groups=len(units.instance.access),
-        settings=training,
-        rng=rng,
+        units, named, network=network, split=split, settings=training, rng=rng
     )
     network.add_seen(named.seen_in(units.features, split[1]))
     return scores_arrays(fitted), fitted.history

@@ -12,14 +12,14 @@ from frugal.cover.learned.stored import Arrays, StoredGenerator, network_arrays
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     """An output for each feature of each slot."""
-    fitted = fit_padded_full_action(
+    (network, history), names = fit_padded_full_action(
         unit_inputs(units),
         units.action_set,
         units.instance.gain > 0,
         settings=DenseSettings.of(settings),
         rng=rng,
     )
-    return network_arrays(fitted.network) | {"names": fitted.names}, fitted.history
+    return network_arrays(network) | {"names": names}, history
 
 
 def check(stored: StoredGenerator) -> None:

@@ -14,12 +14,10 @@ def fit(settings, units: LabelledUnits, rng) -> Learned:
     """Record the needs that each explanation covers, and for which groups."""
     del settings, rng
     named = NamedSets.of(units)
-    open_to = np.zeros((len(units.instance.access), len(named.explanations)), dtype=bool)
-    open_to[units.group, named.index] = True
     return {
         "covered": named.seen_in(units.features, np.arange(len(units))),
         "cost": named.cost,
-        "open_to": open_to,
+        "open_to": named.open_to(units),
         "explanations": named.explanations,
     }, ()
 

@@ -134,61 +134,6 @@ class CoverGenerator:
         )
 
 
-def fit_cover_generator(
-    features: Bool[np.ndarray, "n d"],
-    group: Int[np.ndarray, " n"],
-    explanation: Int[np.ndarray, " n"],
-    explanations: Int[np.ndarray, "k m"],
-    *,
-    network: nn.Module,
-    split: tuple[np.ndarray, np.ndarray],
-    groups: int,
-    settings: TrainingSettings,
-    rng: np.random.Generator,
-) -> CoverGenerator:
-    """Fit a scorer by cross-entropy over the explanations.              [recourse, eq. 6]
-
-        L = −(1/n) Σᵢ log p(Eᵢ | xᵢ)
-
-    Args:
-        features: states of the training units. (n, d)
-        group: of each unit; an explanation is offered only to groups that were seen with it. (n,)
-        explanation: row of `explanations` that each unit has. (n,)
-        explanations: distinct action sets of the training units. (k, m)
-        network: `NamedScores` or `ActionScores`, not yet trained.
-        split: rows to train on, and rows that choose the weights (see `held_out_split`); the part
-            that a network is given beforehand must come from the first alone.
-        groups: number of groups.
-        settings: steps and stopping.
-        rng: order of rows.
-    """
-    torch.set_num_threads(1)
-    open_to = np.zeros((groups, len(explanations)), dtype=bool)
-    open_to[group, explanation] = True
-    allowed, inputs = torch.from_numpy(open_to), _inputs(features, group)
-    target = torch.from_numpy(explanation)
-    rows, held_out = split
-    judged = (inputs[0][held_out], inputs[1][held_out])
-
-    def batch_loss(chosen: Tensor) -> Tensor:
-        scores = _open_scores(network, inputs[0][chosen], inputs[1][chosen], allowed)
-        return nn.functional.cross_entropy(scores, target[chosen])
-
-    def held_out_accuracy() -> float:
-        best, _ = _best(network, judged, allowed)
-        return float((best == target[held_out]).float().mean())
-
-    history = train_network(
-        network,
-        batch_loss,
-        held_out_accuracy,
-        rows=rows,
-        settings=settings,
-        generator=torch_generator(rng),
-    )
-    return CoverGenerator(network, explanations, open_to, tuple(history))
-
-
 @dataclass(frozen=True, eq=False)
 class NamedSets:
     """The explanations of training units, by names and costs alone.
@@ -215,6 +160,60 @@ class NamedSets:
         """Features observed to be covered in some of the rows; see `seen_cover`."""
         return seen_cover(features[rows], self.index[rows], explanations=len(self.explanations))
 
+    def open_to(self, units: LabelledUnits) -> Bool[np.ndarray, "g k"]:
+        """True where a unit of the group has the explanation. (g, k)"""
+        result = np.zeros((len(units.instance.access), len(self.explanations)), dtype=bool)
+        result[units.group, self.index] = True
+        return result
+
+
+def fit_cover_generator(
+    units: LabelledUnits,
+    named: NamedSets,
+    *,
+    network: nn.Module,
+    split: tuple[np.ndarray, np.ndarray],
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+) -> CoverGenerator:
+    """Fit a scorer by cross-entropy over the explanations.              [recourse, eq. 6]
+
+        L = −(1/n) Σᵢ log p(Eᵢ | xᵢ)
+
+    Args:
+        units: to learn from; an explanation is offered only to groups that were seen with it.
+        named: their explanations.
+        network: `NamedScores` or `ActionScores`, not yet trained.
+        split: rows to train on, and rows that choose the weights (see `held_out_split`); the part
+            that a network is given beforehand must come from the first alone.
+        settings: steps and stopping.
+        rng: order of rows.
+    """
+    torch.set_num_threads(1)
+    open_to = named.open_to(units)
+    allowed, inputs = torch.from_numpy(open_to), _inputs(units.features, units.group)
+    target = torch.from_numpy(named.index)
+    rows, held_out = split
+    judged = (inputs[0][held_out], inputs[1][held_out])
+
+    def batch_loss(chosen: Tensor) -> Tensor:
+        scores = _open_scores(network, inputs[0][chosen], inputs[1][chosen], allowed)
+        return nn.functional.cross_entropy(scores, target[chosen])
+
+    def held_out_accuracy() -> float:
+        best, _ = _best(network, judged, allowed)
+        return float((best == target[held_out]).float().mean())
+
+    history = train_network(
+        network,
+        batch_loss,
+        held_out_accuracy,
+        rows=rows,
+        settings=settings,
+        generator=torch_generator(rng),
+    )
+    return CoverGenerator(network, named.explanations, open_to, tuple(history))
+
 
 def scores_arrays(fitted: CoverGenerator) -> dict[str, np.ndarray]:
     """All that a scorer answers from."""
@@ -240,13 +239,10 @@ def fit_action_scores(
     actions, d = units.instance.gain.shape
     network = ActionScores(named.explanations, actions=actions, features=d, effects=effects)
     fitted = fit_cover_generator(
-        units.features,
-        units.group,
-        named.index,
-        named.explanations,
+        units,
+        named,
         network=network,
         split=held_out_split(len(units), share=training.held_out_share, rng=rng),
-        groups=len(units.instance.access),
         settings=training,
         rng=rng,
     )

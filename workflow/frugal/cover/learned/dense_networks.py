@@ -6,7 +6,6 @@ information gives; no costs, no classifier.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -33,28 +32,7 @@ from frugal.cover.learned.training import (
     train_network,
 )
 
-
-@dataclass(frozen=True, eq=False)
-class DenseGenerator:
-    """A fitted dense network.
-
-    Attributes:
-        network: outputs from a unit's inputs.
-        names: of padded FA, index of each action that may be output; −1 for none, last. (k + 1,)
-        history: held-out accuracy after each epoch.
-    """
-
-    network: nn.Module
-    names: Int[np.ndarray, " s"]
-    history: tuple[float, ...]
-
-    def outputs(self, inputs: Float[np.ndarray, "n i"]) -> Tensor:
-        """Scores of each unit, for one of the functions below to read; `inputs` as in training."""
-        torch.set_num_threads(1)
-        return scored(self.network, torch.from_numpy(inputs))
-
-
-NO_NAMES = np.empty(0, dtype=np.int64)
+Trained = tuple[nn.Module, tuple[float, ...]]  # with the held-out accuracy after each epoch
 
 
 def dense_answerer(
@@ -72,10 +50,13 @@ def dense_answerer(
         generator=torch.Generator(),
     )
     put_back(network, arrays)
-    fitted = DenseGenerator(network, NO_NAMES, ())
-    return lambda features, group: read(
-        fitted.outputs(state_inputs(features, group, groups=groups))
-    )
+
+    def answer(features: np.ndarray, group: np.ndarray) -> Answers:
+        torch.set_num_threads(1)
+        inputs = state_inputs(features, group, groups=groups)
+        return read(scored(network, torch.from_numpy(inputs)))
+
+    return answer
 
 
 def _in_order(arrays: Arrays) -> list[tuple[str, np.ndarray]]:
@@ -117,7 +98,7 @@ def fit_named(
     explanations: int,
     settings: DenseSettings,
     rng: np.random.Generator,
-) -> DenseGenerator:
+) -> Trained:
     """The multi-class generator MC: the likeliest of so many named explanations.
 
     L = −(1/m) Σᵢ Σₖ I_i⁽ᵏ⁾ log Î_i⁽ᵏ⁾                              [recourse, eq. 6]
@@ -129,7 +110,6 @@ def fit_named(
         nn.functional.cross_entropy,
         lambda scores, truth: scores.argmax(dim=1) == truth,
         outputs=explanations,
-        names=NO_NAMES,
         settings=settings,
         rng=rng,
     )
@@ -155,12 +135,12 @@ def fit_named_action(
     *,
     settings: DenseSettings,
     rng: np.random.Generator,
-) -> DenseGenerator:
+) -> Trained:
     """The multi-label generator NA: every action whose probability exceeds one half.
 
     Î_i⁽ᵃ⁾ = σ(z_i⁽ᵃ⁾)                                             [recourse, eq. 2]
     """
-    return _fit_bits(inputs, member, names=NO_NAMES, settings=settings, rng=rng)
+    return _fit_bits(inputs, member, settings=settings, rng=rng)
 
 
 def fit_padded_full_action(
@@ -170,7 +150,7 @@ def fit_padded_full_action(
     *,
     settings: DenseSettings,
     rng: np.random.Generator,
-) -> DenseGenerator:
+) -> tuple[Trained, Int[np.ndarray, " s"]]:
     """The full-action generator FA as a multi-label network: the effects of m actions, padded.
 
     The target of a unit is the m·d bits of its actions' effects, in a fixed order of actions, all
@@ -183,11 +163,14 @@ def fit_padded_full_action(
         effects: of all actions; only rows that occur in `action_set` are looked at. (a, d)
         settings: size, loss, steps.
         rng: first weights, held-out rows, order of rows.
+
+    Returns:
+        The network, and the index of each action that may be output; −1 for none, last. (k + 1,)
     """
     slots, d = action_set.shape[1], effects.shape[1]
     names = np.append(np.unique(action_set[action_set >= 0]), EMPTY)
     bits = np.pad(effects, ((0, 1), (0, 0)))[slot_order(action_set, effects)].reshape(-1, slots * d)
-    return _fit_bits(inputs, bits, names=names, settings=settings, rng=rng)
+    return _fit_bits(inputs, bits, settings=settings, rng=rng), names
 
 
 def slot_order(
@@ -204,7 +187,7 @@ def slot_order(
     return np.take_along_axis(action_set, np.argsort(rank[action_set], axis=1, kind="stable"), 1)
 
 
-def _fit_bits(inputs, bits: np.ndarray, *, names, settings: DenseSettings, rng) -> DenseGenerator:
+def _fit_bits(inputs, bits: np.ndarray, *, settings: DenseSettings, rng) -> Trained:
     """A network of yes/no outputs; an answer counts as right if every output is."""
 
     def loss(scores: Tensor, target: Tensor) -> Tensor:
@@ -219,13 +202,12 @@ def _fit_bits(inputs, bits: np.ndarray, *, names, settings: DenseSettings, rng) 
         loss,
         lambda scores, truth: ((scores > 0) == (truth > 0.5)).all(dim=1),
         outputs=bits.shape[1],
-        names=names,
         settings=settings,
         rng=rng,
     )
 
 
-def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) -> DenseGenerator:
+def _fit(inputs, target: Tensor, loss, right, *, outputs, settings, rng) -> Trained:
     """Train a dense network on (inputs, target); `right` evaluates the held-out rows."""
     torch.set_num_threads(1)
     generator = torch_generator(rng)
@@ -251,7 +233,7 @@ def _fit(inputs, target: Tensor, loss, right, *, outputs, names, settings, rng) 
         settings=settings,
         generator=generator,
     )
-    return DenseGenerator(network, names, tuple(history))
+    return network, tuple(history)
 
 
 class SeededDropout(nn.Module):
