@@ -363,12 +363,12 @@ def _as_taken(stage: Callable[..., Any], name: str, value: Any) -> Any:
     """An input as the stage takes it: several tables one at a time, or as one."""
     from frugal.core.rows import FrameRows, Partitions
     from frugal.results.files import joined_frames
-    from frugal.run.stage_command import takes_one_by_one
+    from frugal.run.stage_command import kinds_of
 
     if not isinstance(value, list):
         return value
     folders, frames = [keys for keys, _ in value], [frame for _, frame in value]
-    if takes_one_by_one(stage, name):
+    if Partitions in kinds_of(stage, name):
         return Partitions(folders, lambda k: FrameRows(frames[k]))
     return joined_frames(folders, frames)
 
@@ -391,26 +391,11 @@ def _as_read(payload: Any) -> Any:
     return payload if arrays else json.loads(json.dumps(payload))
 
 
-class _NoBar:
-    """A bar of progress that shows nothing, called like tqdm."""
-
-    def __new__(cls, rows: Any = None, **_: Any) -> Any:
-        """The rows themselves, where there are some."""
-        return object.__new__(cls) if rows is None else rows
-
-    def update(self, steps: int = 1) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Show nothing."""
-
-
 def _progress(stage: str) -> Callable[..., Any]:
     """A bar of progress in a terminal or a notebook; elsewhere nothing is shown."""
-    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
-        return _NoBar
     with warnings.catch_warnings():  # a notebook without ipywidgets shows the terminal's bar
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
 
-    return partial(tqdm, desc=stage.replace("_", " "), leave=False, mininterval=1)
+    hidden = not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    return partial(tqdm, desc=stage.replace("_", " "), leave=False, mininterval=1, disable=hidden)

@@ -93,7 +93,8 @@ def run_job(job: "Job") -> None:
 
     from frugal.core.blocks import Portion, whole
     from frugal.core.streams import Streams
-    from frugal.results.replacing import Growing, GrowingFiles
+    from frugal.results.files import payload_bytes
+    from frugal.results.replacing import Growing, GrowingFiles, Grown
     from frugal.results.sidecars import Checkpoint, require_intact, write_outputs
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
@@ -112,8 +113,12 @@ def run_job(job: "Job") -> None:
         from frugal.results.sidecars import origins_of
 
         context["origins"] = origins_of(job)
-    _require_inputs(job, stage, context)
-    require_kinds(job, stage)
+    try:
+        inspect.signature(stage).bind(**job.inputs, **context)
+    except TypeError as error:
+        names = ", ".join(job.inputs) or "none"
+        raise ConfigError(f"{error}; the inputs given are {names}") from None
+    _require_kinds(job, stage)
     _require_formats(job, stage)
     _require_places(job)
     records = require_intact(job)
@@ -128,7 +133,11 @@ def run_job(job: "Job") -> None:
                 f"outputs {', '.join(sorted(job.outputs))} were requested; "
                 f"the stage makes {', '.join(sorted(payloads))}"
             )
-        contents = {name: _content(path, payloads[name]) for name, path in job.outputs.items()}
+        contents: dict[str, Any] = {
+            name: payload.content if isinstance(payload, Grown) else payload_bytes(path, payload)
+            for name, path in job.outputs.items()
+            for payload in [payloads[name]]
+        }
         write_outputs(job, payloads, contents, records)
     if takes_up:
         context["checkpoint"].remove()
@@ -136,32 +145,17 @@ def run_job(job: "Job") -> None:
 
 def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> Any:
     """An input as its stage takes it: whole, one table at a time, or by rows and columns."""
-    from frugal.core.rows import open_rows
+    from frugal.core.rows import Partitions, Rows, open_rows
     from frugal.results.files import partitions, read_partitions, read_payload
 
-    if takes_one_by_one(stage, name):
+    kinds = kinds_of(stage, name)
+    if Partitions in kinds:
         return partitions(paths if isinstance(paths, list) else [paths])
     if isinstance(paths, list):
         return read_partitions(paths)
-    if takes_path(stage, name):
+    if kinds[:1] in [(Path,), (Path | None,)]:
         return paths
-    return open_rows(paths) if takes_rows(stage, name) else read_payload(paths)
-
-
-def _content(path: Path, payload: Any) -> Any:
-    """The bytes of a payload, or the hidden file that holds it already."""
-    from frugal.results.files import payload_bytes
-    from frugal.results.replacing import Grown
-
-    return payload.content if isinstance(payload, Grown) else payload_bytes(path, payload)
-
-
-def _require_inputs(job: "Job", stage: Callable[..., Any], context: Mapping[str, Any]) -> None:
-    try:
-        inspect.signature(stage).bind(**job.inputs, **context)
-    except TypeError as error:
-        names = ", ".join(job.inputs) or "none"
-        raise ConfigError(f"{error}; the inputs given are {names}") from None
+    return open_rows(paths) if Rows in kinds else read_payload(paths)
 
 
 def _require_formats(job: "Job", stage: Callable[..., Any]) -> None:
@@ -225,11 +219,7 @@ class _StageSettings(dict[str, Any]):
 
 
 def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
-    """The settings of a job as its stage reads them.
-
-    Raises:
-        ConfigError: they are none, where the stage takes a mapping.
-    """
+    """The settings of a job as its stage reads them."""
     if isinstance(job.settings, dict):
         return _StageSettings(job.settings)
     parameter = inspect.signature(stage).parameters.get("settings")
@@ -309,14 +299,10 @@ def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
     return {name: (inputs | lists)[name] for name in order}
 
 
-def require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
-    """A table comes as Parquet, arrays as safetensors, a document as JSON; raw files as they are.
-
-    Raises:
-        DataError: names the input, its file, and the suffix that it needs.
-    """
+def _require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
+    """Tables come as Parquet, arrays as safetensors, documents as JSON; raw files as they are."""
     for name, paths in job.inputs.items():
-        suffixes = _suffixes(_parameter(stage, name))
+        suffixes = _suffixes(kinds_of(stage, name))
         for path in paths if isinstance(paths, list) else [paths]:
             if suffixes and path.suffix not in suffixes:
                 raise DataError(
@@ -325,37 +311,16 @@ def require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
                 )
 
 
-def takes_one_by_one(stage: Callable[..., Any], name: str) -> bool:
-    """Whether a stage reads the tables of an input one at a time."""
-    from frugal.core.rows import Partitions
-
-    parameter = _parameter(stage, name)
-    return parameter is not None and parameter.annotation is Partitions
-
-
-def takes_rows(stage: Callable[..., Any], name: str) -> bool:
-    """Whether a stage reads the rows and columns of an input that it needs."""
-    from frugal.core.rows import Rows
-
-    parameter = inspect.signature(stage).parameters.get(name)
-    return parameter is not None and Rows in (parameter.annotation, *get_args(parameter.annotation))
-
-
-def takes_path(stage: Callable[..., Any], name: str) -> bool:
-    """Whether a stage reads the file of an input itself, with any suffix."""
-    parameter = _parameter(stage, name)
-    return parameter is not None and parameter.annotation in (Path, Path | None)
-
-
-def _parameter(stage: Callable[..., Any], name: str) -> inspect.Parameter | None:
-    """The parameter that takes an input, by its name or with all others."""
+def kinds_of(stage: Callable[..., Any], name: str) -> tuple[Any, ...]:
+    """Type of a stage's input, by its name or with all others, and the types that it joins."""
     parameters = inspect.signature(stage).parameters
     rest = next((p for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
-    return parameters.get(name, rest)
+    parameter = parameters.get(name, rest)
+    return () if parameter is None else (parameter.annotation, *get_args(parameter.annotation))
 
 
-def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
-    """Suffixes of the files that a parameter's type is read from; none where any is allowed.
+def _suffixes(kinds: tuple[Any, ...]) -> tuple[str, ...]:
+    """Suffixes of the files that an input of these types is read from; none where any is allowed.
 
     Arrays, a path or a table: a stored policy, or one's own in a Python file or as a table.
     """
@@ -365,10 +330,6 @@ def _suffixes(parameter: inspect.Parameter | None) -> tuple[str, ...]:
     from frugal.core.rows import Partitions, Rows
     from frugal.core.stored import StoredArrays
 
-    if parameter is None:
-        return ()
-    allowed = parameter.annotation
-    kinds = (allowed, *get_args(allowed))
     if Path in kinds:
         return (".safetensors", ".py", ".parquet") if StoredArrays in kinds else ()
     for kind in kinds:
