@@ -104,14 +104,8 @@ def say_too_large(jobs):
         )
 
 
-# Of the files with rules; all others are those of afape, the first study.
-STUDY_OF_FILE = {
-    "treatment": "treatment",
-    "recourse": "recourse",
-    "dadi": "dadi",
-    "diagnosis": "diagnosis",
-    "over_time": "over_time",
-}
+# Files with rules of a study; all others are those of afape, the first study.
+OF_A_STUDY = ("treatment", "recourse", "dadi", "diagnosis", "over_time")
 
 
 def study_words():
@@ -119,8 +113,8 @@ def study_words():
     words = ["--study", "engine=engine"]
     for each in workflow.rules:
         if "used" in each.log.keys():
-            study = STUDY_OF_FILE.get(Path(str(each.snakefile)).stem, "afape")
-            words += ["--study", f"{each.name}={study}"]
+            file = Path(str(each.snakefile)).stem
+            words += ["--study", f"{each.name}={file if file in OF_A_STUDY else 'afape'}"]
     return shlex.join(words)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
+from frugal.core.schema_check import listed
 from frugal.core.stored import Each, StoredArrays, require_document
 from frugal.core.table import Panel, SetUp, SharedCosts, Table
 
@@ -125,8 +126,8 @@ def _difference(expected: Any, actual: Any) -> str:
     new = [repr(str(n)[:_SHOWN]) for n in actual if n not in expected][:3]
     if not lost and not new:
         return "of the table in another order"
-    parts = [f"{', '.join(lost)}, which the table lacks" if lost else ""]
-    parts += [f"without the table's {', '.join(new)}" if new else ""]
+    parts = [f"{listed(lost)}, which the table lacks" if lost else ""]
+    parts += [f"without the table's {listed(new)}" if new else ""]
     return "; ".join(part for part in parts if part)
 
 

@@ -216,7 +216,12 @@ class Stored:
         """
         self._require_names(expected)
         for name, array in expected.items():
-            self._require_type(name, array)
+            actual = self.arrays[name].dtype
+            if actual not in [np.dtype(dtype) for dtype in array.dtypes]:
+                allowed = " or ".join(array.dtypes)
+                raise self.refusal(
+                    f"has an array {name!r} of {actual.str} numbers; allowed: {allowed}"
+                )
             self._require_shape(name, array, sizes, empty)
             self.require_between(name, array.low, array.high, above=array.above)
         return sizes
@@ -231,12 +236,6 @@ class Stored:
                     ", …" if len(expected) > _SHOWN else ""
                 )
                 raise self.refusal(f"has the array {str(name)[:80]!r}; allowed are {allowed}")
-
-    def _require_type(self, name: str, expected: Array) -> None:
-        actual = self.arrays[name].dtype
-        if actual not in [np.dtype(dtype) for dtype in expected.dtypes]:
-            allowed = " or ".join(expected.dtypes)
-            raise self.refusal(f"has an array {name!r} of {actual.str} numbers; allowed: {allowed}")
 
     def _require_shape(
         self, name: str, expected: Array, sizes: dict[str, int], empty: Collection[str]

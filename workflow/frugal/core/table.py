@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError
 from frugal.core.numeric import NumericLabel
+from frugal.core.schema_check import listed
 
 LARGEST = float(np.finfo(np.float32).max)  # number of a table: forests and networks are float32
 
@@ -148,7 +149,7 @@ class Table:
             if unknown:
                 raise ConfigError(
                     f"panel {panel.name!r} names column {unknown[0]!r}, which the table lacks; "
-                    f"its columns are {', '.join(self.columns)}"
+                    f"its columns are {listed(self.columns)}"
                 )
         homeless = columns - {c for p in self.panels for c in p.columns}
         if homeless:

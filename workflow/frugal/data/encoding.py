@@ -147,7 +147,9 @@ def encode(raw: RawTable, description: Description) -> Encoded:
         "no_features": no_features(description, left_out),
         "special_values": codes,
         "costs_drawn": drawn,
-        "class_share": _class_share(layout, label[label >= 0]),
+        "class_share": {
+            name: float((label[label >= 0] == k).mean()) for k, name in enumerate(layout.classes)
+        },
         "group_share": None
         if groups is None or sensitive is None
         else {name: float((sensitive == k).mean()) for k, name in enumerate(groups.names)},
@@ -404,11 +406,7 @@ def _encode_levels(
 
 
 def _mean_fee(fee: Float[np.ndarray, " n"], panel: PanelEntry) -> float:
-    """Mean of the cost that differs by case.
-
-    Raises:
-        DataError: a case has none, or one below zero.
-    """
+    """Mean of the cost that differs by case."""
     wrong = fee[~(fee >= 0)]
     if wrong.size:
         raise DataError(
@@ -446,11 +444,6 @@ def _layout(
         fees={panel.name: panel.fee for panel in description.panels if panel.fee is not None},
     )
     return layout, drawn
-
-
-def _class_share(layout: Table, label: Int[np.ndarray, " n"]) -> dict[str, float]:
-    share = np.bincount(label, minlength=len(layout.classes)) / len(label)
-    return {name: float(s) for name, s in zip(layout.classes, share, strict=True)}
 
 
 def _panel_shares(

@@ -263,7 +263,7 @@ def guess_table(
             _look_for_leak(guess, of_labelled, of_row[labelled], list(classes))
     _compare({guess.name: guess for guess in columns}, values_of)
     remarks += [
-        f"{word!r} means no value ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+        f"{word!r} means no value ({listed(names[:3])}{', …' if len(names) > 3 else ''})"
         for word in NO_VALUE[1:]
         if (names := [name for name, contents in words.items() if word in contents])
     ]

@@ -515,7 +515,7 @@ def _marks(
         names = by["decimal", ","] + by["either", ","]
         points = f", with points in {listed(by['decimal', '.'])}" if by["decimal", "."] else ""
         if names:
-            remarks.append(f"numbers with decimal commas ({', '.join(names[:3])}){points}")
+            remarks.append(f"numbers with decimal commas ({listed(names[:3])}){points}")
     grouped = {mark: list(by["thousands", mark]) for mark in THOUSANDS}
     other = {".": ",", ",": "."}[decimal]
     if other == "," or not by["decimal", "."]:
@@ -529,7 +529,7 @@ def _marks(
         )
     for mark, names in grouped.items():
         marks["thousands"] = mark
-        remarks.append(f"numbers with {mark!r} between thousands ({', '.join(names[:3])})")
+        remarks.append(f"numbers with {mark!r} between thousands ({listed(names[:3])})")
     return marks, remarks
 
 

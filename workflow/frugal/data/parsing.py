@@ -112,11 +112,7 @@ def parse_files(description: Description, paths: Mapping[str, Path]) -> RawTable
 
 
 def _stacked(tables: Sequence[RawTable]) -> RawTable:
-    """The records of several files of the same columns.
-
-    Raises:
-        DataError: two files have different columns.
-    """
+    """The records of several files of the same columns."""
     first = tables[0]
     if len(tables) == 1:
         return first

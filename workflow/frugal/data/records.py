@@ -128,11 +128,7 @@ def _codec(form: Format) -> str:
 
 
 def _require_character_set(encoding: str) -> None:
-    """Refuse a name of no text encoding.
-
-    Raises:
-        ConfigError: names it.
-    """
+    """Refuse a name of no text encoding."""
     try:
         codec = codecs.lookup(encoding)
         io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs of bytes to bytes

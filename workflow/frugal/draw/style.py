@@ -27,6 +27,7 @@ from matplotlib.ticker import LogFormatter
 from matplotlib.typing import MarkerType
 
 from frugal.core.errors import ConfigError, DataError
+from frugal.core.schema_check import listed
 
 WIDTH_IN = 7.0
 TITLE_CHARACTERS = 100  # of a line across the page
@@ -318,7 +319,7 @@ def require(table: pd.DataFrame, columns: str, *, single: str = "") -> None:
     missing = [name for name in f"{columns} {single}".split() if name not in table.columns]
     if missing:
         raise DataError(
-            f"the figure needs column {missing[0]!r}; the table has {', '.join(table.columns)}"
+            f"the figure needs column {missing[0]!r}; the table has {listed(table.columns)}"
         )
     if table.empty:
         raise DataError("the table to be drawn has no rows; a figure needs at least one")
@@ -326,8 +327,7 @@ def require(table: pd.DataFrame, columns: str, *, single: str = "") -> None:
         values = sorted(map(str, table[column].unique()))
         if len(values) > 1:
             raise DataError(
-                f"the figure shows one {column}, but the table holds {', '.join(values)}; select "
-                "one"
+                f"the figure shows one {column}, but the table holds {listed(values)}; select one"
             )
 
 
@@ -342,7 +342,7 @@ def select(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
         present = sorted(map(str, rows[column].unique()))
         rows = rows[rows[column] == value]
         if rows.empty:
-            raise DataError(f"no row has {column} {value!r}; there is {', '.join(present)}")
+            raise DataError(f"no row has {column} {value!r}; there is {listed(present)}")
     return rows
 
 

@@ -318,7 +318,7 @@ def _parts(box: Box, columns: np.ndarray, moment: np.ndarray) -> list[Box]:
     inside, best, parts = _inside(box, columns), SMALLEST, [box]
     mean = moment[inside].mean()
     for c, column in enumerate(columns.T):
-        for knot in sorted({_rounded(q) for q in np.quantile(column[inside], KNOTS)}):
+        for knot in sorted({float(f"{q:.{FIGURES}g}") for q in np.quantile(column[inside], KNOTS)}):
             sides = [inside & (column < knot), inside & (column >= knot)]
             size = [int(side.sum()) for side in sides]
             if min(size) < max(LEAST_SHARE * len(columns), LEAST_ESS):
@@ -330,10 +330,6 @@ def _parts(box: Box, columns: np.ndarray, moment: np.ndarray) -> list[Box]:
                 start, end = box.get(c, (-np.inf, np.inf))
                 best, parts = gain, [box | {c: (start, knot)}, box | {c: (knot, end)}]
     return parts
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{FIGURES}g}")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ def non_dominated(
     Raises:
         DataError: a cost is not a finite number.
     """
-    _check_costs(cost)
+    if not np.isfinite(cost).all():
+        raise DataError("a point of a front has no finite cost; every solution has one")
     on_front = np.zeros(len(cost), dtype=bool)
     scored = np.flatnonzero(~np.isnan(score))
     order = scored[np.lexsort((-score[scored], cost[scored]))]
@@ -113,8 +114,3 @@ def policy_for_budget(front: pd.DataFrame, budget: float | int, *, score: str) -
             f"{all_digits(float(f'{cheapest:.10g}'))}"
         )
     return int(fits[np.lexsort((cost[fits], -value[fits]))[0]])
-
-
-def _check_costs(cost: np.ndarray) -> None:
-    if not np.isfinite(cost).all():
-        raise DataError("a point of a front has no finite cost; every solution has one")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal.core.schema_check import listed
 from frugal.judge.estimator import Estimator, Need, Terms
 from frugal.judge.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
 from frugal.judge.intervals import standard_error
@@ -89,7 +90,7 @@ def _rows_left_out(evidence: Evidence) -> Obstacle | None:
         return "not_identified", _reason(identification, "smaller set")
     if identification["s"]:
         return "not_available", (
-            f"The config asks for s = {', '.join(identification['s'])}, and the AFA propensity is "
+            f"The config asks for s = {listed(identification['s'])}, and the AFA propensity is "
             "fitted for that s; AFAIS with s = ∅ would be identified."
         )
     return None
@@ -138,7 +139,7 @@ def _not_known(need: Need, lost: Among, evidence: Evidence) -> str:
     if lost.unfitted.any():
         laws = {factor["panel"]: factor["columns"] for factor in evidence.identification["factors"]}
         panel = evidence.head.panels[int(lost.unfitted.argmax())]
-        causes = ", ".join(laws.get(panel, ())) or "no column"
+        causes = listed(laws.get(panel, ())) or "no column"
         return (
             f"{begin}: the law of {_listed_panels(lost.unfitted, evidence)} is not known there "
             f"(columns that cause {panel!r}: {causes}), since some fold leaves no record to learn "
@@ -165,7 +166,7 @@ def _listed_panels(chosen: np.ndarray, evidence: Evidence) -> str:
         if is_chosen
     ]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"panel{'s' if len(names) > 1 else ''} {', '.join(names[:_NAMED])}{more}"
+    return f"panel{'s' if len(names) > 1 else ''} {listed(names[:_NAMED])}{more}"
 
 
 def _infinite(zero: Among, evidence: Evidence) -> str:

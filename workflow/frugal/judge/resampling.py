@@ -158,7 +158,10 @@ def _subsample_sums(
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "b 2*e"]:
     """Σ (numerator − Ĵ denominator) and Σ denominator on subsamples of a block's rows. (b, 2e)"""
-    _require_terms(numerators, denominators)
+    if not (np.isfinite(numerators).all() and np.isfinite(denominators).all()):
+        raise DataError("a numerator or denominator is not a finite number")
+    if (denominators < 0).any():
+        raise DataError(f"a denominator is {denominators.min()}; it is never below zero")
     n, e = numerators.shape
     parts = np.hstack((numerators - centre * denominators, denominators))
     top = np.abs(parts).max(axis=0, initial=0.0)
@@ -271,12 +274,3 @@ def _heaviest_rows(parts: Float[np.ndarray, "n c"]) -> Int[np.ndarray, " h"]:
     top = share.max(axis=1)
     count = min(HEAVY, len(top))
     return np.argpartition(top, len(top) - count)[len(top) - count :]
-
-
-def _require_terms(
-    numerators: Float[np.ndarray, "n e"], denominators: Float[np.ndarray, "n e"]
-) -> None:
-    if not (np.isfinite(numerators).all() and np.isfinite(denominators).all()):
-        raise DataError("a numerator or denominator is not a finite number")
-    if (denominators < 0).any():
-        raise DataError(f"a denominator is {denominators.min()}; it is never below zero")

@@ -78,7 +78,9 @@ def estimator_to_read(rows: pd.DataFrame, order: Sequence[str]) -> str | None:
         order: estimators that are meant to be read, the best first.
     """
     count = rows[readable(rows)].groupby("estimator").size()
-    return next((name for name in order if count.get(name, 0) >= min(2, _agents(rows))), None)
+    return next(
+        (name for name in order if count.get(name, 0) >= min(2, rows["agent"].nunique())), None
+    )
 
 
 def state_of(bound: float, allowed: float) -> State:
@@ -297,10 +299,6 @@ def _tip(tipping: pd.DataFrame, estimator: str, agent: str) -> dict[str, object]
     (row,) = tipping[tipping["estimator"] == estimator].to_dict("records")
     assert row["agent"] == agent, "bug: another policy was named"
     return {name: row[name] for name in ("tipping_gamma", "tipping_other")}
-
-
-def _agents(rows: pd.DataFrame) -> int:
-    return int(rows["agent"].nunique())
 
 
 def _nothing(rows: pd.DataFrame, order: Sequence[str]) -> dict[str, object]:

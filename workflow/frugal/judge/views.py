@@ -298,7 +298,12 @@ def compare_views(
     """
     threshold = settings["positivity_threshold"]
     wide = len(graph["indicators"]) > MOST_SUMMED
-    reason = _too_many(policy_sets.sets) if wide else ""
+    reason = ""
+    if wide and len(policy_sets.sets) > MOST_SETS:
+        reason = (
+            f"The policy ends with {len(policy_sets.sets)} sets of panels; where more than "
+            f"{MOST_SUMMED} panels can be missing, at most {MOST_SETS} are looked through."
+        )
     if not reason and graph["source"] != "induced":
         reason = _unknown(graph, policy_sets.fitted, identification)
     views = data_efficiency(policy_sets.observed)
@@ -324,29 +329,29 @@ def compare_views(
 def _needed(
     view_rows: ViewRows, layout: Table, graph: Mapping[str, Any], sets: np.ndarray, *, wide: bool
 ) -> np.ndarray:
-    """Required probabilities: by the true law, or of every seed by the fitted one. (3, m)"""
-    model = MissingnessGraph.from_dict(graph)
+    """Required probabilities: by the true law, or of every seed by the fitted one. (3, m)
+
+    Of the latter, of the rows and seeds with a known X_adj.
+    """
+    model, data, rows = MissingnessGraph.from_dict(graph), view_rows.data, view_rows.rows
     if graph["source"] == "induced":
         if wide:
-            return _by_events(
-                chain_of(model, view_rows.data, view_rows.rows), len(view_rows.rows), sets
-            )
-        return _by_true_law(view_rows.data, view_rows.rows, model, sets)
+            return _by_events(chain_of(model, data, rows), len(rows), sets)
+        patterns = missable_patterns(model, data)
+        return _in_parts(
+            len(rows),
+            patterns,
+            sets,
+            lambda part: pattern_probability(model, data, patterns, rows=rows[part]),
+        )
     factors = view_rows.factors[np.isfinite(view_rows.factors).all(axis=1)]
     if wide:
         missable = [j for j, p in enumerate(layout.actions) if p.name in graph["indicators"]]
         chain = IndicatorChain(missable, {}, lambda j, at, observed: factors[at, j])
         return _by_events(chain, len(factors), sets)
-    return _by_fitted_law(layout, model, factors, sets)
-
-
-def _too_many(sets: np.ndarray) -> str:
-    """Why the positivity of a policy with many sets is not computed; empty if it is."""
-    if len(sets) <= MOST_SETS:
-        return ""
-    return (
-        f"The policy ends with {len(sets)} sets of panels; where more than {MOST_SUMMED} panels "
-        f"can be missing, at most {MOST_SETS} are looked through."
+    patterns = missable_patterns(model, layout)
+    return _in_parts(
+        len(factors), patterns, sets, lambda part: factorised_patterns(factors[part], patterns)
     )
 
 
@@ -372,29 +377,6 @@ def _unknown(graph: Mapping[str, Any], fitted: int, identification: Mapping[str,
             "patterns."
         )
     return "" if fitted else "The law of some panel could not be fitted."
-
-
-def _by_true_law(
-    data: Table, rows: np.ndarray, model: MissingnessGraph, sets: np.ndarray
-) -> np.ndarray:
-    """Probabilities of each test row that must be positive, by the true law of the masks. (3, n)"""
-    patterns = missable_patterns(model, data)
-    return _in_parts(
-        len(rows),
-        patterns,
-        sets,
-        lambda part: pattern_probability(model, data, patterns, rows=rows[part]),
-    )
-
-
-def _by_fitted_law(
-    layout: Table, model: MissingnessGraph, factors: np.ndarray, sets: np.ndarray
-) -> np.ndarray:
-    """The same by the fitted factors, of the rows and seeds with a known X_adj. (3, m)"""
-    patterns = missable_patterns(model, layout)
-    return _in_parts(
-        len(factors), patterns, sets, lambda part: factorised_patterns(factors[part], patterns)
-    )
 
 
 def _in_parts(

@@ -436,11 +436,7 @@ class _Comparison(_OfQuestion):
         return list(self.question.study.agents)
 
     def _require(self, name: str) -> None:
-        """Refuse a name of no policy.
-
-        Raises:
-            ConfigError: no policy of that name was evaluated.
-        """
+        """Refuse a name of no policy."""
         if name not in self.policies:
             raise ConfigError(
                 f"there is no policy {name!r}; evaluated were {listed(self.policies)}"

@@ -17,7 +17,7 @@ import pandas as pd
 
 from frugal.core.blocks import SEEDS, Portion
 from frugal.core.errors import DataError, FrugalError
-from frugal.core.schema_check import did_you_mean
+from frugal.core.schema_check import did_you_mean, listed
 from frugal.results.differences import IDENTITY
 from frugal.results.files import file_digest, hive_keys, read_payload
 from frugal.results.receipts import RESULTS, read_receipt, receipt_paths
@@ -221,11 +221,11 @@ def selected_rows(payload: Path, words: str) -> tuple[pd.DataFrame, RowSelection
         columns = [str(column) for column in table.columns]
         if not equals:
             raise AuditError(
-                f"{payload}: --row {word!r} is not COLUMN=VALUE; columns are {', '.join(columns)}"
+                f"{payload}: --row {word!r} is not COLUMN=VALUE; columns are {listed(columns)}"
             )
         if name not in columns:
             raise AuditError(
-                f"{payload}: --row names the column {name!r}; columns are {', '.join(columns)}"
+                f"{payload}: --row names the column {name!r}; columns are {listed(columns)}"
                 f"{did_you_mean(name, columns)}"
             )
         matching = table[table[name].map(lambda cell, value=value: _is(cell, value)).astype(bool)]
@@ -369,8 +369,9 @@ def rerun(
         _run(document, inputs, outputs, run_job)
         for name, made_again in outputs.items():
             original = Path(document["outputs"][name])
-            if _made_by_another(original, document):
-                continue
+            sidecar = load_sidecar(original)
+            if any(sidecar[key] != document[key] for key in ("stage", "outputs")):
+                continue  # a step that makes other files has replaced it
             if made_again.read_bytes() != original.read_bytes():
                 raise AuditError(f"{original}: running stage {stage} again gives other bytes")
     return ""
@@ -395,9 +396,3 @@ def _run(
             f"{document['outputs'][document['output']]}: running stage {stage} again as in "
             f"its sidecar ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         ) from None
-
-
-def _made_by_another(payload: Path, document: Mapping[str, Any]) -> bool:
-    """Whether a file has been replaced by a step that makes other files."""
-    sidecar = load_sidecar(payload)
-    return any(sidecar[key] != document[key] for key in ("stage", "outputs"))

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError
+from frugal.core.schema_check import listed
 from frugal.results.files import file_digest, read_payload
 from frugal.results.receipts import RESULTS, STEPS
 from frugal.results.sidecars import FAST, AuditError, load_sidecar
@@ -44,7 +45,11 @@ def file_changes(a: Path, b: Path) -> list[str]:
     if a.suffix == ".parquet":
         return table_changes(read_payload(a), read_payload(b))
     if a.suffix == ".json":
-        return list(document_changes(read_payload(a), read_payload(b)))
+        changes = leaf_changes(read_payload(a), read_payload(b))
+        return [
+            f"{key or 'document'}: {shown(old)} → {shown(new)}"
+            for key, (old, new) in changes.items()
+        ]
     if a.suffix == ".safetensors":
         return list(array_changes(read_payload(a), read_payload(b)))
     if a.suffix in DRAWN:
@@ -58,7 +63,7 @@ def table_changes(a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
     Rows are matched by the columns of `IDENTITY` that both have; where these repeat, in order.
     """
     sentences = [
-        f"columns only in {side}: {', '.join(map(str, only))}"
+        f"columns only in {side}: {listed(only, at_most=len(only))}"
         for side, has, lacks in (("A", a, b), ("B", b, a))
         if len(only := has.columns.difference(lacks.columns, sort=False))
     ]
@@ -73,12 +78,6 @@ def table_changes(a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
         if name in right.columns and name not in keys:
             sentences += _column_changes(str(name), left, right, keys)
     return sentences or ["the same values, written otherwise (order of rows, or types)"]
-
-
-def document_changes(a: Any, b: Any) -> Iterator[str]:
-    """Every leaf of a JSON document that differs: `key: old → new`."""
-    for key, (old, new) in leaf_changes(a, b).items():
-        yield f"{key or 'document'}: {shown(old)} → {shown(new)}"
 
 
 def array_changes(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> Iterator[str]:
@@ -123,11 +122,6 @@ def shown(value: Any, at_most: int = 80) -> str:
     return text if len(text) <= at_most else f"{text[: at_most - 20]}…{text[-15:]}"
 
 
-def row_name(row: Mapping[Any, Any], keys: Iterable[str]) -> str:
-    """`agent=never, seed=0`: which row it is."""
-    return ", ".join(f"{key}={row[key]}" for key in keys)
-
-
 def _matched(
     a: pd.DataFrame, b: pd.DataFrame, keys: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -164,7 +158,7 @@ def _column_changes(
         )  # a lost number is most
     else:
         where = int(rows[0])
-    row = row_name(left.iloc[where].to_dict(), keys) or f"row {where}"
+    row = ", ".join(f"{key}={left.iloc[where][key]}" for key in keys) or f"row {where}"
     most = "most" if numeric and len(rows) > 1 else "first" if len(rows) > 1 else "it is"
     return [
         f"{name}: {len(rows)} of {len(left)} rows, {most} {_cell(old[where])} → "

@@ -245,11 +245,7 @@ def _write_journal(journal: Path, moves: Moves) -> None:
 
 
 def _read_journal(journal: Path) -> Moves:
-    """The moves of a journal; a hidden file goes to a visible one of its own folder, no farther.
-
-    Raises:
-        DataError: it holds anything else.
-    """
+    """The moves of a journal; a hidden file goes to a visible one of its own folder, no farther."""
     try:
         if journal.exists() and not journal.is_file():  # reading a pipe would never end
             raise ValueError("no file")
@@ -283,9 +279,6 @@ def _make_moves(moves: Moves, journal: Path | None) -> list[Path]:
 
     Returns:
         Targets whose hidden files were gone already.
-
-    Raises:
-        DataError: a folder cannot be written to; the journal stays, for the next start.
     """
     vanished = []
     for temporary, target in moves:

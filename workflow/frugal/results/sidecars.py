@@ -142,7 +142,7 @@ def require_intact(job: Job) -> list[dict[str, str]]:
     for path, record in zip(paths, records, strict=True):
         sidecar = sidecar_path(path)
         if not sidecar.is_file():
-            if _is_made(path):
+            if Path(os.path.relpath(path)).parts[0] in MADE_IN:
                 raise DataError(
                     f"{path} has no sidecar {sidecar.name}, so nothing confirms its content; "
                     "remove it, and run the step that makes both"
@@ -157,11 +157,6 @@ def require_intact(job: Job) -> list[dict[str, str]]:
                 "incomplete; remove both, and run the step that makes them"
             )
     return records
-
-
-def _is_made(path: Path) -> bool:
-    """True for a file in a folder that only steps write to."""
-    return Path(os.path.relpath(path)).parts[0] in MADE_IN
 
 
 def settled(seed: int, settings: Any, arithmetic: str) -> str:

@@ -19,6 +19,7 @@ from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError, say
 from frugal.core.layout import Layout
+from frugal.core.schema_check import as_item
 from frugal.core.stored import StoredArrays
 from frugal.core.world import World
 from frugal.data.tables import available_panels, table_from_frames
@@ -233,10 +234,16 @@ def export_command(words: list[str]) -> int:
     bundle = read_bundle(args.bundle)
     content = export_policy(bundle)
     write_apart(args.model, content)
-    panels = ", ".join(panel.name for panel in bundle.layout.actions)
+    columns, panels, classes = (
+        ", ".join(map(as_item, names))
+        for names in (
+            bundle.layout.columns,
+            [panel.name for panel in bundle.layout.actions],
+            bundle.layout.classes,
+        )
+    )
     say(
         f"{args.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
-        f"{', '.join(bundle.layout.columns)}; panels {panels}; classes "
-        f"{', '.join(bundle.layout.classes)}"
+        f"{columns}; panels {panels}; classes {classes}"
     )
     return 0

@@ -66,11 +66,7 @@ class _Sentences(logging.Handler):
 
 @extras_named("a run in a folder")
 def _execute(config: dict[str, Any], folder: str, target: str, cores: int) -> None:
-    """Start Snakemake here.
-
-    Raises:
-        FrugalError: as `run_workflow`.
-    """
+    """Start Snakemake here."""
     from snakemake.api import SnakemakeApi
     from snakemake.exceptions import LockException
     from snakemake.logging import logger

@@ -179,7 +179,8 @@ def init_command(words: Sequence[str]) -> int:
         DataError: the table cannot be read, has no such label, or a file would be overwritten.
     """
     args = _parser().parse_args(list(words))
-    out = args.out or _plain_path(args.table).with_suffix(".yaml")
+    packed = args.table.suffix.lower() == ".gz"
+    out = args.out or (args.table.with_suffix("") if packed else args.table).with_suffix(".yaml")
     if args.units is not None:
         return _init_over_time(args, out)
     converted = out.with_name(f"{out.stem}_converted.csv")
@@ -345,11 +346,6 @@ def require_feature(path: Path | str, guess: TableGuess) -> None:
         raise DataError(f"{path}: no column could be a feature ({why or 'there is no other'})")
 
 
-def _plain_path(path: Path) -> Path:
-    """The path without `.gz`."""
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
-
-
 def _numbers(argument: str, text: str, mark: str) -> list[float]:
     """Numbers between marks, ascending."""
     with suppress(ValueError):
@@ -390,11 +386,7 @@ def _panels(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _amounts(argument: str, text: str) -> dict[str, Any]:
-    """Name → number, of NAME=NUMBER,… or of the first two columns of a CSV.
-
-    Raises:
-        DataError: there is no such file, a line has no number, or a name has two.
-    """
+    """Name → number, of NAME=NUMBER,… or of the first two columns of a CSV."""
     if not text:
         return {}
     if is_file := "=" not in text or Path(text).is_file():
@@ -670,7 +662,7 @@ def _plain(text: str) -> str:
 def _lines(opened: Opened, guess: TableGuess, out: Path, terms: StatedTerms) -> Iterator[str]:
     """Summary of the findings, and the next steps."""
     used = [column for column in guess.columns if column.kind != "out"]
-    yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {', '.join(guess.classes)}"
+    yield f"{out}: {guess.rows:,} rows, {len(used)} columns, classes {listed(guess.classes)}"
     panels, errors = terms.panels_of(guess), terms.errors_of(guess.priced_classes)
     yield from (f"  {remark}" for remark in remarks_on(opened, guess, panels))
     todo = f"Fill in the prices of panels and errors (null) in {terms.unit} (--unit), then:"
@@ -703,7 +695,7 @@ def remarks_on(
         together.setdefault(column.together, []).append(column.name)
     for number, names in together.items():
         if number and len(names) > 1:
-            are = f"{', '.join(names)} are always missing together"
+            are = f"{listed(names)} are always missing together"
             if any({*map(_unreserved, names)} <= {*panel["columns"]} for panel in panels):
                 yield f"one panel: {are}"
             else:

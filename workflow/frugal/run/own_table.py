@@ -245,12 +245,7 @@ def _sources(path: Path, described: Description, files: Files) -> dict[str, Any]
 
 
 def _files(described: Description, mirror: Path | None) -> Files:
-    """Where the files of the table lie on this machine.
-
-    Raises:
-        ConfigError: they are to be downloaded.
-        DataError: there is no such file.
-    """
+    """Where the files of the table lie on this machine."""
     files = {}
     for file in described.source.files:
         path = locate_file(described, file.name, data_mirror=mirror)

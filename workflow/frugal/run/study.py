@@ -310,7 +310,12 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
     """
     config = effective(config)
     used = _used_datasets(config)
-    paths = {name: _description_path(name, config["datasets"][name], base) for name in used}
+    paths: dict[str, Path] = {}
+    for name in used:
+        path = config["datasets"][name]
+        if (file := named_file(path, base)) is None:
+            raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
+        paths[name] = file
     instead = config["afape"]["answer"]["instead"]
     descriptions = {name: load_description(path, instead.get(name)) for name, path in paths.items()}
     for name, description in descriptions.items():
@@ -325,7 +330,12 @@ def load_study(config: Mapping[str, Any], base: Path) -> Study:
         at = f"config: afape.scenarios[{k}]"
         description = study.descriptions[entry["dataset"]]
         require_known_names(at, entry, description)
-        _require_whole_panels(at, description)
+        if description.missing_values == "partial":  # no study of masks knows such R
+            raise ConfigError(
+                f"{at} names data set {description.name!r}, whose 'missing_values' is partial; "
+                "afape knows a panel as recorded or missing as a whole, so allowed there are own "
+                "(a panel that lacks any value is missing) and induced (the table is complete)"
+            )
         _require_labels(at, description, decides=config.get("table") is not None, losses=True)
         require_error_costs(at, description)
         for name, agent in study.agents.items():
@@ -360,11 +370,7 @@ def _require_labels(
 
 
 def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
-    """Agent → file of one's own function, found beside the project or in the working folder.
-
-    Raises:
-        ConfigError: there is no such file.
-    """
+    """Agent → file of one's own function, found beside the project or in the working folder."""
     files = {}
     for name, chosen in agents.items():
         if chosen is None or not is_filed(chosen["kind"]):
@@ -379,39 +385,21 @@ def _own_files(agents: Mapping[str, Any], base: Path) -> dict[str, Path]:
 
 
 def _used_datasets(config: Mapping[str, Any]) -> list[str]:
-    """The data sets that scenarios of any study on tables name, each once, in order.
-
-    Raises:
-        ConfigError: one of them is not under `datasets`.
-    """
-    datasets, used = config["datasets"], {}
-    for block in ("afape", *(study for study in TABLE_STUDIES if study in config)):
-        for k, entry in enumerate(config[block].get("scenarios", ())):
-            name = entry["dataset"]
-            if name not in datasets:
-                raise ConfigError(
-                    f"config: {block}.scenarios[{k}] names data set {name!r}; under 'datasets' "
-                    f"there are {listed(datasets)}{did_you_mean(name, datasets)}"
-                )
-            used[name] = None
-    for name in config["afape"]["grid"]["datasets"]:
+    """The data sets that scenarios of any study on tables name, each once, in order."""
+    datasets = config["datasets"]
+    used = [
+        (f"{block}.scenarios[{k}] names data set", entry["dataset"])
+        for block in ("afape", *(study for study in TABLE_STUDIES if study in config))
+        for k, entry in enumerate(config[block].get("scenarios", ()))
+    ]
+    used += [("afape.grid.datasets names", name) for name in config["afape"]["grid"]["datasets"]]
+    for names, name in used:
         if name not in datasets:
             raise ConfigError(
-                f"config: afape.grid.datasets names {name!r}; under 'datasets' there are "
-                f"{listed(datasets)}{did_you_mean(name, datasets)}"
+                f"config: {names} {name!r}; under 'datasets' there are {listed(datasets)}"
+                f"{did_you_mean(name, datasets)}"
             )
-        used[name] = None
-    return list(used)
-
-
-def _require_whole_panels(at: str, description: Description) -> None:
-    """Refuse a table in which a panel may be recorded in part: no study of masks knows such R."""
-    if description.missing_values == "partial":
-        raise ConfigError(
-            f"{at} names data set {description.name!r}, whose 'missing_values' is partial; afape "
-            "knows a panel as recorded or missing as a whole, so allowed there are own (a panel "
-            "that lacks any value is missing) and induced (the table is complete)"
-        )
+    return list(dict.fromkeys(name for _, name in used))
 
 
 def _require_plain_costs(name: str, description: Description, *, f1: bool) -> None:
@@ -432,19 +420,9 @@ def _require_agent_rows(study: Study) -> None:
         grouped = (part for group in split.groups.values() for part in group)
         parts = list(dict.fromkeys([*split.parts, *grouped]))
         if study.trained_agents and "agent" not in parts and split.scheme != "folds":
+            without = listed(f"`{agent}: null`" for agent in study.trained_agents)
             raise ConfigError(
                 f"config: afape.agents.{study.trained_agents[0]} learns on the part 'agent', and "
                 f"the split of {study.paths[dataset]} has only {listed(parts)}; add it there, "
-                f"or write {_left_out(study.trained_agents)} under 'afape.agents'"
+                f"or write {without} under 'afape.agents'"
             )
-
-
-def _left_out(agents: list[str]) -> str:
-    return ", ".join(f"`{agent}: null`" for agent in agents)
-
-
-def _description_path(name: str, path: str, base: Path) -> Path:
-    file = named_file(path, base)
-    if file is None:
-        raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
-    return file
