@@ -7,7 +7,6 @@ and the table it was made for. It holds no values of units and no way to decide.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed
 from frugal.core.stored import Each, StoredArrays, require_document
-from frugal.core.table import Panel, SetUp, SharedCosts, Table
+from frugal.core.table import OfPanels, Panel, SetUp, Table
 
 _PANEL = {"name": str, "columns": [str], "cost": float, "free": bool}
 _HEADER = {
@@ -32,7 +31,7 @@ _SHOWN = 60  # characters of a name from a file
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(OfPanels):
     """Columns, panels and classes of a table; no rows. Shapes: d columns, a panels that cost.
 
     Attributes:
@@ -56,40 +55,13 @@ class Layout:
 
     def price(self, acquired: Bool[np.ndarray, "*m a"]) -> Float[np.ndarray, "*m"]:
         """Cost of sets of panels: prices, and each set-up once. (…,)"""
-        return self._shared.price(acquired, self.action_cost)
+        return self.shared_costs.price(acquired, self.action_cost)
 
     def step_price(
         self, acquired: Bool[np.ndarray, "m a"], action: Int[np.ndarray, " m"]
     ) -> Float[np.ndarray, " m"]:
         """Cost of an action once panels are acquired; 0 to stop. (m,)"""
-        return self._shared.step_price(acquired, action, self.action_cost)
-
-    @cached_property
-    def _shared(self) -> SharedCosts:
-        return SharedCosts.of(self.set_ups, self.actions)
-
-    @cached_property
-    def actions(self) -> tuple[Panel, ...]:
-        """The panels that cost a decision; index = action. (a,)"""
-        return tuple(p for p in self.panels if not p.free)
-
-    @cached_property
-    def action_cost(self) -> Float[np.ndarray, " a"]:
-        """Cost of each action, in the data set's unit. (a,)"""
-        return np.array([p.cost for p in self.actions], dtype=np.float64)
-
-    @cached_property
-    def provides(self) -> Bool[np.ndarray, "a d"]:
-        """True where an action reveals a column. (a, d)"""
-        return np.array(
-            [[c in p.columns for c in self.columns] for p in self.actions], dtype=bool
-        ).reshape(len(self.actions), len(self.columns))
-
-    @cached_property
-    def free_columns(self) -> Bool[np.ndarray, " d"]:
-        """True where a column is known before the first decision. (d,)"""
-        free = {c for p in self.panels if p.free for c in p.columns}
-        return np.array([c in free for c in self.columns], dtype=bool)
+        return self.shared_costs.step_price(acquired, action, self.action_cost)
 
     def require_same(self, table: Table, subject: str) -> None:
         """Refuse a table of another layout; costs may differ.

@@ -106,8 +106,44 @@ class SharedCosts:
         return price + (new & ~self.used(acquired)) @ self.cost
 
 
+class OfPanels:
+    """Properties that follow from the panels of a table or layout: d columns, a actions."""
+
+    columns: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    set_ups: tuple[SetUp, ...]
+
+    @cached_property
+    def actions(self) -> tuple[Panel, ...]:
+        """The panels that cost a decision, in order; index = action. (a,)"""
+        return tuple(p for p in self.panels if not p.free)
+
+    @cached_property
+    def action_cost(self) -> Float[np.ndarray, " a"]:
+        """Cost of each action, in the data set's unit. (a,)"""
+        return np.array([p.cost for p in self.actions], dtype=np.float64)
+
+    @cached_property
+    def provides(self) -> Bool[np.ndarray, "a d"]:
+        """True where an action reveals a column. (a, d)"""
+        return np.array(
+            [[c in p.columns for c in self.columns] for p in self.actions], dtype=bool
+        ).reshape(len(self.actions), len(self.columns))
+
+    @cached_property
+    def free_columns(self) -> Bool[np.ndarray, " d"]:
+        """True where a column is known before the first decision. (d,)"""
+        free = {c for p in self.panels if p.free for c in p.columns}
+        return np.array([c in free for c in self.columns], dtype=bool)
+
+    @cached_property
+    def shared_costs(self) -> SharedCosts:
+        """Set-ups of the panels that cost a decision."""
+        return SharedCosts.of(self.set_ups, self.actions)
+
+
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(OfPanels):
     """Units with encoded features, a label, and panels. Shapes: n units, d columns, a actions.
 
     An *action* acquires one panel that is not free; actions are numbered in the order of `panels`.
@@ -171,33 +207,10 @@ class Table:
         return self.label >= 0
 
     @cached_property
-    def actions(self) -> tuple[Panel, ...]:
-        """The panels that cost a decision, in order; index = action. (a,)"""
-        return tuple(p for p in self.panels if not p.free)
-
-    @cached_property
-    def action_cost(self) -> Float[np.ndarray, " a"]:
-        """Cost of each action, in the data set's unit. (a,)"""
-        return np.array([p.cost for p in self.actions], dtype=np.float64)
-
-    @cached_property
     def unit_cost_names(self) -> tuple[str, ...]:
         """Names of the a prices, then of the k² costs of errors by decision and class."""
         errors = (error_name(d, c) for d in self.classes for c in self.classes)
         return (*(panel.name for panel in self.actions), *errors)
-
-    @cached_property
-    def provides(self) -> Bool[np.ndarray, "a d"]:
-        """True where an action reveals a column. (a, d)"""
-        return np.array(
-            [[c in p.columns for c in self.columns] for p in self.actions], dtype=bool
-        ).reshape(len(self.actions), len(self.columns))
-
-    @cached_property
-    def free_columns(self) -> Bool[np.ndarray, " d"]:
-        """True where a column is known before the first decision. (d,)"""
-        free = {c for p in self.panels if p.free for c in p.columns}
-        return np.array([c in free for c in self.columns], dtype=bool)
 
     def columns_observed(self, acquired: Bool[np.ndarray, "n a"]) -> Bool[np.ndarray, "n d"]:
         """Columns known once the given panels are acquired. (n, a) → (n, d)"""
@@ -229,11 +242,6 @@ class Table:
         largest = self.numeric.largest_costs
         most = largest[self.label]
         return largest, np.divide(self.error_costs, most, out=np.zeros_like(most), where=most > 0)
-
-    @cached_property
-    def shared_costs(self) -> SharedCosts:
-        """Set-ups of the panels that cost a decision."""
-        return SharedCosts.of(self.set_ups, self.actions)
 
     @cached_property
     def fee(self) -> Float[np.ndarray, "n a"]:
