@@ -44,20 +44,13 @@ class Portions:
             return [""]
         return [f"/seeds={seeds_name(some)}" for some in self._seeds(dataset)]
 
-    def rows_each(self, dataset: str) -> int | None:
-        """The most rows of a portion of a table that is divided; None of one that is not."""
-        rows = self.rows.get(dataset)
-        if rows is None or rows <= max(self.most, BLOCK_ROWS):
-            return None
-        return max(self.most // BLOCK_ROWS, 1) * BLOCK_ROWS
-
     def row_folders(self, dataset: str, agent: str) -> list[str]:
         """Folder of each portion of the rows that a policy is rolled out on; one empty name if all.
 
         States that a table lacks are searched in all rows, so one job plays it.
         """
-        rows, each = self.rows.get(dataset), self.rows_each(dataset)
-        if rows is None or each is None:
+        rows, each = self.rows.get(dataset), max(self.most // BLOCK_ROWS, 1) * BLOCK_ROWS
+        if rows is None or rows <= max(self.most, BLOCK_ROWS):
             return [""]
         knows_rows = self.study.agents[agent]["kind"] in kinds_with("rows_only")
         return [f"/rows={name}" for name in rows_names(0 if knows_rows else rows, each)]

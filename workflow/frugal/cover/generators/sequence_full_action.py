@@ -1,7 +1,5 @@
 """The kind `sequence_full_action`: an encoder and a decoder, one action after the other."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
@@ -84,32 +82,6 @@ class EncoderDecoder(nn.Module):
         return moved, scores / self.out.in_features**0.5
 
 
-@dataclass(frozen=True, eq=False)
-class SequenceGenerator:
-    """A fitted encoder–decoder.
-
-    Attributes:
-        network: the encoder and the decoder.
-        names: index of each action that may be output; −1 for stop, last. (k + 1,)
-        longest: actions in an answer, at most.
-        history: held-out accuracy after each epoch.
-    """
-
-    network: EncoderDecoder
-    names: Int[np.ndarray, " s"]
-    longest: int
-    history: tuple[float, ...]
-
-    def answer(self, inputs: Float[np.ndarray, "n i"]) -> Answers:
-        """The actions output one after the other, the likeliest at each step."""
-        torch.set_num_threads(1)
-        decoded = scored(
-            lambda part: _say(self.network, part, self.longest), torch.from_numpy(inputs)
-        )
-        words = decoded[:, :-1].long().numpy()
-        return Answers(sorted_sets(self.names[words]), decoded[:, -1].numpy())
-
-
 def fit_sequence(
     inputs: Float[np.ndarray, "n i"],
     action_set: Int[np.ndarray, "n m"],
@@ -118,7 +90,7 @@ def fit_sequence(
     hidden: int,
     settings: TrainingSettings,
     rng: np.random.Generator,
-) -> SequenceGenerator:
+) -> Learned:
     """Fit by cross-entropy of each next action, the true ones before given.  [recourse, sec. 3.2]
 
     Args:
@@ -128,6 +100,10 @@ def fit_sequence(
         hidden: width of the internal state.
         settings: steps and stopping.
         rng: first weights, held-out rows, order of rows.
+
+    Returns:
+        Arrays: the network, `names` of the actions that may be output, −1 for stop last, and
+        `longest`, actions in an answer at most; and the held-out accuracy after each epoch.
     """
     torch.set_num_threads(1)
     actions = np.unique(action_set[action_set >= 0])
@@ -155,7 +131,8 @@ def fit_sequence(
         settings=settings,
         generator=generator,
     )
-    return SequenceGenerator(network, names, longest, tuple(history))
+    arrays = network_arrays(network) | {"names": names, "longest": np.array([longest])}
+    return arrays, tuple(history)
 
 
 def _taught_loss(network: EncoderDecoder, inputs: Tensor, words: Tensor) -> Tensor:
@@ -194,7 +171,7 @@ MOST_WORDS = 10_000  # of an answer; a stored number may be anything, and each w
 
 def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
     """Each next action, the true ones before given."""
-    fitted = fit_sequence(
+    return fit_sequence(
         unit_inputs(units),
         units.action_set,
         units.instance.gain > 0,
@@ -202,8 +179,6 @@ def fit(settings, units: LabelledUnits, rng: np.random.Generator) -> Learned:
         settings=TrainingSettings.of(settings),
         rng=rng,
     )
-    output_arrays = {"names": fitted.names, "longest": np.array([fitted.longest])}
-    return network_arrays(fitted.network) | output_arrays, fitted.history
 
 
 def check(stored: StoredGenerator) -> None:
@@ -239,8 +214,16 @@ def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
     first = arrays[f"{NETWORK}encoder.0.weight"]
     network = EncoderDecoder(first.shape[1], (instance.gain > 0)[names[:-1]], hidden=first.shape[0])
     put_back(network, arrays)
-    fitted = SequenceGenerator(network, names, int(arrays["longest"].item()), ())
-    return lambda features, group: fitted.answer(state_inputs(features, group, groups=groups))
+    longest = int(arrays["longest"].item())
+
+    def answer(features: np.ndarray, group: np.ndarray) -> Answers:
+        torch.set_num_threads(1)
+        inputs = torch.from_numpy(state_inputs(features, group, groups=groups))
+        decoded = scored(lambda part: _say(network, part, longest), inputs)
+        words = decoded[:, :-1].long().numpy()
+        return Answers(sorted_sets(names[words]), decoded[:, -1].numpy())
+
+    return answer
 
 
 SEQUENCE_FULL_ACTION = GeneratorKind(
