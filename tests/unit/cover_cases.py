@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from frugal.cover.catalogue import Catalogue
 from frugal.cover.instance import CoverInstance, Covers, LabelledUnits
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
@@ -67,12 +68,19 @@ def solved_world(design: WorldDesign, rng: np.random.Generator) -> tuple[Recours
     return world, cheapest_covers(world.features, world.group, world.instance, max_nodes=10**7)
 
 
-def labelled_world(design: WorldDesign, rng: np.random.Generator) -> LabelledUnits:
-    """A world's units with one cheapest set of at most three actions."""
+def world_labels(
+    design: WorldDesign, rng: np.random.Generator
+) -> tuple[pd.DataFrame, CoverInstance]:
+    """The labels of all units of a world, as `label_units` writes them, and its instance."""
     world, covers = solved_world(design, rng)
     actions, features = (tuple(map(str, range(n))) for n in world.instance.gain.shape)
     groups = ("all",) * len(world.instance.access)
     catalogue = Catalogue(actions, features, groups, world.instance)
     units = tuple(map(str, range(len(world.features))))
     labels = label_frame(units, world.features, world.group, catalogue, covers, 3)
-    return labelled_of(labels, world.instance)
+    return labels, world.instance
+
+
+def labelled_world(design: WorldDesign, rng: np.random.Generator) -> LabelledUnits:
+    """A world's units with one cheapest set of at most three actions."""
+    return labelled_of(*world_labels(design, rng))

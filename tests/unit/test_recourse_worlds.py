@@ -14,9 +14,10 @@ from frugal.cover.worlds import (
     train_rows,
     variant_design,
 )
+from frugal.studies.recourse.frames import labelled_of
 
 from tests.oracles.covers import cheapest_sets
-from tests.unit.cover_cases import labelled_world
+from tests.unit.cover_cases import labelled_world, world_labels
 
 
 def design(variant, draws=2_000, actions=100):
@@ -117,8 +118,8 @@ def test_first_occurrences_keep_order():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_distinct_unit_is_labelled_or_counted(variant):
-    units, labels = labelled_world(design(variant), np.random.default_rng(4))
-    status, size = labels["label_status"], labels["size"]
+    labels, instance = world_labels(design(variant), np.random.default_rng(4))
+    units, status, size = labelled_of(labels, instance), labels["label_status"], labels["size"]
     assert len(units) == (status == "labelled").sum()
     assert size[status == "labelled"].between(1, 3).all()
     assert (size[status == "positive"] == 0).all()
@@ -129,7 +130,7 @@ def test_every_distinct_unit_is_labelled_or_counted(variant):
 
 def test_labels_are_the_one_cheapest_set():
     few = design("manual_groups", draws=300, actions=30)  # six actions a group: 64 sets
-    units, _ = labelled_world(few, np.random.default_rng(5))
+    units = labelled_world(few, np.random.default_rng(5))
     assert len(units) > 50
     for u in range(0, len(units), 3):
         least, optimal, _ = cheapest_sets(
