@@ -64,7 +64,14 @@ def decision_probabilities(
     whose = None if member is None else member[choice]
     states_with_choice = PolicyStates(policy, world, row[choice], acquired, whose, states)
     answer = states_with_choice.action_probability(available).astype(np.float64)
-    _check_answer(type(policy).__name__, acquired | ~available, answer)
+    name = type(policy).__name__
+    assert answer.min() >= 0, f"bug: {name} gives a negative probability or NaN"
+    excess = np.abs(answer.sum(axis=1) - 1).max()
+    assert excess <= SUM_TOLERANCE, f"bug: probabilities of {name} sum to 1 only up to {excess:.1e}"
+    forbidden_panels = (acquired | ~available) & (answer[:, :-1] > 0)
+    assert not forbidden_panels.any(), (
+        f"bug: {name} acquires a panel that is acquired already or unavailable"
+    )
     probability[choice] = answer / answer.sum(axis=1, keepdims=True)
     return probability
 
@@ -142,17 +149,6 @@ class PolicyStates:
             padded.append(stacked)
         answer = ask(*padded)
         return None if answer is None else answer[self.member, place]
-
-
-def _check_answer(name: str, forbidden: RowPanels, answer: Float[np.ndarray, "m a+1"]) -> None:
-    """Assert that rows are probabilities and that no panel is acquired twice or against a block."""
-    assert answer.min() >= 0, f"bug: {name} gives a negative probability or NaN"
-    excess = np.abs(answer.sum(axis=1) - 1).max()
-    assert excess <= SUM_TOLERANCE, f"bug: probabilities of {name} sum to 1 only up to {excess:.1e}"
-    forbidden_panels = forbidden & (answer[:, :-1] > 0)
-    assert not forbidden_panels.any(), (
-        f"bug: {name} acquires a panel that is acquired already or unavailable"
-    )
 
 
 def draw_actions(

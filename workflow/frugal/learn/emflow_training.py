@@ -101,7 +101,22 @@ def fit_emflow(
     best, history = None, []
     for draw in range(mask_draws):
         observed = has_truth & draw_masks(len(train), train.shape[1], panels, hidden_share, rng=rng)
-        loss = _train_on_masks(trainer, truth, has_truth, observed, passes, batch, rng)
+        start = np.where(observed, truth, np.float32(0))
+        current, size = start, min(batch, len(truth))
+        losses: list[float] = []
+        for done in range(passes):
+            order, losses = rng.permutation(len(truth)), []
+            for at in range(0, len(truth) - size + 1, size):
+                rows = order[at : at + size]
+                x, target, scored = (torch.from_numpy(a[rows]) for a in (current, truth, has_truth))
+                losses.append(trainer.step(x, observed[rows], target, scored))
+            if not np.isfinite(losses).all():
+                raise DataError("EMFlow's loss is no longer finite; lower its learning rate")
+            if done + 1 < passes:
+                current = reimputed(
+                    trainer.flow, trainer.gaussian, start, observed, passes=done + 1
+                )
+        loss = float(np.mean(losses))
         record = {"draw": draw + 1.0, "loss": loss}
         if check is not None:
             record["rmse"] = check.rmse(flow, trainer.gaussian, passes)
@@ -155,7 +170,9 @@ class _Trainer:
         self._descend(likelihood_loss(self.flow, x, mean, factor))
         z = self.flow.inverse(x)[0]
         filled = _LatentImputation.apply(z, observed, self.gaussian)
-        self._maximise(z.detach().numpy(), observed)
+        self.steps += 1
+        rate = self.em_scale * self.steps**-self.em_power
+        self.gaussian = updated_base(self.gaussian, z.detach().numpy(), observed, rate=rate)
         loss = reconstruction_loss(
             self.flow, filled, mean, factor, truth, has_truth, alpha=self.alpha
         )
@@ -166,11 +183,6 @@ class _Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
-
-    def _maximise(self, z: np.ndarray, observed: np.ndarray) -> None:
-        self.steps += 1
-        rate = self.em_scale * self.steps**-self.em_power
-        self.gaussian = updated_base(self.gaussian, z, observed, rate=rate)
 
 
 def likelihood_loss(
@@ -261,32 +273,6 @@ class _LatentImputation(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None]:
         gradient = conditional_gradients(grad_outputs[0].numpy(), ctx.observed, ctx.gaussian)
         return torch.from_numpy(gradient).float(), None, None
-
-
-def _train_on_masks(
-    trainer: _Trainer,
-    truth: np.ndarray,
-    has_truth: np.ndarray,
-    observed: np.ndarray,
-    passes: int,
-    batch: int,
-    rng: np.random.Generator,
-) -> float:
-    """Epochs and re-imputations under one mask of every row; mean second loss of the last epoch."""
-    start = np.where(observed, truth, np.float32(0))
-    current, size = start, min(batch, len(truth))
-    losses: list[float] = []
-    for done in range(passes):
-        order, losses = rng.permutation(len(truth)), []
-        for at in range(0, len(truth) - size + 1, size):
-            rows = order[at : at + size]
-            x, target, scored = (torch.from_numpy(a[rows]) for a in (current, truth, has_truth))
-            losses.append(trainer.step(x, observed[rows], target, scored))
-        if not np.isfinite(losses).all():
-            raise DataError("EMFlow's loss is no longer finite; lower its learning rate")
-        if done + 1 < passes:
-            current = reimputed(trainer.flow, trainer.gaussian, start, observed, passes=done + 1)
-    return float(np.mean(losses))
 
 
 class _Check:

@@ -148,7 +148,11 @@ def forward_panels(
             for k, share in ((1, gamma), (2, 1 - gamma))
             if share > 0
         ]
-        return _blend(losses, gamma)
+        if gamma >= 1:
+            return losses[0]
+        if gamma <= 0:
+            return -losses[0]
+        return gamma * losses[0] - (1 - gamma) * losses[1]
 
     chosen = np.zeros(len(provides), dtype=bool)
     best = combined(chosen)
@@ -159,14 +163,6 @@ def forward_panels(
         j = min(values, key=lambda panel: values[panel])
         chosen[j], best = True, values[j]
     return chosen
-
-
-def _blend(losses: list[float], gamma: float) -> float:
-    if gamma >= 1:
-        return losses[0]
-    if gamma <= 0:
-        return -losses[0]
-    return gamma * losses[0] - (1 - gamma) * losses[1]
 
 
 def _only(j: int, count: int) -> Bool[np.ndarray, " a"]:

@@ -129,28 +129,17 @@ def _draw(
     )
     mean, left_out = (model.predict(rows, variables) for rows in (filled[absent], held_out[0]))
     if model.classes:
-        return _draw_classes(mean, left_out, held_out[1].astype(np.int64), rng)
-    return _draw_numbers(mean, left_out, held_out[1], np.unique(target[observed]), rng)
-
-
-def _draw_numbers(
-    mean: np.ndarray,
-    predicted: np.ndarray,
-    truth: np.ndarray,
-    observed_values: np.ndarray,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Predictions plus residuals of rows left out whose predictions are near, as known values.
-
-    The rows left out are honest: the trees have not seen them, so their residuals are as wide as
-    those of the missing entries, on average over rows of like predictions.
-    """
-    order = np.argsort(predicted, kind="stable")
-    residual = (truth - predicted)[order]
-    donors = min(_DONORS, len(predicted))
-    first = np.searchsorted(predicted[order], mean) - donors // 2
-    lender = np.clip(first, 0, len(predicted) - donors) + rng.integers(donors, size=len(mean))
-    return _nearest(mean + residual[lender], observed_values)
+        # tempered probabilities p^β / Σ p^β; the largest log odds + Gumbel noise draws from them
+        log_share, score = (np.log(np.maximum(p, _LEAST_SHARE)) for p in (left_out, mean))
+        score = _temper(log_share, held_out[1].astype(np.int64)) * score
+        return (score + rng.gumbel(size=score.shape)).argmax(axis=1).astype(np.float64)
+    # residuals of rows left out, which the trees have not seen, whose predictions are near
+    order = np.argsort(left_out, kind="stable")
+    residual = (held_out[1] - left_out)[order]
+    donors = min(_DONORS, len(left_out))
+    first = np.searchsorted(left_out[order], mean) - donors // 2
+    lender = np.clip(first, 0, len(left_out) - donors) + rng.integers(donors, size=len(mean))
+    return _nearest(mean + residual[lender], np.unique(target[observed]))
 
 
 def _nearest(values: np.ndarray, candidates: Float[np.ndarray, " k"]) -> np.ndarray:
@@ -160,19 +149,6 @@ def _nearest(values: np.ndarray, candidates: Float[np.ndarray, " k"]) -> np.ndar
     return candidates[
         np.where(values - candidates[lower] <= candidates[upper] - values, lower, upper)
     ]
-
-
-def _draw_classes(
-    share: Float[np.ndarray, "q k"],
-    predicted: Float[np.ndarray, "h k"],
-    truth: Int[np.ndarray, " h"],
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """A class of each row, from tempered probabilities: p^β / Σ p^β, β by the rows left out."""
-    score = np.log(np.maximum(share, _LEAST_SHARE))
-    score = _temper(np.log(np.maximum(predicted, _LEAST_SHARE)), truth) * score
-    # the largest log odds + Gumbel noise: a draw from the softmax
-    return (score + rng.gumbel(size=score.shape)).argmax(axis=1).astype(np.float64)
 
 
 def _temper(score: Float[np.ndarray, "h k"], truth: Int[np.ndarray, " h"]) -> float:

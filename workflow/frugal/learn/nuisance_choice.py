@@ -472,7 +472,13 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[FittedHead]:
         losses = [{names[0]: np.nan} for _ in some]
         tried = {names[0]: fit.by(names[0])(some, train=rows.rule["train"], rng=rng)}
     else:
-        tried = _tried(some, names, rows, fit, rng)
+        inside = [replace(head, usable=head.usable & rows.allowed) for head in some]
+        tried = {
+            name: fit.by(name)(
+                inside, fold=rows.rule["fold"], rng=rng if name == names[-1] else copy.deepcopy(rng)
+            )
+            for name in names
+        }
         fold = rows.rule["fold"]
         for i, head in enumerate(some):
             predictions = {name: tried[name][i].predict(head.inputs, fold) for name in names}
@@ -502,17 +508,6 @@ def _fit(heads, names, rows: _Rows, fit: _Fit, loss, rng) -> list[FittedHead]:
 def _learns(head: Head | MeanHead, splits: Sequence[np.ndarray]) -> bool:
     """Whether every split leaves a row to learn from."""
     return len(splits) > 0 and all((head.usable & rows).any() for rows in splits)
-
-
-def _tried(heads, names, rows: _Rows, fit: _Fit, rng) -> dict[str, list[HeadModels]]:
-    """Models of the folds by each method, all with the same streams; the last one moves `rng`."""
-    inside = [replace(head, usable=head.usable & rows.allowed) for head in heads]
-    return {
-        name: fit.by(name)(
-            inside, fold=rows.rule["fold"], rng=rng if name == names[-1] else copy.deepcopy(rng)
-        )
-        for name in names
-    }
 
 
 def _again(heads, best, fit: _Fit, rows: _Rows, rng) -> dict[str, dict[int, HeadModels]]:

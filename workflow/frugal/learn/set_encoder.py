@@ -267,54 +267,42 @@ class _Encode(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> Any:
         (weight,) = ctx.saved_tensors
-        slopes = _read_backward(
-            gradients[0].contiguous(), ctx.memory, weight, ctx.readings, ctx.steps
-        )
-        return (*slopes, None, None, None)
+        d_encoding = gradients[0].contiguous()
+        (g, n, t, h), (shared, private) = d_encoding.shape, ctx.memory.flat()
+        z, states = shared.shape[1], n * t
+        filled = torch.stack([reading.filled for reading in ctx.readings], dim=2)
+        share = torch.stack([reading.share for reading in ctx.readings], dim=2)
+        d_shared, d_own, d_weight = (torch.zeros_like(x) for x in (shared, private, weight))
+        d_bias = weight.new_zeros(g, 1, 4 * h)
+        d_reading, d_query, d_cell = d_encoding, *torch.zeros(2, g, n, t, h, dtype=weight.dtype)
 
+        def reach_memory(coefficients: Tensor, answered: Tensor) -> None:
+            """The memory's gradient is Σ askedᵀ answered, over steps, sets and both directions."""
+            coefficients, rows = coefficients.reshape(g * n, t, -1), answered.reshape(g * n, t, h)
+            d_own.baddbmm_(coefficients[:, :, z:].transpose(1, 2), rows)
+            by_encoder = coefficients.view(g, states, -1)[..., :z].transpose(1, 2)
+            d_shared.baddbmm_(by_encoder, rows.view(g, states, h))
 
-def _read_backward(
-    d_encoding: Tensor,
-    memory: Memory,
-    weight: Tensor,
-    readings: Sequence[SetReading],
-    steps: EncoderSteps,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients by shared and own memory, the cell's weight and bias."""
-    (g, n, t, h), (shared, private) = d_encoding.shape, memory.flat()
-    z, states = shared.shape[1], n * t
-    filled = torch.stack([reading.filled for reading in readings], dim=2)
-    share = torch.stack([reading.share for reading in readings], dim=2)
-    d_shared, d_own, d_weight = (torch.zeros_like(x) for x in (shared, private, weight))
-    d_bias = weight.new_zeros(g, 1, 4 * h)
-    d_reading, d_query, d_cell = d_encoding, *torch.zeros(2, g, n, t, h, dtype=weight.dtype)
-
-    def reach_memory(coefficients: Tensor, answered: Tensor) -> None:
-        """The memory's gradient is Σ askedᵀ answered, over steps, sets and both directions."""
-        coefficients, rows = coefficients.reshape(g * n, t, -1), answered.reshape(g * n, t, h)
-        d_own.baddbmm_(coefficients[:, :, z:].transpose(1, 2), rows)
-        by_encoder = coefficients.view(g, states, -1)[..., :z].transpose(1, 2)
-        d_shared.baddbmm_(by_encoder, rows.view(g, states, h))
-
-    for step in reversed(range(len(readings[0].trace))):
-        heard, gates, bent, query, attention = (
-            _at_step(readings, step, name)
-            for name in ("heard", "gates", "bent", "query", "attention")
-        )
-        cell = _at_step(readings, step - 1, "cell") if step else torch.zeros_like(bent)
-        d_reading = d_reading * filled
-        d_match, by_memory = _attend_backward(d_reading, shared, private, attention)
-        d_query = by_memory.add_(d_query)
-        d_sums, d_cell = steps.backward(d_query, d_cell, gates, cell, bent)
-        reach_memory(d_match, query)
-        reach_memory(attention, d_reading)
-        d_sums = d_sums.view(g, states, 4 * h)
-        d_weight.baddbmm_(heard.view(g, states, 2 * h).transpose(1, 2), d_sums)
-        d_bias += d_sums.sum(dim=1, keepdim=True)
-        d_heard = torch.bmm(d_sums, weight.transpose(1, 2)).view(g, n, t, 2 * h)
-        d_query, d_reading = d_heard.split(h, dim=3)
-    reach_memory(share, d_reading)
-    return d_shared, d_own.view(memory.private.shape), d_weight, d_bias
+        for step in reversed(range(len(ctx.readings[0].trace))):
+            heard, gates, bent, query, attention = (
+                _at_step(ctx.readings, step, name)
+                for name in ("heard", "gates", "bent", "query", "attention")
+            )
+            cell = _at_step(ctx.readings, step - 1, "cell") if step else torch.zeros_like(bent)
+            d_reading = d_reading * filled
+            d_match, by_memory = _attend_backward(d_reading, shared, private, attention)
+            d_query = by_memory.add_(d_query)
+            d_sums, d_cell = ctx.steps.backward(d_query, d_cell, gates, cell, bent)
+            reach_memory(d_match, query)
+            reach_memory(attention, d_reading)
+            d_sums = d_sums.view(g, states, 4 * h)
+            d_weight.baddbmm_(heard.view(g, states, 2 * h).transpose(1, 2), d_sums)
+            d_bias += d_sums.sum(dim=1, keepdim=True)
+            d_heard = torch.bmm(d_sums, weight.transpose(1, 2)).view(g, n, t, 2 * h)
+            d_query, d_reading = d_heard.split(h, dim=3)
+        reach_memory(share, d_reading)
+        by_own = d_own.view(ctx.memory.private.shape)
+        return d_shared, by_own, d_weight, d_bias, None, None, None
 
 
 def _at_step(readings: Sequence[SetReading], step: int, name: str) -> Tensor:

@@ -48,19 +48,7 @@ def require_ensemble(arrays: Mapping[str, np.ndarray]) -> None:
     stored.require_between("feature", -1, int(arrays["columns"][0]) - 1)
     stored.require_between("root", 0, size["m"] - 1)
     stored.require_rising("root")
-    _require_children(stored, size["m"])
-    leaf = arrays["feature"] < 0
-    _require_leaf_rows(stored, arrays["right"][leaf], np.flatnonzero(leaf), size["l"])
-    if LINKS[int(arrays["link"][0])] == "mean":
-        _require_shares(stored)
-
-
-def _require_children(stored: Stored, nodes: int) -> None:
-    """Left child j + 1, right child beyond it, both in j's own tree, each with one parent.
-
-    Children come after their parents, so every walk ends; all nodes but the roots are
-    somebody's child, so every leaf is reached.
-    """
+    nodes = size["m"]
     root, feature, right = (stored.arrays[name] for name in ("root", "feature", "right"))
     if root[0] != 0:
         raise stored.refusal(f"has its first root at node {root[0]}; allowed: 0")
@@ -88,6 +76,10 @@ def _require_children(stored: Stored, nodes: int) -> None:
         raise stored.refusal(
             f"has a node {int(np.argmax(parents > 1))} with several parents; allowed is one"
         )
+    leaf = arrays["feature"] < 0
+    _require_leaf_rows(stored, arrays["right"][leaf], np.flatnonzero(leaf), size["l"])
+    if LINKS[int(arrays["link"][0])] == "mean":
+        _require_shares(stored)
 
 
 def _require_leaf_rows(stored: Stored, row: np.ndarray, node: np.ndarray, rows: int) -> None:

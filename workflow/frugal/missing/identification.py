@@ -233,35 +233,39 @@ def _choose_s(
 ) -> tuple[tuple[str, ...] | None, str]:
     """The set s, the user's or the smallest, and the sentence on it."""
     if requested is not None:
-        return _checked_s(adjustment, panels, obstacles, requested)
+        for panel in requested:
+            if panel not in panels.actions:
+                raise ConfigError(
+                    f"s names {panel!r}, which is not a panel that costs a decision; "
+                    f"allowed are {', '.join(panels.actions)}"
+                )
+        s = tuple(p for p in panels.actions if p in requested)
+        if obstacles:
+            raise GraphError(f"AFAIS with s = {_braced(s)} is refused: {obstacles[0]}")
+        hidden = panels.hidden(adjustment, s)
+        if hidden:
+            raise GraphError(
+                f"AFAIS with s = {_braced(s)} cannot be evaluated: {_hidden_reason(hidden, s)}; "
+                f"the smallest set that works is {_braced(_smallest_s(adjustment, panels))}"
+            )
+        return s, f"s = {_braced(s)} was given; X_adj is known on every row with R_s = 1."
     if obstacles:
         return None, "No set s helps AFAIS, for every s needs p(R = 1 | X_adj)."
     chosen = _smallest_s(adjustment, panels)
     if not chosen:
         return (), "AFAIS can use every row (s = ∅), for X_adj is known on every row."
-    return chosen, _rejections_sentence(adjustment, panels, chosen)
-
-
-def _checked_s(
-    adjustment: Sequence[str], panels: _Panels, obstacles: Sequence[str], requested: Sequence[str]
-) -> tuple[tuple[str, ...], str]:
-    """The user's s, if AFAIS can be evaluated with it."""
-    for panel in requested:
-        if panel not in panels.actions:
-            raise ConfigError(
-                f"s names {panel!r}, which is not a panel that costs a decision; "
-                f"allowed are {', '.join(panels.actions)}"
-            )
-    s = tuple(p for p in panels.actions if p in requested)
-    if obstacles:
-        raise GraphError(f"AFAIS with s = {_braced(s)} is refused: {obstacles[0]}")
-    hidden = panels.hidden(adjustment, s)
-    if hidden:
-        raise GraphError(
-            f"AFAIS with s = {_braced(s)} cannot be evaluated: {_hidden_reason(hidden, s)}; "
-            f"the smallest set that works is {_braced(_smallest_s(adjustment, panels))}"
-        )
-    return s, f"s = {_braced(s)} was given; X_adj is known on every row with R_s = 1."
+    smaller = sum(math.comb(len(panels.missable), size) for size in range(len(chosen)))
+    tried = itertools.chain.from_iterable(
+        itertools.combinations(panels.missable, size) for size in range(len(chosen))
+    )
+    examples = [
+        f"s = {_braced(s)} fails since {_hidden_reason(panels.hidden(adjustment, s), s)}"
+        for s in itertools.islice(tried, _REASONS_LISTED)
+    ]
+    return chosen, (
+        f"AFAIS can use rows with R_s = 1 for s = {_braced(chosen)}, the smallest set that works; "
+        f"{_counted(smaller)}: {'; '.join(examples)}{'; …' if smaller > len(examples) else ''}."
+    )
 
 
 def _smallest_s(adjustment: Sequence[str], panels: _Panels) -> tuple[str, ...]:
@@ -285,24 +289,6 @@ def _smallest_cover(revealing: Mapping[str, Sequence[str]]) -> set[str]:
             if all(set(extra).intersection(panels) for panels in open_columns):
                 return forced | set(extra)
     raise AssertionError("all panels together reveal every column")
-
-
-def _rejections_sentence(
-    adjustment: Sequence[str], panels: _Panels, chosen: tuple[str, ...]
-) -> str:
-    """Why no smaller set does: the first few by name, all by number."""
-    smaller = sum(math.comb(len(panels.missable), size) for size in range(len(chosen)))
-    tried = itertools.chain.from_iterable(
-        itertools.combinations(panels.missable, size) for size in range(len(chosen))
-    )
-    examples = [
-        f"s = {_braced(s)} fails since {_hidden_reason(panels.hidden(adjustment, s), s)}"
-        for s in itertools.islice(tried, _REASONS_LISTED)
-    ]
-    return (
-        f"AFAIS can use rows with R_s = 1 for s = {_braced(chosen)}, the smallest set that works; "
-        f"{_counted(smaller)}: {'; '.join(examples)}{'; …' if smaller > len(examples) else ''}."
-    )
 
 
 def _counted(smaller: int) -> str:

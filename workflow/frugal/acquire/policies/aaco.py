@@ -194,18 +194,11 @@ def next_panels(
         net = np.where(allowed, rises + price, np.inf)
         best = net.argmin(axis=1)
         goes = net[np.arange(len(rows)), best] < 0
-        panel[rows[goes]] = _best_alone(net, further, best)[goes]
+        alone = np.full((len(net), further.shape[1]), np.finfo(np.float64).max)
+        for k in np.flatnonzero(further.sum(axis=1) == 1):
+            alone[:, further[k].argmax()] = np.minimum(net[:, k], np.finfo(np.float64).max)
+        panel[rows[goes]] = np.where(further[best], alone, np.inf).argmin(axis=1)[goes]
     return panel
-
-
-def _best_alone(
-    net: Float[np.ndarray, "m M"], further: Bool[np.ndarray, "M a"], best: Int[np.ndarray, " m"]
-) -> Int[np.ndarray, " m"]:
-    """Of the best set the panel whose own set is best; where none is tried, its first one."""
-    alone = np.full((len(net), further.shape[1]), np.finfo(np.float64).max)
-    for k in np.flatnonzero(further.sum(axis=1) == 1):
-        alone[:, further[k].argmax()] = np.minimum(net[:, k], np.finfo(np.float64).max)
-    return np.where(further[best], alone, np.inf).argmin(axis=1)
 
 
 def belief_of(log_odds: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

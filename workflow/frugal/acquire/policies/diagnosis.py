@@ -267,7 +267,10 @@ class DiagnosisPolicies(CompletesRows):
             DataError: the weights are no such policies; the message names the place.
         """
         by_belief = settings["verdict"] == "belief"
-        self.models = _stored_models(weights)
+        numbers = {name.split(".")[1] for name in weights if name.startswith(TREES)}
+        self.models = tuple(
+            TreeEnsemble.from_arrays(under(weights, f"{TREES}{k}.")) for k in range(len(numbers))
+        )
         self.classes, self.panels, self.terminals, self.columns = _require_policies(
             {k: v for k, v in weights.items() if not k.startswith(TREES)},
             self.models,
@@ -331,7 +334,12 @@ class DiagnosisPolicies(CompletesRows):
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """Of completed rows; "stop" has the sum of the ends, or 1 if one of them is likeliest."""
         if self.greedy:
-            best = self._likeliest(reading, acquired, self._open(acquired, available))
+            # by logits: a sum over many open panels could round two probabilities to a tie
+            score = self.learners.scores(self._observed(reading, acquired)).numpy()
+            _require_numbers(score)
+            best = np.where(self._mask(self._open(acquired, available)), score, -np.inf).argmax(
+                axis=2
+            )
             return panel_or_stop(best, best < self.panels, self.panels)
         action_probability = self.actor_law(reading, acquired, self._open(acquired, available))
         ends = action_probability[..., self.panels :].sum(axis=2, keepdims=True)
@@ -349,18 +357,6 @@ class DiagnosisPolicies(CompletesRows):
 
     def _open(self, acquired: np.ndarray, available: np.ndarray) -> Panels:
         return available & ~acquired & adds_column(self.adds, acquired)
-
-    def _likeliest(
-        self, reading: np.ndarray, acquired: np.ndarray, open_panels: np.ndarray
-    ) -> Int[np.ndarray, "K m"]:
-        """Place of the likeliest action, by its logit.
-
-        Probabilities are divided by a sum over open panels, and rounding could tie two of them
-        among many panels that are apart among fewer.
-        """
-        score = self.learners.scores(self._observed(reading, acquired)).numpy()
-        _require_numbers(score)
-        return np.where(self._mask(open_panels), score, -np.inf).argmax(axis=2)
 
     def _observed(self, reading: np.ndarray, acquired: np.ndarray) -> Tensor:
         torch.set_num_threads(1)
@@ -431,14 +427,6 @@ def _require_numbers(output: np.ndarray) -> None:
         )
 
 
-def _stored_models(weights: Mapping[str, np.ndarray]) -> tuple[TreeEnsemble, ...]:
-    """The boosted models among a policy's arrays, in the order of their numbers."""
-    numbers = {name.split(".")[1] for name in weights if name.startswith(TREES)}
-    return tuple(
-        TreeEnsemble.from_arrays(under(weights, f"{TREES}{k}.")) for k in range(len(numbers))
-    )
-
-
 def _require_policies(
     weights: Mapping[str, np.ndarray],
     models: Sequence[TreeEnsemble],
@@ -463,7 +451,15 @@ def _require_policies(
             expected[f"{part}.{i}.bias"] = Array("float32", ("K", fan_out))
     size = stored.require(expected)
     if boosted:
-        size |= _sizes_of(stored, models, size["inputs"], size["actions"])
+        inputs = size["inputs"]
+        stored.require_between(MODEL, 0, len(models) - 1)
+        read = {model.columns for model in models}
+        if read != {inputs - 2} or {model.classes for model in models} != {2}:
+            raise stored.refusal(
+                f"have {inputs} inputs and models that read {', '.join(map(str, sorted(read)))} "
+                "columns; models predict two classes, and read the inputs other than the classes"
+            )
+        size |= {"classes": 2, "columns": inputs - size["actions"]}
     panels = size["inputs"] - size["classes"] - size["columns"]
     terminals = size["actions"] - panels
     if panels < 1 or terminals not in (1, size["classes"]):
@@ -473,17 +469,3 @@ def _require_policies(
             "actions are panels and the ways to end, 1 or one for each class"
         )
     return size["classes"], panels, terminals, size["columns"]
-
-
-def _sizes_of(
-    stored: Stored, models: Sequence[TreeEnsemble], inputs: int, actions: int
-) -> dict[str, int]:
-    """Classes and columns of policies with beliefs of boosted models, of values and bits."""
-    stored.require_between(MODEL, 0, len(models) - 1)
-    read = {model.columns for model in models}
-    if read != {inputs - 2} or {model.classes for model in models} != {2}:
-        raise stored.refusal(
-            f"have {inputs} inputs and models that read {', '.join(map(str, sorted(read)))} "
-            "columns; models predict two classes, and read the inputs other than the classes"
-        )
-    return {"classes": 2, "columns": inputs - actions}

@@ -317,7 +317,21 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> GreedyP
     )
     networks = Classifiers.of(under(stored, CLASSIFIER), settings["classifier"]["activation"])
     classifier = StateClassifier(networks, float(settings["input_bound"]))
-    world = _reference_world(arrays["reference"], layout)
+    values = arrays["reference"]
+    n, a = len(values), len(layout.actions)
+    world = World(
+        "full",
+        0,
+        np.arange(n),
+        values,
+        layout.provides,
+        layout.free_columns,
+        np.ones((n, a), dtype=bool),
+        np.zeros(n, dtype=np.int64),
+        layout.action_cost,
+        len(layout.classes),
+        1,
+    )
     units = _reference_units(completed_states(imputer, world), world, classifier)
     return GreedyPolicies(
         units,
@@ -338,23 +352,6 @@ def _reference_units(
     if not fits(n, a, states.width, MEMORY_GIB):
         return WideReferenceUnits(states, n, classifier)
     return ReferenceUnits.of(tabulate(states, n, a, max_gib=MEMORY_GIB), classifier)
-
-
-def _reference_world(values: np.ndarray, layout: Layout) -> World:
-    n, a = len(values), len(layout.actions)
-    return World(
-        "full",
-        0,
-        np.arange(n),
-        values,
-        layout.provides,
-        layout.free_columns,
-        np.ones((n, a), dtype=bool),
-        np.zeros(n, dtype=np.int64),
-        layout.action_cost,
-        len(layout.classes),
-        1,
-    )
 
 
 GREEDY = AgentKind(

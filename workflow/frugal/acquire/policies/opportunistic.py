@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.acquisition import BatchedAcquisition, Reward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
-from frugal.acquire.onnx_graph import NO_PANEL, GraphNode, GraphOutputs, State, q_values, two
+from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values, two
 from frugal.acquire.policies.dqn import QPolicy
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.rollouts import roll_out
@@ -338,13 +338,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Opportu
     return OpportunisticPolicies.from_arrays(trained(stored, "opportunistic"), layout)
 
 
-def _trees_with_bits(state: State, believer: TreeEnsemble) -> GraphNode:
-    """As `told`: values, then 1 for each panel acquired and NaN for each other; rounded. (m, 1)"""
-    ones = state.acquired.of_kind("d")
-    reading = state.values.of_kind("f").of_kind("d").beside(state.acquired.where(ones, np.nan))
-    return state.graph.trees(believer, reading).columns(1, 2)
-
-
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """The panel of the highest value that reaches the least; those of the first set at once."""
     network = policy.network
@@ -356,7 +349,11 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     first = state.open & policy.base[None]
     value = state.at_once(first, value)
     action_probability = state.panel_or_stop(value, value.max() >= float(policy.least[member]))
-    return GraphOutputs(action_probability, two(_trees_with_bits(state, policy.believer)))
+    ones = state.acquired.of_kind("d")
+    reading = state.values.of_kind("f").of_kind("d").beside(state.acquired.where(ones, np.nan))
+    return GraphOutputs(
+        action_probability, two(state.graph.trees(policy.believer, reading).columns(1, 2))
+    )
 
 
 OPPORTUNISTIC = AgentKind(

@@ -73,7 +73,16 @@ def read_answer(
     except Exception:
         origin.refuse("returns rows of different lengths, or no numbers")
     if array.ndim == 1 and array.dtype.kind in "OUT":
-        return _law_of_names(origin, array, m, names)
+        if len(array) != m:
+            origin.refuse(f"returns {len(array)} names for {m} states")
+        number = {name: i for i, name in enumerate(names)}
+        for row, action in enumerate(array):
+            if not isinstance(action, str) or action not in number:
+                action = str(action) if isinstance(action, str) else action  # not NumPy's own
+                origin.refuse(
+                    f"names {shown(action)} for row {row}; allowed are {', '.join(names)}"
+                )
+        return np.eye(len(names))[[number[action] for action in array]]
     if array.shape != (m, len(names)):
         origin.refuse(
             f"returns an array of shape {array.shape}; allowed are {(m, len(names))} for {m} "
@@ -110,22 +119,6 @@ def _numbers(origin: Origin, array: np.ndarray) -> np.ndarray:
         return array.astype(np.float64)
     except (TypeError, ValueError):
         origin.refuse("returns entries that are not numbers")
-
-
-def _law_of_names(
-    origin: Origin, array: np.ndarray, m: int, names: Sequence[str]
-) -> Float[np.ndarray, "m A"]:
-    """1 for the action that is named. (m, a + 1)"""
-    if len(array) != m:
-        origin.refuse(f"returns {len(array)} names for {m} states")
-    number = {name: i for i, name in enumerate(names)}
-    for row, action in enumerate(array):
-        if not isinstance(action, str) or action not in number:
-            action = (
-                str(action) if isinstance(action, str) else action
-            )  # NumPy shows its own otherwise
-            origin.refuse(f"names {shown(action)} for row {row}; allowed are {', '.join(names)}")
-    return np.eye(len(names))[[number[action] for action in array]]
 
 
 def require_law(
@@ -399,17 +392,12 @@ def _called(origin: Origin, function: Callable[..., Any], *arguments: Any) -> An
         raise
     except BaseException as error:
         reason = f"raises {type(error).__name__}: {short(error)}"
-        origin.refuse(reason, line=_raising_line(error, origin))
-
-
-def _raising_line(error: BaseException, origin: Origin) -> int | None:
-    """Last line of the file that the error went through; None if it went through none."""
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == origin.path:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+        line, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == origin.path:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        origin.refuse(reason, line=line)
 
 
 def _require_callable(origin: Origin, function: Any) -> None:

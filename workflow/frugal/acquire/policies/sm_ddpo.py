@@ -43,7 +43,7 @@ from frugal.acquire.train.state_classifier import (
     tuned_threshold,
 )
 from frugal.config.learners import BoostedSettings, ClassifierSettings, SmDdpoSettings
-from frugal.core.episodes import Episodes, RowPanels
+from frugal.core.episodes import RowPanels
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import average_ranks
@@ -139,7 +139,10 @@ def score_policies(
     states = completed.encode(units.row, units.acquired)
     on_random = policies.beliefs(states)[:, :, 1]
     judged = {"random": [(label[units.row], p) for p in on_random]}
-    judged["policy"] = _beliefs_on_visited(episodes, label, policies.members)
+    assert episodes.belief is not None, "bug: predicted probabilities were not logged"
+    cuts = np.bincount(episodes.member, minlength=policies.members).cumsum()[:-1]
+    parts = np.split(label[episodes.row], cuts), np.split(episodes.belief[:, 1], cuts)
+    judged["policy"] = list(zip(*parts, strict=True))
     for name, pairs in judged.items():
         result[f"classifier_auroc_{name}"] = np.array([area_under_curve(*pair) for pair in pairs])
         result[f"classifier_log_loss_{name}"] = np.array([_log_loss(*pair) for pair in pairs])
@@ -170,16 +173,6 @@ def area_under_curve(label: Int[np.ndarray, " n"], score: Float[np.ndarray, " n"
 def _log_loss(label: np.ndarray, probability: np.ndarray) -> float:
     bounded = np.clip(probability, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return float(-np.log(np.where(label == 1, bounded, 1 - bounded)).mean())
-
-
-def _beliefs_on_visited(
-    episodes: Episodes, label: np.ndarray, members: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(label, probability of illness) of all states visited by each member."""
-    assert episodes.belief is not None, "bug: predicted probabilities were not logged"
-    cuts = np.bincount(episodes.member, minlength=members).cumsum()[:-1]
-    parts = np.split(label[episodes.row], cuts), np.split(episodes.belief[:, 1], cuts)
-    return list(zip(*parts, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

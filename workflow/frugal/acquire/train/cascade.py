@@ -405,7 +405,10 @@ def _guessed(
     start = beliefs.of(rows.base).log_odds
     prices = {panels: rows.mean_price(panels) for panels in fitted}
     guessed: dict[PanelSet, float] = {}
-    for panels in _extended(fitted, prices):
+    chosen = set(hull(fitted, prices))
+    for size in {len(panels) for panels in fitted}:
+        chosen |= set(sorted((o for o in fitted if len(o) == size), key=fitted.__getitem__)[:BEAM])
+    for panels in sorted(chosen, key=_in_order):
         for p in singles:
             larger = panels | {p}
             if larger not in fitted and rows.grows(panels, p) and rows.reduced(larger) == larger:
@@ -437,14 +440,6 @@ def _grown(
         return (fitted[best] - guessed[panels]) / max(prices[panels] - prices[best], 1e-12)
 
     return [max(larger, key=gain)] if larger else []
-
-
-def _extended(loss: Mapping[PanelSet, float], price: Mapping[PanelSet, float]) -> list[PanelSet]:
-    """Sets on the hull, and the best few of each size."""
-    chosen = set(hull(loss, price))
-    for size in {len(panels) for panels in loss}:
-        chosen |= set(sorted((o for o in loss if len(o) == size), key=loss.__getitem__)[:BEAM])
-    return sorted(chosen, key=_in_order)
 
 
 def _in_order(panels: PanelSet) -> tuple[int, list[int]]:

@@ -71,12 +71,7 @@ class Curves:
 
     def add(self, training: JointTraining) -> None:
         """Evaluate the learners in their present state."""
-        means = self._evaluated(training.stack.views)
-        self._rows.append(torch.stack([*means, training.take_squared_error()], dim=1).numpy())
-        self._iterations.append(training.iteration)
-
-    def _evaluated(self, named: Mapping[str, Tensor]) -> list[Tensor]:
-        """Means over units of all columns but the last. (K,) each"""
+        named = training.stack.views
         settings, validation = self._settings, self._validation
         row = torch.arange(len(validation.units)).expand(len(self._gammas), -1)
         steps = settings.processing_steps
@@ -94,7 +89,9 @@ class Curves:
         gamma = torch.from_numpy(self._gammas).float()[:, None]
         objective = combined_loss(of_label, of_adversary, gamma) + settings.cost_weight * cost
         parts = (objective, of_label, of_adversary, acquired.sum(dim=2), cost)
-        return [part.double().mean(dim=1) for part in parts]
+        means = [part.double().mean(dim=1) for part in parts]
+        self._rows.append(torch.stack([*means, training.take_squared_error()], dim=1).numpy())
+        self._iterations.append(training.iteration)
 
     def frame(self) -> pd.DataFrame:
         """One row per evaluation and γ."""
@@ -155,42 +152,37 @@ def require_state(
             "go back to the former ones"
         )
     try:
-        _require_arrays(Stored(_CHECKPOINT, state), identity, sizes, learners, units)
+        stored = Stored(_CHECKPOINT, state)
+        weights = Array("float32", (_count(sizes, learners),))
+        agents, settings = sizes.settings.agents, sizes.settings
+        stored.require(
+            {
+                "identity": Array("uint8", identity.shape),
+                "pretrained": Array("float32", (_count(sizes, 1),)),
+                "parameters": weights,
+                "target": weights,
+                "first_moment": weights,
+                "second_moment": Array("float32", weights.shape, low=0),
+                "adam_steps": Array("int64", (), low=0, high=settings.iterations),
+                "row": Array("int64", (learners, agents), low=0, high=units - 1),
+                "known": Array("float32", (learners, agents, sizes.panels + 1), low=0, high=1),
+                "generator": Array("uint8", tuple(torch.Generator().get_state().shape)),
+                "iteration": Array("int64", (), low=0, high=settings.iterations),
+                "squared_error": Array("float64", (learners,), low=0),
+                "since": Array("int64", (), low=0, high=settings.iterations),
+                "curve_iterations": Array("int64", ("rows",), low=0, high=settings.iterations),
+                "curve_rows": Array("float64", ("rows", learners, len(COLUMNS))),
+            },
+            empty=("rows",),
+        )
+        try:
+            torch.Generator().set_state(torch.tensor(stored.arrays["generator"]))
+        except RuntimeError:
+            raise stored.refusal(
+                "has an array 'generator' that is no state of a generator of random numbers"
+            ) from None
     except DataError as error:
         raise DataError(f"{error}; remove it, and the training starts anew") from None
-
-
-def _require_arrays(
-    stored: Stored, identity: np.ndarray, sizes: NetworkSizes, learners: int, units: int
-) -> None:
-    weights = Array("float32", (_count(sizes, learners),))
-    agents, settings = sizes.settings.agents, sizes.settings
-    stored.require(
-        {
-            "identity": Array("uint8", identity.shape),
-            "pretrained": Array("float32", (_count(sizes, 1),)),
-            "parameters": weights,
-            "target": weights,
-            "first_moment": weights,
-            "second_moment": Array("float32", weights.shape, low=0),
-            "adam_steps": Array("int64", (), low=0, high=settings.iterations),
-            "row": Array("int64", (learners, agents), low=0, high=units - 1),
-            "known": Array("float32", (learners, agents, sizes.panels + 1), low=0, high=1),
-            "generator": Array("uint8", tuple(torch.Generator().get_state().shape)),
-            "iteration": Array("int64", (), low=0, high=settings.iterations),
-            "squared_error": Array("float64", (learners,), low=0),
-            "since": Array("int64", (), low=0, high=settings.iterations),
-            "curve_iterations": Array("int64", ("rows",), low=0, high=settings.iterations),
-            "curve_rows": Array("float64", ("rows", learners, len(COLUMNS))),
-        },
-        empty=("rows",),
-    )
-    try:
-        torch.Generator().set_state(torch.tensor(stored.arrays["generator"]))
-    except RuntimeError:
-        raise stored.refusal(
-            "has an array 'generator' that is no state of a generator of random numbers"
-        ) from None
 
 
 def _count(sizes: NetworkSizes, learners: int) -> int:

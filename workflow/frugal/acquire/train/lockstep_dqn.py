@@ -356,9 +356,17 @@ def fit_dqn(
     steps = -(-settings.transitions // episodes)
     updates = episodes // settings.transitions_per_update
     for step in range(steps):
-        curve.add(
-            *_act(environment, trainer.online, memory, settings.epsilon(step * episodes), rngs)
-        )
+        # an ε-greedy step of all episodes, remembered
+        mask, row, acquired = environment.action_mask, environment.row, environment.acquired
+        value = trainer.online.values(torch.from_numpy(environment.observation)).numpy()
+        uniform = np.stack([r.random((row.shape[1], mask.shape[2] + 1), np.float32) for r in rngs])
+        explores = uniform[:, :, -1] < settings.epsilon(step * episodes)
+        score = np.where(explores[:, :, None], uniform[:, :, :-1], value)
+        action = np.where(mask, score, -np.inf).argmax(axis=2)
+        row, acquired = row.copy(), acquired.copy()
+        reward, done = environment.step(action)
+        memory.add(row, acquired, action, reward)
+        curve.add(reward, done)
         trainer.set_progress(step / steps)
         if (step + 1) * episodes > settings.learning_starts:
             drawn = [r.integers(memory.filled, size=updates * settings.batch) for r in rngs]
@@ -370,26 +378,6 @@ def fit_dqn(
         if (step + 1) * moments // steps > step * moments // steps:
             curve.mark((step + 1) * episodes)
     return curve.fit(trainer.online.export())
-
-
-def _act(
-    environment: BatchedAcquisition,
-    networks: QNetworks,
-    memory: ReplayMemory,
-    epsilon: float,
-    rngs: Sequence[np.random.Generator],
-) -> tuple[Float32[np.ndarray, "K E"], Bool[np.ndarray, "K E"]]:
-    """One ε-greedy step of all episodes, remembered: rewards and ends."""
-    mask, row, acquired = environment.action_mask, environment.row, environment.acquired
-    value = networks.values(torch.from_numpy(environment.observation)).numpy()
-    uniform = np.stack([r.random((row.shape[1], mask.shape[2] + 1), np.float32) for r in rngs])
-    explores = uniform[:, :, -1] < epsilon
-    score = np.where(explores[:, :, None], uniform[:, :, :-1], value)
-    action = np.where(mask, score, -np.inf).argmax(axis=2)
-    row, acquired = row.copy(), acquired.copy()
-    reward, done = environment.step(action)
-    memory.add(row, acquired, action, reward)
-    return reward, done
 
 
 def _encode(drawn: Transitions, environment: BatchedAcquisition, target: QNetworks) -> Batch:

@@ -319,14 +319,6 @@ class SelectionPolicies(CompletesRows):
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         del reading
-        return self._next(acquired, available)
-
-    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
-        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        flat = self.classifier.belief(reading.reshape(-1, reading.shape[2]))
-        return tilted_belief(flat.reshape(*acquired.shape[:2], 2), self.threshold[:, None])
-
-    def _next(self, acquired: np.ndarray, available: np.ndarray) -> np.ndarray:
         nested, a = nested_panels(self.provides), len(self.provides)
         left = available & ~acquired
         if self.order is not None:
@@ -339,6 +331,11 @@ class SelectionPolicies(CompletesRows):
         left &= (acquired.sum(axis=2) < self.length[:, None])[..., None]
         action_probability = np.concatenate([left, ~left.any(axis=2, keepdims=True)], axis=2)
         return action_probability / action_probability.sum(axis=2, keepdims=True)
+
+    def conclude(self, reading: Readings, acquired: Panels) -> Belief:
+        """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
+        flat = self.classifier.belief(reading.reshape(-1, reading.shape[2]))
+        return tilted_belief(flat.reshape(*acquired.shape[:2], 2), self.threshold[:, None])
 
 
 def selected(

@@ -416,10 +416,15 @@ class StoredCases(JudgedRows):
 
     def frames(self, agent: str, seed: int, at: int) -> dict[str, pd.DataFrame]:
         """Episodes and fits of one policy and seed: `blocked`, `worlds`, `agents`."""
+        place = self._fits_at[self.numbers[at]]
+        order = self.seeds().index(seed) * len(self.agents) + self.agents.index(agent)
+        start = place.start + order * self.sizes[at]
+        fits = self._fits.read(slice(start, start + self.sizes[at]))
+        assert (fits["agent"] == agent).all(), "bug: order of agents"
         stored = {
             "blocked": self.once("blocked", (agent, at), lambda: self._episodes(agent, at)),
             "worlds": self.once("worlds", (agent, at), lambda: self._elsewhere(agent, at)),
-            "agents": self._fits_of(agent, seed, at),
+            "agents": fits,
         }
         return {name: frame[frame["seed"] == seed] for name, frame in stored.items()}
 
@@ -431,15 +436,6 @@ class StoredCases(JudgedRows):
         rows = self._worlds.rows("agent", agent)
         places = slices_of(rows, self.counts, f"episodes of agent {agent!r}")
         return rows.read(places[self.numbers[at]])
-
-    def _fits_of(self, agent: str, seed: int, at: int) -> pd.DataFrame:
-        """Rows of a block are ordered by seed, and by agent."""
-        place = self._fits_at[self.numbers[at]]
-        order = self.seeds().index(seed) * len(self.agents) + self.agents.index(agent)
-        start = place.start + order * self.sizes[at]
-        fits = self._fits.read(slice(start, start + self.sizes[at]))
-        assert (fits["agent"] == agent).all(), "bug: order of agents"
-        return fits
 
     def propensities(self, seed: int, at: int) -> pd.DataFrame:
         """Fitted results of the records of one seed."""

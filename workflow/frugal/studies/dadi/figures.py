@@ -184,7 +184,10 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
     draw_series(axes, kinds, AGENT, line=None, size=5.0, zorder=5, **places)
     axes.margins(x=0.12, y=0.17)
     marks = every[["disparity", "auc"]].to_numpy(float)
-    line = _along(agents[["disparity", "auc"]].to_numpy(float))
+    corners = agents[["disparity", "auc"]].to_numpy(float)
+    steps = np.linspace(0.2, 0.8, 7)[:, None]
+    between = [a + steps * (b - a) for a, b in pairwise(corners)]
+    line = np.concatenate(between) if between else np.empty((0, 2))
     for _, row in agents.iloc[[0, -1]].iterrows():
         right, up = _free_place(axes, row[["disparity", "auc"]].to_numpy(float), marks, line)
         axes.annotate(
@@ -199,13 +202,6 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
         )
     axes.set_title("trade-off")
     axes.set(xlabel="demographic disparity", ylabel="AUC of the label")
-
-
-def _along(corners: np.ndarray) -> np.ndarray:
-    """Points on the lines between corners, which a label should not cross either. (m, 2)"""
-    steps = np.linspace(0.2, 0.8, 7)[:, None]
-    between = [a + steps * (b - a) for a, b in pairwise(corners)]
-    return np.concatenate(between) if between else np.empty((0, 2))
 
 
 def _free_place(

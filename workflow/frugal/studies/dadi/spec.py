@@ -229,7 +229,12 @@ def load_dadi_study(
     block = config["dadi"]
     study = DadiStudy(block)
     for name, chosen in study.baselines.items():
-        _check_baseline(name, chosen)
+        kind, at = chosen["kind"], f"config: dadi.baselines.{name}"
+        families = _KINDS[kind].literals["families"]
+        if family_of(name) not in families:
+            raise ConfigError(
+                f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(families)}"
+            )
     if (reference := block["comparison"]["reference"]) not in study.baselines:
         raise ConfigError(
             f"config: dadi.comparison.reference names {reference!r}; the baselines are "
@@ -238,15 +243,6 @@ def load_dadi_study(
     for k, entry in enumerate(block["scenarios"]):
         _check_scenario(f"config: dadi.scenarios[{k}]", entry, descriptions[entry["dataset"]])
     return study
-
-
-def _check_baseline(name: str, chosen: Mapping[str, Any]) -> None:
-    kind, at = chosen["kind"], f"config: dadi.baselines.{name}"
-    families = _KINDS[kind].literals["families"]
-    if family_of(name) not in families:
-        raise ConfigError(
-            f"{at} is of kind {kind!r}; names of that kind begin with {' or '.join(families)}"
-        )
 
 
 def _check_scenario(at: str, entry: Mapping[str, Any], described: Description) -> None:

@@ -279,7 +279,18 @@ def front_figure(
     rows = solutions if highest_cost is None else solutions[solutions["cost"] <= highest_cost]
     figure, grid = panels(2, 2, line_in=3.0, more_in=0.0, sharex=True)
     for axes, score in zip(grid, scores, strict=True):
-        _draw_scores(axes, rows, method, score)
+        places: dict[str, Any] = {"by": "method", "x": "cost", "y": score, "clip_on": False}
+        looks = _looks_below(rows["method"])
+        mine = rows[rows["method"] == method]
+        draw_series(axes, mine, {method: _faint(method)}, line=None, size=3.0, zorder=1, **places)
+        others = rows[rows["method"] != method].sort_values(["cost", score])
+        single = ~others.duplicated("method", keep=False)
+        draw_series(axes, others[single], looks, line=None, size=5.0, **places)
+        dashed = {name: replace(look, line="--") for name, look in looks.items()}
+        many = others[~single & others["on_front"]]
+        draw_series(axes, many, dashed, line=0.8, size=3.5, **places)
+        front = mine[mine["on_front"]].sort_values(["cost", score])
+        draw_series(axes, front, looks, line=1.5, size=4.5, zorder=4, **places)
         axes.set_xlabel(f"mean cost per unit ({cost_unit})")
         axes.set_ylabel(_score(score))
         axes.set_xlim(0, None if highest_cost is None else 1.03 * highest_cost)
@@ -301,22 +312,6 @@ def _envelope(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """The best of all solutions of a method on these very units, where the table has them."""
     mine = rows[rows["method"] == method]
     return mine[mine["on_test_front"]] if "on_test_front" in mine else mine.head(0)
-
-
-def _draw_scores(axes: Axes, solutions: pd.DataFrame, method: str, score: str) -> None:
-    """One score over cost: the faint cloud below, the front above it, other methods on top."""
-    places: dict[str, Any] = {"by": "method", "x": "cost", "y": score, "clip_on": False}
-    looks = _looks_below(solutions["method"])
-    mine = solutions[solutions["method"] == method]
-    draw_series(axes, mine, {method: _faint(method)}, line=None, size=3.0, zorder=1, **places)
-    others = solutions[solutions["method"] != method].sort_values(["cost", score])
-    single = ~others.duplicated("method", keep=False)
-    draw_series(axes, others[single], looks, line=None, size=5.0, **places)
-    dashed = {name: replace(look, line="--") for name, look in looks.items()}
-    many = others[~single & others["on_front"]]
-    draw_series(axes, many, dashed, line=0.8, size=3.5, **places)
-    front = mine[mine["on_front"]].sort_values(["cost", score])
-    draw_series(axes, front, looks, line=1.5, size=4.5, zorder=4, **places)
 
 
 def _faint(method: str) -> Look:
@@ -433,7 +428,15 @@ def curves_figure(
     auroc.set_title("policy", loc="left")
     words = {"auroc": "AUROC of diagnoses", "f1": "F1", "cost": f"mean cost ({cost_unit})"}
     for axes, (score, label) in zip((auroc, f1, cost), words.items(), strict=True):
-        _draw_policy(axes, mine, others, score)
+        present = [
+            split for split in ("validation", "train", "test") if split in set(mine["split"])
+        ]
+        _draw_faint(axes, others, present[0], score)
+        places: dict[str, Any] = {"by": "split", "x": "steps", "y": score}
+        draw_series(axes, mine, _SPLITS, size=0.0, **places)
+        if "kept" in mine:
+            dots = {split: replace(look, marker="o") for split, look in _SPLITS.items()}
+            draw_series(axes, mine[mine["kept"]], dots, line=None, size=4.5, zorder=4, **places)
         axes.set_ylabel(label)
     for axes in (f1, cost):
         axes.set_xlabel("steps of the policy")
@@ -447,16 +450,6 @@ def curves_figure(
     figure.suptitle(training, x=0.01, ha="left")
     style.add_legend(figure, handles)
     return figure
-
-
-def _draw_policy(axes: Axes, mine: pd.DataFrame, others: pd.DataFrame, score: str) -> None:
-    present = [split for split in ("validation", "train", "test") if split in set(mine["split"])]
-    _draw_faint(axes, others, present[0], score)
-    places: dict[str, Any] = {"by": "split", "x": "steps", "y": score}
-    draw_series(axes, mine, _SPLITS, size=0.0, **places)
-    if "kept" in mine:
-        dots = {split: replace(look, marker="o") for split, look in _SPLITS.items()}
-        draw_series(axes, mine[mine["kept"]], dots, line=None, size=4.5, zorder=4, **places)
 
 
 def _draw_faint(axes: Axes, rows: pd.DataFrame, split: str, column: str) -> None:
@@ -486,7 +479,20 @@ def panels_figure(shares: pd.DataFrame, title: str) -> Figure:
     looks = {v: Look(str(v), *look) for v, look in zip(labels, _LABEL_LOOKS, strict=False)}
     for k, (axes, group) in enumerate(zip(grid, groups, strict=True)):
         rows = shares[shares["group"] == group]
-        _draw_shares(axes, rows, names, looks)
+        order = list(looks)
+        lower = [(order.index(v) - (len(order) - 1) / 2) * 0.24 for v in rows["label"]]
+        heights = np.array([names.index(name) for name in rows["panel"]])
+        marks = rows.assign(
+            percent=100 * rows["share"], at=heights + lower
+        )  # equal shares are seen
+        draw_series(
+            axes, marks, looks, by="label", x="percent", y="at", line=None, size=5.0, clip_on=False
+        )
+        spans = marks.groupby(heights)["percent"].agg(["min", "max"])
+        axes.hlines(spans.index, spans["min"], spans["max"], color=style.GREY, linewidth=0.8)
+        axes.set_xlim(-4, 104)
+        axes.set_xticks([0, 50, 100])
+        name_rows(axes, len(names))
         most = [rows.loc[rows["label"] == v, "n"].max() for v in labels]
         counts = " + ".join(f"{int(n):,}" for n in most if not pd.isna(n))
         axes.set_title(f"{style.wrapped(str(group), characters=22)}\nn = {counts}", loc="left")
@@ -494,22 +500,6 @@ def panels_figure(shares: pd.DataFrame, title: str) -> Figure:
             axes.set_xlabel("ordered for (% of units)")
     name_rows(grid[0], [style.words(str(name)) for name in names])
     return finish(figure, title, shares_finding(shares), [v.handle() for v in looks.values()])
-
-
-def _draw_shares(axes: Axes, rows: pd.DataFrame, names: list[str], looks: dict[str, Look]) -> None:
-    """A line per panel from the lowest share to the highest, with a mark for each label."""
-    order = list(looks)
-    lower = [(order.index(v) - (len(order) - 1) / 2) * 0.24 for v in rows["label"]]
-    heights = np.array([names.index(name) for name in rows["panel"]])
-    marks = rows.assign(percent=100 * rows["share"], at=heights + lower)  # equal shares are seen
-    draw_series(
-        axes, marks, looks, by="label", x="percent", y="at", line=None, size=5.0, clip_on=False
-    )
-    spans = marks.groupby(heights)["percent"].agg(["min", "max"])
-    axes.hlines(spans.index, spans["min"], spans["max"], color=style.GREY, linewidth=0.8)
-    axes.set_xlim(-4, 104)
-    axes.set_xticks([0, 50, 100])
-    name_rows(axes, len(names))
 
 
 def shares_finding(table: pd.DataFrame) -> str:

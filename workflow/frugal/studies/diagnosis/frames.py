@@ -15,7 +15,6 @@ from frugal.acquire.acquisition import DiagnosisReward, release_reward
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
 from frugal.acquire.logs import Member, Scene
 from frugal.acquire.reading import completed_states
-from frugal.core.episodes import Episodes
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.streams import Streams
@@ -143,7 +142,11 @@ def judged_run(
                 states=family.readings and family.readings[split],
                 beliefs=family.cuts is None,
             )
-            believed = _last_beliefs(episodes) if family.cuts is None else frame["probability"]
+            last = np.full(episodes.acquired.shape[:2], np.nan)
+            if episodes.belief is not None:
+                order = np.argsort(episodes.step, kind="stable")
+                last[episodes.member[order], episodes.row[order]] = episodes.belief[order, 1]
+            believed = last.ravel() if family.cuts is None else frame["probability"]
             outcomes.append(frame.assign(belief=believed))
             decisions.append(log)
     solutions, together = [s for family in families for s in family.solutions], pd.concat(outcomes)
@@ -152,15 +155,6 @@ def judged_run(
         "decisions": pd.concat(decisions, ignore_index=True),
         "scores": score_frame(solutions, together, full_costs),
     }
-
-
-def _last_beliefs(episodes: Episodes) -> np.ndarray:
-    """Of class 1, at each unit's last decision, member after member; NaN without beliefs. (K n,)"""
-    last = np.full(episodes.acquired.shape[:2], np.nan)
-    if episodes.belief is not None:
-        order = np.argsort(episodes.step, kind="stable")
-        last[episodes.member[order], episodes.row[order]] = episodes.belief[order, 1]
-    return last.ravel()
 
 
 def whole_sets(data: Table) -> np.ndarray:

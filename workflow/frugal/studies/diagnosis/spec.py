@@ -370,26 +370,21 @@ def load_diagnosis_study(
     study = DiagnosisStudy(block, descriptions)
     for k, entry in enumerate(block["scenarios"]):
         at, described = f"config: diagnosis.scenarios[{k}]", descriptions[entry["dataset"]]
-        _check_description(described, at)
+        listed_parts = set(described.split.parts)
+        for fractions in described.split.groups.values():
+            listed_parts |= set(fractions)
+        if lacking := [part for part in PARTS if part not in listed_parts]:
+            raise ConfigError(
+                f"{at}: {described.path} has no part {lacking[0]!r} under 'split'; diagnosis needs "
+                f"{listed(PARTS)}"
+            )
+        if len(described.label.classes) != 2:
+            raise ConfigError(
+                f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
+                "diagnosis needs two, of which the second is the positive one"
+            )
         panels = [panel.name for panel in described.panels if not panel.free]
         for panel in entry["fixed_panels"]:
             for sentence in not_among(panel, panels, "fixed_panels", "its panels with a cost"):
                 raise ConfigError(f"{at}{sentence}")
     return study
-
-
-def _check_description(described: Description, at: str) -> None:
-    """The data set has the five parts of the study and two classes."""
-    listed_parts = set(described.split.parts)
-    for fractions in described.split.groups.values():
-        listed_parts |= set(fractions)
-    if lacking := [part for part in PARTS if part not in listed_parts]:
-        raise ConfigError(
-            f"{at}: {described.path} has no part {lacking[0]!r} under 'split'; diagnosis needs "
-            f"{listed(PARTS)}"
-        )
-    if len(described.label.classes) != 2:
-        raise ConfigError(
-            f"{at}: the label of {described.path} has {len(described.label.classes)} classes; "
-            "diagnosis needs two, of which the second is the positive one"
-        )

@@ -382,34 +382,29 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
     top = 1.04 * float(mistakes[["answer_cost", "true_cost"]].to_numpy().max())
     for axes, (name, feasible) in zip(grid, slots, strict=True):
         rows = mistakes[(mistakes["generator"] == name) & (mistakes["feasible"] == feasible)]
-        _draw_mistakes(axes, rows, looks[name].colour, top)
+        axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
+        pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
+        sns.scatterplot(
+            pairs,
+            x="true_cost",
+            y="answer_cost",
+            s=5 * pairs["n"] ** 0.7,
+            linewidth=0,
+            alpha=0.45,
+            color=looks[name].colour,
+            legend=False,
+            ax=axes,
+        )
+        axes.set(xlim=(0, top), ylim=(0, top))
+        if rows.empty:
+            middle: dict[str, Any] = {"ha": "center", "transform": axes.transAxes}
+            axes.text(0.5, 0.5, "none", style="italic", color=style.GREY, **middle)
         description = "work, but cost more" if feasible else "do not work"
         axes.set_title(f"{looks[name].label}: {len(rows):,} {description}", loc="left")
         axes.set(xlabel="", ylabel="" if feasible else "cost of the answer")
     for axes in grid[-2:]:
         axes.set_xlabel("cost of the cheapest actions")
     return finish(figure, _scenario(mistakes), mistakes_finding(mistakes))
-
-
-def _draw_mistakes(axes: Axes, rows: pd.DataFrame, colour: str, top: float) -> None:
-    """One mark per distinct pair of costs; its area grows with the number of mistakes."""
-    axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
-    pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
-    sns.scatterplot(
-        pairs,
-        x="true_cost",
-        y="answer_cost",
-        s=5 * pairs["n"] ** 0.7,
-        linewidth=0,
-        alpha=0.45,
-        color=colour,
-        legend=False,
-        ax=axes,
-    )
-    axes.set(xlim=(0, top), ylim=(0, top))
-    if rows.empty:
-        middle: dict[str, Any] = {"ha": "center", "transform": axes.transAxes}
-        axes.text(0.5, 0.5, "none", style="italic", color=style.GREY, **middle)
 
 
 def mistakes_finding(table: pd.DataFrame) -> str:

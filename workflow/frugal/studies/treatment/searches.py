@@ -107,10 +107,21 @@ class Searches:
         grids = self._settings["grids"].values()
         assert self._world is not None
         for seed in range(seeds):
+            options = self._world.options
             yield world_repeat(
                 self.streams,
                 seed,
-                world_options=_world_options(self._world, self._settings["redraw_world"]),
+                world_options=WorldOptions(
+                    form=options["form"],
+                    n_actions=len(self._world.actions),
+                    n_outcomes=len(self._world.results),
+                    n_covariates=options["covariates"],
+                    n_moderators=options["moderators"],
+                    covariate_scale=float(options["covariate_scale"]),
+                    p_stop=float(options["p_stop"]),
+                    p_stop_best=float(options["p_stop_best"]),
+                    redraw_parameters=self._settings["redraw_world"],
+                ),
                 options=self.options(next(iter(grids))),
                 n_train=max(max(grid["n_train"]) for grid in grids),
                 n_test=self._world.options["test_units"],
@@ -122,21 +133,6 @@ class Searches:
         rows = self._searches[self._searches["seed"] == seed]
         tested = rows.loc[rows["part"] == "test", "row_id"]
         return seed, np.isin(table.row_id, tested), records_from_trials(rows, table)
-
-
-def _world_options(world: SearchDescription, redraw: bool) -> WorldOptions:
-    options = world.options
-    return WorldOptions(
-        form=options["form"],
-        n_actions=len(world.actions),
-        n_outcomes=len(world.results),
-        n_covariates=options["covariates"],
-        n_moderators=options["moderators"],
-        covariate_scale=float(options["covariate_scale"]),
-        p_stop=float(options["p_stop"]),
-        p_stop_best=float(options["p_stop_best"]),
-        redraw_parameters=redraw,
-    )
 
 
 def sized(rows: pd.DataFrame, group: list[str]) -> pd.DataFrame:

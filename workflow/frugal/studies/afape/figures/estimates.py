@@ -188,7 +188,9 @@ def calibration_figure(calibration: pd.DataFrame, estimates: pd.DataFrame) -> Fi
         rows = style.select(calibration, nuisance=name)
         filled = rows[rows["n"] > 0].sort_values("mean_probability")
         _draw_reliability(upper, filled)
-        _draw_counts(lower, filled)
+        at, n = (filled[c].to_numpy(dtype=float) for c in ("mean_probability", "n"))
+        # from a base of half a row
+        draw_bars(lower, at, n - 0.5, base=0.5, colour=style.BLUE, width=0.04)
         title = ", ".join(part for part in (name, rows["method"].iloc[0]) if part)
         upper.set_title(style.wrapped(style.words(title), characters=90 // columns), loc="left")
         if k % columns == 0:
@@ -239,12 +241,6 @@ def _draw_reliability(axes: Axes, rows: pd.DataFrame) -> None:
         clip_on=False,
         y_ends=("low", "high"),
     )
-
-
-def _draw_counts(axes: Axes, rows: pd.DataFrame) -> None:
-    """Rows of each bin as a bar at its mean probability, from a base of half a row."""
-    at, n = (rows[c].to_numpy(dtype=float) for c in ("mean_probability", "n"))
-    draw_bars(axes, at, n - 0.5, base=0.5, colour=style.BLUE, width=0.04)
 
 
 def _dress_bins(upper: Axes, lower: Axes) -> None:
@@ -562,7 +558,22 @@ def resample_figure(resamples: pd.DataFrame, behind: pd.DataFrame, cost_unit: st
     name_facets(grid, who, columns, f"estimated cost\nper case ({cost_unit})")
     selected = behind[(behind["status"] == "ok") & behind["estimator"].isin(shown)]
     errors = selected.assign(error=selected["estimate"] - selected["truth"])
-    return finish(figure, "", errors_finding(errors), _box_handles(figure, _named(shown, errors)))
+    marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
+    faces = {patch.get_facecolor() for axes in figure.axes for patch in axes.patches}
+    grey: dict[str, Any] = {"edgecolor": style.GREY}
+    handles: list[Artist] = [
+        *_named(shown, errors),
+        entry("truth", style.BLACK, linestyle=(0, (3, 1.5))),
+        Patch(facecolor=style.PALE, label="quartiles; whiskers: 1.5 × their distance", **grey),
+    ]
+    if "no estimate" in marks:
+        handles.append(entry("no estimate", marker="x", linestyle="none"))
+    if "beyond" in marks:
+        mark = {"marker": "^", "markeredgecolor": style.BLACK, "linestyle": "none"}
+        handles.append(entry("median beyond the axis", "white", **mark))
+    if (1.0, 1.0, 1.0, 1.0) in faces:
+        handles.append(Patch(facecolor="white", label="some resamples without support", **grey))
+    return finish(figure, "", errors_finding(errors), handles)
 
 
 def _of(table: pd.DataFrame, scenario: tuple[str, str]) -> pd.DataFrame:
@@ -687,26 +698,6 @@ def _limit(axes: Axes, boxes: pd.DataFrame, truth: np.ndarray) -> None:
                 transform=axes.get_xaxis_transform(),
                 gid="beyond",
             )
-
-
-def _box_handles(figure: Figure, named: Sequence[Artist]) -> list[Artist]:
-    """Entries for the estimators, the truth, and those special marks which the figure holds."""
-    marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
-    faces = {patch.get_facecolor() for axes in figure.axes for patch in axes.patches}
-    grey: dict[str, Any] = {"edgecolor": style.GREY}
-    handles: list[Artist] = [
-        *named,
-        entry("truth", style.BLACK, linestyle=(0, (3, 1.5))),
-        Patch(facecolor=style.PALE, label="quartiles; whiskers: 1.5 × their distance", **grey),
-    ]
-    if "no estimate" in marks:
-        handles.append(entry("no estimate", marker="x", linestyle="none"))
-    if "beyond" in marks:
-        mark = {"marker": "^", "markeredgecolor": style.BLACK, "linestyle": "none"}
-        handles.append(entry("median beyond the axis", "white", **mark))
-    if (1.0, 1.0, 1.0, 1.0) in faces:
-        handles.append(Patch(facecolor="white", label="some resamples without support", **grey))
-    return handles
 
 
 CONVERGENCE = PrintedFigure(

@@ -326,7 +326,11 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     cost = estimates.assign(cost=ok).pivot(index="estimator", columns="agent", values="cost")
     matrix = cost.reindex(index=shown, columns=agents).to_numpy(dtype=float)
     truth = estimates.groupby("agent")["truth"].first().reindex(agents)
-    picks = _picks(matrix, shown, agents)
+    picks = {
+        name: agents[int(row.argmin())]
+        for name, row in zip(shown, matrix, strict=True)
+        if np.isfinite(row).all()
+    }
     truth_known = bool(truth.notna().all())
     names = [f"{_READ if e == read else ''}{estimator_label(e)}" for e in shown]
     reasons, marked = [_reason(estimates, e) for e in shown], [e == read for e in shown]
@@ -349,15 +353,6 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
     handles = _decision_handles(truth_known=truth_known, partly=partly, read=read in shown)
     return finish(figure, _scenario(estimates), finding, handles)
-
-
-def _picks(matrix: np.ndarray, estimators: list[str], agents: list[str]) -> dict[str, str]:
-    """Estimator → the agent of its lowest estimate, where it evaluates every agent."""
-    return {
-        name: agents[int(row.argmin())]
-        for name, row in zip(estimators, matrix, strict=True)
-        if np.isfinite(row).all()
-    }
 
 
 def _reason(estimates: pd.DataFrame, estimator: str) -> str:

@@ -26,7 +26,10 @@ def draw_scenario_figures(
     seed = int(estimates["seed"].iloc[0])
     agent = settings["frequency_agent"]
     chosen = frequencies[(frequencies["seed"] == seed) & (frequencies["agent"] == agent)]
-    verdict = _of_scenario(verdicts, streams, seed).iloc[0]
+    selected = verdicts["seed"] == seed
+    for name in ("dataset", "mechanism"):
+        selected &= verdicts[name].astype(str) == streams.wildcards[name]
+    verdict = verdicts[selected].iloc[0]
     rows = estimates[estimates["seed"] == seed].assign(**streams.wildcards)
     arguments = {
         "estimates": rows,
@@ -39,14 +42,6 @@ def draw_scenario_figures(
     }
     figures = load_all("frugal.studies.afape.figures", "PrintedFigure")
     return draw_all(figures, "draw_scenario_figures", arguments)
-
-
-def _of_scenario(table: pd.DataFrame, streams: Streams, seed: int) -> pd.DataFrame:
-    """Rows of this scenario and seed."""
-    selected = table["seed"] == seed
-    for name in ("dataset", "mechanism"):
-        selected &= table[name].astype(str) == streams.wildcards[name]
-    return table[selected]
 
 
 def draw_study_figures(

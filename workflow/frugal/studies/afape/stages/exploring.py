@@ -162,6 +162,7 @@ def answers_of(
         verdict = {str(key): value for key, value in rows.iloc[0].to_dict().items()}
         dataset, mechanism = map(str, names)  # pyright: ignore[reportArgumentType]
         unit = cost_units[dataset]
+        sentence = f"effective sample size {figures(verdict['ess'])} of {verdict['n']:,}"
         answers.append(
             answer(
                 _sentence(verdict, unit),
@@ -173,7 +174,7 @@ def answers_of(
                     str(verdict["by_group"]) or "Not compared: the data set names no groups.",
                 ),
                 title=f"{words(dataset)}, {words(mechanism)}",
-                trust=_standing(verdict),
+                trust=f"{sentence}; {str(verdict['reason']).rstrip('.')}.",
                 table="verdicts",
                 row=at,
                 sure=verdict["state"] in ("best", "good_enough"),
@@ -227,12 +228,6 @@ def _cost(verdict: Mapping[str, Any], unit: str) -> str:
         f"{figures(verdict['estimate'])} {unit} a case for panels and errors (95 % interval {low} "
         f"to {high}), by {name}."
     )
-
-
-def _standing(verdict: Mapping[str, Any]) -> str:
-    """Its effective sample size, and the reason of its state."""
-    sentence = f"effective sample size {figures(verdict['ess'])} of {verdict['n']:,}"
-    return f"{sentence}; {str(verdict['reason']).rstrip('.')}."
 
 
 def _trust(verdict: Mapping[str, Any], checks: int) -> str:

@@ -14,7 +14,7 @@ from frugal.core.errors import ConfigError, FrugalError, NoSupportError
 from frugal.core.rows import Rows, ScratchFile, rows_of, slices_of
 from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.streams import Streams
-from frugal.core.table import Mask, Table
+from frugal.core.table import Table
 from frugal.data.splits import copied
 from frugal.data.tables import StoredTable, TableBlock, panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
@@ -177,7 +177,14 @@ class _Drawn:
                 if self._graph is None
                 else draw_mask(data, self._graph, self._uniforms[seed].of(block.rows))
             )
-            draws.append(_mask_frame(seed, data, mask))
+            columns: dict[str, Any] = {"seed": seed, "row_id": mask.row_id}
+            for j, panel in enumerate(data.actions):
+                columns[f"observed:{panel.name}"] = mask.observed[:, j]
+            if mask.propensity is not None:
+                for j, panel in enumerate(data.actions):
+                    columns[f"probability:{panel.name}"] = mask.propensity[:, j]
+                columns["pattern_probability"] = recorded_probability(mask)
+            draws.append(pd.DataFrame(columns))
             self._complete[seed] += int(mask.complete[test].sum())
         masks = pd.concat(draws, ignore_index=True)
         if self._graph is not None:
@@ -250,18 +257,6 @@ def _missing_counts(block: TableBlock) -> tuple[np.ndarray, np.ndarray]:
     """Values that each column lacks in a block, and rows in which each panel is missing."""
     lacking = np.isnan(block.table.values).sum(axis=0)
     return lacking, (~panels_present(block.table)).sum(axis=0)
-
-
-def _mask_frame(seed: int, data: Table, mask: Mask) -> pd.DataFrame:
-    """One draw as a table: the recorded panels, and the true probability of each indicator."""
-    columns: dict[str, Any] = {"seed": seed, "row_id": mask.row_id}
-    for j, panel in enumerate(data.actions):
-        columns[f"observed:{panel.name}"] = mask.observed[:, j]
-    if mask.propensity is not None:
-        for j, panel in enumerate(data.actions):
-            columns[f"probability:{panel.name}"] = mask.propensity[:, j]
-        columns["pattern_probability"] = recorded_probability(mask)
-    return pd.DataFrame(columns)
 
 
 _COLUMNS = {name: field.type for name, field in Contrast.__dataclass_fields__.items()}

@@ -158,6 +158,8 @@ def check_afape(
 def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
     """Condition → where it holds."""
     done = summary[summary["status"] == "ok"]
+    slack = 1e-9 * (1 + done["estimate"].abs())
+    above = done["ci_low"] <= done["estimate"] + slack
     return {
         "a status is known": summary["status"].isin(STATUSES),
         "rows that are not ok have a reason": (summary["status"] == "ok")
@@ -168,7 +170,10 @@ def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
         "an interval holds its estimate, or a warning says that no cost can be so": (
             done["ci_low"] <= done["ci_high"]
         )
-        & (_holds_estimate(done) | done["warning"].str.contains("outside_range")),
+        & (
+            (above & (done["estimate"] - slack <= done["ci_high"]))
+            | done["warning"].str.contains("outside_range")
+        ),
         "an interval for all policies at once holds that of one": (
             done["simultaneous_low"] <= done["ci_low"]
         )
@@ -180,13 +185,6 @@ def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
         )
         <= 1e-9 * (1 + done["estimate"].abs()),
     }
-
-
-def _holds_estimate(done: pd.DataFrame) -> pd.Series:
-    """True where the estimate is within its interval, but for rounding."""
-    slack = 1e-9 * (1 + done["estimate"].abs())
-    above = done["ci_low"] <= done["estimate"] + slack
-    return above & (done["estimate"] - slack <= done["ci_high"])
 
 
 def tell_afape_cases(

@@ -172,8 +172,11 @@ def _collected(row: pd.Series, selection: pd.DataFrame) -> str:
     return f"{sentence}."
 
 
-def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
-    """The neighbours on the front: smaller disparity at less AUC, and the reverse."""
+def _answer_of(
+    row: pd.Series, means: pd.DataFrame, selection: pd.DataFrame, checks: int
+) -> tuple[str, ...]:
+    low, high = figures(row["disparity_cut_low"]), figures(row["disparity_cut_high"])
+    audited = figures(_same(means, row, "dataset", "method", "gamma")["audit_auc"].iloc[0])
     of_method = _same(means, row, "dataset", "method")
     front = of_method[of_method["on_front"] & (of_method["gamma"] != row["gamma"])]
     fairer = front[front["disparity"] < row["disparity"]]
@@ -190,14 +193,6 @@ def _neighbours(row: pd.Series, means: pd.DataFrame) -> str:
                 f"{figures(neighbour['auc'])} with γ = {figures(neighbour['gamma'])}."
             )
     sentences.append("The slider below names the method for each disparity.")
-    return " ".join(sentences)
-
-
-def _answer_of(
-    row: pd.Series, means: pd.DataFrame, selection: pd.DataFrame, checks: int
-) -> tuple[str, ...]:
-    low, high = figures(row["disparity_cut_low"]), figures(row["disparity_cut_high"])
-    audited = figures(_same(means, row, "dataset", "method", "gamma")["audit_auc"].iloc[0])
     return (
         f"The agent of γ = {figures(row['gamma'])}, the fairest at nearly the AUC of all panels "
         f"({figures(row['reference_auc'])}). {_collected(row, selection)}",
@@ -206,18 +201,11 @@ def _answer_of(
         f"{figures(row['disparity_high'])}), smaller by {figures(row['disparity_cut'])} ({low} to "
         f"{high}) than with all panels; 95 % intervals over {int(row['folds'])} folds. {checks} "
         "checks of the tables hold.",
-        _neighbours(row, means),
+        " ".join(sentences),
         f"The groups' shares of positive decisions differ by {figures(row['disparity'])}. An "
         f"outsider predicts the group from the collected features with an AUC of {audited}. "
         "Differences in errors: equal_opportunity_gap and equalised_odds_gap in the tables.",
     )
-
-
-def _answered(least: pd.DataFrame) -> dict[str, float]:
-    """Data set → the disparity of its answer."""
-    agents = least[least["auc"].notna() & (least["family"] == "dadi")]
-    first = agents.groupby("dataset", sort=False)["disparity"].first()
-    return {str(name): float(disparity) for name, disparity in first.items()}
 
 
 def _charts(means: pd.DataFrame, selection: pd.DataFrame) -> list[dict[str, Any]]:
@@ -257,6 +245,8 @@ def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
             match = {"dataset": str(dataset), "method": str(means.at[at, "method"])}
             match |= {} if gamma != gamma else {"gamma": f"{gamma:g}"}
             stops.append({"budget": limit, "match": match})
+    agents = least[least["auc"].notna() & (least["family"] == "dadi")]
+    first = agents.groupby("dataset", sort=False)["disparity"].first()
     return slider(
         label="The groups' shares of positive decisions may differ by",
         unit="",
@@ -265,5 +255,5 @@ def _limit(means: pd.DataFrame, least: pd.DataFrame) -> dict[str, Any]:
         stops=stops,
         goal="highest AUC",
         names=("method", "gamma"),
-        begins=_answered(least),
+        begins={str(name): float(disparity) for name, disparity in first.items()},
     )

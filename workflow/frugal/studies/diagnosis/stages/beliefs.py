@@ -323,7 +323,9 @@ def apply_bayes_rule(
     solutions, sets, rules, thresholds = [], [], [], []
     for code, rule in progress(list(enumerate(static_rules(clinic, data))), desc="sets"):
         chosen = np.isin([panel.name for panel in data.actions], rule.panels)
-        if _redundant(data.provides[chosen]):
+        provides = data.provides[chosen]
+        inside = (provides[:, None] <= provides[None]).all(axis=2)
+        if bool((inside & ~np.eye(len(provides), dtype=bool)).any()):
             continue
         columns = data.columns_observed(chosen[None])[0]
         words = "all panels" if (chosen == whole_sets(data)).all() else " + ".join(rule.panels)
@@ -347,9 +349,3 @@ def _risk_of_visible(
         return posterior(clinic, group, values, np.tile(visible_columns, (len(values), 1)))
 
     return risk
-
-
-def _redundant(provides: np.ndarray) -> bool:
-    """True if some panel of a set brings nothing that another one does not."""
-    inside = (provides[:, None] <= provides[None]).all(axis=2)
-    return bool((inside & ~np.eye(len(provides), dtype=bool)).any())

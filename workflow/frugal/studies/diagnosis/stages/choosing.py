@@ -89,6 +89,9 @@ def _answer(
 ) -> dict[str, Any]:
     """The chosen solution, and its scores on test units."""
     expected, label = _expected(chosen, scores, outcomes, settings, streams.generator("resamples"))
+    hits, units = int(label.sum()), len(label)
+    ends = share_interval(hits, units, level=LEVEL)
+    value, low, high = (2 * p / (1 + p) for p in (hits / units, *ends))
     return {name: _json_value(chosen[name]) for name in SOLUTION} | {
         "budget": settings["budget"],
         "cost_unit": settings["cost_unit"],
@@ -100,7 +103,7 @@ def _answer(
         },
         "expected_on_test": expected | {"units": len(label), "level": LEVEL},
         "positive": {"class": settings["positive"], "units": int(label.sum())},
-        "positive_for_all": _positive_for_all(label),
+        "positive_for_all": {"value": value, "low": low, "high": high},
     }
 
 
@@ -165,14 +168,6 @@ def _without_panels(
             | (dict.fromkeys(less) if same else less)
         )
     return solutions
-
-
-def _positive_for_all(label: np.ndarray) -> dict[str, float]:
-    """F1 of calling every unit positive, for nothing: 2 p / (1 + p) of a share p of positives."""
-    hits, units = int(label.sum()), len(label)
-    ends = share_interval(hits, units, level=LEVEL)
-    value, low, high = (2 * p / (1 + p) for p in (hits / units, *ends))
-    return {"value": value, "low": low, "high": high}
 
 
 def _is(frame: pd.DataFrame, solution: pd.Series) -> pd.Series:

@@ -182,7 +182,9 @@ def train_selection(
         input_bound=training["input_bound"],
         rng=streams.generator("classifier"),
     )
-    use = _panels_by_use(decisions, len(data.actions))
+    a = len(data.actions)
+    chosen = decisions.loc[decisions["part"] == "validation", "action"].to_numpy()
+    use = panels_by_use(np.eye(a, dtype=bool)[chosen[chosen < a]])
     rows = {name: rows_of(part, name) for name in PARTS}
     scaled, _ = scaled_task(data)
     training_data = TrainingData(data, rows, scaled, imputer, encoders, classifier, use, streams)
@@ -193,12 +195,6 @@ def train_selection(
         several = selection.make(training_data, name, **options)
         families.append(_tuned(several, training_data, name, settings["criterion"]))
     return judged_run(families, data, part, streams, progress)
-
-
-def _panels_by_use(decisions: pd.DataFrame, a: int) -> np.ndarray:
-    """Panels from the most to the least ordered on validation units, over all policies. (a,)"""
-    chosen = decisions.loc[decisions["part"] == "validation", "action"].to_numpy()
-    return panels_by_use(np.eye(a, dtype=bool)[chosen[chosen < a]])
 
 
 def _tuned(

@@ -11,7 +11,6 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import Rows
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
-from frugal.core.table import Table
 from frugal.data.description import load_description
 from frugal.data.downloads import downloaded_bytes
 from frugal.data.prepare import gaps_of, prepare, suspicions
@@ -131,7 +130,9 @@ def compare_imputers(
             share=settings["hidden_share"],
             rng=streams.generator("hidden", seed),
         )
-        scored = hidden & _scored_columns(data, train)
+        coded = [column for group in data.onehot for column in group]
+        spread = np.nanmax(data.values[train], axis=0) > np.nanmin(data.values[train], axis=0)
+        scored = hidden & (spread & ~np.isin(np.arange(len(data.columns)), coded))
         for name in progress(list(settings["imputers"]), desc=f"imputers, seed {seed}"):
             options = dict(settings["imputers"][name])
             imputer = fit_imputer(
@@ -163,10 +164,3 @@ def _split(
             f"{len(parts[1])} to pick weights on and {len(parts[2])} to evaluate; each needs one"
         )
     return parts[0], parts[1], parts[2]
-
-
-def _scored_columns(data: Table, train: np.ndarray) -> np.ndarray:
-    """True for columns outside one-hot groups that vary among the training rows. (d,)"""
-    coded = [column for group in data.onehot for column in group]
-    spread = np.nanmax(data.values[train], axis=0) > np.nanmin(data.values[train], axis=0)
-    return spread & ~np.isin(np.arange(len(data.columns)), coded)
