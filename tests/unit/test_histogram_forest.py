@@ -11,8 +11,7 @@ from frugal.learn.histogram_trees import (
     best_cut,
     bin_edges,
     bin_values,
-    forest_means,
-    forest_shares,
+    forest_predictions,
     grow_tree,
 )
 from hypothesis import given, settings
@@ -175,7 +174,7 @@ def test_means_are_as_good_as_those_of_scikit_learn():
     for seed in range(6):
         table, target = curved(seed)
         codes, n_bins = binned(table)
-        own = forest_means(codes, n_bins, target, **FOREST)
+        own = forest_predictions(codes, n_bins, target, **FOREST)
         theirs = RandomForestRegressor(**SCIKIT, random_state=seed)
         theirs.fit(table[:900], target[:900])
         error = [((p - target[900:]) ** 2).mean() for p in (own, theirs.predict(table[900:]))]
@@ -190,7 +189,7 @@ def test_shares_are_as_good_as_those_of_scikit_learn():
         table, smooth = curved(seed)
         target = np.digitize(smooth, [-1.0, 0.0, 1.0])
         codes, n_bins = binned(table)
-        own = forest_shares(codes, n_bins, target, classes=4, **FOREST)
+        own = forest_predictions(codes, n_bins, target, classes=4, **FOREST)
         np.testing.assert_allclose(own.sum(axis=1), 1.0, atol=1e-12)
         assert own.min() >= 0
         theirs = RandomForestClassifier(**SCIKIT, random_state=seed)
@@ -203,7 +202,7 @@ def test_shares_are_as_good_as_those_of_scikit_learn():
 def test_predictions_stay_within_the_training_targets():
     table, target = curved(1)
     codes, n_bins = binned(table)
-    means = forest_means(codes, n_bins, target, **FOREST)
+    means = forest_predictions(codes, n_bins, target, **FOREST)
     assert means.min() >= target[:900].min()
     assert means.max() <= target[:900].max()
 
@@ -211,8 +210,8 @@ def test_predictions_stay_within_the_training_targets():
 def test_the_unit_of_the_target_only_scales_the_prediction():
     table, target = curved(2)
     codes, n_bins = binned(table)
-    plain = forest_means(codes, n_bins, target, **FOREST)
-    scaled = forest_means(codes, n_bins, 1e6 + 1e-3 * target, **FOREST)
+    plain = forest_predictions(codes, n_bins, target, **FOREST)
+    scaled = forest_predictions(codes, n_bins, 1e6 + 1e-3 * target, **FOREST)
     # 1e6 + 1e-3·y keeps y to about 1e-7; hardly any split can depend on so little.
     np.testing.assert_allclose((scaled - 1e6) / 1e-3, plain, atol=0.05)
 
@@ -220,19 +219,19 @@ def test_the_unit_of_the_target_only_scales_the_prediction():
 def test_same_seed_same_bytes_other_seed_other_forest():
     table, target = curved(3)
     codes, n_bins = binned(table)
-    one = forest_means(codes, n_bins, target, **FOREST)
-    assert one.tobytes() == forest_means(codes, n_bins, target, **FOREST).tobytes()
-    assert (one != forest_means(codes, n_bins, target, **{**FOREST, "seed": 12})).any()
+    one = forest_predictions(codes, n_bins, target, **FOREST)
+    assert one.tobytes() == forest_predictions(codes, n_bins, target, **FOREST).tobytes()
+    assert (one != forest_predictions(codes, n_bins, target, **{**FOREST, "seed": 12})).any()
 
 
 def test_only_training_targets_and_used_predictors_are_read():
     table, target = curved(4)
     codes, n_bins = binned(table)
     settings = {**FOREST, "skip": 2}
-    plain = forest_means(codes, n_bins, target, **settings)
+    plain = forest_predictions(codes, n_bins, target, **settings)
     target = np.where(np.arange(1200) < 900, target, np.nan)
     codes[2] = 0
-    np.testing.assert_array_equal(forest_means(codes, n_bins, target, **settings), plain)
+    np.testing.assert_array_equal(forest_predictions(codes, n_bins, target, **settings), plain)
 
 
 def test_constant_targets_and_constant_predictors():
@@ -241,11 +240,11 @@ def test_constant_targets_and_constant_predictors():
     options: dict[str, Any] = {"skip": -1, "trees": 200, "tries": 1, "min_leaf": 1, "seed": 0}
     target = np.arange(30.0)
     np.testing.assert_array_equal(
-        forest_means(codes, n_bins, np.full(30, 0.1), **rows, **options), np.full(10, 0.1)
+        forest_predictions(codes, n_bins, np.full(30, 0.1), **rows, **options), np.full(10, 0.1)
     )
     # Nothing to split on: mean over trees of bootstrap means, standard error 5.8 / √(20·200).
-    means = forest_means(codes, n_bins, target, **rows, **options)
+    means = forest_predictions(codes, n_bins, target, **rows, **options)
     assert np.ptp(means) == 0
     assert means[0] == pytest.approx(9.5, abs=4 * 0.1)
-    shares = forest_shares(codes, n_bins, np.arange(30) % 4, classes=5, **rows, **options)
+    shares = forest_predictions(codes, n_bins, np.arange(30) % 4, classes=5, **rows, **options)
     np.testing.assert_allclose(shares[0], [0.25, 0.25, 0.25, 0.25, 0], atol=4 * 0.007)

@@ -237,8 +237,8 @@ def test_progress_sees_each_variable_with_missing_entries_least_missing_first():
         ([[1.0], [NAN]], {}, DataError, "one variable only"),
         ([[1.0, np.inf], [NAN, 1.0]], {}, DataError, "infinite"),
         ([[1.0, NAN], [2.0, 1.0]], {"forest": "boosting"}, ConfigError, "histogram, scikit-learn"),
-        ([[1.0, NAN], [2.0, 1.0]], {"max_rounds": 0}, ConfigError, "count of 0"),
-        ([[1.0, NAN], [2.0, 1.0]], {"max_train_rows": 0}, ConfigError, "count of 0"),
+        ([[1.0, NAN], [2.0, 1.0]], {"max_rounds": 0}, ConfigError, "'max_rounds' is 0"),
+        ([[1.0, NAN], [2.0, 1.0]], {"max_train_rows": 0}, ConfigError, "'max_train_rows' is 0"),
     ],
 )
 def test_what_cannot_be_imputed_is_refused(values, changes, error, sentence):

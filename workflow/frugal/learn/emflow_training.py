@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from frugal.config.learners import EmflowSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.learn.conditional_gaussian import (
@@ -23,7 +24,6 @@ from frugal.learn.conditional_gaussian import (
     conditional_moments,
 )
 from frugal.learn.flows import (
-    MOST_PASSES,
     AffineFlow,
     EmFlow,
     log_density,
@@ -38,18 +38,8 @@ def fit_emflow(
     *,
     validation: Float[np.ndarray, "v d"] | None,
     panels: Bool[np.ndarray, "g d"] | None,
-    couplings: int,
-    hidden: Sequence[int],
-    passes: int,
-    mask_draws: int,
-    hidden_share: Sequence[float | int],
-    batch: int,
-    learning_rate: float | int,
-    weight_decay: float | int,
-    alpha: float | int,
-    em_scale: float | int,
-    em_power: float | int,
     rng: np.random.Generator,
+    **settings: Any,
 ) -> EmFlow:
     """Fits flow and base distribution to rows whose known values are the ground truth.
 
@@ -69,40 +59,34 @@ def fit_emflow(
             None keeps the last. (v, d)
         panels: columns that are hidden together, each row of this a panel; a column is hidden if
             all of its panels are. None hides every column by itself, as the paper does. (g, d)
-        couplings: affine couplings of the flow.
-        hidden: units of each hidden layer of their networks.
-        passes: imputations of a row, in training and after.
-        mask_draws: number of draws of masks.
-        hidden_share: lowest and highest share of entries hidden in a row; each row draws its own.
-        batch: rows in a step; never more than there are.
-        learning_rate: of Adam.
-        weight_decay: of Adam.
-        alpha: α, weight of the squared error against the log-likelihood.
-        em_scale: of ρ_t = em_scale · t^−em_power, where t counts steps.
-        em_power: see em_scale.
         rng: of all draws.
+        settings: those of `config.learners.EmflowSettings`; ρ_t = em_scale · t^−em_power, where t
+            counts steps, and `alpha` weighs the squared error against the log-likelihood.
 
     Raises:
-        ConfigError: a count below 1, passes above MOST_PASSES, or shares outside 0…1 or in the
-            wrong order.
+        ConfigError: a setting is missing or out of range, or the lowest share hidden is above the
+            highest.
         DataError: fewer than two columns, a column without a known value, an infinite value, or
             rows so large that training did not stay finite.
     """
-    _check_settings(couplings, passes, mask_draws, batch, hidden_share)
+    how = EmflowSettings.of(settings)
+    passes, hidden, shares = how.passes, tuple(how.hidden), how.hidden_share
+    if shares[0] > shares[1]:
+        raise ConfigError(
+            f"EMFlow hides shares from {shares[0]} to {shares[1]} of a row; the first is the lowest"
+        )
     torch.set_num_threads(1)
     scaling = fit_scaling(train)
     truth, has_truth = standardised_start(scaling, train), ~np.isnan(train)
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
-    flow = AffineFlow(
-        train.shape[1], couplings=couplings, hidden=tuple(hidden), generator=generator
-    )
-    trainer = _Trainer(flow, alpha, em_scale, em_power, learning_rate, weight_decay)
-    check = None if validation is None else _Check(scaling, validation, panels, hidden_share, rng)
+    flow = AffineFlow(train.shape[1], couplings=how.couplings, hidden=hidden, generator=generator)
+    trainer = _Trainer(flow, how)
+    check = None if validation is None else _Check(scaling, validation, panels, shares, rng)
     best, history = None, []
-    for draw in range(mask_draws):
-        observed = has_truth & draw_masks(len(train), train.shape[1], panels, hidden_share, rng=rng)
+    for draw in range(how.mask_draws):
+        observed = has_truth & draw_masks(len(train), train.shape[1], panels, shares, rng=rng)
         start = np.where(observed, truth, np.float32(0))
-        current, size = start, min(batch, len(truth))
+        current, size = start, min(how.batch, len(truth))
         losses: list[float] = []
         for done in range(passes):
             order, losses = rng.permutation(len(truth)), []
@@ -124,8 +108,8 @@ def fit_emflow(
         if best is None or check is None or record["rmse"] < best[0]:
             best = (record.get("rmse", np.nan), flow.to_vector(), trainer.gaussian)
     assert best is not None
-    fitted = AffineFlow.from_vector(best[1], flow.d, couplings=couplings, hidden=tuple(hidden))
-    return EmFlow(scaling, fitted, best[2], passes, tuple(hidden), tuple(history))
+    fitted = AffineFlow.from_vector(best[1], flow.d, couplings=how.couplings, hidden=hidden)
+    return EmFlow(scaling, fitted, best[2], passes, hidden, tuple(history))
 
 
 def draw_masks(
@@ -146,20 +130,12 @@ def draw_masks(
 class _Trainer:
     """Flow, its optimiser, and the base distribution with the steps it has seen."""
 
-    def __init__(
-        self,
-        flow: AffineFlow,
-        alpha: float | int,
-        em_scale: float | int,
-        em_power: float | int,
-        learning_rate: float | int,
-        weight_decay: float | int,
-    ) -> None:
-        self.flow, self.alpha, self.em_scale, self.em_power = flow, alpha, em_scale, em_power
+    def __init__(self, flow: AffineFlow, how: EmflowSettings) -> None:
+        self.flow, self.how = flow, how
         self.gaussian = Gaussian(np.zeros(flow.d), np.eye(flow.d))
         self.steps = 0
         self.optimiser = torch.optim.Adam(
-            flow.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
+            flow.parameters(), lr=how.learning_rate, weight_decay=how.weight_decay, fused=True
         )
 
     def step(self, x: Tensor, observed: np.ndarray, truth: Tensor, has_truth: Tensor) -> float:
@@ -171,10 +147,10 @@ class _Trainer:
         z = self.flow.inverse(x)[0]
         filled = _LatentImputation.apply(z, observed, self.gaussian)
         self.steps += 1
-        rate = self.em_scale * self.steps**-self.em_power
+        rate = self.how.em_scale * self.steps**-self.how.em_power
         self.gaussian = updated_base(self.gaussian, z.detach().numpy(), observed, rate=rate)
         loss = reconstruction_loss(
-            self.flow, filled, mean, factor, truth, has_truth, alpha=self.alpha
+            self.flow, filled, mean, factor, truth, has_truth, alpha=self.how.alpha
         )
         self._descend(loss)
         return float(loss.detach())
@@ -300,23 +276,3 @@ class _Check:
         filled = reimputed(flow, gaussian, start, self.observed, passes=passes)
         wrong = (filled - self.truth)[self.scored].astype(np.float64)
         return float(np.sqrt(np.square(wrong).mean()))
-
-
-def _check_settings(
-    couplings: int, passes: int, mask_draws: int, batch: int, hidden_share: Sequence[float | int]
-) -> None:
-    for name, count in (
-        ("couplings", couplings),
-        ("passes", passes),
-        ("mask_draws", mask_draws),
-        ("batch", batch),
-    ):
-        if count < 1:
-            raise ConfigError(f"EMFlow got {count} {name}; at least 1 is needed")
-    if passes > MOST_PASSES:
-        raise ConfigError(f"EMFlow got {passes} passes; at most {MOST_PASSES} are allowed")
-    low, high = hidden_share
-    if not 0 <= low <= high <= 1:
-        raise ConfigError(
-            f"EMFlow hides shares from {low} to {high} of a row; allowed are 0 ≤ low ≤ high ≤ 1"
-        )

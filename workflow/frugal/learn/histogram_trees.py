@@ -434,10 +434,10 @@ def bin_values(
     return np.searchsorted(edges, values).astype(np.uint8)
 
 
-def forest_means(
+def forest_predictions(
     bins: UInt8[np.ndarray, "v n"],
     n_bins: Int[np.ndarray, " v"],
-    target: Float[np.ndarray, " n"],
+    target: Float[np.ndarray, " n"] | Int[np.ndarray, " n"],
     *,
     skip: int,
     train: Int[np.ndarray, " m"],
@@ -446,13 +446,16 @@ def forest_means(
     tries: int,
     min_leaf: int,
     seed: int,
-) -> Float[np.ndarray, " q"]:
-    """Regression forest: mean over trees of the leaf means, splits by largest fall of variance.
+    classes: int = 0,
+) -> Float[np.ndarray, "q *k"]:
+    """Mean over trees of the leaf means, or of the class shares of the leaves.
+
+    Splits are those of the largest fall of variance, or of Gini's impurity.
 
     Args:
         bins: bin of every predictor and row. (v, n)
         n_bins: number of bins of each predictor. (v,)
-        target: read at the training rows only. (n,)
+        target: a number or a class 0, …, classes − 1; read at the training rows only. (n,)
         skip: predictor that is not used (the target's own); −1 for none.
         train: rows to draw bootstrap samples from. (m,)
         predict: rows to predict. (q,)
@@ -460,60 +463,20 @@ def forest_means(
         tries: predictors tried at each node.
         min_leaf: distinct rows in a leaf, at least.
         seed: any integer ≥ 0; fixes the result.
+        classes: of the target; 0: it is a number.
 
     Returns:
-        Prediction in [min, max] of the training targets, in the target's unit. (q,)
+        Of a number, predictions in [min, max] of the training targets, in the target's unit (q,);
+        else class shares, whose rows sum to 1 (q, k).
     """
     train_target = target[train].astype(np.float64)
-    scaling = fit_scaling(train_target, constant=0.0)
-    if scaling.scale == 0:
-        return np.full(len(predict), scaling.centre)
-    # Standardised, so that the purity threshold and rounding do not depend on the unit.
-    scaled = scaling.standardise(train_target)
-    total = _run(bins, n_bins, scaled, 0, skip, train, predict, trees, tries, min_leaf, seed)
-    return np.clip(scaling.restore(total[:, 0]), train_target.min(), train_target.max())
-
-
-def forest_shares(
-    bins: UInt8[np.ndarray, "v n"],
-    n_bins: Int[np.ndarray, " v"],
-    target: Int[np.ndarray, " n"],
-    *,
-    classes: int,
-    skip: int,
-    train: Int[np.ndarray, " m"],
-    predict: Int[np.ndarray, " q"],
-    trees: int,
-    tries: int,
-    min_leaf: int,
-    seed: int,
-) -> Float[np.ndarray, "q k"]:
-    """Classification forest: mean over trees of the class shares of the leaf, splits by Gini.
-
-    Args: as `forest_means`; `target` holds classes 0, …, classes − 1 at the training rows.
-
-    Returns:
-        Class shares; rows sum to 1. (q, k)
-    """
-    train_target = target[train].astype(np.float64)
-    return _run(
-        bins, n_bins, train_target, classes, skip, train, predict, trees, tries, min_leaf, seed
-    )
-
-
-def _run(
-    bins: np.ndarray,
-    n_bins: np.ndarray,
-    train_target: np.ndarray,
-    classes: int,
-    skip: int,
-    train: np.ndarray,
-    predict: np.ndarray,
-    trees: int,
-    tries: int,
-    min_leaf: int,
-    seed: int,
-) -> np.ndarray:
+    grown_on = train_target
+    if not classes:
+        scaling = fit_scaling(train_target, constant=0.0)
+        if scaling.scale == 0:
+            return np.full(len(predict), scaling.centre)
+        # Standardised, so that the purity threshold and rounding do not depend on the unit.
+        grown_on = scaling.standardise(train_target)
     features = np.delete(np.arange(len(bins)), skip) if skip >= 0 else np.arange(len(bins))
     # Only the predictors in use, gathered once: columns for training, rows for predicting.
     inside = np.ascontiguousarray(bins[features][:, train])
@@ -522,7 +485,7 @@ def _run(
     add_forest(
         inside,
         n_bins[features].astype(np.int64),
-        train_target,
+        grown_on,
         queries,
         classes,
         trees,
@@ -531,4 +494,7 @@ def _run(
         np.array([seed], dtype=np.uint64),
         total,
     )
-    return total / trees
+    total /= trees
+    if classes:
+        return total
+    return np.clip(scaling.restore(total[:, 0]), train_target.min(), train_target.max())

@@ -10,21 +10,16 @@ costs or the missingness law.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.core.errors import ConfigError, DataError
+from frugal.config.learners import MissForest
+from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.learn.column_trees import Variables, compact, expand, require_observed, variables_of
-from frugal.learn.histogram_trees import (
-    MAX_BINS,
-    bin_edges,
-    bin_values,
-    forest_means,
-    forest_shares,
-)
+from frugal.learn.histogram_trees import MAX_BINS, bin_edges, bin_values, forest_predictions
 from frugal.learn.imputer_kinds import ImputerKind, ToFit
 
 # 128 bins lose no accuracy against exact thresholds (the benchmark prints both errors).
@@ -50,34 +45,36 @@ class MissForestResult:
     converged: bool
 
 
-@dataclass(frozen=True)
-class _ForestSettings:
-    trees: int
-    min_leaf_numeric: int
-    min_leaf_categorical: int
-    tries: int
-
-
-class _ColumnForest(Protocol):
+@dataclass
+class _Columns:
     """Predicts one variable from all others of a filled table, which it may see change."""
 
-    def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray: ...
+    filled: np.ndarray
+    variables: Variables
+    settings: MissForest
+    missing: np.ndarray
 
-    def refresh(self, j: int, rows: np.ndarray) -> None: ...
+    def __post_init__(self) -> None:
+        self.tries = max(1, int(np.sqrt(len(self.variables))))
+
+    def min_leaf(self, classes: int) -> int:
+        numeric, categorical = self.settings.min_leaf_numeric, self.settings.min_leaf_categorical
+        return categorical if classes else numeric
+
+    def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
+        raise NotImplementedError
+
+    def refresh(self, j: int, rows: np.ndarray) -> None:
+        """Take new values of a variable into account."""
 
 
 def impute_missforest(
     values: Float[np.ndarray, "n d"],
     *,
     onehot: tuple[tuple[int, ...], ...],
-    forest: str,
-    trees: int,
-    min_leaf_numeric: int,
-    min_leaf_categorical: int,
-    max_rounds: int,
-    max_train_rows: int | None,
     rng: np.random.Generator,
     progress: Callable[..., Iterable[int]] | None = None,
+    **settings: Any,
 ) -> MissForestResult:
     """Imputes all missing entries; the input to J_Imp [afape, sec. 4.1].
 
@@ -95,30 +92,20 @@ def impute_missforest(
         values: encoded columns, NaN where missing; numeric columns of very different scale weigh
             on the stopping rule by their squares, so standardise them. (n, d)
         onehot: groups of columns, each the one-hot code of one categorical variable.
-        forest: "histogram", own forests on binned predictors, or "scikit-learn", the reference.
-        trees: per forest.
-        min_leaf_numeric: distinct rows per leaf for numeric targets; the R package uses 5.
-        min_leaf_categorical: the same for categorical targets; the R package uses 1.
-        max_rounds: at least 1.
-        max_train_rows: None for all, as published.
         rng: seeds every forest and draws the training subsets.
         progress: wraps the loop over variables, called like tqdm(iterable, desc=…).
+        settings: those of `config.learners.MissForest`. `forest` is "histogram", own forests on
+            binned predictors, or "scikit-learn", the reference; leaves have 5 distinct rows of
+            numeric and 1 of categorical targets in the R package; `max_train_rows` None is all
+            rows, as published.
 
     Raises:
         DataError: a variable has no observed value; a group is no one-hot code; a value is
             infinite; the table has one variable only; over 256 classes with "histogram".
-        ConfigError: unknown forest, or a count below 1.
+        ConfigError: a setting is missing or out of range.
     """
-    if forest not in FORESTS:
-        raise ConfigError(f"unknown forest {forest!r}; there are: {', '.join(FORESTS)}")
-    for count in (trees, min_leaf_numeric, min_leaf_categorical, max_rounds, max_train_rows):
-        if count is not None and count < 1:
-            raise ConfigError(
-                f"MissForest got a count of {count}; trees, leaves, rounds and rows ≥ 1"
-            )
+    how = MissForest.of(settings)
     variables = variables_of(values.shape[1], onehot)
-    tries = max(1, int(np.sqrt(len(variables))))
-    settings = _ForestSettings(trees, min_leaf_numeric, min_leaf_categorical, tries)
     codes = compact(values, variables)
     missing = np.isnan(codes)
     if not missing.any():
@@ -129,8 +116,8 @@ def impute_missforest(
     refine = partial(
         _refine,
         missing=missing,
-        make=partial(FORESTS[forest], variables=variables, settings=settings, missing=missing),
-        max_train_rows=max_train_rows,
+        make=partial(FORESTS[how.forest], variables=variables, settings=how, missing=missing),
+        max_train_rows=how.max_train_rows,
         rng=rng,
         progress=progress,
     )
@@ -138,7 +125,7 @@ def impute_missforest(
         initial_fill(codes, variables),
         refine,
         partial(round_difference, missing=missing, categorical=variables.categorical),
-        max_rounds,
+        how.max_rounds,
     )
     imputed = np.where(np.isnan(values), expand(filled, variables), values)
     return MissForestResult(imputed, len(differences), differences, converged)
@@ -219,7 +206,7 @@ def _refine(
     filled: np.ndarray,
     *,
     missing: np.ndarray,
-    make: Callable[..., _ColumnForest],
+    make: Callable[..., _Columns],
     max_train_rows: int | None,
     rng: np.random.Generator,
     progress: Callable[..., Iterable[int]] | None,
@@ -239,47 +226,35 @@ def _refine(
     return filled
 
 
-class _HistogramColumns:
+class _HistogramColumns(_Columns):
     """Own forests; the bins of all variables live as long as one round."""
 
-    def __init__(
-        self,
-        filled: np.ndarray,
-        *,
-        variables: Variables,
-        settings: _ForestSettings,
-        missing: np.ndarray,
-    ) -> None:
-        self.filled, self.variables, self.settings = filled, variables, settings
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        filled, missing = self.filled, self.missing
         self.edges = [
             _class_edges(classes)
             if classes
-            else bin_edges(
-                filled[~missing[:, j], j], bins=_BINS
-            )  # observed values: same each round
-            for j, classes in enumerate(variables.classes)
+            else bin_edges(filled[~missing[:, j], j], bins=_BINS)  # the same in each round
+            for j, classes in enumerate(self.variables.classes)
         ]
         self.n_bins = np.array([len(e) + 1 for e in self.edges])
         self.bins = np.stack([bin_values(filled[:, j], e) for j, e in enumerate(self.edges)])
 
     def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
-        s, classes = self.settings, self.variables.classes[j]
-        target = self.filled[:, j]
-        if classes:
-            forest, target = partial(forest_shares, classes=classes), target.astype(np.int64)
-        else:
-            forest = forest_means
-        answer = forest(
+        classes = self.variables.classes[j]
+        answer = forest_predictions(
             self.bins,
             self.n_bins,
-            target,
+            self.filled[:, j],
             skip=j,
             train=train,
             predict=rows,
-            trees=s.trees,
-            tries=s.tries,
-            min_leaf=s.min_leaf_categorical if classes else s.min_leaf_numeric,
+            trees=self.settings.trees,
+            tries=self.tries,
+            min_leaf=self.min_leaf(classes),
             seed=seed,
+            classes=classes,
         )
         return answer.argmax(axis=1).astype(np.float64) if classes else answer
 
@@ -296,28 +271,18 @@ def _class_edges(classes: int) -> Float[np.ndarray, " e"]:
     return np.arange(classes - 1) + 0.5
 
 
-class _ScikitColumns:
+class _ScikitColumns(_Columns):
     """scikit-learn's forests: the reference that the own ones are measured against."""
-
-    def __init__(
-        self,
-        filled: np.ndarray,
-        *,
-        variables: Variables,
-        settings: _ForestSettings,
-        missing: np.ndarray,
-    ) -> None:
-        self.filled, self.variables, self.settings = filled, variables, settings
 
     def predict(self, j: int, train: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        s, classes = self.settings, self.variables.classes[j]
+        classes = self.variables.classes[j]
         maker: Any = RandomForestClassifier if classes else RandomForestRegressor
         model = maker(
-            n_estimators=s.trees,
-            max_features=s.tries,
-            min_samples_leaf=s.min_leaf_categorical if classes else s.min_leaf_numeric,
+            n_estimators=self.settings.trees,
+            max_features=self.tries,
+            min_samples_leaf=self.min_leaf(classes),
             random_state=seed,
             n_jobs=1,
         )
@@ -325,11 +290,8 @@ class _ScikitColumns:
         model.fit(predictors[train], self.filled[train, j])
         return np.asarray(model.predict(predictors[rows]), dtype=np.float64)
 
-    def refresh(self, j: int, rows: np.ndarray) -> None:
-        """Nothing to do: the filled table itself is read each time."""
 
-
-FORESTS: dict[str, type[_HistogramColumns] | type[_ScikitColumns]] = {
+FORESTS: dict[str, type[_Columns]] = {
     "histogram": _HistogramColumns,
     "scikit-learn": _ScikitColumns,
 }
