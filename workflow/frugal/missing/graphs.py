@@ -4,7 +4,6 @@ A graph holds X → R and R → R edges between the features and the indicators 
 be missing. This module must not know how masks are drawn, or identification.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -75,18 +74,12 @@ class MissingnessGraph:
         return cls(document["name"], laws)
 
 
-_GRAPH_KEYS = ("source", "panels", "standardise", "complete_share")
-_SOURCES = ("induced", "own")
-_LAW_KEYS = ("intercept", "values", "indicators")
-
-
 def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> MissingnessGraph:
     """The graph that a mechanism's block of the config describes.
 
-    `mapping` holds `panels` (panel → its `intercept`, and where it has parents `values`, column →
-    weight, and `indicators`, panel → weight), `standardise` (needed once a column is a parent) and
-    maybe `complete_share`, which `mechanisms.calibrate` takes and this function leaves alone.
-    Where `source` is `own` the missingness is the data set's, and its law unknown: `values` and
+    `mapping` is the block `missingness` of a scenario (`config.afape.InducedGaps` or `OwnGaps`);
+    `mechanisms.calibrate` takes its `complete_share`, which this function leaves alone. Where
+    `source` is `own` the missingness is the data set's, and its law unknown: `values` and
     `indicators` are then lists of assumed causes, without intercept, and the graph carries zeros
     for the unknown strengths; it serves identification, and nothing may be drawn from it.
     A panel's own column among its parents (self-censoring) is a law that can be drawn from, so it
@@ -100,31 +93,18 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
         ConfigError: a key, panel, column or weight is not allowed.
         GraphError: the R → R edges form a cycle; the sentence names it.
     """
+    from frugal.config.afape import InducedGaps, OwnGaps  # builds the blocks of all kinds
+
     where = f"mechanism {name!r}"
-    _check_keys(where, mapping, _GRAPH_KEYS)
-    source = mapping.get("source", "induced")
-    if source not in _SOURCES:
-        raise ConfigError(f"{where} has the source {source!r}; allowed are {_listed(_SOURCES)}")
-    panels = _as_mapping(where, "panels", mapping.get("panels"))
-    _check_panels(where, panels, table)
-    if source == "own":
-        panels = {p: _assumed_law(f"panel {p!r} of {where}", model) for p, model in panels.items()}
-    standardise = mapping.get("standardise", False)
-    if not isinstance(standardise, bool):
-        raise ConfigError(f"{where} sets standardise to {standardise!r}; allowed are true or false")
+    block = OwnGaps if mapping.get("source") == "own" else InducedGaps
+    gaps = block.read({"source": "induced", **mapping}, where=where).plain()
+    _check_panels(where, gaps["panels"], table)
     laws = {
-        panel.name: _parse_law(f"panel {panel.name!r} of {where}", panels, panel.name, table)
+        panel.name: _law(f"panel {panel.name!r} of {where}", gaps, panel.name, table)
         for panel in table.actions
-        if panel.name in panels
+        if panel.name in gaps["panels"]
     }
-    unscaled = source == "induced" and "standardise" not in mapping
-    if unscaled and any(values for _, values, _ in laws.values()):
-        raise ConfigError(
-            f"{where} has columns as parents but does not set standardise: true or false"
-        )
-    graph = MissingnessGraph(
-        name, {p: IndicatorModel(*model, standardise=standardise) for p, model in laws.items()}
-    )
+    graph = MissingnessGraph(name, laws)
     topological_order(graph)
     return graph
 
@@ -271,16 +251,13 @@ def indicator_probability(
     return expit(value_logit(graph, table, panel) + indicator_logit(graph, table, observed, panel))
 
 
-def _parse_law(
-    where: str, panels: Mapping[str, Any], panel: str, table: Table
-) -> tuple[float, dict[str, float], dict[str, float]]:
-    """Intercept, column weights and indicator weights of one panel, checked."""
-    model = _as_mapping(where, "law", panels[panel])
-    _check_keys(where, model, _LAW_KEYS)
-    if "intercept" not in model:
-        raise ConfigError(f"{where} has no intercept; a number on the logit scale is needed")
-    values = _weights(where, "values", model)
-    indicators = _weights(where, "indicators", model)
+def _law(where: str, gaps: Mapping[str, Any], panel: str, table: Table) -> IndicatorModel:
+    """Law of one panel; of assumed causes with strengths of 0."""
+    model = gaps["panels"][panel]
+    values, indicators = (
+        dict.fromkeys(causes, 0.0) if isinstance(causes, list) else causes
+        for causes in (model.get("values", {}), model.get("indicators", {}))
+    )
     for column in values:
         if column not in table.columns:
             raise ConfigError(
@@ -288,21 +265,13 @@ def _parse_law(
                 f"its columns are {_listed(table.columns)}"
             )
     for cause in indicators:
-        if cause not in panels:
+        if cause not in gaps["panels"]:
             raise ConfigError(
                 f"{where} has the parent indicator of {cause!r}, which is no panel that can be "
-                f"missing here; those are {_listed(panels)}"
+                f"missing here; those are {_listed(gaps['panels'])}"
             )
-    return _number(where, "intercept", model["intercept"]), values, indicators
-
-
-def _assumed_law(where: str, model: Any) -> dict[str, Any]:
-    """Named causes of a panel's own missingness, in the shape of a law with unknown strengths."""
-    _check_keys(where, _as_mapping(where, "law", model), ("values", "indicators"))
-    for key, names in model.items():
-        if not isinstance(names, list | tuple):
-            raise ConfigError(f"{where} sets {key} to {names!r}; a list of names is needed")
-    return {"intercept": 0.0} | {key: dict.fromkeys(names, 0.0) for key, names in model.items()}
+    standardise = gaps.get("standardise", False)
+    return IndicatorModel(model.get("intercept", 0.0), values, indicators, standardise)
 
 
 def _check_panels(where: str, panels: Mapping[str, Any], table: Table) -> None:
@@ -319,31 +288,6 @@ def _check_panels(where: str, panels: Mapping[str, Any], table: Table) -> None:
             raise ConfigError(
                 f"{where} gives a law to panel {panel!r}, which the table lacks; "
                 f"allowed are {_listed(actions)}"
-            )
-
-
-def _weights(where: str, key: str, model: Mapping[str, Any]) -> dict[str, float]:
-    weights = _as_mapping(where, key, model.get(key, {}))
-    return {parent: _number(where, f"{key} of {parent}", w) for parent, w in weights.items()}
-
-
-def _number(where: str, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ConfigError(f"{where} sets {key} to {value!r}; a finite number is needed")
-    return float(value)
-
-
-def _as_mapping(where: str, key: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where} sets {key} to {value!r}; a mapping of names is needed")
-    return value
-
-
-def _check_keys(where: str, mapping: Mapping[str, Any], allowed: Iterable[str]) -> None:
-    for key in mapping:
-        if key not in allowed:
-            raise ConfigError(
-                f"{where} has the unknown key {key!r}; allowed are {_listed(allowed)}"
             )
 
 
