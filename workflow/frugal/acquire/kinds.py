@@ -127,6 +127,18 @@ class Learned:
     arrays: Mapping[str, np.ndarray]
     curve: pd.DataFrame
 
+    @classmethod
+    def of_rules(
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        transitions: int,
+        score: Sequence[float] | np.ndarray,
+        price: Sequence[float] | np.ndarray,
+    ) -> "Learned":
+        """Rules that were chosen together, each with its score, out of fold, and mean price."""
+        rows = {"mean_return": score, "acquisition_cost": price}
+        return cls(arrays, pd.DataFrame({"transitions": [transitions] * len(score), **rows}))
+
 
 @dataclass(frozen=True, eq=False)
 class AgentKind:

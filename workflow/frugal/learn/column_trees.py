@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.config.learners import TreeSettings
 from frugal.core.errors import DataError
+from frugal.learn.trees import LIGHTGBM
 
 
 @dataclass(frozen=True)
@@ -282,6 +283,7 @@ def _parameters(classes: int, settings: TreeSettings, seed: int) -> dict[str, An
         2: {"objective": "binary", "metric": "binary_logloss"},
     }.get(classes, {"objective": "multiclass", "metric": "multi_logloss", "num_class": classes})
     return {
+        **LIGHTGBM,
         **objective,
         "num_leaves": settings.leaves,
         "learning_rate": settings.learning_rate,
@@ -290,11 +292,6 @@ def _parameters(classes: int, settings: TreeSettings, seed: int) -> dict[str, An
         "linear_tree": True,
         "linear_lambda": settings.linear_penalty,
         "max_bin": _BINS,
-        "num_threads": 1,
-        "deterministic": True,
-        "force_row_wise": True,
         "use_missing": False,
-        "feature_pre_filter": False,
         "seed": seed,
-        "verbosity": -1,
     }

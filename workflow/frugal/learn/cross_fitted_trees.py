@@ -6,7 +6,7 @@ stored ensemble predicts the same of a new row. Knows rows and columns; no panel
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,7 +14,14 @@ from jaxtyping import Bool, Float, Int
 from frugal.config.learners import BoostingSettings
 from frugal.core.errors import DataError
 from frugal.learn.tree_scoring import leaf_sums
-from frugal.learn.trees import TreeEnsemble, constant_tree, lightgbm_trees
+from frugal.learn.trees import (
+    ARRAYS,
+    LIGHTGBM,
+    TreeEnsemble,
+    constant_tree,
+    join_trees,
+    lightgbm_trees,
+)
 
 MOST_LOG_ODDS = 20.0
 LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
@@ -176,12 +183,9 @@ def _booster(
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
+        **LIGHTGBM,
         "objective": "binary",
         "metric": "binary_logloss",
-        "num_threads": 1,
-        "verbosity": -1,
-        "deterministic": True,
-        "force_row_wise": True,
         "max_bin": BINS,
         "seed": seed,
         "learning_rate": settings.learning_rate,
@@ -191,7 +195,6 @@ def _booster(
         "bagging_fraction": settings.row_share,
         "bagging_freq": 1,
         "lambda_l2": settings.ridge,
-        "feature_pre_filter": False,
     }
     data = lightgbm.Dataset(inputs[train], label=label[train])
     validation = lightgbm.Dataset(inputs[out], label=label[out], reference=data)
@@ -210,24 +213,10 @@ def _booster(
 
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:
     """One ensemble of the trees of several, leaf rows times a share; `split_ensemble` undoes it."""
-    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
-    rows = np.cumsum([0, *(len(part.leaf_value) for part in parts)])
-    right = [
-        part.right + np.where(part.feature < 0, row, node)
-        for part, node, row in zip(parts, nodes, rows, strict=False)
-    ]
-    return TreeEnsemble(
-        np.concatenate([part.root + at for part, at in zip(parts, nodes, strict=False)]).astype(
-            np.int32
-        ),
-        np.concatenate([part.feature for part in parts]),
-        np.concatenate([part.threshold for part in parts]),
-        np.concatenate(right).astype(np.int32),
-        np.concatenate([part.missing_left for part in parts]),
-        np.concatenate([part.leaf_value for part in parts]) * share,
-        "softmax",
-        parts[0].columns,
-    )
+    arrays = [{name: getattr(part, name) for name in ARRAYS if name != "root"} for part in parts]
+    one = join_trees(arrays, link="softmax", columns=parts[0].columns)  # each part as one tree
+    root = np.concatenate([part.root + at for part, at in zip(parts, one.root, strict=True)])
+    return replace(one, root=root.astype(np.int32), leaf_value=one.leaf_value * share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,18 +266,14 @@ def fit_means(
     for part in (0, 1):
         train, out = np.flatnonzero(half != part), np.flatnonzero(half == part)
         chosen = {
+            **LIGHTGBM,
             "objective": "regression",
-            "num_threads": 1,
-            "verbosity": -1,
-            "deterministic": True,
-            "force_row_wise": True,
             "max_bin": MEAN_BINS,
             "seed": seed,
             "learning_rate": learning_rate,
             "num_leaves": leaves,
             "lambda_l2": ridge,
             "min_data_in_leaf": max(1, min(min_leaf, len(train) // LEAST_SHARE)),
-            "feature_pre_filter": False,
         }
         data = lightgbm.Dataset(inputs[train], np.zeros(len(train)), params=chosen)
         for k in range(targets.shape[1]):

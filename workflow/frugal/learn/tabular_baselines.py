@@ -18,6 +18,7 @@ from frugal.core.declarations import declared, load_one
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import fit_scaling
 from frugal.learn.calibration import best_threshold
+from frugal.learn.trees import train_booster
 from frugal.learn.weighted_logistic import fit_logistic
 
 Predict = Callable[[np.ndarray], np.ndarray]
@@ -217,31 +218,16 @@ def _fit_xgboost(
 
 
 def _fit_lightgbm(
-    values: np.ndarray,
-    label: np.ndarray,
-    *,
-    seed: int,
-    trees: int,
-    leaves: int,
-    learning_rate: float | int,
-    min_leaf: int,
-    positive_weight: float | int,
+    values: np.ndarray, label: np.ndarray, *, seed: int, positive_weight: float | int, **shape: Any
 ) -> Predict:
-    import lightgbm
-
-    chosen = {
-        "objective": "binary",
-        "num_leaves": leaves,
-        "learning_rate": learning_rate,
-        "min_data_in_leaf": min_leaf,
-        "num_threads": 1,
-        "deterministic": True,
-        "force_row_wise": True,
-        "seed": seed,
-        "verbosity": -1,
-    }
-    data = lightgbm.Dataset(values, label=label, weight=_unit_weight(label, positive_weight))
-    model = lightgbm.train(chosen, data, num_boost_round=trees)
+    model = train_booster(
+        values,
+        label,
+        objective={"objective": "binary"},
+        rng=np.random.default_rng(seed),
+        weight=_unit_weight(label, positive_weight),
+        **shape,
+    )
     return lambda rows: np.asarray(model.predict(rows, num_threads=1), dtype=np.float64)
 
 

@@ -117,6 +117,13 @@ NODE = np.dtype(
         ("right", np.int32),
     ]
 )
+LIGHTGBM: Mapping[str, Any] = {  # the same bytes on every machine
+    "num_threads": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "feature_pre_filter": False,
+    "verbosity": -1,
+}
 ARRAYS = ("root", "feature", "threshold", "right", "missing_left", "leaf_value")
 
 
@@ -385,18 +392,12 @@ def train_booster(
     import lightgbm  # slow to import, not needed to score
 
     settings = {
+        **LIGHTGBM,
         **objective,
         "num_leaves": leaves,
         "learning_rate": learning_rate,
         "min_data_in_leaf": min_leaf,
-        "num_threads": 1,
-        "deterministic": True,
-        "force_row_wise": True,
-        "use_missing": True,
-        "zero_as_missing": False,
-        "feature_pre_filter": False,
         "seed": int(rng.integers(2**31 - 1)),
-        "verbosity": -1,
     }
     rows = lightgbm.Dataset(values, label=target, weight=weight)
     return lightgbm.train(settings, rows, num_boost_round=trees)

@@ -17,7 +17,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
@@ -31,6 +30,7 @@ from frugal.acquire.train.tree_sets import (
     TreeRows,
     fit_masked,
     predicted_risk,
+    stored_trees,
     weighs,
     with_bits,
 )
@@ -451,12 +451,7 @@ def _trees(
     columns: int,
 ) -> FoldedTrees:
     """Trees of each repeat and fold."""
-    ensemble = TreeEnsemble.from_arrays(arrays)
-    if (ensemble.columns, ensemble.classes) != (columns, 2):
-        raise Stored("trees", arrays).refusal(
-            f"read {ensemble.columns} columns and predict {ensemble.classes} classes; allowed: "
-            f"{columns} and 2"
-        )
+    ensemble = stored_trees(arrays, columns=columns)
     counts, fold = part["counts"], part["fold"]
     if int(counts.sum()) != len(ensemble.root) or len(counts) % len(fold):
         raise stored.refusal(
@@ -505,14 +500,7 @@ def learn(
     policies = replace(
         tried, weight=weight[chosen], threshold=np.array([judged[k][1] for k in chosen])
     )
-    curve = pd.DataFrame(
-        {
-            "transitions": [len(rows.world)] * len(chosen),
-            "mean_return": score[chosen],
-            "acquisition_cost": price[chosen],
-        }
-    )
-    return Learned(policies.to_arrays(), curve)
+    return Learned.of_rules(policies.to_arrays(), len(rows.world), score[chosen], price[chosen])
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> AacoPolicies:

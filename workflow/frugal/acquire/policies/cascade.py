@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
@@ -35,6 +34,8 @@ from frugal.acquire.train.tree_sets import (
     Stack,
     StackedBeliefs,
     TreeRows,
+    numbered,
+    stored_trees,
 )
 from frugal.core.episodes import (
     Belief,
@@ -201,16 +202,7 @@ class CascadePolicies(ThresholdRules):
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policies are; `from_arrays` is the inverse."""
         arrays = {name: getattr(self, name) for name in MEMBERS}
-        trees = {
-            f"{TREES}{k}.{name}": array
-            for k, ensemble in enumerate(self.ensembles)
-            for name, array in ensemble.to_arrays().items()
-        }
-        linear = {
-            f"{LINEAR}{k}.{name}": array
-            for k, part in enumerate(self.linear)
-            for name, array in part.to_arrays().items()
-        }
+        trees, linear = numbered(TREES, self.ensembles), numbered(LINEAR, self.linear)
         return arrays | trees | linear | (self.stack.to_arrays() if self.stack else {})
 
     @staticmethod
@@ -284,14 +276,8 @@ def learned_cascades(cascades: Sequence[Cascade], beliefs: SetBeliefs) -> Learne
         beliefs.stack if isinstance(beliefs, StackedBeliefs) else None,
         tuple(part for part in parts.values() if part is not None),
     )
-    curve = pd.DataFrame(
-        {
-            "transitions": [len(beliefs.rows.world)] * len(cascades),
-            "mean_return": [c.score for c in cascades],
-            "acquisition_cost": [c.price for c in cascades],
-        }
-    )
-    return Learned(policies.to_arrays(), curve)
+    score, price = [c.score for c in cascades], [c.price for c in cascades]
+    return Learned.of_rules(policies.to_arrays(), len(beliefs.rows.world), score, price)
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,12 +408,8 @@ def learned_path(path: ClassWindows) -> Learned:
         rows.world.action_cost,
         linear=tuple(parts),
     )
-    curve = {
-        "transitions": len(rows.world),
-        "mean_return": -path.cost,
-        "acquisition_cost": path.price,
-    }
-    return Learned(ClassPath(policies, sets.errors).to_arrays(), pd.DataFrame([curve]))
+    arrays = ClassPath(policies, sets.errors).to_arrays()
+    return Learned.of_rules(arrays, len(rows.world), [-path.cost], [path.price])
 
 
 def fit_paths(
@@ -512,17 +494,8 @@ def stored_ensembles(arrays: Mapping[str, np.ndarray], layout: Layout) -> tuple[
         DataError: one is no ensemble, or is for other columns or classes.
     """
     count = len({name.split(".")[1] for name in arrays if name.startswith(TREES)})
-    ensembles = []
-    for k in range(count):
-        part = under(arrays, f"{TREES}{k}.")
-        ensemble = TreeEnsemble.from_arrays(part)
-        shape, expected = (ensemble.columns, ensemble.classes), (len(layout.columns), 2)
-        if shape != expected:
-            raise Stored("trees", part).refusal(
-                f"are for {shape[0]} columns and {shape[1]} classes; allowed: {expected[0]} and 2"
-            )
-        ensembles.append(ensemble)
-    return tuple(ensembles)
+    parts = [under(arrays, f"{TREES}{k}.") for k in range(count)]
+    return tuple(stored_trees(part, columns=len(layout.columns)) for part in parts)
 
 
 def learn(

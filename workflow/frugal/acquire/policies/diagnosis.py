@@ -19,7 +19,7 @@ from torch import Tensor
 from frugal.acquire.reading import CompletesRows, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.acquire.train.state_classifier import Classifiers
-from frugal.acquire.train.tree_sets import TreeRows, fit_masked, predicted_risk
+from frugal.acquire.train.tree_sets import TreeRows, fit_masked, numbered, predicted_risk
 from frugal.config.learners import BoostedSettings
 from frugal.core.episodes import (
     Belief,
@@ -150,11 +150,7 @@ class BoostedBelief:
 
     def arrays(self, numbers: Sequence[int]) -> dict[str, np.ndarray]:
         """Some of the models by name."""
-        return {
-            f"{TREES}{k}.{name}": array
-            for k, number in enumerate(numbers)
-            for name, array in self.models[number].to_arrays().items()
-        }
+        return numbered(TREES, [self.models[number] for number in numbers])
 
     def _fit(self, visited: tuple[np.ndarray, np.ndarray] | None) -> None:
         self._now = fit_masked(self._rows, copies=self.settings.copies, visited=visited)

@@ -12,13 +12,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
 from frugal.acquire.policies.cascade import TREES, stored_ensembles, told_by_models
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
-from frugal.acquire.train.payoff import Objective, Payoff, fit_for_cost
+from frugal.acquire.train.payoff import Objective, Payoff, best_rules, fit_for_cost
 from frugal.acquire.train.tree_sets import (
     DIGITS,
     NETWORK,
@@ -31,7 +30,9 @@ from frugal.acquire.train.tree_sets import (
     fit_masked,
     hull,
     log_loss,
+    numbered,
     predicted_risk,
+    stored_trees,
 )
 from frugal.core.episodes import Belief, Law, Panels, Readings, RowValues, Traits
 from frugal.core.layout import Layout
@@ -161,8 +162,7 @@ def fit_lattice(
         score = max(rule.score for rule in nearby_rules)
         every.append(gains)
         rules += nearby_rules
-    chosen = within_budgets(rules, informed, budgets)
-    return chosen, lattice, beliefs, every
+    return best_rules(rules, informed, budgets), lattice, beliefs, every
 
 
 def learnt_gains(
@@ -219,17 +219,6 @@ def judged(
     probability, price = ends(lattice, gains, weight)
     score, threshold = objective.judged(probability, price)
     return LatticeRule(number, weight, threshold, score, float(price.mean()))
-
-
-def within_budgets(
-    rules: Sequence[LatticeRule], objective: Objective, budgets: Float[np.ndarray, " b"]
-) -> list[LatticeRule]:
-    """The best within each budget, none twice, from the cheapest on."""
-    order = sorted(rules, key=lambda rule: (-rule.score, rule.price))
-    chosen = {}
-    for budget in budgets if objective.budgeted else [np.inf]:
-        chosen |= dict.fromkeys([rule for rule in order if rule.price <= budget][:1])
-    return sorted(chosen or order[:1], key=lambda rule: (rule.price, rule.score))
 
 
 def lattice_sets(beliefs: MaskedBeliefs, *, most: int) -> list[PanelSet]:
@@ -324,12 +313,7 @@ class ModelPerSet:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The trees and the network."""
-        trees = {
-            f"{TREES}{k}.{name}": array
-            for k, ensemble in enumerate(self.trees)
-            for name, array in ensemble.to_arrays().items()
-        }
-        return trees | self.stack.to_arrays()
+        return numbered(TREES, self.trees) | self.stack.to_arrays()
 
 
 Believer = OneModel | ModelPerSet
@@ -346,7 +330,7 @@ def _stored_believer(arrays: Mapping[str, np.ndarray], layout: Layout, sets: int
     a, d = len(layout.actions), len(layout.columns)
     stack = Stack.from_arrays(arrays, columns=d)
     if stack is None:
-        return OneModel(_ensemble(under(arrays, BELIEVER), columns=d + a, outputs=2))
+        return OneModel(stored_trees(under(arrays, BELIEVER), columns=d + a))
     trees = stored_ensembles(arrays, layout)
     if len(trees) != sets:
         raise Stored("lattice", arrays).refusal(
@@ -484,7 +468,7 @@ class LatticePolicies(ThresholdRules):
             }
         )
         believer = _stored_believer(arrays, layout, len(part["sets"]))
-        trees = _ensemble(under(arrays, GAINS), columns=d + 1, outputs=a)
+        trees = stored_trees(under(arrays, GAINS), columns=d + 1, outputs=a)
         stored.require_between("gains", 0, len(part["counts"]) - 1)
         if int(part["counts"].sum()) != len(trees.root):
             raise stored.refusal(
@@ -502,16 +486,6 @@ class LatticePolicies(ThresholdRules):
             part["counts"],
             layout.action_cost,
         )
-
-
-def _ensemble(arrays: Mapping[str, np.ndarray], *, columns: int, outputs: int) -> TreeEnsemble:
-    ensemble = TreeEnsemble.from_arrays(arrays)
-    if (ensemble.columns, ensemble.classes) != (columns, outputs):
-        raise Stored("trees", arrays).refusal(
-            f"read {ensemble.columns} columns and predict {ensemble.classes} numbers; allowed: "
-            f"{columns} and {outputs}"
-        )
-    return ensemble
 
 
 def learn(
@@ -546,14 +520,8 @@ def _learned(
         np.array([len(part.root) for part in trees]).reshape(len(used), len(lattice.sets)),
         rows.world.action_cost,
     )
-    curve = pd.DataFrame(
-        {
-            "transitions": [len(rows.world)] * len(rules),
-            "mean_return": [rule.score for rule in rules],
-            "acquisition_cost": [rule.price for rule in rules],
-        }
-    )
-    return Learned(policies.to_arrays(), curve)
+    score, price = [rule.score for rule in rules], [rule.price for rule in rules]
+    return Learned.of_rules(policies.to_arrays(), len(rows.world), score, price)
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> LatticePolicies:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.acquisition import BatchedAcquisition, Reward
@@ -31,6 +30,7 @@ from frugal.acquire.train.tree_sets import (
     TreeRows,
     fit_masked,
     predicted_risk,
+    stored_trees,
 )
 from frugal.config.learners import DqnSettings
 from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, Traits
@@ -267,13 +267,7 @@ class OpportunisticPolicies(ThresholdRules):
                 "base": Array("bool", (a,)),
             }
         )
-        trees = under(arrays, TREES)
-        believer = TreeEnsemble.from_arrays(trees)
-        if (believer.columns, believer.classes) != (d + a, 2):
-            raise Stored("trees", trees).refusal(
-                f"read {believer.columns} columns and predict {believer.classes} classes; allowed: "
-                f"{d + a} and 2"
-            )
+        believer = stored_trees(under(arrays, TREES), columns=d + a)
         network = QPolicy.from_arrays(under(arrays, NETWORK)).require_layout(layout)
         return OpportunisticPolicies(
             network,
@@ -308,14 +302,8 @@ def learn(
     policies = replace(
         tried, least=tried.least[chosen], threshold=np.array([judged[k][1] for k in chosen])
     )
-    curve = pd.DataFrame(
-        {
-            "transitions": [settings["dqn"]["transitions"]] * len(chosen),
-            "mean_return": score[chosen],
-            "acquisition_cost": price[chosen],
-        }
-    )
-    return Learned(policies.to_arrays(), curve)
+    steps = settings["dqn"]["transitions"]
+    return Learned.of_rules(policies.to_arrays(), steps, score[chosen], price[chosen])
 
 
 def _believing(beliefs: MaskedBeliefs, learnt: "LearntValues") -> OpportunisticPolicies:

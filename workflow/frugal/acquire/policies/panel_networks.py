@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Float32, Int
 from scipy.special import log_softmax, softmax
 
@@ -33,7 +32,7 @@ from frugal.acquire.onnx_graph import (
     two,
 )
 from frugal.acquire.reading import ERRORS, ThresholdRules, cheapest_class, panel_or_stop, with_stop
-from frugal.acquire.train.payoff import ClassCost, Objective, best_within
+from frugal.acquire.train.payoff import ClassCost, Objective, best_rules
 from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, networks_of_sets
 from frugal.core.episodes import (
     Belief,
@@ -379,9 +378,7 @@ def fit_rules(
         for chooser, walk in enumerate(walked)
         for least in leasts(walk)
     ]
-    score, price = (np.array([getattr(rule, key) for rule in rules]) for key in ("score", "price"))
-    chosen = best_within(score, price, budgets if objective.budgeted else np.array([np.inf]))
-    return [rules[k] for k in chosen]
+    return best_rules(rules, objective, budgets)
 
 
 def _rule(
@@ -580,14 +577,8 @@ def learned_networks(
         np.array([rule.threshold for rule in rules]),
         objective.errors if isinstance(objective, ClassCost) else None,
     )
-    curve = pd.DataFrame(
-        {
-            "transitions": [transitions] * len(rules),
-            "mean_return": [rule.score for rule in rules],
-            "acquisition_cost": [rule.price for rule in rules],
-        }
-    )
-    return Learned(policies.to_arrays(), curve)
+    score, price = [rule.score for rule in rules], [rule.price for rule in rules]
+    return Learned.of_rules(policies.to_arrays(), transitions, score, price)
 
 
 def _normal_scores(state: State, reads: Any) -> GraphNode:

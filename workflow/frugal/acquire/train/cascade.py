@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.train.payoff import Objective, best_window
+from frugal.acquire.train.payoff import Objective, best_rules, best_window
 from frugal.acquire.train.tree_sets import (
     LEAST_ROWS,
     ConstantBeliefs,
@@ -511,11 +511,5 @@ def within_budgets(
     *,
     most: int,
 ) -> list[Cascade]:
-    """The best few within each budget, none twice, from the cheapest on; at least the cheapest."""
-    order = sorted(cascades, key=lambda cascade: (-cascade.score, cascade.price, len(cascade.path)))
-    chosen: dict[int, Cascade] = {}
-    for budget in budgets if objective.budgeted else [np.inf]:
-        fitting = [cascade for cascade in order if cascade.price <= budget]
-        chosen |= {id(cascade): cascade for cascade in fitting[:most]}
-    cheapest = min(cascades, key=lambda cascade: cascade.price)
-    return sorted(chosen.values() or [cheapest], key=lambda cascade: (cascade.price, cascade.score))
+    """See `best_within`; of equals the one of fewer sets."""
+    return best_rules(sorted(cascades, key=lambda c: len(c.path)), objective, budgets, most=most)

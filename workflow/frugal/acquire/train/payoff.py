@@ -7,7 +7,7 @@ all is known of it, where available: it has the same mean and far less chance in
 of many rules is less often the luckiest. Knows beliefs, labels and prices; no panels and no trees.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -193,17 +193,34 @@ def best_window(
 
 
 def best_within(
-    score: Float[np.ndarray, " r"], price: Float[np.ndarray, " r"], budgets: Float[np.ndarray, " b"]
+    score: Float[np.ndarray, " r"],
+    price: Float[np.ndarray, " r"],
+    budgets: Float[np.ndarray, " b"],
+    *,
+    most: int = 1,
 ) -> list[int]:
-    """Rules of the best score within each budget, none twice, from the cheapest on.
+    """So many rules of the best scores within each budget, none twice, from the cheapest on.
 
-    Where none fits any budget, the cheapest.
+    Of equals the first. Where none fits any budget, the cheapest.
     """
     order = sorted(range(len(score)), key=lambda k: (-score[k], price[k]))
     chosen: dict[int, None] = {}
     for budget in budgets:
-        chosen |= dict.fromkeys([k for k in order if price[k] <= budget][:1])
+        chosen |= dict.fromkeys([k for k in order if price[k] <= budget][:most])
     return sorted(chosen or [int(price.argmin())], key=lambda k: (price[k], score[k]))
+
+
+def best_rules(
+    rules: Sequence[Any],
+    objective: "Objective | ClassCost",
+    budgets: Float[np.ndarray, " b"],
+    *,
+    most: int = 1,
+) -> list[Any]:
+    """Of rules that have `score` and `price`, see `best_within`; of all for a cost."""
+    score, price = (np.array([getattr(rule, key) for rule in rules]) for key in ("score", "price"))
+    within = budgets if objective.budgeted else np.array([np.inf])
+    return [rules[k] for k in best_within(score, price, within, most=most)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -381,6 +381,32 @@ def fit_masked(
     return MaskedBeliefs(rows, replace(trees, fold=rows.fold))
 
 
+def stored_trees(
+    arrays: Mapping[str, np.ndarray], *, columns: int, outputs: int = 2
+) -> TreeEnsemble:
+    """Trees of a policy's file.
+
+    Raises:
+        DataError: they are none, or read other columns or predict other than so many numbers.
+    """
+    ensemble = TreeEnsemble.from_arrays(arrays)
+    if (ensemble.columns, ensemble.classes) != (columns, outputs):
+        raise Stored("trees", arrays).refusal(
+            f"read {ensemble.columns} columns and predict {ensemble.classes} numbers; allowed: "
+            f"{columns} and {outputs}"
+        )
+    return ensemble
+
+
+def numbered(prefix: str, parts: Iterable[TreeEnsemble | LinearPart]) -> dict[str, np.ndarray]:
+    """Arrays of several parts of a policy, each under its number."""
+    return {
+        f"{prefix}{k}.{name}": array
+        for k, part in enumerate(parts)
+        for name, array in part.to_arrays().items()
+    }
+
+
 def predicted_risk(
     ensemble: TreeEnsemble, values: RowValues, acquired: RowPanels
 ) -> Float[np.ndarray, " m"]:
