@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
 from frugal.acquire.encoders import CallableEncoder, tabulate
-from frugal.acquire.gym_adapter import AcquisitionEnv
 from frugal.acquire.train.sb3 import AcquisitionVecEnv
 from frugal.core.world import StateEncoder, World
 from sklearn.ensemble import RandomForestClassifier
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.single_environment import AcquisitionEnv
 
 UNITS, COLUMNS, PANELS = 45_222, 98, 14
 SMALL_UNITS, SMALL_COLUMNS, SMALL_PANELS = 23_950, 20, 6

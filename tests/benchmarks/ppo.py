@@ -11,17 +11,12 @@ a slice of the real loop: classifier, validation, training curves and their unit
 import statistics
 import time
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import torch
-from frugal.acquire.acquisition import (
-    BatchedAcquisition,
-    DiagnosisReward,
-    reward_pairs,
-    theorem_reward,
-)
+from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward, theorem_reward
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
-from frugal.acquire.gym_adapter import AcquisitionEnv
 from frugal.acquire.policies.diagnosis import ImputedStates
 from frugal.acquire.policies.sm_ddpo import fit_sm_ddpo
 from frugal.acquire.train.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
@@ -33,6 +28,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.sb3_ppo import maskable_ppo
+from tests.oracles.single_environment import AcquisitionEnv
 
 UNITS, COLUMNS, PANEL_SIZES = 24_000, 20, (4, 3, 4, 3, 3, 3)
 REPEATS, LEARNERS, STEPS_OF_A_PAIR = 3, 16, 500_000
@@ -115,7 +111,8 @@ def _clinic() -> tuple[World, StateEncoder]:
 
 
 def _reward(learners: int) -> DiagnosisReward:
-    ratio, penalty = reward_pairs()[np.linspace(0, 189, learners).astype(int)].T
+    pairs = np.array(list(product(range(1, 11), [*range(1, 11), *range(20, 101, 10)])), dtype=float)
+    ratio, penalty = pairs[np.linspace(0, 189, learners).astype(int)].T
     return theorem_reward(ratio, -1 / penalty)
 
 

@@ -22,19 +22,13 @@ pytestmark = pytest.mark.trains
 
 UPDATES = 50
 SETTINGS = PpoSettings(
-    hidden=[64, 64],
-    activation="silu",
     learning_rate=2e-3,
     steps=4096,
     episodes=256,
     batch=512,
     epochs=5,
-    clip=0.2,
     gae_lambda=1.0,
-    value_weight=0.5,
     entropy_weight=0.02,
-    max_gradient_norm=0.5,
-    compiled=False,
 )
 
 

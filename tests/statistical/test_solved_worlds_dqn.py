@@ -26,22 +26,14 @@ from tests.unit.acquisition_cases import (
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 SOLVING = DqnSettings(
-    hidden=[64, 64],
-    double=True,
     dueling=True,
-    huber_bound=None,
     learning_rate=0.003,
     learning_rate_last=1e-5,
-    discount=1.0,
     batch=512,
     memory=300_000,
-    learning_starts=1000,
     transitions_per_update=128,
     target_every=1024,
-    exploration_share=0.5,
-    epsilon_first=1.0,
     epsilon_last=0.3,
-    max_gradient_norm=10.0,
     episodes=1024,
     transitions=300_000,
 )

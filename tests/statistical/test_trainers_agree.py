@@ -42,21 +42,7 @@ UPDATES = 30
 # 0.016 wide. Means of twelve broken trainings of each kind lay 9 to 14 standard errors away.
 BOUND = 4
 WIDEST = (0.04, 0.032)  # the bound on F1 and on worth; no wider, else agreement says nothing
-SETTINGS = PpoSettings(
-    hidden=[32, 32],
-    activation="silu",
-    learning_rate=3e-3,
-    steps=1024,
-    episodes=64,
-    batch=256,
-    epochs=6,
-    clip=0.2,
-    gae_lambda=0.95,
-    value_weight=0.5,
-    entropy_weight=0.0,
-    max_gradient_norm=0.5,
-    compiled=False,
-)
+SETTINGS = PpoSettings(hidden=[32, 32], learning_rate=3e-3, steps=1024, batch=256)
 Problem = tuple[World, ImputedStates]
 
 

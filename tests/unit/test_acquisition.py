@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from frugal.acquire.acquisition import BatchedAcquisition, release_reward
 from frugal.acquire.encoders import ValuesEncoder, tabulate
-from frugal.acquire.gym_adapter import AcquisitionEnv
 from frugal.core.errors import DataError
 from frugal.core.world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles.acquisition_worlds import world_of
+from tests.oracles.single_environment import AcquisitionEnv
 from tests.unit.acquisition_cases import small_problem
 
 

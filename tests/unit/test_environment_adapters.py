@@ -4,12 +4,12 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
-from frugal.acquire.gym_adapter import AcquisitionEnv
 from frugal.acquire.train.sb3 import AcquisitionVecEnv
 from gymnasium.utils.env_checker import check_env
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
+from tests.oracles.single_environment import AcquisitionEnv
 from tests.unit.acquisition_cases import small_problem
 
 REWARD = theorem_reward(np.array([3.0]), np.array([-0.05]))

@@ -11,22 +11,14 @@ from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 pytestmark = pytest.mark.trains
 
 SHORT = DqnSettings(
-    hidden=[64, 64],
-    double=True,
     dueling=True,
-    huber_bound=None,
     learning_rate=0.003,
     learning_rate_last=1e-5,
-    discount=1.0,
     batch=16,
     memory=300,
     learning_starts=64,
-    transitions_per_update=8,
     target_every=64,
-    exploration_share=0.5,
-    epsilon_first=1.0,
     epsilon_last=0.3,
-    max_gradient_norm=10.0,
     episodes=16,
     transitions=640,
 )

@@ -30,18 +30,12 @@ pytestmark = pytest.mark.trains
 EPISODES, LENGTH, WIDTH, ACTIONS, LEARNERS = 8, 32, 12, 5, 3
 SETTINGS = PpoSettings(
     hidden=[32, 32],
-    activation="silu",
     learning_rate=3e-4,
     steps=EPISODES * LENGTH,
     episodes=EPISODES,
     batch=64,
     epochs=80,
-    clip=0.2,
-    gae_lambda=0.95,
-    value_weight=0.5,
     entropy_weight=0.01,
-    max_gradient_norm=0.5,
-    compiled=False,
 )
 
 

@@ -27,8 +27,6 @@ TRAINERS = {
     "acquire.policies.panel_networks.ChooserWalk.along",  # chooses rules by it
     "acquire.acquisition.BatchedAcquisition._advance",
     "acquire.acquisition.BatchedAcquisition._restart",
-    "acquire.gym_adapter.AcquisitionEnv.reset",
-    "acquire.gym_adapter.AcquisitionEnv.step",
 }
 LOOP = {"acquire.rollouts._roll_out_units"}
 SUMS = {

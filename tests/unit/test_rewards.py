@@ -1,11 +1,5 @@
 import numpy as np
-from frugal.acquire.acquisition import (
-    DiagnosisReward,
-    StopReward,
-    release_reward,
-    reward_pairs,
-    theorem_reward,
-)
+from frugal.acquire.acquisition import DiagnosisReward, StopReward, release_reward, theorem_reward
 from frugal.core.world import set_codes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,22 +14,14 @@ def four_ends(reward: DiagnosisReward, learner: int) -> np.ndarray:
     return reward.end(np.full(4, learner), ROW, LABEL, NOTHING, DIAGNOSED)
 
 
-def test_the_pairs_of_the_release():
-    pairs = reward_pairs()
-    assert len(np.unique(pairs, axis=0)) == 190
-    assert sorted(set(pairs[:, 0])) == list(range(1, 11))
-    assert sorted(set(pairs[:, 1])) == [*range(1, 11), *range(20, 101, 10)]
-
-
 def test_theorem_reward_counts_true_negatives_true_positives_and_cost():
     reward = theorem_reward(np.array([3.0, 7.0]), np.array([-0.5, -0.1]))
     np.testing.assert_array_equal(four_ends(reward, 1), np.array([1, 0, 0, 7], dtype=np.float32))
     np.testing.assert_allclose(reward.cost_weight, [0.5, 0.1], rtol=1e-7)
 
 
-@given(st.sampled_from(reward_pairs().tolist()), st.floats(0, 600))
-def test_release_is_the_theorem_scaled_less_a_constant_of_the_unit(pair, cost):
-    ratio, penalty = pair
+@given(st.integers(1, 10), st.integers(1, 100), st.floats(0, 600))
+def test_release_is_the_theorem_scaled_less_a_constant_of_the_unit(ratio, penalty, cost):
     release = release_reward(np.array([ratio]), np.array([penalty]))
     theorem = theorem_reward(np.array([ratio]), np.array([-1 / penalty]))
     of_unit = np.where(LABEL == 1, penalty * ratio, penalty)

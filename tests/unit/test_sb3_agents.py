@@ -7,7 +7,6 @@ import pytest
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward, theorem_reward
 from frugal.acquire.encoders import ValuesEncoder
-from frugal.acquire.gym_adapter import AcquisitionEnv
 from frugal.acquire.policies.sb3 import ACTIVATIONS, Sb3Policy, require_law
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import sb3 as sb3_agents
@@ -24,6 +23,7 @@ from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.world import World
 
+from tests.oracles.single_environment import AcquisitionEnv
 from tests.unit.acquisition_cases import small_environment, small_problem
 
 pytestmark = [pytest.mark.trains, pytest.mark.filterwarnings("ignore::UserWarning")]

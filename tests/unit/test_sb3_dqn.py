@@ -15,20 +15,14 @@ from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 pytestmark = pytest.mark.trains
 
 SETTINGS = DqnSettings(
-    hidden=[64, 64],
     double=False,
-    dueling=False,
     huber_bound=1.0,
-    learning_rate=1e-3,
     learning_rate_last=1e-3,
     discount=0.99,
     batch=32,
     memory=2000,
     learning_starts=200,
-    transitions_per_update=8,
     target_every=100,
-    exploration_share=0.5,
-    epsilon_first=1.0,
     epsilon_last=0.1,
     max_gradient_norm=0.5,
     episodes=8,

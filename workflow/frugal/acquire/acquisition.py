@@ -19,8 +19,6 @@ from frugal.core.episodes import RowPanels
 from frugal.core.errors import DataError
 from frugal.core.world import StateEncoder, World, adds_column, set_codes
 
-RATIOS = tuple(range(1, 11))  # of the penalties: a missed ill unit over a false alarm
-PENALTIES = (*range(1, 11), *range(20, 101, 10))  # W, in the unit of the panels' costs
 Loss = Callable[[Int[np.ndarray, " m"], RowPanels], Float[np.ndarray, " m"]]
 Start = Literal["free", "random", "mixed"]
 FREE_SHARE = 0.5  # of the episodes of a mixed start that begin with the free block alone
@@ -95,15 +93,6 @@ class StopReward:
         if isinstance(self.loss, np.ndarray):
             return -self.loss[row, set_codes(acquired)]
         return -self.loss(row, acquired).astype(np.float32)
-
-
-def reward_pairs() -> Float[np.ndarray, "190 2"]:
-    """The 190 pairs of the front: (penalty ratio, penalty W), the ratio outermost. (190, 2)
-
-    ASSUME: the paper gives 190 pairs only; these are the pairs of the authors' release.
-    """
-    ratio, penalty = np.meshgrid(RATIOS, PENALTIES, indexing="ij")
-    return np.column_stack([ratio.ravel(), penalty.ravel()]).astype(np.float64)
 
 
 def theorem_reward(lam: Float[np.ndarray, " K"], rho: Float[np.ndarray, " K"]) -> DiagnosisReward:

@@ -275,15 +275,9 @@ def _write_gradient(
     decay: Tensor,
     activation: Activation,
 ) -> None:
-    """Gradient of the first networks' penalised losses.
+    """Gradient of the first `on` networks' losses with penalties λ, `decay`.
 
-    Args:
-        parameters: a row for each network.
-        on: number of networks.
-        x: their inputs. (on, b, d)
-        slope: maps the outputs to the losses' derivatives by them.
-        decay: λ of each network's penalty. (on, 1, 1)
-        activation: between layers.
+    `slope` maps their outputs for the inputs x (on, b, d) to the losses' derivatives by them.
     """
     weights, biases = ([a[:on] for a in part] for part in layers_of(parameters.views))
     out = [(w[:on], b[:on]) for w, b in zip(*layers_of(parameters.gradient_views), strict=True)]

@@ -138,14 +138,8 @@ def _attend(
 ) -> tuple[Tensor, Tensor]:
     """Attention a = softmax(mᵀq) and reading r = Σ a m of one set per unit  [dadi, eq. 6].
 
-    Args:
-        query: of each encoder and unit. (g, n, h)
-        shared: memory of the shared tokens. (g, z, h)
-        private: memory of the units' own tokens. (g n, s, h)
-        outside: 0 for members, −1e9 for the rest. (g, n, z), (g, n, s)
-
-    Returns:
-        Attention (g, n, z + s) and reading (g, n, h).
+    Queries (g, n, h); memory of shared (g, z, h) and of own tokens (g n, s, h); `outside` is 0 for
+    members, −1e9 for the rest (g, n, z), (g, n, s). Returns (g, n, z + s) and (g, n, h).
     """
     (g, n, h), z, s = query.shape, shared.shape[1], private.shape[1]
     match_shared = torch.baddbmm(outside[0], query, shared.transpose(1, 2))

@@ -95,7 +95,9 @@ class Neighbours:
         if key not in self._losses:
             acquired = self.world.available & panels
             visible = self.world.visible(np.arange(len(self.world)), acquired)
-            probability = belief_of(self.trees.log_odds(with_bits(visible, acquired)))
+            probability = np.round(
+                1 / (1 + np.exp(-self.trees.log_odds(with_bits(visible, acquired)))), DIGITS
+            )
             self._losses[key] = self._of(probability)
         return self._losses[key]
 
@@ -199,11 +201,6 @@ def next_panels(
             alone[:, further[k].argmax()] = np.minimum(net[:, k], np.finfo(np.float64).max)
         panel[rows[goes]] = np.where(further[best], alone, np.inf).argmin(axis=1)[goes]
     return panel
-
-
-def belief_of(log_odds: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Probability, rounded as all beliefs of trees are. (n,)"""
-    return np.round(1 / (1 + np.exp(-log_odds)), DIGITS)
 
 
 def oracle_of(

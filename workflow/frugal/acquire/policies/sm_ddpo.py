@@ -94,16 +94,6 @@ class WatchedUnits:
         return cls(task, states, np.arange(len(task)), acquired)
 
 
-def final_beliefs(policies: DiagnosisPolicies, units: WatchedUnits) -> Float[np.ndarray, "K n"]:
-    """Probability of illness by each classifier where its deterministic episodes end. (K, n)"""
-    world, completed = units.task, units.states.completed
-    uniforms = np.zeros((len(world), world.panels + 1))
-    acquired = roll_out(policies, world, uniforms=uniforms, states=completed).acquired
-    rows = np.arange(len(world))
-    completed_rows = np.stack([completed.encode(rows, panels) for panels in acquired])
-    return policies.beliefs(completed_rows)[..., 1].astype(np.float64)
-
-
 def score_policies(
     policies: DiagnosisPolicies, units: WatchedUnits, reward: DiagnosisReward
 ) -> dict[str, Float[np.ndarray, " K"]]:
@@ -272,7 +262,12 @@ def _thresholds(
         return {THRESHOLD: thresholds.astype(np.float32)}
     start = {THRESHOLD: np.full(len(matrix), 0.5, dtype=np.float32)}
     policies = DiagnosisPolicies(weights | start, settings, adds=units.task.adds)
-    probability = final_beliefs(policies, units)
+    world, completed = units.task, units.states.completed
+    uniforms = np.zeros((len(world), world.panels + 1))
+    acquired = roll_out(policies, world, uniforms=uniforms, states=completed).acquired
+    rows = np.arange(len(world))
+    completed_rows = np.stack([completed.encode(rows, panels) for panels in acquired])
+    probability = policies.beliefs(completed_rows)[..., 1].astype(np.float64)
     thresholds = [tuned_threshold(units.task.label, p, settings["criterion"]) for p in probability]
     return {THRESHOLD: np.clip(thresholds, LEAST_THRESHOLD, 1.0).astype(np.float32)}
 

@@ -21,7 +21,7 @@ from frugal.core.scaling import Scaling
 from frugal.core.stored import Array, Stored
 from frugal.learn.lockstep import FlatParameters, perceptron, perceptron_shapes
 from frugal.learn.set_encoder import EncoderSteps, read_sets
-from frugal.learn.token_memory import Memory, UnitTable, encoder_shapes, lay_out_tokens, remember
+from frugal.learn.token_memory import UnitTable, encoder_shapes, lay_out_tokens, remember
 
 Named = Mapping[str, Tensor]
 Weights = dict[str, Float32[np.ndarray, "..."]]
@@ -143,25 +143,6 @@ def named_weights(named: Named) -> Weights:
     return weights
 
 
-def require_weights(weights: Mapping[str, np.ndarray], sizes: NetworkSizes, source: str) -> int:
-    """Number of learners, K, whose networks the arrays are, all of these sizes.
-
-    Args:
-        weights: as `named_weights` returns them, maybe from a file.
-        sizes: by the settings and the table.
-        source: the arrays are, for the sentence.
-
-    Raises:
-        DataError: an array has another type or shape; the message names the place.
-    """
-    expected = {}
-    for name, (_, *shape) in sizes.stacked(1).items():
-        network, _, part = name.rpartition(".")
-        for prefix in _PAIRS.get(network + ".", (network + ".",)):
-            expected[prefix + part] = Array("float32", ("K", *shape))
-    return Stored(source, weights).require(expected)["K"]
-
-
 def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     """Inverse of `named_weights`, without gradient."""
     named: dict[str, Tensor] = {}
@@ -176,24 +157,6 @@ def stacked_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     return named
 
 
-def policy_values(
-    policy: Named, memory: Memory, member: tuple[Tensor, Tensor], *, processing_steps: int
-) -> Float[Tensor, "k n a1"]:
-    """Q of every decision at the given sets, "stop" last.
-
-    Args:
-        policy: of `policy_parameters`.
-        memory: of the units, in the classifiers' encoders.
-        member: tokens in each set.
-        processing_steps: of the encoder.
-    """
-    with torch.no_grad():
-        reading = read_sets(
-            policy, ENCODER, memory, member, processing_steps=processing_steps, steps=EncoderSteps()
-        )
-        return decision_values(policy, reading.encoding)
-
-
 def values_at_sets(
     named: Named,
     units: UnitTable,
@@ -206,8 +169,11 @@ def values_at_sets(
     policy = policy_parameters(named)
     with torch.no_grad():
         memory = remember(policy, ENCODER, units.tokens(row))
-    member = units.members(units.holdings(row), acquired)
-    return policy_values(policy, memory, member, processing_steps=processing_steps)
+        member = units.members(units.holdings(row), acquired)
+        reading = read_sets(
+            policy, ENCODER, memory, member, processing_steps=processing_steps, steps=EncoderSteps()
+        )
+        return decision_values(policy, reading.encoding)
 
 
 def logits_at_sets(
@@ -259,7 +225,12 @@ class DadiPolicies:
         torch.set_num_threads(1)  # the same sums whatever the number of cores
         self.panels = int(panel_of_column.max()) + 1
         sizes = NetworkSizes(len(panel_of_column), self.panels, settings)
-        self.members = require_weights(weights, sizes, "DADI agent")
+        expected = {}
+        for name, (_, *shape) in sizes.stacked(1).items():
+            network, _, part = name.rpartition(".")
+            for prefix in _PAIRS.get(network + ".", (network + ".",)):
+                expected[prefix + part] = Array("float32", ("K", *shape))
+        self.members = Stored("DADI agent", weights).require(expected)["K"]
         self.named = stacked_weights(weights)
         self._settings, self.processing_steps = settings, settings.processing_steps
         self._panel, self.scaling, self.exploration = panel_of_column, scaling, exploration

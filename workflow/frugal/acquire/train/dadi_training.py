@@ -429,11 +429,6 @@ class JointTraining:
         Only of states whose value a return may need, 0 elsewhere: those at the window's end, and,
         where returns are cut, those before a decision that was drawn at random, which are states
         of the same agents in all learners. One pass of the encoder takes them all.
-
-        Args:
-            acquired: panels after each decision. (t, k, n, a + 1)
-            best: the action that the network prefers then. (t, k, n)
-            random: whether a decision was drawn at random. (t, n)
         """
         needed = torch.zeros_like(random)
         if self._settings.returns == "watkins":

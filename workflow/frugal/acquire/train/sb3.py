@@ -182,7 +182,7 @@ class AcquisitionVecEnv(VecEnv):
 
 
 class OpenVecEnv(AcquisitionVecEnv):
-    """The same for trainers that may know no masks: as `gym_adapter.AcquisitionEnv`, in a batch.
+    """The same for trainers that may know no masks.
 
     A masked action changes nothing and costs its panel's price; an episode is truncated after
     a + 1 steps. A reset begins every episode anew. It notes how episodes end.

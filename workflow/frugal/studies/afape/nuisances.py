@@ -140,10 +140,15 @@ def tell(
                 | {"lacks": lacks}
             )
         )
+    heads = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
+    event = (records.complete, records.s_observed)
     return NuisanceTables(
         _propensities(records, factors, missingness).assign(row_id=records.data.row_id),
         pd.concat(frames, ignore_index=True),
-        _curves(records, factors, missingness, afa, by_policy),
+        {_factor_name(j): (p, heads[j].target, heads[j].usable) for j, p in factors.items()}
+        | {_elsewhere_name(j): curve for j, curve in missingness.fitted.items()}
+        | {_afa_name(agent): (p, *event) for agent, p in afa.items()}
+        | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()},
     )
 
 
@@ -234,24 +239,6 @@ def _propensities(
             "pattern_propensity": missingness.recorded(),
         }
         | dict(zip(names, factors, strict=True))
-    )
-
-
-def _curves(
-    records: Records,
-    by_panel: Mapping[str, np.ndarray],
-    missingness: PatternLaw,
-    afa: Mapping[str, np.ndarray],
-    by_policy: Mapping[str, np.ndarray],
-) -> dict[str, Curve]:
-    """Name of each fitted probability → its values, its event, and the rows that it serves."""
-    heads = {f["panel"]: records.factor_head(f) for f in records.identification["factors"]}
-    event = (records.complete, records.s_observed)
-    return (
-        {_factor_name(j): (p, heads[j].target, heads[j].usable) for j, p in by_panel.items()}
-        | {_elsewhere_name(j): curve for j, curve in missingness.fitted.items()}
-        | {_afa_name(agent): (p, *event) for agent, p in afa.items()}
-        | {f"AFA by policy, {agent}": (p, *event) for agent, p in by_policy.items()}
     )
 
 

@@ -207,15 +207,9 @@ def _draw_front(axes: Axes, agents: pd.DataFrame, others: pd.DataFrame) -> None:
 def _free_place(
     axes: Axes, mark: np.ndarray, marks: np.ndarray, line: np.ndarray
 ) -> tuple[int, int]:
-    """The nearest place inside the axes where a label is clear of every other mark, in points.
+    """The nearest place inside the axes where a mark's label is clear of all others, in points.
 
-    Where none is clear, the one farthest from them; of several, one clear of the line.
-
-    Args:
-        axes: with all marks drawn.
-        mark: that the label belongs to.
-        marks: all of them. (m, 2)
-        line: points on it. (l, 2)
+    Where none is clear, the one farthest from them; of several, one clear of points on the line.
     """
     axes.autoscale_view()
     at, passed, place = (

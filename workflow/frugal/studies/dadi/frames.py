@@ -206,11 +206,6 @@ def label_for(training: Mapping[str, Any], label: np.ndarray) -> np.ndarray | No
     return label if training["objective"] == "equalised_odds" else None
 
 
-def acquired_columns(data: Table) -> list[str]:
-    """`acquired:panel` for each action."""
-    return [f"acquired:{panel.name}" for panel in data.actions]
-
-
 def acquired_sets(frame: pd.DataFrame, data: Table) -> np.ndarray:
     """The sets of a frame of outcomes. (n, a)"""
-    return frame[acquired_columns(data)].to_numpy(dtype=bool)
+    return frame[[f"acquired:{panel.name}" for panel in data.actions]].to_numpy(dtype=bool)

@@ -522,7 +522,21 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
         axes.set_yticks(range(len(estimators)), [estimator_label(e) for e in estimators])
         for text, name in zip(axes.get_yticklabels(), estimators, strict=True):
             text.set_color(style.BLACK if name in set(computed["estimator"]) else style.GREY)
-    handles = _trust_handles(computed, figure, truth=bool(estimates["truth"].notna().any()))
+    marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
+    handles: list[Artist] = [entry("estimate, 95 % interval", marker="o", markersize=4.5)]
+    alone = {"linestyle": "none"}
+    if "no interval" in marks:
+        hollow = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", **alone}
+        handles.append(entry("no interval: its rows cost the same", **hollow))
+    if bool(estimates["truth"].notna().any()):
+        handles.append(entry("truth", style.BLACK, linestyle="--"))
+    if marks & {"beyond", "cut"}:
+        handles.append(entry("beyond the axis", marker=">", **alone))
+    names = dict.fromkeys(name for _, row in computed.iterrows() for name in _warnings(row))
+    if names:
+        warned = "warned, see the table: " + ", ".join(map(style.words, names))
+        sign = {"marker": r"$\mathbf{!}$", "markersize": 7, "markeredgewidth": 0.1, **alone}
+        handles.append(entry(style.wrapped(warned, characters=60), style.VERMILLION, **sign))
     return finish(figure, _scenario(estimates), trust_finding(computed, read), handles)
 
 
@@ -656,26 +670,6 @@ def _draw_sizes(axes: Axes, rows: pd.DataFrame, *, most: float) -> None:
     axes.set_xlim(0, _ROOM * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
     axes.tick_params(axis="y", length=0)
-
-
-def _trust_handles(computed: pd.DataFrame, figure: Figure, *, truth: bool) -> list[Artist]:
-    """Entries for those marks that the figure holds."""
-    marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
-    handles: list[Artist] = [entry("estimate, 95 % interval", marker="o", markersize=4.5)]
-    alone = {"linestyle": "none"}
-    if "no interval" in marks:
-        hollow = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", **alone}
-        handles.append(entry("no interval: its rows cost the same", **hollow))
-    if truth:
-        handles.append(entry("truth", style.BLACK, linestyle="--"))
-    if marks & {"beyond", "cut"}:
-        handles.append(entry("beyond the axis", marker=">", **alone))
-    names = dict.fromkeys(name for _, row in computed.iterrows() for name in _warnings(row))
-    if names:
-        warned = "warned, see the table: " + ", ".join(map(style.words, names))
-        sign = {"marker": r"$\mathbf{!}$", "markersize": 7, "markeredgewidth": 0.1, **alone}
-        handles.append(entry(style.wrapped(warned, characters=60), style.VERMILLION, **sign))
-    return handles
 
 
 def trust_finding(estimates: pd.DataFrame, read: str) -> str:

@@ -126,12 +126,9 @@ class _FitInputs:
     identification: Mapping[str, Any]
 
     def at(self, seed: int, parts: Sequence[str], selected: np.ndarray) -> Records:
-        """Records of some rows, with the graph's causes of each indicator.
+        """Records of some rows of parts of the split, with the graph's causes of each indicator.
 
-        Args:
-            seed: of the study.
-            parts: of the split.
-            selected: which of the rows of these parts, ascending. (m,)
+        `selected` are those of these parts, ascending. (m,)
         """
         table = self.records.table
         data, observed = self.records.at(table.positions(parts)[selected], seed)
@@ -481,10 +478,8 @@ def join_seeds(
 class _Portions:
     """The portions of a scenario's seeds, of which one at a time is held.
 
-    Attributes:
-        stored: table, catalogue, masks, graph and identification.
-        episodes: of every agent and portion: `blocked`, `worlds`.
-        fitted: of every portion: `propensities`, `agents`.
+    `stored` is table, catalogue, masks, graph and identification; `episodes` are `blocked` and
+    `worlds` of every agent, `fitted` `propensities` and `agents`, of each portion.
     """
 
     stored: tuple[Any, ...]

@@ -141,14 +141,7 @@ def _require_identified(
 
 
 class _Drawn:
-    """Masks of all seeds, block by block.
-
-    Args:
-        stored: the table.
-        graph: missingness model of the masks, settled; None where they are the table's own.
-        settings: of the stage.
-        streams: of the draws.
-    """
+    """Masks of all seeds, block by block; the graph is None where they are the table's own."""
 
     def __init__(
         self,
@@ -230,13 +223,7 @@ class _Logits:
 
 
 def _require_gaps(graph: MissingnessGraph, stored: StoredTable, *, induced: bool) -> None:
-    """A table that masks are drawn for is complete; otherwise each panel's causes are named.
-
-    Raises:
-        ConfigError: a table to draw for has a missing value, or a panel that can be missing has no
-            causes.
-        DataError: a free column has a missing value.
-    """
+    """A table that masks are drawn for is complete; otherwise each panel's causes are named."""
     columns, panels = tree_sum(
         map(_missing_counts, stored), lambda a, b: (a[0] + b[0], a[1] + b[1])
     )
@@ -448,13 +435,7 @@ def _hidden(records: StoredRecords, places: np.ndarray, seed: int) -> tuple[Tabl
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """Trees fitted to a sample of test rows, and their imputations. Shapes: m rows, d columns.
-
-    Attributes:
-        chain: that completes other rows.
-        places: of the sample in the table, ascending. (m,)
-        values: its rows, completed. (m, d)
-    """
+    """Trees fitted to a sample of test rows, their places in the table, ascending, and values."""
 
     chain: ChainedTrees
     places: np.ndarray

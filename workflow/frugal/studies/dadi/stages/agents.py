@@ -188,14 +188,7 @@ def roll_out_dadi(
 
 @dataclass(frozen=True, eq=False)
 class _Acting:
-    """Rows of a fold on which agents act. Shapes: n rows.
-
-    Attributes:
-        fold: whose rows they are.
-        rows: positions in the fold. (n,)
-        world: the same rows.
-        stratum: by which selection is shown. (n,)
-    """
+    """Rows of a fold on which agents act, and the strata by which selection is shown. (n,)"""
 
     fold: Fold
     rows: np.ndarray
@@ -212,12 +205,8 @@ class _Acting:
     ) -> tuple[tuple[pd.DataFrame, pd.DataFrame], Episodes]:
         """Outcomes on all rows and decisions on test rows, of K agents; and their episodes.
 
-        Args:
-            members: the K agents.
-            policy: theirs.
-            cuts: least probability of class 1 that is decided 1. (K,)
-            gammas: weight of accuracy; NaN of agents without one. (K,)
-            how: `uniforms` and `classifier`, as of `acted`.
+        `cuts` are the least probabilities of class 1 that are decided 1, `gammas` NaN without one
+        (K,); `how` is `uniforms` and `classifier` of `acted`.
         """
         table, part = self.fold.shown, self.fold.part[self.rows]
         panels = [panel.name for panel in table.actions]
@@ -299,13 +288,7 @@ TARGETS = ("label", "sensitive")
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Question to outsiders: targets to predict, and among which of n rows.
-
-    Attributes:
-        number: of the question.
-        rows: among which it acts. (n,)
-        targets: label, sensitive or both.
-    """
+    """Question to outsiders: targets to predict (label, sensitive), and among which rows. (n,)"""
 
     number: int
     rows: np.ndarray

@@ -8,11 +8,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
-from jaxtyping import Bool, Float32
-
 from frugal.acquire.acquisition import FREE_SHARE, Reward, Start
 from frugal.core.world import StateEncoder, World
+from gymnasium import spaces
+from jaxtyping import Bool, Float32
 
 
 class AcquisitionEnv(gymnasium.Env):
