@@ -1,14 +1,13 @@
 """The decision process for one unit at a time, as a Gymnasium environment.
 
-For trainers that expect `gymnasium.Env`, and as the plain counterpart of the batched environment.
-The only module, apart from the stable-baselines3 adapter, that knows Gymnasium.
+The plain counterpart of the batched environment.
 """
 
 from typing import Any
 
 import gymnasium
 import numpy as np
-from frugal.acquire.acquisition import FREE_SHARE, Reward, Start
+from frugal.acquire.acquisition import Reward, Start
 from frugal.core.world import StateEncoder, World
 from gymnasium import spaces
 from jaxtyping import Bool, Float32
@@ -27,7 +26,7 @@ class AcquisitionEnv(gymnasium.Env):
     def __init__(
         self, task: World, encoder: StateEncoder, reward: Reward, *, learner: int, start: Start
     ) -> None:
-        """Environment of one learner of a reward; `start` as in `BatchedAcquisition`."""
+        """Environment of one learner of a reward; `start` is "free" or "random"."""
         self.task = task
         self._encoder, self._reward, self._start = encoder, reward, start
         self._learner = np.array([learner])
@@ -49,8 +48,7 @@ class AcquisitionEnv(gymnasium.Env):
         super().reset(seed=seed)
         self._row[0] = self.np_random.integers(len(self.task))
         self._acquired[:], self._steps = False, 0
-        bare = self._start == "mixed" and self.np_random.random() < FREE_SHARE
-        if self._start != "free" and not bare:
+        if self._start == "random":
             starting = self.np_random.random(self.task.panels) < 0.5
             self._acquired[0] = starting & self.task.available[self._row[0]]
         return self._observe(), {}

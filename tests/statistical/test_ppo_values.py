@@ -5,7 +5,7 @@ import pytest
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.lockstep_ppo import ActorCritic, fit_ppo
+from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.config.learners import PpoSettings
 
 from tests.oracles import acquisition_values as oracle
@@ -14,6 +14,7 @@ from tests.unit.acquisition_cases import (
     PAIRS,
     BestActions,
     first_of_equals,
+    fit_ppo,
     mean_rewards,
     small_problem,
 )

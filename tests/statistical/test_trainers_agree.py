@@ -16,7 +16,7 @@ from frugal.acquire.policies.diagnosis import ImputedStates
 from frugal.acquire.reading import completed_states
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import lockstep_ppo
-from frugal.acquire.train.lockstep_ppo import ActorCritic, fit_ppo
+from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.config.learners import PpoSettings
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
@@ -28,7 +28,7 @@ from frugal.studies.diagnosis.frames import rewards_of, scaled_task
 from frugal.studies.shared.stages.data import prepare_data
 
 from tests.oracles.sb3_ppo import fit_sb3_ppo
-from tests.unit.acquisition_cases import BestActions, first_of_equals, verdicts
+from tests.unit.acquisition_cases import BestActions, first_of_equals, fit_ppo, verdicts
 
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 

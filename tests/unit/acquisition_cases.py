@@ -13,6 +13,7 @@ from frugal.acquire.acquisition import (
 )
 from frugal.acquire.encoders import ValuesEncoder, tabulate
 from frugal.acquire.reading import Reading
+from frugal.config.learners import PpoSettings
 from frugal.core.episodes import Episodes
 from frugal.core.world import World
 
@@ -106,3 +107,35 @@ def small_environment(pairs: Pairs, episodes: int, *, start: Start) -> BatchedAc
         start=start,
         rng=np.random.default_rng(1),
     )
+
+
+def fit_ppo(
+    environment: BatchedAcquisition,
+    *,
+    settings: PpoSettings,
+    updates: int,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """One policy per learner by the lock-step trainer; weights as `ActorCritic.export` has them."""
+    import torch  # slow to import
+    from frugal.acquire.train.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
+
+    torch.set_num_threads(1)
+    k, _, width = environment.observation.shape
+    actions, hidden = environment.task.actions, settings.hidden
+    learners = ActorCritic.fresh(
+        k, width, actions, hidden=hidden, activation=settings.activation, rng=rng
+    )
+    generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
+    trainer = PpoTrainer(learners, settings)
+    for _ in range(updates):
+        rollout = collect_rollout(
+            learners,
+            environment,
+            lambda env: torch.from_numpy(env.observation),
+            steps=settings.steps // settings.episodes,
+            gae_lambda=settings.gae_lambda,
+            generator=generator,
+        )
+        trainer.learn(rollout, generator)
+    return learners.export()

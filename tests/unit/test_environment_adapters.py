@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
 from frugal.acquire.train.sb3 import AcquisitionVecEnv
-from gymnasium.utils.env_checker import check_env
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
-from tests.oracles.single_environment import AcquisitionEnv
 from tests.unit.acquisition_cases import small_problem
 
 REWARD = theorem_reward(np.array([3.0]), np.array([-0.05]))
@@ -29,15 +26,6 @@ def vector_environment(episodes: int, *, mask_in_observation: bool) -> Acquisiti
     return AcquisitionVecEnv(environment, mask_in_observation=mask_in_observation)
 
 
-@pytest.mark.parametrize("start", ["free", "random", "mixed"])
-@pytest.mark.filterwarnings("ignore")  # advice on infinite boxes, which standardised values are
-def test_the_single_environment_passes_the_checkers(start):
-    task, encoder = small_problem()
-    environment = AcquisitionEnv(task, encoder, REWARD, learner=0, start=start)
-    check_env(environment, skip_render_check=True)
-    check_env_sb3(environment)
-
-
 @pytest.mark.parametrize(
     ("start", "share"), [("free", 1.0), ("random", 1 / 16), ("mixed", 17 / 32)]
 )
@@ -47,26 +35,11 @@ def test_share_of_the_starts_that_know_the_free_columns_alone(start, share):
     2,000 starts, one seed; 5 standard errors of a share are at most .056.
     """
     task, encoder = small_problem()
-    environment = AcquisitionEnv(task, encoder, REWARD, learner=0, start=start)
-    environment.reset(seed=3)
-    open_panels = []
-    for _ in range(2000):
-        environment.reset()
-        open_panels.append(environment.action_masks()[:4].sum())
-    assert np.mean(np.array(open_panels) == 4) == pytest.approx(share, abs=0.056)
-
-
-def test_a_masked_action_is_paid_for_in_vain_and_cannot_go_on_for_ever():
-    task, encoder = small_problem()
-    environment = AcquisitionEnv(task, encoder, REWARD, learner=0, start="free")
-    before, _ = environment.reset(seed=1)
-    first, _, *_ = environment.step(2)
-    assert (first != before).any()
-    for step in range(1, task.panels + 1):
-        again, reward, ended, truncated, info = environment.step(2)
-        np.testing.assert_array_equal(first, again)
-        assert (ended, truncated, info) == (False, step == task.panels, {"masked": True})
-        assert reward == pytest.approx(-0.05 * task.action_cost[2])
+    environment = BatchedAcquisition(
+        task, encoder, REWARD, learners=1, episodes=2000, start=start, rng=np.random.default_rng(3)
+    )
+    open_panels = environment.action_mask[0, :, :4].sum(axis=1)
+    assert np.mean(open_panels == 4) == pytest.approx(share, abs=0.056)
 
 
 @pytest.mark.parametrize("appended", [False, True])

@@ -11,7 +11,6 @@ from frugal.acquire.train.lockstep_ppo import (
     ActorCritic,
     PpoTrainer,
     Rollout,
-    fit_ppo,
     generalised_advantages,
     masked_log_prob,
 )
@@ -22,7 +21,7 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tests.oracles.sb3_ppo import fit_sb3_ppo, maskable_ppo, weights_of
-from tests.unit.acquisition_cases import small_problem
+from tests.unit.acquisition_cases import fit_ppo, small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
 pytestmark = pytest.mark.trains

@@ -20,7 +20,7 @@ def test_theorem_reward_counts_true_negatives_true_positives_and_cost():
     np.testing.assert_allclose(reward.cost_weight, [0.5, 0.1], rtol=1e-7)
 
 
-@given(st.integers(1, 10), st.integers(1, 100), st.floats(0, 600))
+@given(st.floats(1, 10), st.floats(1, 100), st.floats(0, 600))
 def test_release_is_the_theorem_scaled_less_a_constant_of_the_unit(ratio, penalty, cost):
     release = release_reward(np.array([ratio]), np.array([penalty]))
     theorem = theorem_reward(np.array([ratio]), np.array([-1 / penalty]))

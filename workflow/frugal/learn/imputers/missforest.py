@@ -36,13 +36,11 @@ class MissForestResult:
         rounds: rounds computed, the discarded last one included; 0 if nothing was missing.
         differences: of each round to the one before, numeric and categorical; NaN where no
             variable of that type has missing entries. (rounds, 2)
-        converged: the differences stopped falling; False if `max_rounds` came first.
     """
 
     values: Float[np.ndarray, "n d"]
     rounds: int
     differences: Float[np.ndarray, "r 2"]
-    converged: bool
 
 
 @dataclass
@@ -109,7 +107,7 @@ def impute_missforest(
     codes = compact(values, variables)
     missing = np.isnan(codes)
     if not missing.any():
-        return MissForestResult(values.astype(np.float64), 0, np.empty((0, 2)), True)
+        return MissForestResult(values.astype(np.float64), 0, np.empty((0, 2)))
     require_observed(codes, variables)
     if len(variables) < 2:
         raise DataError("the table has one variable only; MissForest needs others to predict it")
@@ -121,14 +119,14 @@ def impute_missforest(
         rng=rng,
         progress=progress,
     )
-    filled, differences, converged = repeat_until_growth(
+    filled, differences = repeat_until_growth(
         initial_fill(codes, variables),
         refine,
         partial(round_difference, missing=missing, categorical=variables.categorical),
         how.max_rounds,
     )
     imputed = np.where(np.isnan(values), expand(filled, variables), values)
-    return MissForestResult(imputed, len(differences), differences, converged)
+    return MissForestResult(imputed, len(differences), differences)
 
 
 def initial_fill(codes: Float[np.ndarray, "n v"], variables: Variables) -> Float[np.ndarray, "n v"]:
@@ -183,12 +181,12 @@ def repeat_until_growth(
     refine: Callable[[Float[np.ndarray, "n v"]], Float[np.ndarray, "n v"]],
     difference: Callable[..., Float[np.ndarray, " 2"]],
     max_rounds: int,
-) -> tuple[Float[np.ndarray, "n v"], Float[np.ndarray, "r 2"], bool]:
+) -> tuple[Float[np.ndarray, "n v"], Float[np.ndarray, "r 2"]]:
     """Rounds of MissForest [Stekhoven & Bühlmann 2012, Algorithm 1].
 
     Returns:
         The imputation before the first round in which `differences_grow`, or the last one if
-        `max_rounds` came first; the difference of each round; whether growth ended the rounds.
+        `max_rounds` came first; the difference of each round.
     """
     filled = start
     differences: list[np.ndarray] = []
@@ -197,9 +195,9 @@ def repeat_until_growth(
         new = refine(filled)
         differences.append(difference(new, filled))
         if differences_grow(differences[-1], old):
-            return filled, np.array(differences), True
+            break
         filled, old = new, differences[-1]
-    return filled, np.array(differences), False
+    return filled, np.array(differences)
 
 
 def _refine(
