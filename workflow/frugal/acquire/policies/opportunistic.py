@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from frugal.acquire.acquisition import BatchedAcquisition, Reward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
-from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
+from frugal.acquire.kinds import UNTUNED, AgentKind, Learned, Saved, trained
 from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values, two
 from frugal.acquire.policies.dqn import QPolicy
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
@@ -121,27 +121,8 @@ def relative_price(cost: Float[np.ndarray, " a"]) -> Float[np.ndarray, " a"]:
     return np.where(paid, cost / (cost[paid].mean() if paid.any() else 1.0), 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class LearntValues:
-    """A trained network: change that is left, by the next panel.
-
-    Attributes:
-        weights: of the layers.
-        scaling: of values that it reads.
-        column_bits: whether it reads the known bits of columns.
-        mean_return: of the episodes with exploration, at the end.
-    """
-
-    weights: dict[str, Float32[np.ndarray, "_ _"]]
-    scaling: Scaling
-    column_bits: bool
-    mean_return: float
-
-
-def fit_values(
-    beliefs: MaskedBeliefs, settings: DqnSettings, rng: np.random.Generator
-) -> LearntValues:
-    """Train the network on the units that trees learnt from."""
+def fit_values(beliefs: MaskedBeliefs, settings: DqnSettings, rng: np.random.Generator) -> QPolicy:
+    """The network, trained on the units that trees learnt from."""
     from frugal.acquire.train.lockstep_dqn import fit_dqn  # torch is slow to import
 
     rows = beliefs.rows
@@ -154,7 +135,7 @@ def fit_values(
     )
     result = fit_dqn(environment, settings=settings, moments=1, rngs=[rng.spawn(1)[0]])
     weights = {name: array[0] for name, array in result.weights.items()}
-    return LearntValues(weights, scaling, encoder.column_bits, float(result.mean_return[-1, 0]))
+    return QPolicy(weights, scaling.centre, scaling.scale, encoder.column_bits)
 
 
 def least_values(first: Float[np.ndarray, " n"], count: int) -> Float[np.ndarray, " K"]:
@@ -284,12 +265,15 @@ def learn(
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
     beliefs = fit_masked(rows, copies=settings["copies"])
-    learnt = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
+    network = fit_values(beliefs, DqnSettings.of(settings["dqn"]), rows.rng)
     start = rows.world.available & rows.bits(rows.base)
     visible = rows.world.visible(np.arange(len(rows.world)), start).astype(np.float32)
-    policy = _believing(beliefs, learnt)
+    believer, base = beliefs.ensemble, rows.bits(rows.base)
+    policy = OpportunisticPolicies(
+        network, believer, rows.world.adds, base, np.zeros(1), np.full(1, UNTUNED)
+    )
     least = least_values(policy.values(visible, start).max(axis=1), settings["levels"])
-    tried = replace(policy, least=least, threshold=np.full(len(least), 0.5))
+    tried = replace(policy, least=least, threshold=np.full(len(least), UNTUNED))
     units = np.arange(len(rows.world))
     run = roll_out(tried, rows.world, uniforms=np.zeros((len(units), rows.world.panels + 1)))
     informed = objective.knowing(beliefs.at(units, rows.world.available))
@@ -304,20 +288,6 @@ def learn(
     )
     steps = settings["dqn"]["transitions"]
     return Learned.of_rules(policies.to_arrays(), steps, score[chosen], price[chosen])
-
-
-def _believing(beliefs: MaskedBeliefs, learnt: "LearntValues") -> OpportunisticPolicies:
-    """The network and the trees; panels to buy, and who is ill, are not decided yet."""
-    rows, scaling = beliefs.rows, learnt.scaling
-    network = QPolicy(learnt.weights, scaling.centre, scaling.scale, learnt.column_bits)
-    return OpportunisticPolicies(
-        network,
-        beliefs.ensemble,
-        rows.world.adds,
-        rows.bits(rows.base),
-        np.zeros(1),
-        np.full(1, 0.5),
-    )
 
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> OpportunisticPolicies:

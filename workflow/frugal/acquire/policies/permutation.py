@@ -19,43 +19,10 @@ from frugal.acquire.policies.cascade import build, fit_paths, graph_of_windows, 
 from frugal.acquire.train.cascade import Cascade, Sets, Walk, within_budgets
 from frugal.acquire.train.class_paths import ClassSets, ClassWindows
 from frugal.acquire.train.payoff import Objective
-from frugal.acquire.train.tree_sets import PanelSet, SetBeliefs, TreeRows, log_loss
+from frugal.acquire.train.tree_sets import PanelSet, TreeRows, log_loss
 from frugal.learn.cross_fitted_trees import fit_folded
 
 SMALLEST_PRICE = 1e-12
-
-
-def fit_permutation(
-    rows: TreeRows,
-    objective: Objective,
-    *,
-    settings: Mapping[str, Any],
-    budgets: Float[np.ndarray, " b"],
-) -> tuple[list[Cascade], SetBeliefs]:
-    """The best stopping rule within each budget, or the cheapest, along one order of panels.
-
-    Args:
-        rows: training units, and units for evaluation.
-        objective: the quantity to optimise, on all of them.
-        settings: `windows`, `linear`; see `acquire.policies.permutation`.
-        budgets: most that a unit may cost on average; not read where the price is sought itself.
-    """
-    beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
-    path = _growing(rows, panel_order(rows, permutation_importance(rows)))
-    informed = objective.knowing(beliefs.belief(path[-1]))
-    sets = Sets.of(path, beliefs)
-    at = np.arange(settings["windows"]) / settings["windows"]
-    cuts = np.unique(np.quantile(sets.probability[0], at[1:]).round(6))
-    rules_tried = []
-    for length in range(1, len(path) + 1):
-        walk = Walk.along(sets, range(length))
-        for low in (0.0, *cuts):
-            for high in (np.inf, *cuts[cuts > low]):
-                if length > 1 or (low == 0 and high == np.inf):
-                    rules_tried.append(
-                        _stopping(walk, path[:length], float(low), float(high), informed)
-                    )
-    return within_budgets(rules_tried, informed, budgets, most=1), beliefs
 
 
 def _stopping(
@@ -105,9 +72,24 @@ def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
 def learn(
     rows: TreeRows, objective: Objective, settings: Mapping[str, Any], budgets: np.ndarray
 ) -> Learned:
-    """Rules as a bundle holds them; `mean_return` is the score of each, out of fold."""
-    rules, beliefs = fit_permutation(rows, objective, settings=settings, budgets=budgets)
-    return learned_cascades(rules, beliefs)
+    """The best stopping rule along one order of panels within each budget, or the cheapest.
+
+    They are stored as a bundle holds them; `mean_return` is the score of each, out of fold.
+    """
+    beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
+    path = _growing(rows, panel_order(rows, permutation_importance(rows)))
+    informed = objective.knowing(beliefs.belief(path[-1]))
+    sets = Sets.of(path, beliefs)
+    at = np.arange(settings["windows"]) / settings["windows"]
+    cuts = np.unique(np.quantile(sets.probability[0], at[1:]).round(6))
+    tried = []
+    for length in range(1, len(path) + 1):
+        walk = Walk.along(sets, range(length))
+        for low in (0.0, *cuts):
+            for high in (np.inf, *cuts[cuts > low]):
+                if length > 1 or (low == 0 and high == np.inf):
+                    tried.append(_stopping(walk, path[:length], float(low), float(high), informed))
+    return learned_cascades(within_budgets(tried, informed, budgets, most=1), beliefs)
 
 
 def of_classes(sets: ClassSets, settings: Mapping[str, Any]) -> ClassWindows:

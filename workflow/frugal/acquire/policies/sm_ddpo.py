@@ -228,7 +228,12 @@ def fit_sm_ddpo(
         train_imputed = boosted.of_training(train_imputed)
         others = {k: (w, boosted.of_others(states, w)) for k, (w, states) in others.items()}
     run = _Run(train, train_imputed, reward, how, streams[:3], boosted)
-    sets = _watched_sets(train, train_imputed, others, how, streams[3])
+    some = np.sort(streams[3].permutation(len(train))[: how.watched_units])
+    every: dict[str, Units] = {"train": (train.take(some), _Subset(train_imputed, some)), **others}
+    sets = {
+        name: WatchedUnits.drawn(task, ImputedStates(encoder, task.panels), streams[3])
+        for name, (task, encoder) in every.items()
+    }
     keeper = _Keeper(len(reward.cost_weight), how.criterion)
     for done in range(how.outer_loops + 1):
         if done:
@@ -270,23 +275,6 @@ def _thresholds(
     probability = policies.beliefs(completed_rows)[..., 1].astype(np.float64)
     thresholds = [tuned_threshold(units.task.label, p, settings["criterion"]) for p in probability]
     return {THRESHOLD: np.clip(thresholds, LEAST_THRESHOLD, 1.0).astype(np.float32)}
-
-
-def _watched_sets(
-    train: World,
-    train_imputed: StateEncoder,
-    others: Mapping[str, Units],
-    how: SmDdpoSettings,
-    rng: np.random.Generator,
-) -> dict[str, WatchedUnits]:
-    """Validation units, some training units, and whatever else is watched."""
-    some = np.sort(rng.permutation(len(train))[: how.watched_units])
-    part = (train.take(some), _Subset(train_imputed, some))
-    every: dict[str, Units] = {"train": part, **others}
-    return {
-        name: WatchedUnits.drawn(task, ImputedStates(encoder, task.panels), rng)
-        for name, (task, encoder) in every.items()
-    }
 
 
 @dataclass(frozen=True, eq=False)
