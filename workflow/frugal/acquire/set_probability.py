@@ -402,8 +402,9 @@ def wide_propensity_and_chance(
     left = np.flatnonzero(~sure & (unhindered > 0))
     mean = policy.traits.mean_terminal_probability
     if mean is not None and missingness.independent and len(left):
-        told, most = mean(target[left], needed[left], _each(missingness, rows[left], needed[left]))
-        total = has_needed[left] * told
+        each = _each(missingness, rows[left], needed[left])
+        average, most = mean(target[left], needed[left], each)
+        total = has_needed[left] * average
         result[left] = unhindered[left] * complete[left] / total
         chance[left] = total / most
         return result, chance

@@ -214,9 +214,9 @@ def _booster(
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:
     """One ensemble of the trees of several, leaf rows times a share; `split_ensemble` undoes it."""
     arrays = [{name: getattr(part, name) for name in ARRAYS if name != "root"} for part in parts]
-    one = join_trees(arrays, link="softmax", columns=parts[0].columns)  # each part as one tree
-    root = np.concatenate([part.root + at for part, at in zip(parts, one.root, strict=True)])
-    return replace(one, root=root.astype(np.int32), leaf_value=one.leaf_value * share)
+    merged = join_trees(arrays, link="softmax", columns=parts[0].columns)  # each part as a tree
+    root = np.concatenate([part.root + at for part, at in zip(parts, merged.root, strict=True)])
+    return replace(merged, root=root.astype(np.int32), leaf_value=merged.leaf_value * share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,13 +96,13 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     from frugal.config.afape import InducedGaps, OwnGaps  # builds the blocks of all kinds
 
     where = f"mechanism {name!r}"
-    block = OwnGaps if mapping.get("source") == "own" else InducedGaps
-    gaps = block.read({"source": "induced", **mapping}, where=where).plain()
-    _check_panels(where, gaps["panels"], table)
+    kind = OwnGaps if mapping.get("source") == "own" else InducedGaps
+    block = kind.read({"source": "induced", **mapping}, where=where).plain()
+    _check_panels(where, block["panels"], table)
     laws = {
-        panel.name: _law(f"panel {panel.name!r} of {where}", gaps, panel.name, table)
+        panel.name: _law(f"panel {panel.name!r} of {where}", block, panel.name, table)
         for panel in table.actions
-        if panel.name in gaps["panels"]
+        if panel.name in block["panels"]
     }
     graph = MissingnessGraph(name, laws)
     topological_order(graph)
@@ -251,9 +251,9 @@ def indicator_probability(
     return expit(value_logit(graph, table, panel) + indicator_logit(graph, table, observed, panel))
 
 
-def _law(where: str, gaps: Mapping[str, Any], panel: str, table: Table) -> IndicatorModel:
+def _law(where: str, block: Mapping[str, Any], panel: str, table: Table) -> IndicatorModel:
     """Law of one panel; of assumed causes with strengths of 0."""
-    model = gaps["panels"][panel]
+    model = block["panels"][panel]
     values, indicators = (
         dict.fromkeys(causes, 0.0) if isinstance(causes, list) else causes
         for causes in (model.get("values", {}), model.get("indicators", {}))
@@ -265,12 +265,12 @@ def _law(where: str, gaps: Mapping[str, Any], panel: str, table: Table) -> Indic
                 f"its columns are {_listed(table.columns)}"
             )
     for cause in indicators:
-        if cause not in gaps["panels"]:
+        if cause not in block["panels"]:
             raise ConfigError(
                 f"{where} has the parent indicator of {cause!r}, which is no panel that can be "
-                f"missing here; those are {_listed(gaps['panels'])}"
+                f"missing here; those are {_listed(block['panels'])}"
             )
-    standardise = gaps.get("standardise", False)
+    standardise = block.get("standardise", False)
     return IndicatorModel(model.get("intercept", 0.0), values, indicators, standardise)
 
 
