@@ -4,6 +4,8 @@ from frugal.config.learners import TreeSettings
 from frugal.core.errors import DataError
 from frugal.learn.column_trees import compact, expand, fit_column, require_observed, variables_of
 
+pytestmark = pytest.mark.trains
+
 ONEHOT = ((1, 4), (2, 3, 5))
 NAN = np.nan
 VALUES = np.array(

@@ -95,6 +95,8 @@ def parse_graph(name: str, mapping: Mapping[str, Any], table: Table) -> Missingn
     """
     from frugal.config.afape import InducedGaps, OwnGaps  # builds the blocks of all kinds
 
+    if mapping.get("panels") == {}:  # of a world in which nothing is missing
+        return MissingnessGraph(name, {})
     where = f"mechanism {name!r}"
     kind = OwnGaps if mapping.get("source") == "own" else InducedGaps
     block = kind.read({"source": "induced", **mapping}, where=where).plain()
