@@ -1,12 +1,12 @@
 """Costs for other cases, and what they were there: PhysioNet 2012, sets a and b for set c.
 
-  OMP_NUM_THREADS=1 python -m tests.trust.other_ward MIRROR
+  OMP_NUM_THREADS=1 python -m tests.trust.other_ward MIRROR [order]
 
 MIRROR holds the files as `data_mirror` does (`physionet2012/set-a.tar.gz`, …). A row is a stay:
 age, sex, kind of unit, and the last heart rate and coma score of the first 24 hours are known, six
 panels of laboratory values cost. `decide` learns on sets a and b; `transport` reads columns of set
 c, no label. Then the policies of sets a and b are followed along set c, and judged by its labels.
-Prices and costs of errors are made up. Prints a row for each policy.
+Prices and costs of errors are made up. Prints a row for each policy, with `order` of `ORDERS`.
 """
 
 import sys
@@ -39,6 +39,9 @@ PANELS = {
 MEASURED = [name for columns, _ in PANELS.values() for name in columns]
 ERRORS = {"missed": 1000.0, "false alarm": 150.0}
 AGENTS = ["cascade", "fixed", "constant", "never", "always"]
+FIRST = [{"panel": name} for name in PANELS]
+ORDERS = {f"first_{k}": {"kind": "rule", "steps": FIRST[:k]} for k in (1, 2)}
+ORDERS |= {f"greedy_{k}": {"kind": "greedy", "least_gain": k / 1000} for k in (5, 10)}
 SEX = {0.0: "f", 1.0: "m"}
 
 
@@ -129,8 +132,12 @@ def main() -> None:
     learned = pd.concat([a, b], ignore_index=True)
     died = [f"{(table['died'] == 'yes').mean():.1%}" for table in (learned, c)]
     print(f"{len(learned)} and {len(c)} stays; died: {' and '.join(died)}")
-    answer = frugal.decide(loaded(learned), agents=AGENTS)
+    orders = sys.argv[2:] == ["order"]
+    answer = frugal.decide(loaded(learned), agents=ORDERS if orders else AGENTS)
     print(answer.summary(), flush=True)
+    if orders:
+        print(answer.outcomes.round(2).to_string())
+        return
     moved = answer.transport(c).set_index("agent")
     rows = answer.outcomes.set_index("agent")[["cost", "ci_low", "ci_high"]]
     rows = rows.join(moved.add_suffix(" for c")).join(actual(learned, c))
