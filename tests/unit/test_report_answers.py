@@ -65,7 +65,7 @@ def test_an_answer_that_is_not_the_best_has_its_rivals_and_the_bound(not_worse, 
     assert found["told"]["which policy"].startswith(f"tree one; {plain} with {rivals}. ")
     assert found["told"]["what would change it"] == (
         f"Chance alone could: {rivals} may be cheaper, by at most 0.5 EUR a case; to know which "
-        "would save at most 0.1 a case."
+        "would save at most 0.1 EUR a case."
     )
 
 

@@ -114,7 +114,7 @@ def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
     assert 0 <= float(str(found["worth"])) < 0.001
     assert str(found["sentence"]).startswith(
         "Use dqn: 1.68 euro a case (1.63 to 1.73). Best: no other policy tried is cheaper than dqn "
-        "(95 %). The next, random 90, costs 0.19 (0.1"
+        "(95 %). The next, random 90, costs 0.19 euro (0.1"
     )
     assert "more. Read from the first estimator; effective sample size 400 of 1,000" in str(
         found["sentence"]

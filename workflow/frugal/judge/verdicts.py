@@ -340,13 +340,13 @@ def _sentence(row: Mapping[str, object], words: Words) -> str:
         [agent, *map(plain, rest)],
         margin=words.margin,
         most=of_cost(float(str(row["bound"])), estimate, words.cost_unit, words.margin),
-        value_of_knowing=f"{number(row['worth'])} a case",
+        value_of_knowing=of_cost(float(str(row["worth"])), 0.0, words.cost_unit),
     )
     if state == "best":
         ends = (float(str(row[f"difference_{end}"])) for end in ("low", "high"))
         saving = number(float(str(row["difference"])))
         state_words += (
-            f" The next, {plain(row['runner_up'])}, costs {saving} ({interval(*ends)}) more."
+            f" The next, {plain(row['runner_up'])}, costs {saving}{unit} ({interval(*ends)}) more."
         )
         rests += f"; {_hidden(row, words)}"
     return f"Use {agent}: {cost}. {state_words} {rests}.{left}"

@@ -249,7 +249,7 @@ def _change(verdict: Mapping[str, Any], unit: str) -> str:
         return (
             f"Chance alone could: {_others(verdict)} may be cheaper, by at most "
             f"{figures(verdict['bound'])} {unit} a case; to know which would save at most "
-            f"{figures(verdict['worth'])} a case."
+            f"{figures(verdict['worth'])} {unit} a case."
         )
     tip = verdict["tipping_gamma"]
     if tip != tip:
