@@ -76,11 +76,11 @@ def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch
         cross_fitted_trees, "_booster", lambda *given: (None, losses[len(given[3])])
     )
 
-    def stop(*given, **_):
-        kept.append(given[2])
+    def stop(_, *, most, **__):
+        kept.append(most)
         raise InterruptedError
 
-    monkeypatch.setattr(cross_fitted_trees, "_tree_parts", stop)
+    monkeypatch.setattr(cross_fitted_trees, "lightgbm_trees", stop)
     with pytest.raises(InterruptedError):
         cross_fitted_trees.fit_folded(
             np.zeros((40, 1)),

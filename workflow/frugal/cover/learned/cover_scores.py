@@ -321,7 +321,7 @@ def cheapest_seen_cover(
 
 
 def _inputs(features: np.ndarray, group: np.ndarray) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy((~features).astype(np.float32)), torch.from_numpy(group)
+    return torch.from_numpy((~features).astype(np.float32)), torch.tensor(group)
 
 
 def _open_scores(network: nn.Module, lacks: Tensor, group: Tensor, allowed: Tensor) -> Tensor:
