@@ -17,7 +17,7 @@ from frugal.learn.trees import TreeEnsemble, fit_forest
 from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
 from frugal.results.receipts import survey, tidy_up
 from frugal.results.sidecars import Checkpoint, Job, sidecar_path
-from frugal.studies.afape.stored import require_law
+from frugal.studies.afape.stored import require_graph, require_masks
 
 from tests.malformed.cases import Case, command
 from tests.unit import test_bad_files, test_stored_laws
@@ -172,7 +172,8 @@ def models() -> Iterator[Case]:
 
 
 def _law(graph: Any, known: Any, masks: Any) -> str:
-    require_law(graph, known, masks, test_stored_laws.table())
+    require_graph(graph, known, test_stored_laws.table())
+    require_masks(masks, test_stored_laws.table())
     return "taken"
 
 

@@ -228,7 +228,7 @@ def test_refusals(fitted):
         fitted.impute(np.full((1, 5), np.inf))
     with pytest.raises(ConfigError, match="passes"):
         fit(curved_rows(0), passes=0)
-    with pytest.raises(ConfigError, match="hides shares from"):
+    with pytest.raises(ConfigError, match="the lowest share must come first"):
         fit(curved_rows(0), hidden_share=[0.5, 0.2])
     with pytest.raises(DataError, match="hide no entry"):
         fit(curved_rows(0), validation=np.full((3, 5), np.nan))

@@ -9,7 +9,7 @@ from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames, table_to_frames
 from frugal.missing.graphs import MissingnessGraph, parse_graph
 from frugal.missing.identification import identify
-from frugal.studies.afape.stored import require_law
+from frugal.studies.afape.stored import require_graph, require_masks
 
 from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
 
@@ -58,7 +58,9 @@ def stored() -> tuple[Any, Any, Any]:
 
 
 def test_what_is_stored_is_accepted():
-    require_law(*stored(), table())
+    graph, known, masks = stored()
+    require_graph(graph, known, table())
+    require_masks(masks, table())
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -70,7 +72,7 @@ def test_spoilt_documents_are_one_sentence_or_read(which):
             wrong[which] = spoilt(good[which], place, value)
 
             def work(wrong: list[Any] = wrong) -> None:
-                require_law(wrong[0], wrong[1], wrong[2], data)
+                require_graph(wrong[0], wrong[1], data)
                 MissingnessGraph.from_dict(wrong[0])
 
             said = sentence_of(work)

@@ -168,6 +168,10 @@ class EmflowSettings(Block):
     em_scale: Positive = setting(0.99, "of ρ_t")
     em_power: Positive = setting(0.8, "of ρ_t")
 
+    def _refusals(self) -> Iterator[str]:
+        if self.hidden_share[0] > self.hidden_share[1]:
+            yield f".hidden_share is {self.hidden_share}; the lowest share must come first"
+
 
 class MissForest(Block):
     """MissForest."""

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from frugal.config.dataset import RawFile
 from frugal.core.errors import ConfigError, DataError
@@ -110,6 +111,41 @@ def verify_content(
             "is not the file that the data set describes"
         )
     return digest
+
+
+def with_stored_names(files: Sequence[RawFile]) -> list[tuple[RawFile, str]]:
+    """Each declared file of a data set with its stored name, in order."""
+    return list(zip(files, stored_names([file.name for file in files]), strict=True))
+
+
+def raw_paths(description: Description, dataset: str, data_mirror: Path | None) -> list[str]:
+    """Each raw file of a data set: on this machine, or where a download puts it."""
+    paths = []
+    for file, stored in with_stored_names(description.source.files):
+        path = locate_file(description, file.name, data_mirror=data_mirror)
+        paths.append(f"results/raw/dataset={dataset}/{stored}" if path is None else str(path))
+    return paths
+
+
+def fetch_settings(description: Description | None, stored_name: str) -> dict[str, Any] | None:
+    """Where a raw file is published, its size, and the SHA-256 of it or of its content.
+
+    Args:
+        description: of the data set, or None where it has none.
+        stored_name: see `stored_names`.
+
+    Returns:
+        None where the data set has no such file.
+    """
+    for file, stored in with_stored_names(description.source.files if description else ()):
+        if stored == stored_name:
+            return {
+                "url": file.url,
+                "sha256": file.sha256,
+                "content_sha256": file.content_sha256,
+                "bytes": file.published_bytes,
+            }
+    return None
 
 
 def stored_names(names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from frugal.config.learners import EmflowSettings
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.learn.conditional_gaussian import (
     RIDGE,
@@ -64,17 +64,12 @@ def fit_emflow(
             counts steps, and `alpha` weighs the squared error against the log-likelihood.
 
     Raises:
-        ConfigError: a setting is missing or out of range, or the lowest share hidden is above the
-            highest.
+        ConfigError: a setting is missing or out of range.
         DataError: fewer than two columns, a column without a known value, an infinite value, or
             rows so large that training did not stay finite.
     """
     how = EmflowSettings.of(settings)
     passes, hidden, shares = how.passes, tuple(how.hidden), how.hidden_share
-    if shares[0] > shares[1]:
-        raise ConfigError(
-            f"EMFlow hides shares from {shares[0]} to {shares[1]} of a row; the first is the lowest"
-        )
     torch.set_num_threads(1)
     scaling = fit_scaling(train)
     truth, has_truth = standardised_start(scaling, train), ~np.isnan(train)

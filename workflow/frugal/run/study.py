@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.config.dataset import RawFile
 from frugal.config.declared import is_filed, kinds_with, learns
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
 from frugal.data.description import Description, load_description
-from frugal.data.raw import locate_file, stored_names
+from frugal.data.raw import fetch_settings, raw_paths
 from frugal.studies.afape.spec import (
     remark_on_error_costs,
     require_candidates,
@@ -192,7 +191,9 @@ class Study:
     def raw_inputs(self, dataset: str) -> dict[str, str]:
         """Inputs of `prepare_data`: the description and, in its order, the raw files."""
         inputs = self.described_input(dataset)
-        for k, path in enumerate(self._raw_paths(dataset)):
+        mirror = self.config["data_mirror"]
+        folder = None if mirror is None else Path(mirror)
+        for k, path in enumerate(raw_paths(self.descriptions[dataset], dataset, folder)):
             inputs[f"raw_{k}"] = path
         return inputs
 
@@ -218,15 +219,7 @@ class Study:
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
-        for declared, stored in self._stored_files(dataset):
-            if stored == file:
-                return {
-                    "url": declared.url,
-                    "sha256": declared.sha256,
-                    "content_sha256": declared.content_sha256,
-                    "bytes": declared.published_bytes,
-                }
-        return None
+        return fetch_settings(self.descriptions.get(dataset), file)
 
     def cost_unit(self) -> str:
         """The unit that all data sets of `afape` share, or a phrase where they differ."""
@@ -255,21 +248,6 @@ class Study:
         if self.config["data_mirror"] is not None:
             folders.add(str(self.config["data_mirror"]))
         return shlex.join([word for f in sorted(folders) for word in ("--look-in", f)])
-
-    def _raw_paths(self, dataset: str) -> list[str]:
-        description = self.descriptions[dataset]
-        mirror = self.config["data_mirror"]
-        folder = None if mirror is None else Path(mirror)
-        paths = []
-        for file, stored in self._stored_files(dataset):
-            path = locate_file(description, file.name, data_mirror=folder)
-            fetched = f"results/raw/dataset={dataset}/{stored}"
-            paths.append(fetched if path is None else str(path))
-        return paths
-
-    def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
-        files = self.descriptions[dataset].source.files if dataset in self.descriptions else ()
-        return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
 
 def published_file(

@@ -262,25 +262,6 @@ _ROUNDING = 1e-6  # of sums of the probabilities of many patterns
 _SOURCES = ("induced", "own")
 
 
-def require_law(
-    graph: Mapping[str, Any], identification: Mapping[str, Any], masks: pd.DataFrame, data: Table
-) -> None:
-    """Check that the output of `draw_missingness` is complete and of this table.
-
-    Args:
-        graph: missingness model of the masks.
-        identification: the quantities that it identifies.
-        masks: one row per seed and row of the table.
-        data: the whole table.
-
-    Raises:
-        DataError: see `require_graph` and `require_masks`.
-        GraphError: the graph has a cycle.
-    """
-    require_graph(graph, identification, data)
-    require_masks(masks, data)
-
-
 def require_graph(graph: Mapping[str, Any], identification: Mapping[str, Any], data: Table) -> None:
     """The documents of `draw_missingness` are whole, and of this table, whose rows do not count.
 

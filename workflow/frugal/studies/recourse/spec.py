@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.config.dataset import RawFile
 from frugal.config.recourse import FILES, RecourseRules
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import named_file, read_yaml
 from frugal.data.description import Description, load_description
-from frugal.data.raw import locate_file, stored_names
+from frugal.data.raw import fetch_settings, raw_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +48,8 @@ class RecourseStudy:
             return {name: str(self.find(source[name])) for name in ("catalogue", "units")}
         path, described = self.descriptions[dataset]
         inputs = {"rules": str(self.find(source["rules"])), "description": str(path)}
-        for k, (file, stored) in enumerate(self._stored_files(dataset)):
-            local = locate_file(described, file.name, data_mirror=self.mirror)
-            fetched = f"results/raw/dataset={dataset}/{stored}"
-            inputs[f"raw_{k}"] = fetched if local is None else str(local)
-        return inputs
+        paths = raw_paths(described, dataset, self.mirror)
+        return inputs | {f"raw_{k}": path for k, path in enumerate(paths)}
 
     def outside_folders(self) -> str:
         """Words for `audit`: the folders in which files from outside are looked for."""
@@ -65,20 +61,8 @@ class RecourseStudy:
 
     def fetch_settings(self, dataset: str, file: str) -> dict[str, Any] | None:
         """Where a raw file is published, its size, and the SHA-256 of it or of its content."""
-        for declared, stored in self._stored_files(dataset):
-            if stored == file:
-                return {
-                    "url": declared.url,
-                    "sha256": declared.sha256,
-                    "content_sha256": declared.content_sha256,
-                    "bytes": declared.published_bytes,
-                }
-        return None
-
-    def _stored_files(self, dataset: str) -> list[tuple[RawFile, str]]:
-        described = dataset in self.descriptions
-        files = self.descriptions[dataset][1].source.files if described else ()
-        return list(zip(files, stored_names([file.name for file in files]), strict=True))
+        _, described = self.descriptions.get(dataset, (None, None))
+        return fetch_settings(described, file)
 
     def label_settings(self, dataset: str, variant: str) -> dict[str, Any]:
         """Settings of `label_units`."""

@@ -25,11 +25,11 @@ from frugal.studies.afape.figures.style import (
     ESTIMATORS,
     agent_label,
     agent_order,
-    estimator_label,
     estimator_order,
     estimator_style,
     facet_columns,
     name_facets,
+    quoted_estimator,
     scenario_order,
     scenario_title,
     window,
@@ -51,11 +51,6 @@ _BINS = {
     "joined": style.Look("bins of ten rows or more, 95 % interval", style.BLUE, "o"),
     "few": style.Look("bins of fewer rows", style.BLUE, "o", hollow=True, line="none"),
 }
-
-
-def _quoted(name: str) -> str:
-    """Words for an estimator within a sentence."""
-    return style.quoted(estimator_label(name))
 
 
 def _with_afais(names: Sequence[str], available: Collection[str]) -> list[str]:
@@ -515,8 +510,8 @@ def errors_finding(errors: pd.DataFrame) -> str:
     places = style.decimals(off.to_numpy())
     near, far = str(off.idxmin()), str(off.idxmax())
     return (
-        f"in the mean nearest to the truth is {_quoted(near)}, off by "
-        f"{off[near]:.{places}f}; farthest {_quoted(far)}, by {off[far]:.{places}f}"
+        f"in the mean nearest to the truth is {quoted_estimator(near)}, off by "
+        f"{off[near]:.{places}f}; farthest {quoted_estimator(far)}, by {off[far]:.{places}f}"
     )
 
 

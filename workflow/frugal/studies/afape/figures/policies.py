@@ -37,6 +37,7 @@ from frugal.studies.afape.figures.style import (
     estimator_label,
     estimator_order,
     estimator_style,
+    quoted_estimator,
     scenario_title,
     window,
 )
@@ -51,11 +52,6 @@ LOOKS = {
 ENDS = ("simultaneous_low", "simultaneous_high")
 _SINGLE = "dataset mechanism seed"
 _REASON: dict[str, Any] = {"color": style.GREY, "style": "italic", "va": "center_baseline"}
-
-
-def _quoted(name: str) -> str:
-    """Words for an estimator within a sentence."""
-    return style.quoted(estimator_label(name))
 
 
 def _scenario(table: pd.DataFrame | pd.Series) -> str:
@@ -459,12 +455,12 @@ def regret_finding(picks: dict[str, str], truth: dict[str, float], read: str) ->
     places = style.decimals(np.array(list(truth.values())))
     wrong = BLOCKING if extra.get(BLOCKING) else max(extra, key=lambda name: extra[name])
     more = f"{extra[wrong]:.{places}f} more than the best"
-    sentence = f"the policy that {_quoted(wrong)} would pick costs {more}"
+    sentence = f"the policy that {quoted_estimator(wrong)} would pick costs {more}"
     if read not in extra or read == wrong:
         return sentence
     if extra[read]:
-        return f"{sentence}, and that of {_quoted(read)} {extra[read]:.{places}f} more"
-    return f"{sentence}, which is the pick of {_quoted(read)}"
+        return f"{sentence}, and that of {quoted_estimator(read)} {extra[read]:.{places}f} more"
+    return f"{sentence}, which is the pick of {quoted_estimator(read)}"
 
 
 def picks_finding(picks: dict[str, str], read: str) -> str:
@@ -472,7 +468,7 @@ def picks_finding(picks: dict[str, str], read: str) -> str:
     if read not in picks:
         return "the policy that each estimator would pick"
     others = sum(agent != picks[read] for agent in picks.values())
-    sentence = f"{agent_label(picks[read])} is the pick of {_quoted(read)}"
+    sentence = f"{agent_label(picks[read])} is the pick of {quoted_estimator(read)}"
     return f"{sentence}; {others} of the other {len(picks) - 1} estimators pick another"
 
 
@@ -684,12 +680,12 @@ def trust_finding(estimates: pd.DataFrame, read: str) -> str:
         return "the cost of each policy by every estimator, and the rows used"
     if estimates["truth"].isna().any():
         low, high = mine["ess"].min(), mine["ess"].max()
-        return f"{_quoted(read)} is read, which rests on {low:,.0f} to {high:,.0f} rows"
-    sentence = f"the truth lies in {_coverage(mine)} intervals of {_quoted(read)}"
+        return f"{quoted_estimator(read)} is read, which rests on {low:,.0f} to {high:,.0f} rows"
+    sentence = f"the truth lies in {_coverage(mine)} intervals of {quoted_estimator(read)}"
     blocking = estimates[estimates["estimator"] == BLOCKING]
     if read == BLOCKING or not len(blocking):
         return sentence
-    return f"{sentence}; in {_coverage(blocking)} of {_quoted(BLOCKING)}"
+    return f"{sentence}; in {_coverage(blocking)} of {quoted_estimator(BLOCKING)}"
 
 
 def _coverage(rows: pd.DataFrame) -> str:

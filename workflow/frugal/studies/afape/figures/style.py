@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from frugal.draw.style import COLOURS, WIDTH_IN, Look, look_of, order_of, words, wrapped
+from frugal.draw.style import COLOURS, WIDTH_IN, Look, look_of, order_of, quoted, words, wrapped
 from frugal.judge.registry import ESTIMATORS as DECLARED
 
 STATUS_WORDS = {
@@ -38,6 +38,11 @@ def estimator_style(name: str) -> Look:
 def estimator_label(estimator: str) -> str:
     """Words for an estimator."""
     return estimator_style(estimator).label
+
+
+def quoted_estimator(estimator: str) -> str:
+    """Words for an estimator within a sentence."""
+    return quoted(estimator_label(estimator))
 
 
 def estimator_order(names: Iterable[str]) -> list[str]:
