@@ -43,7 +43,14 @@ CLUSTER = ROOT / ".ci" / "storage"
 PROFILE = ROOT / "profiles" / "kubernetes" / "config.yaml"
 SPOILT, LOST = "results/summary/afape.parquet", "results/summary/verdict.txt"
 # Through fs steps share jobs, as profiles/slurm lets them: of a group each reads what others made
-GROUPS = ["prepare_data", "fit_classifier", "draw_missingness", "impute_features", "roll_out"]
+GROUPS = [
+    "prepare_data",
+    "fit_classifier",
+    "draw_missingness",
+    "impute_features",
+    "train_agent",
+    "roll_out",
+]
 GROUPED = ["--groups", *(f"{step}=first" for step in GROUPS)]
 QUICK = ["--seconds-between-status-checks", "1", "--latency-wait", "5", "--jobs", "2"]
 # Files that bear a measurement, and their sidecars
