@@ -24,6 +24,7 @@ from frugal.studies.afape.stages.records import draw_missingness, impute_feature
 from frugal.studies.shared.stages.data import fit_classifier
 from scipy.special import expit, logit
 
+from tests.defaults import no_bar
 from tests.unit.afape_chain import NO_IMPUTATION, partitions
 
 TELLING = 6  # panels that tell of the label
@@ -144,10 +145,6 @@ def peak_mb() -> float:
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def no_bar(rows: Any = None, **_: Any) -> Any:
-    return rows
 
 
 def chain(

@@ -29,7 +29,7 @@ from frugal.studies.afape.stages.records import draw_missingness
 from frugal.studies.afape.stages.worlds import Drawn, Judges
 from frugal.studies.shared.stages.data import fit_classifier
 
-from tests.defaults import DEFAULT
+from tests.defaults import DEFAULT, no_bar
 
 CONFIG = DEFAULT["afape"]
 AGENTS = {name: CONFIG["agents"][name] for name in ("never", "random_10", "random_50", "always")}
@@ -57,7 +57,7 @@ def main() -> None:
         catalogue=catalogue,
         settings=CONFIG["classifier"],
         streams=Streams(1, "fit_classifier", {}),
-        progress=quiet,
+        progress=no_bar,
     )["classifier"]
     judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
     population = table[part == "test"].reset_index(drop=True)
@@ -83,7 +83,7 @@ def with_gaps(rows: pd.DataFrame, catalogue: Any, law: Any, draw: int) -> dict[s
             **stored,
             settings={"name": "m", "seeds": [draw], "missingness": law, "s": None},
             streams=Streams(draw, "draw_missingness", {}),
-            progress=quiet,
+            progress=no_bar,
         )
     )
 
@@ -148,11 +148,6 @@ def show(rows: pd.DataFrame, population: int) -> None:
         ours, theirs = (np.sqrt((one[name] ** 2).mean()) for name in ("ours", "theirs"))
         seconds = f"{one['ours_s'].mean():.2f}, {one['theirs_s'].mean():.2f}"
         print(f"{agent!s:12s} {ours:9.4f} {theirs:9.4f} {ours / theirs:6.2f}   {seconds}")
-
-
-def quiet(rows: Any, **_: Any) -> Any:
-    """No bar."""
-    return rows
 
 
 if __name__ == "__main__":

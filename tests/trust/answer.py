@@ -37,7 +37,7 @@ from frugal.studies.afape.stages.agents import ALL, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates
 from frugal.studies.afape.stages.records import draw_missingness
 
-from tests.defaults import shipped
+from tests.defaults import no_bar, shipped
 
 HELD, SIZES, LEAST_HELD = 6_000, (300, 1_000, 3_000), 500
 K = 5
@@ -145,7 +145,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
     missing = together(
         draw_missingness(
             **stored,
-            progress=plain,
+            progress=no_bar,
             streams=Streams(seed, "draw_missingness", {}),
             settings={
                 "name": "own",
@@ -168,7 +168,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
     def learned(name: str) -> dict[str, Any]:
         streams = Streams(seed, "learn_candidates", {"held_out": name})
         return learn_candidates(
-            **stored, masks=missing["masks"], settings=asked, streams=streams, progress=plain
+            **stored, masks=missing["masks"], settings=asked, streams=streams, progress=no_bar
         )
 
     folds = [f"fold_{k}" for k in range(1, K + 1)]
@@ -192,7 +192,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
             "referral": None,
         },
         streams=Streams(seed, "judge_candidates", {}),
-        progress=plain,
+        progress=no_bar,
     )
     return found["choice"], truths(world, refitted["policies"], seed)
 
@@ -276,11 +276,6 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     )
     how = dict.fromkeys(frame.columns[1:], "mean") | {"runs": "sum", "bound": "median"}
     return frame.groupby("rows").agg(how).reset_index()
-
-
-def plain(rows: Any, **_: Any) -> Any:
-    """No bar."""
-    return rows
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ from frugal.studies.afape.stages.worlds import Judges
 from frugal.studies.shared.stages.data import fit_classifier
 from sklearn.datasets import make_classification
 
-from tests.defaults import DEFAULT
+from tests.defaults import DEFAULT, no_bar
 
 SIZES, DRAWS, BLOCK = (800, 2_000), 400, 50
 POPULATION, CHUNK, TRAIN = 1_000_000, 100_000, 5_000
@@ -135,7 +135,7 @@ class World:
             catalogue=catalogue,
             settings=CONFIG["classifier"],
             streams=Streams(1, "fit_classifier", {}),
-            progress=plain,
+            progress=no_bar,
         )["classifier"]
         self.judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
         path = folder / "truth.parquet"
@@ -177,7 +177,7 @@ class World:
                 **stored,
                 settings={"name": "m", "seeds": [seed], "missingness": law, "s": None},
                 streams=Streams(seed, "draw_missingness", {}),
-                progress=plain,
+                progress=no_bar,
             )
         )
 
@@ -187,11 +187,6 @@ class World:
         rows = self.table.take(np.sort(rng.choice(np.arange(TRAIN, POPULATION), n, replace=False)))
         played = self.judges.play(self._stored(rows, panels, seed), seed)
         return self.judges.judge(played, seed)["estimates"].assign(draw=seed)[COLUMNS]
-
-
-def plain(rows: Any, **_: Any) -> Any:
-    """No bar."""
-    return rows
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:

@@ -35,8 +35,9 @@ from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.trees import classifier_of
 from frugal.studies.afape.candidates import follow
 
+from tests.defaults import no_bar
 from tests.trust.answer import AGENTS as TRIED
-from tests.trust.answer import CLASSIFIER, complete_table, plain, scaled
+from tests.trust.answer import CLASSIFIER, complete_table, scaled
 
 TABLES = ("ferritin", "nhanes_mortality", "physionet", "heloc", "costa_rica", "adult")
 LAWS, SHARES, ROWS, SEEDS = ("mcar", "mar", "mnar", "self"), (30, 50, 70), (1_000,), (3, 4, 5, 6)
@@ -123,7 +124,7 @@ def run(
     for learned, (rows, has) in learned_from.items():
         streams = Streams(seed, "train_agent", {"agent": agent})
         classifier = classifier_of(rows, CLASSIFIER, streams)
-        ground = Ground(rows, has, None, classifier, streams, plain)
+        ground = Ground(rows, has, None, classifier, streams, no_bar)
         block = AGENTS[agent] | {"missing": "weighted" if learned == "weighted" else "blocked"}
         bundle, _ = train_bundle(block, ground)
         policy = build_policy(block, table=held, stored=bundle.stored(agent))

@@ -18,6 +18,7 @@ from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import draw_missingness, impute_features
 from frugal.studies.shared.stages.data import fit_classifier
 
+from tests.defaults import no_bar
 from tests.unit.missingness_tables import three_panels
 
 AGENTS = {
@@ -50,10 +51,6 @@ EVALUATION = {
     },
 }
 NO_IMPUTATION = {"chained_trees": None, "missforest": None, "multiple": None}
-
-
-def no_bar(rows, **_):
-    return rows
 
 
 @dataclass(frozen=True)

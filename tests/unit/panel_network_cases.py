@@ -1,18 +1,18 @@
 """What tests of networks that choose panels share: worlds as tensors, enumerated information."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from frugal.acquire.kinds import Learned
 from frugal.acquire.policies.panel_networks import Believers, NetworkPolicies
-from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.panel_choosers import Units
 from frugal.acquire.train.tree_sets import FoldedRows, Folds
-from frugal.core.episodes import Episodes
 from frugal.core.world import World
+from frugal.learn.lockstep import FlatParameters
 
+from tests.oracles import plain_panel_networks as plain
 from tests.unit import tree_agent_cases as cases
 
 NETWORK: dict[str, Any] = {
@@ -119,9 +119,38 @@ def random_units(classes: int = 2, n: int = 60, folds: int = 2) -> Units:
     )
 
 
-def run(policies: NetworkPolicies, world: World) -> Episodes:
-    return roll_out(policies, world, uniforms=np.zeros((len(world), world.panels + 1)))
-
-
 def read_back(made: Learned, world: World, says: Any) -> NetworkPolicies:
     return NetworkPolicies.from_arrays(made.arrays, cases.layout_of(world), says)
+
+
+def require_near_best(learn: Callable[..., Learned], settings: dict[str, Any], says: Any) -> None:
+    """It learns for a cost, and nearly as well as the best rule of `open_world`."""
+    world, new = cases.open_world(3000, 0), cases.open_world(3000, 1)
+    made = learn(folded(world), cases.objective("cost", world), settings, np.array([np.inf]))
+    episodes = cases.run(read_back(made, world, says), new)
+    wrong = (cases.said_ill(episodes)[0] > 0.5) != (new.label == 1)
+    assert episodes.cost[0].mean() + cases.ERROR * wrong.mean() < cases.BEST_COST + 0.1
+    open_units = new.values[:, 0] == 1
+    assert episodes.acquired[0, open_units, 0].mean() > 0.95
+    assert episodes.acquired[0, ~open_units].mean() < 0.05
+
+
+def require_alike_in_batches(made: Learned, world: World, says: Any) -> None:
+    """Stored rules act on seven units at a time as on all at once."""
+    policies, again = (read_back(made, world, says) for _ in range(2))
+    whole, starts = cases.run(policies, world), range(0, 90, 7)
+    parts = [cases.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in starts]
+    acquired = np.concatenate([one.acquired for one in parts], axis=1)
+    np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
+    verdict = np.concatenate([cases.said_ill(one) for one in parts], axis=1)
+    np.testing.assert_array_equal(verdict, cases.said_ill(whole)[:, :90])
+
+
+def require_same(
+    modules: Sequence[Any], own_of: Sequence[FlatParameters], k: int, *, slopes: bool = False
+) -> None:
+    """Parameters of networks k, or slopes, are those of the plain modules."""
+    for module, own in zip(modules, own_of, strict=True):
+        views, atol = (own.gradient_views, 1e-9) if slopes else (own.views, 1e-7)
+        for name, value in plain.parameters_of(module, slopes=slopes).items():
+            torch.testing.assert_close(views[name][k], value, rtol=1e-6, atol=atol)

@@ -5,6 +5,7 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 DRUGS = {
     "ceftazidime": "Ceftazidime",
@@ -55,6 +56,25 @@ def amr_file(folder: Path, units: int, seed: int) -> Path:
         )
     header = ["patient", "age", "gender", "ward", "mo", *AMR_DRUGS.values()]
     return write_rows(folder / "isolates.csv", header, rows)
+
+
+def own_table(folder: Path) -> Path:
+    """A table of one's own over `amr_file`: its YAML."""
+    raw = amr_file(folder, 150, 3)
+    table = {
+        "name": "own",
+        "title": "Own table",
+        "note": "Drawn for a test.",
+        "reader": "amr_isolates",
+        "files": [
+            {"name": raw.name, "url": "https://example.org", "sha256": [], "downloadable": False}
+        ],
+        "actions": AMR_DRUGS,
+        "results": ["R", "I", "S"],
+        "options": {"organisms": {"E. coli": "B_ESCHR_COLI"}, "factors": ["gender"]},
+    }
+    (folder / "own.yaml").write_text(yaml.safe_dump(table))
+    return folder / "own.yaml"
 
 
 def mimic_folder(folder: Path, seed: int, *, units: int = 40, other_share: float = 0.3) -> Path:

@@ -17,7 +17,6 @@ from frugal.acquire.policies.aaco import (
 from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.policies.greedy import GreedyPolicies, ReferenceUnits
 from frugal.acquire.reading import completed_rows, completed_states
-from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import best_within
 from frugal.acquire.train.state_classifier import fit_state_classifier
 from frugal.acquire.train.tree_sets import fit_masked
@@ -28,6 +27,7 @@ from frugal.core.world import World
 from frugal.learn.imputers.mean import MeanImputer
 
 from tests.unit import tree_agent_cases as cases
+from tests.unit.tree_agent_cases import run
 
 pytestmark = pytest.mark.trains
 
@@ -69,10 +69,6 @@ def policies_on(world: World, name, budgets, **changed):
     layout = cases.layout_of(world)
     count = (AACO | changed)["neighbours"]
     return AacoPolicies.from_arrays(made.arrays, layout, neighbours=count), made
-
-
-def run(policies, world):
-    return roll_out(policies, world, uniforms=np.zeros((len(world), world.panels + 1)))
 
 
 @pytest.fixture(scope="module")

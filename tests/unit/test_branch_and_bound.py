@@ -96,16 +96,20 @@ def test_listing_agrees_with_searching_where_lists_end_or_actions_are_free(seed)
     assert (together.unique == np.concatenate([c.unique for c in apart])).all()
 
 
-@pytest.mark.parametrize("amounts", [False, True])
-def test_a_stopped_search_says_so_and_its_bound_holds(amounts):
-    rng = np.random.default_rng(7)
-    a, d, n = 24, 12, 40
-    instance = CoverInstance(
-        cost=rng.integers(5, 30, a).astype(float),
-        provides=rng.integers(0, 3, (a, d)) if amounts else rng.random((a, d)) < 0.25,
-        thresholds=np.full(d, 3 if amounts else 1),
+def drawn(rng, a, d, costs, *, share, need):
+    """Actions that provide up to 2 of each feature, of which `need` are needed; None: 1 of 1."""
+    return CoverInstance(
+        cost=rng.integers(*costs, a).astype(float),
+        provides=rng.random((a, d)) < share if need is None else rng.integers(0, 3, (a, d)),
+        thresholds=np.full(d, need or 1),
         access=np.ones((1, a), dtype=bool),
     )
+
+
+@pytest.mark.parametrize("amounts", [False, True])
+def test_a_stopped_search_says_so_and_its_bound_holds(amounts):
+    rng, d, n = np.random.default_rng(7), 12, 40
+    instance = drawn(rng, 24, d, (5, 30), share=0.25, need=3 if amounts else None)
     features, group = np.zeros((n, d), dtype=np.int64), np.zeros(n, dtype=np.int64)
     features[np.arange(n), np.arange(n) % d] = 1
     exact = cheapest_covers(features, group, instance, max_nodes=PLENTY)
@@ -120,14 +124,8 @@ def test_a_stopped_search_says_so_and_its_bound_holds(amounts):
 
 @pytest.mark.parametrize("amounts", [False, True])
 def test_a_stopped_search_never_calls_a_tie_unique(amounts):
-    rng = np.random.default_rng(2)
-    a, d, n = 14, 5, 60
-    instance = CoverInstance(
-        cost=rng.integers(2, 5, a).astype(float),  # few costs: most units have ties
-        provides=rng.integers(0, 3, (a, d)) if amounts else rng.random((a, d)) < 0.4,
-        thresholds=np.full(d, 2 if amounts else 1),
-        access=np.ones((1, a), dtype=bool),
-    )
+    rng, d, n = np.random.default_rng(2), 5, 60  # of few costs: most units have ties
+    instance = drawn(rng, 14, d, (2, 5), share=0.4, need=2 if amounts else None)
     features, group = (rng.random((n, d)) < 0.4).astype(np.int64), np.zeros(n, dtype=np.int64)
     exact = cheapest_covers(features, group, instance, max_nodes=PLENTY)
     assert exact.finished.all()
@@ -139,6 +137,7 @@ def test_a_stopped_search_never_calls_a_tie_unique(amounts):
         assert (stopped.finished <= stopped.proven).all()
         settled = stopped.settled
         assert (stopped.unique[settled] == exact.unique[settled]).all()
+        assert settled[stopped.proven & (stopped.optima > 1)].all()
         doubtful += (stopped.proven & ~settled & ~exact.unique & exact.coverable).sum()
     assert doubtful > 0 or amounts  # the case is met: the cost is proven, a tie was not looked at
 

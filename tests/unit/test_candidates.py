@@ -34,6 +34,8 @@ from frugal.studies.afape.stages.exploring import explore_answer
 from frugal.studies.afape.stages.records import draw_missingness
 from scipy.special import expit
 
+from tests.defaults import no_bar
+
 pytestmark = pytest.mark.trains
 
 TREES = {
@@ -105,10 +107,6 @@ def drawn(seed, n=300):
     )
 
 
-def plain(rows, **_):
-    return rows
-
-
 @pytest.fixture(scope="module")
 def chain():
     """By costs."""
@@ -145,7 +143,7 @@ def answered(
     missing = together(
         draw_missingness(
             **stored,
-            progress=plain,
+            progress=no_bar,
             streams=Streams(0, "draw_missingness", {}),
             settings={
                 "name": "own",
@@ -169,7 +167,7 @@ def answered(
             **stored,
             masks=missing["masks"],
             settings=asked,
-            progress=plain,
+            progress=no_bar,
             streams=Streams(0, "learn_candidates", {"held_out": name}),
         )
         for name in [*FOLDS, ALL]
@@ -193,7 +191,7 @@ def answered(
             "referral": referral,
         },
         streams=Streams(0, "judge_candidates", {}),
-        progress=plain,
+        progress=no_bar,
     )
     return {"table": table, "catalogue": catalogue, "made": made, **judged}
 
@@ -264,7 +262,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
         catalogue=chain["catalogue"],
         settings=settings,
         streams=Streams(0, "write_answer", {}),
-        progress=plain,
+        progress=no_bar,
     )
     lines = written["text"].decode().strip().splitlines()
     assert len(lines) <= 12
@@ -309,7 +307,7 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
         catalogue=chain["catalogue"],
         settings={"dataset": "table"},
         streams=Streams(0, "explore_answer", {}),
-        progress=plain,
+        progress=no_bar,
     )["section"]
     (card,) = made["answers"]
     text = words(choice, outcomes, "EUR", ("no", "yes"))
@@ -410,7 +408,7 @@ def test_the_graph_of_a_candidate_decides_and_believes_as_the_candidate(name, cl
     layout, kind, streams = Layout.of(table), kind_of(settings), Streams(0, "learn_candidates", {})
     recorded = np.isfinite(table.values)[:, [1, 2, 3]]
     classifier = classifier_of(table, CLASSIFIER, streams)
-    ground = Ground(table, recorded, None, classifier, streams, plain)
+    ground = Ground(table, recorded, None, classifier, streams, no_bar)
     assert kind.fit is not None
     learned = kind.fit(ground, settings).arrays
     policy = kind.build(settings, layout, learned)
@@ -460,7 +458,7 @@ def text_of(found, budget: float | None = None) -> str:
         catalogue=found["catalogue"],
         settings=settings,
         streams=Streams(0, "write_answer", {}),
-        progress=plain,
+        progress=no_bar,
     )["text"].decode()
 
 

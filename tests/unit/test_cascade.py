@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
-from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cascade import Sets, Walk, fit_cascades
 from frugal.acquire.train.payoff import Objective, best_window
-from frugal.acquire.train.tree_sets import belief_edges, hull
+from frugal.acquire.train.tree_sets import belief_edges
 from frugal.core.errors import DataError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit import tree_agent_cases as cases
+from tests.unit.tree_agent_cases import run, said_ill
 
 pytestmark = pytest.mark.trains
 
@@ -24,16 +24,6 @@ def policies_of(found, world):
     cascades, beliefs = found
     made = learned_cascades(cascades, beliefs)
     return CascadePolicies.from_arrays(made.arrays, cases.layout_of(world))
-
-
-def run(policies, world):
-    return roll_out(policies, world, uniforms=np.zeros((len(world), world.panels + 1)))
-
-
-def said_ill(episodes):
-    """Probability of "ill" at the end of each member's episodes. (K, n)"""
-    assert episodes.verdict is not None
-    return episodes.verdict[..., 1]
 
 
 @pytest.fixture(scope="module")
@@ -202,21 +192,6 @@ def test_the_best_window_is_the_best_of_all(seed):
     assert abs(worth(low, high) - best) < 1e-9
 
 
-@pytest.mark.parametrize(
-    ("loss", "kept"),
-    [
-        ((9, 4, 1, 0), [0, 1, 2, 3]),
-        ((9, 8, 1, 0), [0, 2, 3]),
-        ((9, 5, 1), [0, 2]),
-        ((4, 4, 5), [0]),
-    ],
-)
-def test_the_hull_keeps_sets_that_no_mixture_of_two_others_beats(loss, kept):
-    sets = [frozenset(range(k)) for k in range(len(loss))]
-    prices = {each: float(len(each)) for each in sets}
-    assert hull(dict(zip(sets, map(float, loss), strict=True)), prices) == [sets[k] for k in kept]
-
-
 def test_payoffs_of_a_score_are_zero_sum_at_the_score_itself():
     rng = np.random.default_rng(0)
     label, belief = rng.integers(2, size=200), rng.random(200)
@@ -259,3 +234,11 @@ def test_a_known_panel_of_a_later_set_does_not_order_the_sets_before_it():
     assert [ordered(risk, begun) for risk in (0.1, 0.5)] == [world.panels, 1]
     assert ordered(0.5, first, ~begun) == 1  # the first set cannot be had
     assert ordered(0.1, second, ~begun) == world.panels
+
+
+def test_a_weighted_cost_is_that_of_the_first_set_and_of_the_steps_from_it():
+    none = np.zeros((2, 3))
+    walk = Walk(none, none, [np.zeros(0)] * 2, none + 1)
+    cost = np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]])
+    assert walk.expected(cost, [0.5], [1.0]) == (2.0, 0.0)  # nobody comes to the second
+    assert walk.expected(cost, [0.0], [1.0])[0] == 5.0

@@ -6,6 +6,7 @@ from frugal.cover.choices import cheapest_choices
 from frugal.cover.instance import CoverInstance
 from frugal.cover.solvers import proofs
 from frugal.cover.solvers.branch_and_bound import cheapest_covers
+from frugal.cover.solvers.lagrangian_bound import improve
 
 from tests.oracles.cover_rules import granted, lean_sets, random_case
 
@@ -55,6 +56,15 @@ def test_costs_and_sets_are_those_of_enumeration(late):
                 assert 1 <= choices.optima[u] <= optima
                 partly += 1
     assert (partly > 0) == (late == "program, no count")
+
+
+def test_a_set_is_exchanged_for_a_cheaper_one():
+    """Actions for features 1 and 2, 0, 3, 0 and 1, 2 and 3: the greedy set is the first three."""
+    links = np.array([0, 2, 3, 4, 6, 8]), np.array([1, 2, 0, 3, 0, 1, 2, 3]), np.ones(8, np.int64)
+    providers = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 3, 0, 4, 2, 4])
+    state, cost = np.array([1, 1, 1, 0, 0], dtype=np.int8), np.array([4, 5, 5, 6, 6])
+    least = improve(np.ones(4, np.int64), np.zeros(5, bool), cost, links, providers, state)
+    assert (least, state.tolist()) == (12, [0, 0, 0, 1, 1])
 
 
 def _equal_prices(seed: int, a: int, d: int, units: int):

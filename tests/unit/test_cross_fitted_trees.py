@@ -55,16 +55,16 @@ def test_no_column_at_all_gives_the_base_rate():
 
 
 def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
-    label = np.array([1] * 7 + [0] * 20)
-    learns = np.arange(27) != 3
+    label = np.array([1] * 4 + [0] * 20)  # a row of class 1 for each fold
+    learns = np.arange(24) != 3
     fold = folds_of(label, learns, folds=3, repeats=4, rng=np.random.default_rng(0))
     for one in fold:
         assert one[3] == -1
-        assert np.bincount(one[learns & (label == 1)]).tolist() == [2, 2, 2]
+        assert np.bincount(one[learns & (label == 1)]).tolist() == [1, 1, 1]
         assert sorted(np.bincount(one[label == 0])) == [6, 7, 7]
     with pytest.raises(DataError, match="class 2 has 2 rows to learn from: give"):
         folds_of(
-            label[5:], np.ones(22, dtype=bool), folds=3, repeats=1, rng=np.random.default_rng(0)
+            label[2:], np.ones(22, dtype=bool), folds=3, repeats=1, rng=np.random.default_rng(0)
         )
 
 

@@ -76,11 +76,7 @@ def test_gradients_written_out_are_those_of_autograd(classes):
             (losses[0] + losses[1]).backward()
             went = losses[2]
             torch.testing.assert_close(episodes.acquired[k][went], alone[k].acquired[0][went])
-            for module, own in zip(modules, own_of, strict=True):
-                for name, slope in plain.parameters_of(module, slopes=True).items():
-                    torch.testing.assert_close(
-                        own.gradient_views[name][k], slope, rtol=1e-6, atol=1e-9
-                    )
+            networks.require_same(modules, own_of, k, slopes=True)
 
 
 @pytest.mark.parametrize("classes", [2, 5])
@@ -88,29 +84,17 @@ def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd(classe
     with double_precision():
         units = networks.random_units(classes)
         together = training_of(units)
-        first = [
-            [plain.module_of(one.views, k) for k in range(2)]
-            for one in (together.predictor, together.chooser)
-        ]
+        own_of = (together.predictor, together.chooser)
+        first = [[plain.module_of(one.views, k) for k in range(2)] for one in own_of]
         together.run()
         for k in range(2):
             rngs = np.random.default_rng(2).spawn(3)
             plain.train_dime(units, first[0][k], first[1][k], k, HOW, rngs)
-            for modules, own in zip(first, (together.predictor, together.chooser), strict=True):
-                for name, value in plain.parameters_of(modules[k]).items():
-                    torch.testing.assert_close(own.views[name][k], value, rtol=1e-6, atol=1e-7)
+            networks.require_same([part[k] for part in first], own_of, k)
 
 
 def test_it_learns_for_a_cost_and_comes_near_the_best_rule():
-    world, new = cases.open_world(3000, 0), cases.open_world(3000, 1)
-    made = learn(networks.folded(world), cases.objective("cost", world), OWN, np.array([np.inf]))
-    episodes = networks.run(networks.read_back(made, world, "values"), new)
-    assert episodes.verdict is not None
-    wrong = (episodes.verdict[0, :, 1] > 0.5) != (new.label == 1)
-    assert episodes.cost[0].mean() + cases.ERROR * wrong.mean() < cases.BEST_COST + 0.1
-    open_units = new.values[:, 0] == 1
-    assert episodes.acquired[0, open_units, 0].mean() > 0.95
-    assert episodes.acquired[0, ~open_units].mean() < 0.05
+    networks.require_near_best(learn, OWN, "values")
 
 
 @pytest.fixture(scope="module")
@@ -122,32 +106,20 @@ def nested():
 
 def test_what_a_unit_cannot_have_or_adds_nothing_is_never_bought_and_what_is_free_always(nested):
     world, made = nested
-    episodes = networks.run(networks.read_back(made, world, "values"), world)
-    assert not (episodes.acquired & ~world.available).any()
-    assert (episodes.acquired[..., 2] == world.available[:, 2]).all()
-    both = np.argwhere(episodes.acquired[..., 0] & episodes.acquired[..., 1])
-    for k, i in both:
-        order = episodes.action[(episodes.member == k) & (episodes.row == i)].tolist()
-        assert order.index(0) < order.index(1)  # the larger may follow the smaller
+    episodes = cases.run(networks.read_back(made, world, "values"), world)
+    cases.require_useful_panels(episodes, world)
 
 
 def test_stored_rules_act_alike_in_batches_of_any_size(nested):
     world, made = nested
-    policies, again = (networks.read_back(made, world, "values") for _ in range(2))
-    whole = networks.run(policies, world)
-    parts = [networks.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in range(0, 90, 7)]
-    acquired = np.concatenate([one.acquired for one in parts], axis=1)
-    np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
-    assert whole.verdict is not None
-    verdict = [one.verdict for one in parts if one.verdict is not None]
-    np.testing.assert_array_equal(np.concatenate(verdict, axis=1), whole.verdict[:, :90])
+    networks.require_alike_in_batches(made, world, "values")
 
 
 def test_levels_go_from_all_to_nothing():
     margin = np.array([[0.3, 0.1], [0.2, -np.inf], [-np.inf, -np.inf]])
     way = ChooserWalk(margin, np.zeros((3, 2, 1)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]]))
     found = levels(way, 4)
-    assert found == sorted(found)
+    np.testing.assert_allclose(found, [ALL, 0.1, 0.2, 0.3])
     np.testing.assert_array_equal(way.ends(found[0])[1], [2, 1])
     np.testing.assert_array_equal(way.ends(found[-1])[1], [0, 0])
     nothing = ChooserWalk(np.full((1, 2), -np.inf), np.zeros((1, 2, 1)), np.zeros((1, 2)))

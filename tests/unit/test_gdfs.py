@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies.gdfs import learn
+from frugal.acquire.policies.gdfs import SHARES, learn, penalties
 from frugal.acquire.train.panel_choosers import GdfsSettings, GdfsTraining, first_chooser
 from frugal.core.errors import DataError
 
@@ -81,11 +81,7 @@ def test_gradients_written_out_are_those_of_autograd(classes):
             loss.backward()
             assert fold in (0, 1)
             torch.testing.assert_close(noisy[k].argmax(dim=1), choice)
-            for module, own in zip(modules, own_of, strict=True):
-                for name, slope in plain.parameters_of(module, slopes=True).items():
-                    torch.testing.assert_close(
-                        own.gradient_views[name][k], slope, rtol=1e-6, atol=1e-9
-                    )
+            networks.require_same(modules, own_of, k, slopes=True)
 
 
 @pytest.mark.parametrize("classes", [2, 5])
@@ -93,29 +89,17 @@ def test_networks_in_lock_step_learn_what_each_learns_alone_with_autograd(classe
     with double_precision():
         units = networks.random_units(classes)
         together = training_of(units)
-        first = [
-            [plain.module_of(one.views, k) for k in range(3)]
-            for one in (together.predictor, together.chooser)
-        ]
+        own_of = (together.predictor, together.chooser)
+        first = [[plain.module_of(one.views, k) for k in range(3)] for one in own_of]
         together.run()
         for k, (penalty, fold) in enumerate(zip(PENALTY, FOLDS, strict=True)):
             rngs = np.random.default_rng(2).spawn(3)
             plain.train_gdfs(units, first[0][k], first[1][k], penalty, fold, HOW, rngs)
-            for modules, own in zip(first, (together.predictor, together.chooser), strict=True):
-                for name, value in plain.parameters_of(modules[k]).items():
-                    torch.testing.assert_close(own.views[name][k], value, rtol=1e-6, atol=1e-7)
+            networks.require_same([part[k] for part in first], own_of, k)
 
 
 def test_it_learns_for_a_cost_and_comes_near_the_best_rule():
-    world, new = cases.open_world(3000, 0), cases.open_world(3000, 1)
-    made = learn(networks.folded(world), cases.objective("cost", world), OWN, np.array([np.inf]))
-    episodes = networks.run(networks.read_back(made, world, "logits"), new)
-    assert episodes.verdict is not None
-    wrong = (episodes.verdict[0, :, 1] > 0.5) != (new.label == 1)
-    assert episodes.cost[0].mean() + cases.ERROR * wrong.mean() < cases.BEST_COST + 0.1
-    open_units = new.values[:, 0] == 1
-    assert episodes.acquired[0, open_units, 0].mean() > 0.95
-    assert episodes.acquired[0, ~open_units].mean() < 0.05
+    networks.require_near_best(learn, OWN, "logits")
 
 
 @pytest.fixture(scope="module")
@@ -128,29 +112,15 @@ def nested():
 
 def test_what_a_unit_cannot_have_or_adds_nothing_is_never_bought_and_what_is_free_always(nested):
     world, made = nested
-    episodes = networks.run(networks.read_back(made, world, "logits"), world)
-    assert not (episodes.acquired & ~world.available).any()
-    assert (episodes.acquired[..., 2] == world.available[:, 2]).all()
-    assert (
-        episodes.cost.mean(axis=1) <= np.array([0.0, 1.0, 3.0])[: len(episodes.cost)] + 0.1
-    ).all()
-    both = np.argwhere(episodes.acquired[..., 0] & episodes.acquired[..., 1])
-    for k, i in both:
-        order = episodes.action[(episodes.member == k) & (episodes.row == i)].tolist()
-        assert order.index(0) < order.index(1)  # the larger may follow the smaller
+    episodes = cases.run(networks.read_back(made, world, "logits"), world)
+    cases.require_useful_panels(episodes, world)
+    budgets = np.array([0.0, 1.0, 3.0])[: len(episodes.cost)]
+    assert (episodes.cost.mean(axis=1) <= budgets + 0.1).all()
 
 
 def test_stored_rules_act_alike_in_batches_of_any_size_and_spoilt_ones_are_refused(nested):
     world, made = nested
-    policies = networks.read_back(made, world, "logits")
-    again = networks.read_back(made, world, "logits")
-    whole = networks.run(policies, world)
-    parts = [networks.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in range(0, 90, 7)]
-    acquired = np.concatenate([one.acquired for one in parts], axis=1)
-    np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
-    assert whole.verdict is not None
-    verdict = [one.verdict for one in parts if one.verdict is not None]
-    np.testing.assert_array_equal(np.concatenate(verdict, axis=1), whole.verdict[:, :90])
+    networks.require_alike_in_batches(made, world, "logits")
     for changed, words in (
         ({"threshold": made.arrays["threshold"] * 0}, "'threshold'"),
         ({"chooser": made.arrays["chooser"] + 99}, "chooser"),
@@ -167,3 +137,11 @@ def test_rules_are_told_in_words(nested):
     said = networks.read_back(made, world, "logits").sentences([f"p{k}" for k in range(4)])
     assert len(said) == len(made.curve)
     assert all("nats per unit of price" in one and "positive from" in one for one in said)
+
+
+def test_penalties_are_shares_of_the_entropy_for_the_price_of_all_panels():
+    world = cases.nested_world(400, 3, missing=0.0)
+    rate, price = world.label.mean(), 5.0  # the second panel holds the first, the third is free
+    entropy = -rate * np.log(rate) - (1 - rate) * np.log(1 - rate)
+    found = penalties(networks.folded(world), 4)
+    np.testing.assert_allclose(found * price, np.geomspace(*SHARES, 4) * entropy)

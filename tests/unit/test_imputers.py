@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from frugal.core.declarations import declared
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import fit_scaling
-from frugal.learn.imputer_kinds import Imputer, fit_imputer
+from frugal.learn.imputer_kinds import Imputer, fit_imputer, imputer_of
 from sklearn.linear_model import BayesianRidge
 
 pytestmark = pytest.mark.trains
@@ -140,3 +140,5 @@ def test_refusals():
             settings={},
             rng=np.random.default_rng(0),
         )
+    with pytest.raises(DataError, match="mean imputer"):
+        imputer_of({}, columns=1)

@@ -18,6 +18,7 @@ from frugal.cover.sheets import read_sheet
 from frugal.data.description import load_description
 from frugal.data.long_files import LongFile
 from frugal.data.prepare import prepare
+from frugal.data.raw_cells import require_sheet_fits
 from frugal.results import replacing
 from frugal.run.init_command import init_command
 from openpyxl.styles import Font
@@ -434,7 +435,8 @@ def test_a_small_file_that_asks_for_much_memory_is_refused_before_it_is_read(tmp
     assert (tmp_path / name).stat().st_size < 500_000
     with pytest.raises(DataError, match=rf"{name} has [\d,]+ bytes and unpacks to [\d,]+; at most"):
         init(tmp_path, name=name)
-    for read in (read_sheet, LongFile.of) if name.endswith(".parquet") else ():
+    parquet = name.endswith(".parquet")
+    for read in (read_sheet, LongFile.of) if parquet else (require_sheet_fits,):
         with pytest.raises(DataError, match="bytes and unpacks to"):
             read(tmp_path / name)
 

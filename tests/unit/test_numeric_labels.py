@@ -16,7 +16,7 @@ from frugal.core.table import Panel, Table
 from frugal.data.tables import StoredTable, joined, table_to_frames
 from frugal.judge.choice import choose, judged
 from frugal.judge.cost_intervals import cost_range
-from frugal.judge.designs import _costs
+from frugal.judge.designs import _costs, compared
 from frugal.judge.estimators.afais import afais_s, stabilised_afais_s
 from frugal.judge.estimators.doubly_robust import doubly_robust_afais
 from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
@@ -134,6 +134,10 @@ def test_decide_estimates_the_cost_by_hand_of_an_enumerated_world(loss):
         exact=table.exact_errors,
     )
     chosen = choose(found, 0.05, np.random.default_rng(0))
+    policies, variances = compared(chosen, paths, law), found.covariance(["never", "some"])
+    assert policies is not None
+    now = policies.pairs[0, 1].variance(0.0, None) / n
+    assert now == pytest.approx(variances.trace() - 2 * variances[0, 1], rel=EXACT)
     for name, (requests, verdict) in wanted.items():
         each, ended = by_hand(loss, number, verdict) + 3 * requests, paths[name].complete
         assert found.cost(name) == pytest.approx(each.mean(), rel=EXACT)

@@ -6,6 +6,7 @@ from pathlib import Path
 import frugal
 import numpy as np
 import pytest
+from frugal.acquire.order_advice import why_words
 from frugal.acquire.over_time import LearnedOrders, follow, input_count, plan_of
 from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
@@ -100,6 +101,14 @@ def test_the_learned_policy_orders_what_costs_least(answer, tmp_path):
     np.testing.assert_allclose(shown, expected)
     assert rows.loc["a", "next"] == names[int(expected.argmin())]
     assert rows.loc["a", "why"].startswith(f"least expected cost, {expected.min():.4g}; then ")
+
+
+def test_a_decision_that_costs_least_is_its_own_reason(data, answer, monkeypatch):
+    state = follow(data.records, None, data.costs).states(data.records)[0]
+    costs = np.tile([3.0, 4, 5, 6, 2], (len(data.records), 1))
+    monkeypatch.setattr(LearnedOrders, "expected", lambda *_: costs)
+    why = why_words(data.records, answer.learned, state, 0, np.array([False, False, True]))
+    assert why == "least expected cost, 2; then nothing, 3"
 
 
 def test_a_rule_is_the_reason_of_its_order(answer, tmp_path):

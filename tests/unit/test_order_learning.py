@@ -9,7 +9,7 @@ import pytest
 from frugal.acquire.over_time import follow, plan
 from frugal.core.errors import ConfigError
 from frugal.core.over_time import TimedPolicy
-from frugal.judge.history_fits import TimedFit
+from frugal.judge.history_fits import TimedFit, ordered_sets
 from frugal.judge.order_learning import learn_guarded, learn_orders
 
 from tests.oracles import two_windows as world
@@ -82,6 +82,14 @@ def test_the_guard_follows_a_plan_where_orders_are_not_shown_to_save(learner):
     noise = replace(records, label=shuffled)
     learned = learn_guarded(noise, DEAR, plans, fit, np.random.default_rng(0))
     assert not follow(records, learned, DEAR).ordered.any()
+
+
+def test_a_set_is_asked_of_records_that_held_all_before_it():
+    record = records_of([[[None, None], [None, None]]], [0])
+    ordered = plan(record, "gas, then blood", {0: ["gas"], 1: ["blood"]})
+    contained, exact = ordered_sets([follow(record, ordered, COSTS)])
+    assert contained.tolist() == [[False, False], [False, True]]
+    assert exact.tolist() == [[False, True], [True, False]]
 
 
 @pytest.fixture(scope="module")

@@ -206,3 +206,6 @@ def test_beyond_a_million_bytes_a_hundred_times_its_size_comes_out(
     monkeypatch.setattr(packed_files, "MOST_UNPACKED", 1_200_000)
     with pytest.raises(DataError, match="unpacks to more than 1200000 bytes"):
         unpacked_bytes(path)
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="at most 2,000,000,000 are read"):
+        packed_files.require_fits(path, 2_000_000_001, 10**9)

@@ -79,6 +79,8 @@ def test_every_kind_is_tried():
     assert {name: set(one.literals["grid"]) for name, one in kinds.items()} == {
         name: set(grid) for name, grid in GRIDS.items()
     }
+    weights = [one.literals["grid"]["positive_weight"][2] for one in kinds.values()]
+    assert weights == [[1.0, 3.0]] * len(kinds)  # the same for a fair comparison
 
 
 def test_the_grid_point_with_the_best_validation_score_is_taken():

@@ -31,8 +31,8 @@ from frugal.studies.treatment.stages.tables import (
 )
 from matplotlib.figure import Figure
 
-from tests.defaults import DEFAULT
-from tests.unit.search_files import AMR_DRUGS, amr_file
+from tests.defaults import DEFAULT, no_bar
+from tests.unit.search_files import own_table
 
 ROOT = Path(__file__).parents[2]
 SWEEP = {  # at a price of 9 ndp tries nothing
@@ -45,31 +45,13 @@ SWEEP = {  # at a price of 9 ndp tries nothing
 }
 
 
-def silent(items, **_):
-    return items
-
-
 def _config(folder):
-    raw = amr_file(folder, 150, 3)
-    table = {
-        "name": "own",
-        "title": "Own table",
-        "note": "Drawn for a test.",
-        "reader": "amr_isolates",
-        "files": [
-            {"name": raw.name, "url": "https://example.org", "sha256": [], "downloadable": False}
-        ],
-        "actions": AMR_DRUGS,
-        "results": ["R", "I", "S"],
-        "options": {"organisms": {"E. coli": "B_ESCHR_COLI"}, "factors": ["gender"]},
-    }
-    (folder / "own.yaml").write_text(yaml.safe_dump(table))
     world = read_yaml(ROOT / "config/datasets/treatment/synthetic_search.yaml")
     world["actions"] = {"A1": "1", "A2": "2", "A3": "3"}
     world["options"]["test_units"] = 60
     (folder / "world.yaml").write_text(yaml.safe_dump(world))
     config = copy.deepcopy(DEFAULT)
-    config["datasets"] = {"own": str(folder / "own.yaml"), "world": str(folder / "world.yaml")}
+    config["datasets"] = {"own": str(own_table(folder)), "world": str(folder / "world.yaml")}
     block = config["treatment"]
     block["forest"]["trees"] = 3
     sizes = SWEEP | {"n_train": [20, 60], "planners": ["cdp", "ndp"], "deltas": [0.4]}
@@ -93,7 +75,7 @@ def _run(folder):
     study = load_treatment_study(_config(folder), ROOT)
     made: dict[str, dict] = {}
     for name in ("own", "world"):
-        common = {"streams": Streams(1, "test", {"dataset": name}), "progress": silent}
+        common = {"streams": Streams(1, "test", {"dataset": name}), "progress": no_bar}
         inputs = {"description": folder / f"{name}.yaml"}
         if name == "own":
             inputs = made["prepared"] = prepare_searches(
@@ -109,7 +91,7 @@ def _run(folder):
     def stacked(output):
         return pd.concat([made[n][output].assign(dataset=n) for n in ("own", "world")])
 
-    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": silent}
+    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": no_bar}
     made["summary"] = summarise_treatment(
         scores=stacked("scores"), best_after=stacked("best_after"), **nothing
     )
@@ -139,7 +121,7 @@ def test_a_policy_that_was_not_timed_stops_the_run(run):
     timings = run[1]["timed"]["summary"].drop_duplicates(["dataset", *IDENTITY])
     timings = timings[["dataset", "n_train", *IDENTITY, "cpu_s"]]
     kept = timings[timings["planner"] != "ndp"]
-    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": silent}
+    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": no_bar}
     with pytest.raises(DataError, match=r"\d+ policies were not timed by time_planners, first"):
         add_cpu_times(repeats=run[1]["summary"]["repeats"], timings=kept, **nothing)
 
@@ -165,7 +147,7 @@ def _check(run, summary):
         trials=run[1]["trials"]["trials"],
         settings=run[0].check_settings(),
         streams=Streams(1, "test", {}),
-        progress=silent,
+        progress=no_bar,
     )
 
 
@@ -215,7 +197,7 @@ def _drawn(run, **settings):
         policies=run[1]["world"]["policies"],
         settings=settings,
         streams=Streams(0, "draw_policy", {}),
-        progress=silent,
+        progress=no_bar,
     )["tree"]
 
 
@@ -247,7 +229,7 @@ def test_too_many_covariates_are_refused_before_contexts_are_named(tmp_path):
             description=tmp_path / "world.yaml",
             settings=study.compare_settings("world"),
             streams=Streams(1, "test", {"dataset": "world"}),
-            progress=silent,
+            progress=no_bar,
         )
 
 
@@ -259,7 +241,7 @@ def test_figures_are_drawn_with_their_tables(run):
         policies=made["world"]["policies"],
         settings=study.figure_settings("world"),
         streams=Streams(1, "test", {"dataset": "world"}),
-        progress=silent,
+        progress=no_bar,
     )
     table = draw_table_figures(
         means=summary["means"],
@@ -269,7 +251,7 @@ def test_figures_are_drawn_with_their_tables(run):
         catalogue=made["prepared"]["catalogue"],
         settings=study.figure_settings("own"),
         streams=Streams(1, "test", {"dataset": "own"}),
-        progress=silent,
+        progress=no_bar,
     )
     assert len(world) == 6 * 4
     assert len(table) == 5 * 4

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from frugal.judge.comparisons import compare
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.verdicts import Words, estimator_to_read, of_cost, verdict
+from frugal.judge.verdicts import Words, estimator_to_read, of_cost, percent, verdict
 from scipy.stats import norm
 
 WORDS = Words("euro", {"first": "the first estimator", "second": "the second"}, 10.0, 0.05)
@@ -205,3 +205,7 @@ def test_what_is_read_is_weighted_and_known_without_the_truth():
 )
 def test_a_bound_that_is_not_the_margin_is_not_shown_as_it(bound, share):
     assert of_cost(bound, 100.0, "EUR", 0.05).endswith(f"({share} of the cost)")
+
+
+def test_a_small_share_is_not_shown_as_none():
+    assert [percent(share) for share in (0.0, 0.004, 0.006)] == ["0 %", "less than 1 %", "1 %"]

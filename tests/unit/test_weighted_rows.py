@@ -108,7 +108,7 @@ def test_a_panel_that_few_have_is_found(kind):
 
 def test_weights_make_those_who_have_a_panel_alike_to_all():
     world = drawn_world(N, 2, RECORDED)
-    rows = replace(cases.rows_of(world), weighted=True)
+    rows = replace(cases.rows_of(world, repeats=1), weighted=True)
     weight, group = rows.weight({0}), world.values[:, 0]
     assert weight.mean() == pytest.approx(1.0)
     assert (weight[~world.available[:, 0]] == 0).all()
@@ -170,6 +170,7 @@ def test_more_than_two_classes_are_weighted_too():
     ]
     blocked, weighted = (sets.cheapest(4) for sets in every)
     assert (blocked, weighted) == (frozenset(), frozenset({0}))
+    assert fixed_set.of_classes(every[0], {"panels": "none"}).sets == (frozenset(),)
     path = cheapest_path(every[1], settings)
     assert path.price == pytest.approx(RARE * A_PRICE, abs=0.1)
 

@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.payoff import Objective, ObjectiveName
 from frugal.acquire.train.tree_sets import TreeRows
 from frugal.config.learners import BoostingSettings
+from frugal.core.episodes import Episodes
 from frugal.core.layout import Layout
 from frugal.core.table import Panel
 from frugal.core.world import World
@@ -69,6 +71,26 @@ def rows_of(world: World, *, judging: int = 0, **changed: Any) -> TreeRows:
     learns = np.arange(len(world)) < len(world) - judging
     settings = BoostingSettings.of(BOOSTING | changed)
     return TreeRows(world, learns, settings, np.random.default_rng(5))
+
+
+def run(policies: Any, world: World) -> Episodes:
+    """Episodes of all members."""
+    return roll_out(policies, world, uniforms=np.zeros((len(world), world.panels + 1)))
+
+
+def said_ill(episodes: Episodes) -> np.ndarray:
+    """Probability of "ill" at the end of each member's episodes. (K, n)"""
+    assert episodes.verdict is not None
+    return episodes.verdict[..., 1]
+
+
+def require_useful_panels(episodes: Episodes, world: World) -> None:
+    """Of `nested_world`: none that a unit cannot have, the free one, no smaller one after p1."""
+    assert not (episodes.acquired & ~world.available).any()
+    assert (episodes.acquired[..., 2] == world.available[:, 2]).all()
+    for k, i in np.argwhere(episodes.acquired[..., 0] & episodes.acquired[..., 1]):
+        order = episodes.action[(episodes.member == k) & (episodes.row == i)].tolist()
+        assert order.index(0) < order.index(1)  # the larger may follow the smaller
 
 
 def objective(name: ObjectiveName, world: World) -> Objective:

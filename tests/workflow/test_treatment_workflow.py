@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.unit.search_files import AMR_DRUGS, amr_file
+from tests.unit.search_files import own_table
 from tests.workflow.runs import ROOT, frugal, frugal_here, snakemake, unmatched
 
 pytestmark = pytest.mark.workflow
@@ -14,20 +14,6 @@ pytestmark = pytest.mark.workflow
 
 def _own_table(folder: Path) -> Path:
     """A config with a table of one's own beside the tiny world."""
-    raw = amr_file(folder, 150, 3)
-    table = {
-        "name": "own",
-        "title": "Own table",
-        "note": "Drawn for a test.",
-        "reader": "amr_isolates",
-        "files": [
-            {"name": raw.name, "url": "https://example.org", "sha256": [], "downloadable": False}
-        ],
-        "actions": AMR_DRUGS,
-        "results": ["R", "I", "S"],
-        "options": {"organisms": {"E. coli": "B_ESCHR_COLI"}, "factors": ["gender"]},
-    }
-    (folder / "own.yaml").write_text(yaml.safe_dump(table))
     sweep = {
         "n_train": None,
         "planners": ["cdp", "cg", "ndp", "doctor"],
@@ -37,7 +23,10 @@ def _own_table(folder: Path) -> Path:
         "trial_prices": [0.35, 0.6],
     }
     scenario = {"dataset": "own", "seeds": 2, "redraw_world": False, "grids": {"sweep": sweep}}
-    config = {"datasets": {"own": "own.yaml"}, "treatment": {"scenarios": {"own": scenario}}}
+    config = {
+        "datasets": {"own": own_table(folder).name},
+        "treatment": {"scenarios": {"own": scenario}},
+    }
     path = folder / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     return path
