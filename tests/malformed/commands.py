@@ -44,6 +44,7 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         ["_frames", "--seed", "0"],
         "there is no command or stage '_frames'",
     )
+    yield "a workflow for a stage", ["decide"], "decide is a workflow; run snakemake"
     yield "a path for a stage", ["../cli", "--seed", "0"], "there is no command or stage '../cli'"
     yield "an empty stage", ["", "--seed", "0"], "there is no command or stage ''"
     yield "no seed", [*PREPARE[:1], *RAW, *OUT], "--seed"
@@ -249,6 +250,7 @@ def others() -> Iterator[Case]:
         ("`audit` of a folder outside", ["inputs"], "inputs"),
         ("`audit` of the folder above", [".."], "is not under results/"),
         ("`audit` of the root", ["/"], "is not under results/"),
+        ("`audit` of a name of two lines", ["a\nb"], "audit: a\\nb: is not under results/"),
         ("`audit --sample -1`", ["--sample", "-1"], "--sample"),
         ("`audit --sample many`", ["--sample", "many"], "--sample"),
         ("`audit --pick -3`", ["--pick", "-3"], "--pick"),
@@ -278,6 +280,8 @@ def others() -> Iterator[Case]:
         ("`diff` with a link to itself", [".", "loop"], "loop"),
     ):
         yield Case(OTHERS, name, partial(_after_chain, "diff", *words), said)
+    root = partial(_after_chain, "init", "/", "--label", "x")
+    yield Case(OTHERS, "`init` of the root", root, "is no name of a file")
     yield from _descriptions()
     yield from _benchmarks()
     yield from _plans()

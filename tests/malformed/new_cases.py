@@ -94,7 +94,10 @@ def cases() -> Iterator[Case]:
     for name, words, said in (
         ("`--id` of no column", ["--id", "name"], "--id names"),
         ("`--without` no panel", ["--without", "blod"], "--without 'blod' … did you mean 'blood'?"),
-        ("`--out` the cases", ["--out", "cases.csv"], "is the file of the cases"),
+        ("`--out` the cases", ["--out", "cases.csv"], "is a file that is read"),
+        ("`--out` the bundle", ["--out", "bundle/cases.json"], "is a file that is read"),
+        ("`--hours` of a table", ["--hours", "8"], "--hours does not apply"),
+        ("`--refer 1_0`", ["--refer", "1_0"], "--refer is '1_0'"),
         ("`--function` beside arrays", ["--function", "f.py"], "--function f.py"),
         ("`--rollout -1`", ["--rollout", "-1"], "--rollout"),
     ):

@@ -280,6 +280,7 @@ def test_a_number_as_label_is_cut_or_predicted(tmp_path):
     [
         (b"PK\x03\x04 more", r"packed by zip: unpack it first .*an Excel file is named \.xlsx"),
         (b"BZh9 more", "packed by bzip2"),
+        (b"", "has 0 lines"),
         (b"\x00\x01\x02\x00\x00\x00\x03" * 9, "is no text; allowed are CSV"),
     ],
 )
@@ -441,6 +442,11 @@ def test_with_all_prices_stated_no_yaml_needs_to_be_edited(tmp_path, capsys, pri
         (("--panel", "a=age", "--panel", "b=age"), "--panels: 'age' is in two panels"),
         (("--free", "age", "--prices", "age=1"), "--prices names 'age'; the panels with a price"),
         (("--positive", "perhaps"), "positive is 'perhaps'; allowed is one of two classes"),
+        (("--prices", "lab_crp=1_0"), "'lab_crp' has '1_0'; allowed are numbers from 0 on"),
+        (("--prices", f"{'x' * 300}=1"), "--prices names 'xxx"),
+        (("--panel", "=age"), "--panel is '=age'; allowed is NAME=COLUMN"),
+        (("--hours", "8"), "--hours goes with --units"),
+        (("--units", "t.csv", "--by-prefix"), "--by-prefix does not go with --units"),
     ],
 )
 def test_what_is_stated_of_nothing_is_refused(tmp_path, words, refusal):

@@ -26,6 +26,15 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--hours", "nan"], "--hours is nan"), (["--columns", "stay"], "--columns names 'stay'")],
+)
+def test_an_option_that_says_nothing_is_refused(folder, words, said):
+    with pytest.raises(DataError, match=said):
+        init(folder, *words)
+
+
 def test_the_example_is_read_as_it_is_described(folder, capsys):
     document = init(folder, *STATED)
     example = yaml.safe_load((EXAMPLES / "wards.yaml").read_text(encoding="utf-8"))

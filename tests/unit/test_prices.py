@@ -157,6 +157,16 @@ def test_prices_of_a_data_frame_may_be_two_ends():
         _amounts("--prices", "a=3..x")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [('a,"1,061"\nb,2', "'a' has '1,061'"), (f"a,{'9' * 200_000}", "allowed is a CSV of names")],
+)
+def test_a_file_of_prices_that_can_be_read_in_two_ways_or_none_is_refused(tmp_path, text, words):
+    (tmp_path / "p.csv").write_text(f"panel,price\n{text}\n")
+    with pytest.raises(DataError, match=words):
+        _amounts("--prices", str(tmp_path / "p.csv"))
+
+
 def small_table(n=60, seed=0):
     """Three panels; the first two share a set-up, and the last has a price of each case."""
     values = np.random.default_rng(seed).random((n, 4))

@@ -42,7 +42,7 @@ def main(words: list[str]) -> int:
         with extras_named("this command"):
             return _run(words)
     except FrugalError as error:
-        return _refuse(words, str(error))
+        return _refuse(words, *map(str, error.args))
     except BrokenPipeError:  # an OSError, which ends the program without a sentence
         raise
     except OSError as error:  # a full disk, a folder that cannot be written to
@@ -86,9 +86,8 @@ def _run_as_recorded(job: "Job") -> None:
         run_job(job)
 
 
-def _refuse(words: list[str], sentence: str) -> int:
-    sentence = f"frugal {words[0][:50] if words else ''}: {sentence}"
-    say(*sentence.split("\n"), file=sys.stderr)
+def _refuse(words: list[str], sentence: str, *more: str) -> int:
+    say(f"frugal {words[0][:50] if words else ''}: {sentence}", *more, file=sys.stderr)
     return 2
 
 
@@ -100,7 +99,7 @@ def command() -> int:
     try:
         begin_pinned(sys.argv[1:])
     except FrugalError as error:
-        return _refuse(sys.argv[1:], str(error))
+        return _refuse(sys.argv[1:], *map(str, error.args))
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()

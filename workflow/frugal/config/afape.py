@@ -39,6 +39,11 @@ class Ends(Block):
     low: float | None = optional("least value", name="from")
     below: float | None = optional("values lie below it")
 
+    def _refusals(self) -> Iterator[str]:
+        ends = [end for end in (self.low, self.below) if isinstance(end, float)]
+        if len(ends) == 2 and ends[0] >= ends[1]:
+            yield f".from is {ends[0]:g}; it must lie below 'below', {ends[1]:g}"
+
 
 class RecordedSet(Block):
     """Panels that are recorded together."""
@@ -56,6 +61,11 @@ class Stratum(Block):
     record: list[RecordedSet] = required(
         "sets, of which each case gets one or, with the remaining probability, none"
     )
+
+    def _refusals(self) -> Iterator[str]:
+        numbers = [s.probability for s in self.record if not isinstance(s.probability, str)]
+        if (total := sum(numbers)) > 1 + 1e-6:
+            yield f".record has probabilities that sum to {total:g}; allowed are sums up to 1"
 
 
 class Protocol(Block):
@@ -78,7 +88,7 @@ class AnswerSettings(Block):
         "always", "the policy whose models decide on the panels acquired in the records"
     )
     budgets: list[NonNegative] = setting(
-        [], "of objective f1, ascending: most that panels may cost a case"
+        [], "of objective f1, that of the answer first: most that panels may cost a case"
     )
     gamma: AtLeastOne = setting(
         10.0, "the largest shift of odds by hidden causes that is looked at"

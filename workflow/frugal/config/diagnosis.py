@@ -70,6 +70,11 @@ class ImputerComparison(Block):
     def _refusals(self) -> Iterator[str]:
         if "mean" not in self.imputers:
             yield ".imputers lacks the key 'mean', with which the others are compared"
+        if (used := self.train_share + self.validation_share) >= 1:
+            yield (
+                f".validation_share and train_share sum to {used:g}; allowed are sums below 1, as "
+                "entries are hidden in the other rows"
+            )
 
 
 class DiagnosisFigures(Block):

@@ -45,6 +45,9 @@ class Capability(Block):
                 f" ({self.name!r}) needs either 'levels' or bounds ('at_least', 'at_most'), and "
                 "not both"
             )
+        low, high = self.at_least, self.at_most
+        if low is not None and high is not None and low > high:
+            yield f" ({self.name!r}) has 'at_least' {low:g} above 'at_most' {high:g}"
 
 
 class CostedAction(Block):

@@ -49,7 +49,8 @@ _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _QUANTITY = re.compile(
     r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?\d(?:[\d.,'’\s]*\d)?)\s*"
-    r"(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)"
+    r"(?!e[+-]?\d|(?<=\b0)x)(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)",
+    re.IGNORECASE,  # 1e400 and 0x10 have no unit
 )
 _ID = re.compile(r"(^|[_\W])(id|ids|uuid|mrn|subject|patient|person)$|ID$", re.I)
 _NUMBER = re.compile(r"(^|[_\W])(nr|no|number|key|index|record|case|visit)$", re.I)

@@ -310,9 +310,10 @@ def _decoded(path: Path) -> tuple[str, str]:
 def _unmarked(raw: bytes) -> str:
     """The encoding of a text without a mark at its beginning."""
     empty = np.frombuffer(raw[:SAMPLE], np.uint8) == 0
-    if empty[1::2].mean() > 0.3 > empty[::2].mean():
+    even, odd = (np.count_nonzero(empty[k::2]) / max(len(empty) // 2, 1) for k in (0, 1))
+    if odd > 0.3 > even:
         return "utf-16-le"
-    if empty[::2].mean() > 0.3 > empty[1::2].mean():
+    if even > 0.3 > odd:
         return "utf-16-be"
     for encoding in ("utf-8", "cp1252"):
         try:

@@ -296,15 +296,15 @@ def _cast(cells: pa.Array) -> np.ndarray | None:
 
 
 def _converted(texts: np.ndarray | Sequence[str | None]) -> np.ndarray:
-    """Texts as numbers, NaN where one is none: as pandas takes them, with blanks around. (n,)"""
+    """Texts as finite numbers, else NaN: as pandas takes them, with blanks around. (n,)"""
     values = pd.to_numeric(pd.Series(list(texts), dtype=object), errors="coerce")
-    return values.to_numpy(dtype=np.float64)
+    return values.replace([np.inf, -np.inf], np.nan).to_numpy(dtype=np.float64)
 
 
 def _stands_for_missing(values: np.ndarray, missing: Sequence[str]) -> np.ndarray:
     """True where a number denotes a missing value. (n,)"""
     numbers = _converted(missing)
-    return np.isin(values, numbers[np.isfinite(numbers)])
+    return np.isin(values, numbers[~np.isnan(numbers)])
 
 
 def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:

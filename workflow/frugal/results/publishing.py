@@ -95,7 +95,7 @@ def compare_published() -> str:
         f"{len(published) - len(missing) - len(differ)} of {len(published)} are as published"
     )
     lines += [f"published: {origin}; here: {this_cpu()}", *_other_causes(document, differ)]
-    raise AuditError("\n".join(lines))
+    raise AuditError(*lines)
 
 
 def _other_causes(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
@@ -175,7 +175,7 @@ def verify_results(key: Path, payloads: Iterable[Path]) -> str:
     listed = _listed(payloads)
     names = sorted(signed.keys() | listed.keys())
     if wrong := [name for name in names if signed.get(name) != listed.get(name)]:
-        raise AuditError("\n".join(f"{name}: differs from the signed file" for name in wrong))
+        raise AuditError(*(f"{name}: differs from the signed file" for name in wrong))
     return f"{len(listed)} files are those that the holder of {key} signed"
 
 

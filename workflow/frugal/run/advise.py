@@ -5,7 +5,6 @@ results. Knows no study.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,8 @@ from frugal.data.cases import Cases, read_cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
-from frugal.run.arguments import command_parser, file_path, whole_number
-from frugal.run.search_advice import advise_searches, is_search_policy
+from frugal.run.arguments import amount, command_parser, file_path, whole_number
+from frugal.run.search_advice import OVER_TIME, advise_searches, is_search_policy, refuse_options
 from frugal.run.time_advice import advise_over_time, is_orders
 
 MOST_SHOWN = 40  # cases on a terminal
@@ -84,13 +83,15 @@ def advise_command(words: list[str]) -> int:
     )
     parser.add_argument("--policy", metavar="NAME", help="the same: another than the named one")
     args = parser.parse_args(words)
-    read = [path.resolve() for path in (args.cases, args.units) if path is not None]
-    if args.out is not None and args.out.resolve() in read:
-        raise DataError(f"--out {args.out} is the file of the cases; name another")
+    read = [args.cases, args.units, args.function, args.refer and Path(args.refer)]
+    read += [*args.bundle.glob("*.json"), *args.bundle.glob("*.safetensors")]
+    if args.out is not None and args.out.resolve() in [path.resolve() for path in read if path]:
+        raise DataError(f"--out {args.out} is a file that is read; name another")
     if is_search_policy(args.bundle):
         return advise_searches(args)
     if is_orders(args.bundle):
         return advise_over_time(args)
+    refuse_options(args, OVER_TIME, "tables")
     bundle = read_bundle(args.bundle, function=args.function)
     cases = read_cases(
         args.cases,
@@ -159,9 +160,8 @@ def referral_thresholds(
     Raises:
         DataError: it is no price, and no answer of `decide` with `refer` that names the policy.
     """
-    with suppress(ValueError):
-        if 0 <= (price := float(str(refer))) < np.inf:
-            return np.full(len(available), price)
+    if (price := amount(str(refer))) is not None:
+        return np.full(len(available), price)
     path = Path(str(refer))
     content = read_yaml(path) if path.is_file() else None
     content = content if isinstance(content, dict) else {}

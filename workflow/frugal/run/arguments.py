@@ -1,6 +1,8 @@
 """Words of a command line as numbers and pairs; each refusal is argparse's sentence."""
 
 import argparse
+import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,8 +38,15 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
+def amount(text: str) -> float | None:
+    """The finite number from 0 on that a text writes in digits, or None."""
+    written = re.fullmatch(r"([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?", text.strip())
+    number = float(text) if written else math.inf
+    return number if math.isfinite(number) else None
+
+
 def file_path(text: str) -> Path:
-    """Reads the name of a file that is to be written."""
+    """Reads the name of a file."""
     path = Path(text)
     if not path.name:
         raise argparse.ArgumentTypeError(f"{text!r} is no name of a file")

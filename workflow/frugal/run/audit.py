@@ -194,7 +194,7 @@ def _checked(payloads: Iterable[Path], outside: Outside, wrong: list[str]) -> li
         except AuditError as error:
             wrong.append(str(error))
     if wrong:
-        raise AuditError("\n".join(dict.fromkeys(wrong)))
+        raise AuditError(*dict.fromkeys(wrong))
     return documents
 
 

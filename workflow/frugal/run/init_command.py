@@ -29,13 +29,15 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import command_parser, file_path
+from frugal.run.arguments import amount, command_parser, file_path
 from frugal.run.init_over_time import describe_over_time, over_time_lines
 
 UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
 _ERRORS = "misclassification_cost:   # row: true class; column: predicted class; in cost_unit"
 Amount = int | float | Mapping[str, Any]  # a number, or a cost as the YAML has it
+_OVER_TIME = ("hours", "columns")  # options of records over time; of tables alone
+_OF_TABLES = ("free", "leave_out", "panel", "unlabelled", "by_prefix", "cut", "predict")
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
 
@@ -178,7 +180,12 @@ def init_command(words: Sequence[str]) -> int:
     Raises:
         DataError: the table cannot be read, has no such label, or a file would be overwritten.
     """
-    args = _parser().parse_args(list(words))
+    parser = _parser()
+    args = parser.parse_args(list(words))
+    for name in _OVER_TIME if args.units is None else _OF_TABLES:
+        if getattr(args, name) != parser.get_default(name):
+            goes = "goes" if args.units is None else "does not go"
+            raise DataError(f"--{name.replace('_', '-')} {goes} with --units, records over time")
     packed = args.table.suffix.lower() == ".gz"
     out = args.out or (args.table.with_suffix("") if packed else args.table).with_suffix(".yaml")
     if args.units is not None:
@@ -236,7 +243,9 @@ def init_command(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("init", "Describe a table of one's own: writes its YAML.")
-    parser.add_argument("table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=Path)
+    parser.add_argument(
+        "table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=file_path
+    )
     parser.add_argument("--label", required=True, help="the column to predict")
     parser.add_argument(
         "--out", type=file_path, help="the YAML (default: in the folder of the table)"
@@ -316,7 +325,7 @@ def _init_over_time(args: argparse.Namespace, out: Path) -> int:
         if not path.is_file():
             raise DataError(f"there is no file {path}")
     cells = [open_table(path, path, args.header, args.decimal).cells for path in paths]
-    roles = dict(part.split("=", 1) for part in args.columns.split(",") if "=" in part)
+    roles = dict(part.partition("=")[::2] for part in args.columns.split(",") if part)
     text, remarks = describe_over_time(
         (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
         (cells[0], cells[1]),
@@ -381,6 +390,8 @@ def _panels(words: Sequence[str]) -> dict[str, list[str]]:
     panels: dict[str, list[str]] = {}
     for word in words:
         name, _, columns = word.partition("=")
+        if not name.strip() or not columns.strip() or not name.isprintable():
+            raise DataError(f"--panel is {word!r}; allowed is NAME=COLUMN,…")
         panels.setdefault(name.strip(), []).extend(part.strip() for part in columns.split(","))
     return panels
 
@@ -389,15 +400,15 @@ def _amounts(argument: str, text: str) -> dict[str, Any]:
     """Name → number, of NAME=NUMBER,… or of the first two columns of a CSV."""
     if not text:
         return {}
-    if is_file := "=" not in text or Path(text).is_file():
+    if is_file := "=" not in text or os.path.isfile(text):
         try:
             lines = Path(text).read_text("utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError):
+            mark = next((mark for mark in ";\t" if mark in (lines or [""])[0]), ",")
+            pairs = [row[:2] for row in csv.reader(lines, delimiter=mark) if any(row)]
+        except (OSError, UnicodeDecodeError, csv.Error):
             raise DataError(
                 f"{argument} is {text!r}; allowed is a CSV of names and numbers, or NAME=NUMBER,…"
             ) from None
-        mark = next((mark for mark in ";\t" if mark in (lines or [""])[0]), ",")
-        pairs = [row[:2] for row in csv.reader(lines, delimiter=mark) if any(row)]
         pairs = pairs[1:] if pairs and _number(pairs[0][-1]) is None else pairs  # names of columns
     else:
         pairs = [list(part.rpartition("=")[::2]) for part in text.split(",")]
@@ -408,8 +419,8 @@ def _amounts(argument: str, text: str) -> dict[str, Any]:
             why = "has two numbers" if name in amounts else f"has {shown_cell(number.strip())}"
             where = f" {text}" if is_file else ""
             raise DataError(
-                f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on, or a range "
-                "such as 20..35"
+                f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on without marks "
+                "between thousands, or a range such as 20..35"
             )
         amounts[name] = amount
     return amounts
@@ -420,12 +431,9 @@ def _number(text: str) -> Any:
     if text.count("..") == 1:
         ends = [_number(end) for end in text.split("..")]
         return None if None in ends or any(isinstance(end, tuple) for end in ends) else tuple(ends)
-    try:
-        number = float(text.strip().replace(",", "."))
-    except ValueError:
-        return None
-    is_whole = math.isfinite(number) and number.is_integer()
-    return (int(number) if is_whole else number) if math.isfinite(number) and number >= 0 else None
+    thousands = re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", text.strip())
+    number = None if thousands else amount(text.replace(",", "."))
+    return int(number) if number is not None and number.is_integer() else number
 
 
 def ask_missing(terms: StatedTerms, guess: TableGuess, ask: Callable[[str], str]) -> StatedTerms:
@@ -488,7 +496,7 @@ def describe_guess(
     lines = [
         f"# {opened.path.name}, described by a guess: correct it{todo}.",
         "# The keys are explained in config/datasets/template.yaml.",
-        f"name: {name or short_name(out.stem)}",
+        f"name: {_flow(name or short_name(out.stem))}",
         f"title: {_flow(' '.join(out.stem.replace('_', ' ').split()))}",
         "note: >",
         f"  {guess.rows:,} rows, {len(used)} columns; where they come from and who may use them.",

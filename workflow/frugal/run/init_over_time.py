@@ -64,6 +64,11 @@ def describe_over_time(
     Raises:
         DataError: a column is missing, or its role is open.
     """
+    if hours is not None and not 0 < hours < math.inf:
+        raise DataError(f"--hours is {hours:g}; allowed are numbers above 0")
+    for role in columns or {}:
+        if role not in ROLES:
+            raise DataError(f"--columns names {role!r}; allowed are {listed(ROLES)}")
     long, units = (frame.mask(frame.isin(NO_VALUE)) for frame in cells)
     for column in (label, *(columns or {}).values()):
         frame, file = (units, files[1]) if column == label else (long, files[0])
@@ -72,9 +77,6 @@ def describe_over_time(
                 f"{file} has no column {column!r}; its columns are {listed(list(frame))}"
                 f"{did_you_mean(column, list(frame))}"
             )
-    for role in columns or {}:
-        if role not in ROLES:
-            raise DataError(f"--columns names {role!r}; allowed are {listed(ROLES)}")
     roles = dict(columns or {})
     key = _units_column(long, units, files, roles)
     _fill_roles(long, files[0], roles)

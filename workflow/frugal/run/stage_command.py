@@ -74,7 +74,11 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
 def _require_stage(name: str) -> None:
     if name not in STAGES:
         from frugal.core.schema_check import did_you_mean, shown
+        from frugal.run.overview import TARGETS
 
+        for target in TARGETS:
+            if name == target.split()[0]:
+                raise ConfigError(f"{name} is a workflow; run snakemake --cores 2 {target}")
         hint = did_you_mean(name[:100], [*COMMANDS, *STAGES])
         raise ConfigError(
             f"there is no command or stage {shown(name)}{hint}; {program()} --help names all"

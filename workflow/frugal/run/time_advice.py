@@ -20,7 +20,7 @@ from frugal.core.stored import OrNull, require_document, under
 from frugal.data.over_time import costs_of, read_running
 from frugal.results.files import csv_bytes, read_payload
 from frugal.results.sidecars import write_apart
-from frugal.run.search_advice import refuse_options
+from frugal.run.search_advice import OF_TABLES, refuse_options
 
 MOST_SHOWN = 40  # units on a terminal
 _EXPECTED = "expected: "
@@ -92,7 +92,7 @@ def advise_over_time(args: argparse.Namespace) -> int:
     Raises:
         ConfigError, DataError: the folder, a file or an option is invalid.
     """
-    refuse_options(args, "measurements over time")
+    refuse_options(args, OF_TABLES, "measurements over time")
     if args.units is None:
         raise DataError("--units is missing; a policy over time takes the file of units, too")
     rows = time_advice(args.bundle, (args.cases, args.units), args.hours, args.policy)

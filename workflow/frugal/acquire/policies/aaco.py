@@ -530,11 +530,7 @@ AACO = AgentKind(
             "of panels that are tried: all if they are as few, else some at random",
             127,
         ),
-        "price_weights": (
-            "Count",
-            "prices of panels that are tried, two at least; not for a cost",
-            12,
-        ),
+        "price_weights": ("Two", "prices of panels that are tried; not for a cost", 12),
     },
     doc="looks up, in the most similar training units, which set of further panels pays",
     two_classes=True,

@@ -616,12 +616,8 @@ CASCADE = AgentKind(
         "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
         "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
         "gates": ("Count", "sets that are bought one after the other, at most", 3),
-        "sets": ("Count", "of panels that trees are fitted to, at most; two at least", 16),
-        "price_weights": (
-            "Count",
-            "prices of panels that are tried, two at least; not for a cost",
-            24,
-        ),
+        "sets": ("Two", "of panels that trees are fitted to, at most", 16),
+        "price_weights": ("Two", "prices of panels that are tried; not for a cost", 24),
     },
     doc="sets of panels one after the other, each bought within a window of the predicted "
     "probability; boosted trees of each set",

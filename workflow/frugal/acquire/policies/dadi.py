@@ -204,7 +204,7 @@ DADI = AgentKind(
     fit=fit,
     settings={
         "gamma": ("Probability", "weight of accuracy against hiding the group", 0.7),
-        "validation_share": ("Probability", "of the part `agent`; for the curves", 0.2),
+        "validation_share": ("Share", "of the part `agent`; for the curves", 0.2),
         "exploration": ("Probability", "of a decision drawn evenly from the allowed ones", 0.0),
         "networks": (
             "DadiNetworks",

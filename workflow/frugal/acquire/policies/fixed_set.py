@@ -49,7 +49,7 @@ FIXED_SET = AgentKind(
         "boosting": ("BoostingSettings", "the trees of each set of panels", {}),
         "linear": ("bool", "whether a logistic regression is averaged with the trees", False),
         "missing": ("MissingPanels", "how rows that lack panels are learned from", "blocked"),
-        "sets": ("Count", "of panels that are tried, at most; two at least", 16),
+        "sets": ("Two", "of panels that are tried, at most", 16),
     },
     doc="the same panels for everyone: all, none, or those of least cost; trees of their results",
     graph=graph_of_windows,

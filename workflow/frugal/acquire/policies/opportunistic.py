@@ -327,7 +327,7 @@ OPPORTUNISTIC = AgentKind(
         ),
         "copies": ("Count", "of each row, in each of which other panels are hidden", 4),
         "dqn": ("DqnSettings", "of changes by panels", {"discount": 0.5, "epsilon_last": 0.1}),
-        "levels": ("Count", "least values that are tried, three at least", 24),
+        "levels": ("Three", "least values that are tried", 24),
     },
     doc="orders the panel that changes the predicted probabilities most per price, by Q-learning",
     two_classes=True,
