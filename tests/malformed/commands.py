@@ -282,6 +282,8 @@ def others() -> Iterator[Case]:
         yield Case(OTHERS, name, partial(_after_chain, "diff", *words), said)
     root = partial(_after_chain, "init", "/", "--label", "x")
     yield Case(OTHERS, "`init` of the root", root, "is no name of a file")
+    unit = partial(_after_chain, "init", "t.csv", "--label", "x", "--unit", "EUR\nUSD")
+    yield Case(OTHERS, "`init --unit` of two lines", unit, "a text of one line")
     yield from _descriptions()
     yield from _benchmarks()
     yield from _plans()

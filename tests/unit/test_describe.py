@@ -40,7 +40,7 @@ DQN = {
     "epsilon_last": 0.0,
     "max_gradient_norm": 1.0,
     "episodes": 1,
-    "transitions": 1,
+    "transitions": 2,
     "start": "free",
     "moments": 1,
 }

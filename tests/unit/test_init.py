@@ -254,7 +254,7 @@ def test_a_number_as_label_is_cut_or_predicted(tmp_path):
         (("--cut", "nan"), "--cut is 'nan'; allowed are finite numbers"),
         (("--predict", "loss=absolute,price=1,values=1"), "values is 1, .* allowed are 2 to 20"),
         (("--predict", "loss=absolute,price=1", "--errors", "missed=3"), "the errors are none"),
-        (("--predict", "loss=absolute,price=1,values=2", "--label", "sex"), "no number that value"),
+        (("--predict", "loss=absolute,price=1", "--label", "sex"), "no number that value"),
         (("--predict", "loss=absolute,price=1,values=3/3.0000001"), "are 3, 3; they must ascend"),
         (("--predict", "loss=absolute,price=-2"), "'price' is -2.0; allowed are values above 0"),
         (("--cut", "5", "--positive", "below 5"), "positive is 'below 5', and the label is a num"),

@@ -112,6 +112,7 @@ def test_exploration_falls_linearly_and_then_stays():
     [
         ({"transitions_per_update": 7}, "must divide `episodes`, 16"),
         ({"memory": 8}, "must not be below `episodes`, 16"),
+        ({"learning_starts": 640}, "must be below `transitions`, 640, or nothing is learned"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changed, sentence):

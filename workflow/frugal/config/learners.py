@@ -108,6 +108,11 @@ class DqnSettings(Block):
             )
         if self.memory < self.episodes:
             yield (f".memory is {self.memory}; it must not be below `episodes`, {self.episodes}")
+        if self.learning_starts >= self.transitions:
+            yield (
+                f".learning_starts is {self.learning_starts}; it must be below `transitions`, "
+                f"{self.transitions}, or nothing is learned"
+            )
 
     def epsilon(self, transitions: int) -> float:
         """ε after so many transitions of a learner."""

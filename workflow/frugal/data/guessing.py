@@ -321,8 +321,9 @@ def _require_numbers(values: _Values, argument: str) -> None:
 def _predicted(values: _Values, predict: Mapping[str, Any]) -> NumberEntry:
     """The keys of a number to predict; of a count of values, those that lose least."""
     wanted, most = predict.get("values", VALUES), min(len(values.kinds), MOST_VALUES)
-    if isinstance(wanted, int | np.integer) and 2 <= wanted <= most:
+    if isinstance(wanted, int | np.integer):
         _require_numbers(values, "values to predict")
+    if isinstance(wanted, int | np.integer) and 2 <= wanted <= most:
         finite = np.isfinite(values.numbers)
         numbers = np.repeat(values.numbers[finite], values.count[finite])
         best = best_values(numbers, int(wanted), str(predict.get("loss")))

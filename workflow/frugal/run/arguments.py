@@ -45,6 +45,13 @@ def amount(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def one_line(text: str) -> str:
+    """Reads a text that is shown within a line."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed is a text of one line")
+    return text
+
+
 def file_path(text: str) -> Path:
     """Reads the name of a file."""
     path = Path(text)

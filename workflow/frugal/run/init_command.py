@@ -29,7 +29,7 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
 from frugal.data.opening import MARKS, Opened, open_table
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import amount, command_parser, file_path
+from frugal.run.arguments import amount, command_parser, file_path, one_line
 from frugal.run.init_over_time import describe_over_time, over_time_lines
 
 UNLABELLED = ("drop", "weigh")
@@ -275,7 +275,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=COLUMN,…",
         help="columns that are acquired together; may be repeated",
     )
-    parser.add_argument("--unit", default="EUR", help="of prices and costs of errors")
+    parser.add_argument(
+        "--unit", type=one_line, default="EUR", help="of prices and costs of errors"
+    )
     parser.add_argument("--positive", metavar="CLASS", help="of two classes; guessed without")
     parser.add_argument(
         "--unlabelled",
