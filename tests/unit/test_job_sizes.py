@@ -50,9 +50,9 @@ def test_a_job_of_afape_has_the_rows_of_its_parts_and_the_seeds_of_the_config(co
 
 
 def test_an_agent_has_the_steps_of_its_training_and_its_kind(config):
-    config["afape"]["agents"]["cwcf"]["dqn"]["transitions"] = 777
+    config["afape"]["agents"]["cwcf"]["dqn"]["transitions"] = 7777
     sizes, kind = of(config, dataset="breast_cancer", mechanism="mar", agent="cwcf")
-    assert (sizes["steps"], sizes["rows"], sizes["panels"], kind) == (777, 569, 9, "cwcf")
+    assert (sizes["steps"], sizes["rows"], sizes["panels"], kind) == (7777, 569, 9, "cwcf")
 
 
 def test_withheld_panels_and_a_choice_of_rows_make_jobs_of_dadi_smaller(config):
