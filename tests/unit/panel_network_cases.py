@@ -119,15 +119,15 @@ def random_units(classes: int = 2, n: int = 60, folds: int = 2) -> Units:
     )
 
 
-def read_back(made: Learned, world: World, says: Any) -> NetworkPolicies:
-    return NetworkPolicies.from_arrays(made.arrays, cases.layout_of(world), says)
+def read_back(made: Learned, world: World, output: Any) -> NetworkPolicies:
+    return NetworkPolicies.from_arrays(made.arrays, cases.layout_of(world), output)
 
 
-def require_near_best(learn: Callable[..., Learned], settings: dict[str, Any], says: Any) -> None:
+def require_near_best(learn: Callable[..., Learned], settings: dict[str, Any], output: Any) -> None:
     """It learns for a cost, and nearly as well as the best rule of `open_world`."""
     world, new = cases.open_world(3000, 0), cases.open_world(3000, 1)
     made = learn(folded(world), cases.objective("cost", world), settings, np.array([np.inf]))
-    episodes = cases.run(read_back(made, world, says), new)
+    episodes = cases.run(read_back(made, world, output), new)
     wrong = (cases.said_ill(episodes)[0] > 0.5) != (new.label == 1)
     assert episodes.cost[0].mean() + cases.ERROR * wrong.mean() < cases.BEST_COST + 0.1
     open_units = new.values[:, 0] == 1
@@ -135,9 +135,9 @@ def require_near_best(learn: Callable[..., Learned], settings: dict[str, Any], s
     assert episodes.acquired[0, ~open_units].mean() < 0.05
 
 
-def require_alike_in_batches(made: Learned, world: World, says: Any) -> None:
+def require_alike_in_batches(made: Learned, world: World, output: Any) -> None:
     """Stored rules act on seven units at a time as on all at once."""
-    policies, again = (read_back(made, world, says) for _ in range(2))
+    policies, again = (read_back(made, world, output) for _ in range(2))
     whole, starts = cases.run(policies, world), range(0, 90, 7)
     parts = [cases.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in starts]
     acquired = np.concatenate([one.acquired for one in parts], axis=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.core.errors import FrugalError
 from frugal.results.files import file_digest, read_payload, write_bytes
 from frugal.results.sidecars import sidecar_path
 from frugal.results.sources import STAGES
@@ -149,3 +150,15 @@ def test_out_names_a_file(capsys, words, name):
     with pytest.raises(SystemExit, match="2"):
         main([*words, "--out", name])
     assert f"argument --out: {name!r} is no name of a file" in capsys.readouterr().err
+
+
+def test_a_refusal_of_several_lines_keeps_them_and_a_line_break_in_a_name_adds_none(
+    monkeypatch, capsys
+):
+    def fail(words: list[str]) -> int:
+        raise FrugalError("a stage failed; its output:", "Killed", "a\nb: no such file")
+
+    monkeypatch.setattr("frugal.__main__._run", fail)
+    assert main(["audit"]) == 2
+    lines = ["frugal audit: a stage failed; its output:", "Killed", r"a\nb: no such file"]
+    assert capsys.readouterr().err.splitlines() == lines

@@ -27,11 +27,11 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "refusal"),
     [(["--hours", "nan"], "--hours is nan"), (["--columns", "stay"], "--columns names 'stay'")],
 )
-def test_an_option_that_says_nothing_is_refused(folder, words, said):
-    with pytest.raises(DataError, match=said):
+def test_an_invalid_option_is_refused(folder, words, refusal):
+    with pytest.raises(DataError, match=refusal):
         init(folder, *words)
 
 

@@ -15,7 +15,10 @@ LONGEST_CELL = 60  # characters
 
 
 class FrugalError(ValueError):
-    """Base of every refusal; its text is shown to the user unchanged."""
+    """Base of every refusal: a sentence, and lines after it; shown to the user unchanged."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class ConfigError(FrugalError):

@@ -310,7 +310,7 @@ def _decoded(path: Path) -> tuple[str, str]:
 def _unmarked(raw: bytes) -> str:
     """The encoding of a text without a mark at its beginning."""
     empty = np.frombuffer(raw[:SAMPLE], np.uint8) == 0
-    even, odd = (np.count_nonzero(empty[k::2]) / max(len(empty) // 2, 1) for k in (0, 1))
+    even, odd = (empty[k::2].sum() / max(len(empty[k::2]), 1) for k in (0, 1))
     if odd > 0.3 > even:
         return "utf-16-le"
     if even > 0.3 > odd:

@@ -370,9 +370,6 @@ _ARITHMETIC = re.compile(r"portable [0-9a-f]{12}")
 class AuditError(FrugalError):
     """Files that disagree with their sidecars, a line for each."""
 
-    def __str__(self) -> str:
-        return "\n".join(self.args)
-
 
 def load_sidecar(payload: Path) -> dict[str, Any]:
     """The sidecar of a payload, its form and its seal checked.

@@ -107,7 +107,7 @@ def _execute(config: dict[str, Any], folder: str, target: str, cores: int) -> No
             stage, mark, refusal = words.partition(": ")
             if mark and stage.startswith("frugal ") and "\n" not in words:
                 raise DataError(refusal) from None
-            raise FrugalError(f"a stage failed; its output:\n{words}") from None
+            raise FrugalError("a stage failed; its output:", *words.splitlines()) from None
 
 
 def _main() -> int:

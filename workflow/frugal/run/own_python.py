@@ -42,10 +42,8 @@ def run_in_own_python(stage: str, words: Sequence[str], folder: Path) -> None:
     refusal = f"frugal {stage}: "
     if done.returncode == 2 and lines and lines[-1].startswith(refusal):
         raise DataError(lines[-1].removeprefix(refusal))
-    output = "\n".join(lines[-_LINES_SHOWN:])
-    raise FrugalError(
-        f"stage {stage} failed (exit code {done.returncode}); its last output:\n{output}"
-    )
+    sentence = f"stage {stage} failed (exit code {done.returncode}); its last output:"
+    raise FrugalError(sentence, *lines[-_LINES_SHOWN:])
 
 
 def job_words(job: Job) -> list[str]:

@@ -78,7 +78,9 @@ def _require_stage(name: str) -> None:
 
         for target in TARGETS:
             if name == target.split()[0]:
-                raise ConfigError(f"{name} is a workflow; run snakemake --cores 2 {target}")
+                raise ConfigError(
+                    f"{name} is a target of the workflow; run snakemake --cores 2 {target}"
+                )
         hint = did_you_mean(name[:100], [*COMMANDS, *STAGES])
         raise ConfigError(
             f"there is no command or stage {shown(name)}{hint}; {program()} --help names all"

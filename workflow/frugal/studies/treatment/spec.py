@@ -13,7 +13,7 @@ from typing import Any
 from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
-from frugal.data.raw import stored_names
+from frugal.data.raw import with_stored_names
 from frugal.search.description import (
     SearchDescription,
     SearchFile,
@@ -69,7 +69,7 @@ class TreatmentStudy:
 
     def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:
         files = self.descriptions[scenario].files if scenario in self.descriptions else ()
-        return list(zip(files, stored_names([file.name for file in files]), strict=True))
+        return with_stored_names(files)
 
     def compare_inputs(self, scenario: str) -> dict[str, str]:
         """Inputs of `compare_planners`: a world's description, or the units of a table."""
