@@ -1,0 +1,111 @@
+"""Regions in which something was never recorded, in words. Knows no table and no policy."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+LEAST_RECORDS = 30  # in a region, from which on a mean is read there; that of effective records
+
+
+@runtime_checkable
+class Bounds(Protocol):
+    """low ≤ value ≤ high of a column; NaN: the value is missing."""
+
+    @property
+    def column(self) -> int: ...  # noqa: D102
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+
+
+class Words(NamedTuple):
+    """Participles of what the records lack and of what is not done, and how to find out."""
+
+    lacking: str
+    refused: str
+    remedy: str
+
+
+RECORDED = Words("recorded", "ordered", "to know whether it would pay, record it for")
+TRIED = Words("tried", "advised", "to know whether it works, it takes records of it from")
+
+
+def records_needed(recorded: int) -> int:
+    """Further records of a region, until `LEAST_RECORDS` of them hold what it lacks."""
+    return max(LEAST_RECORDS - recorded, 1)
+
+
+def hole_sentence(
+    panel: str,
+    condition_text: str,
+    recorded: int,
+    rows: int,
+    needed: int,
+    *,
+    total: int | None = None,
+    words: Words = RECORDED,
+) -> str:
+    """What was never or hardly recorded, for whom, what follows, and what to record.
+
+    Args:
+        panel: that is lacking.
+        condition_text: the region, see `condition_text`.
+        recorded: records in the region that hold it.
+        rows: records in the region.
+        needed: further ones that must hold it, see `records_needed`.
+        total: records in all; None: not shown.
+        words: of panels, or of treatments.
+    """
+    of, more = "" if total is None else f" of {total:,}", " more" if recorded else ""
+    start = f"{panel} was never {words.lacking} for {condition_text} ({rows:,}{of})"
+    if recorded:
+        start = f"{panel} was {words.lacking} for only {recorded:,} of {rows:,} with "
+        start += condition_text + (of and f" ({total:,} in all)")
+    whom = "of them" if needed <= rows - recorded else "like them"
+    return (
+        f"{start}: it is not {words.refused} there; {words.remedy} about {needed:,}{more} {whom}."
+    )
+
+
+def condition_text(
+    conditions: Iterable[Bounds],
+    describe: Callable[[int], tuple[str, str | tuple[str, str] | None]],
+) -> str:
+    """A region in words: "sex f", "age from 67.5", "ward other than 3 and age 40 to 55".
+
+    Args:
+        conditions: that hold together.
+        describe: column → its name, and None of numbers, the level that is 1, or both levels of a
+            column that has two.
+    """
+    numbers: dict[str, tuple[float, float]] = {}
+    levels: dict[str, str] = {}
+    others: dict[str, list[str]] = {}
+    for each in conditions:
+        name, level = describe(each.column)
+        if level is None or np.isnan(each.low):
+            low, high = numbers.get(name, (-np.inf, np.inf))
+            numbers[name] = float(np.maximum(low, each.low)), float(np.minimum(high, each.high))
+        elif each.low > 0 or isinstance(level, tuple):
+            levels[name] = level if isinstance(level, str) else level[int(each.low > 0)]
+        else:
+            others.setdefault(name, []).append(level)
+    parts = [f"{name} {level}" for name, level in levels.items()]
+    rest = {name: excluded for name, excluded in others.items() if name not in levels}
+    parts += [f"{name} other than {' or '.join(excluded)}" for name, excluded in rest.items()]
+    parts += [_range_text(name, low, high) for name, (low, high) in numbers.items()]
+    return " and ".join(parts) or "all"
+
+
+def _range_text(name: str, low: float, high: float) -> str:
+    if np.isnan(low):
+        return f"missing {name}"
+    if low == high:
+        return f"{name} {low:.12g}"
+    if np.isinf(low) and np.isinf(high):
+        return f"known {name}"
+    if np.isinf(high):
+        return f"{name} from {low:.12g}"
+    return f"{name} up to {high:.12g}" if np.isinf(low) else f"{name} {low:.12g} to {high:.12g}"
