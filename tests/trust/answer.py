@@ -9,12 +9,17 @@ and of a false alarm). A run is NAME:ROWS:LAW:SEED: it draws rows, draws their g
 the cost of each policy, refitted to all rows, on up to 6,000 complete rows outside the sample. One
 JSON a run in FOLDER; what is there is not made again. Without runs: every table with enough rows at
 300, 1,000 and 3,000 rows. Prints a row for each size: the lines that `docs/results/answer.md` has.
+
+Three made-up populations need no folder: NAME is `level`, `number` or `pair`, the region in which
+one panel is recorded in 0, 1 or 3 % (the law: `hole0`, `hole1`, `hole3`). Their policies learn from
+smaller trees (`SMALL`), since 400 draws are wanted; the truth is that of policies within support.
+`python -m tests.trust.answer - FOLDER holes:1000:0:134` is 134 draws of each, from seed 0 on.
 """
 
 import json
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,7 @@ import numpy as np
 import pandas as pd
 from frugal.acquire.kinds import build_policy
 from frugal.config.root import effective
+from frugal.core.regions import Hole, holes_of
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -46,6 +52,11 @@ TWO_SIDED = 1.96  # standard errors of a normal 95 % interval
 DECIDE = effective(laid_over(shipped("config.yaml"), shipped("config/decide.yaml")))["afape"]
 ANSWER, CLASSIFIER = DECIDE["answer"], DECIDE["classifier"]
 AGENTS = {name: DECIDE["agents"][name] for name in ANSWER["prefer"]}
+FEWER = {"trees": 40, "repeats": 1}
+SMALL = {
+    name: AGENTS[name] | {"boosting": AGENTS[name]["boosting"] | FEWER}
+    for name in ("cascade", "fixed", "never", "always")
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +90,42 @@ def drawn(folder: Path, name: str, n: int, law: str, seed: int) -> Drawn:
     shown = np.where(full.columns_observed(observed[rows]), full.values, np.nan)
     sample = replace(full, values=shown)
     return Drawn(sample, observed[rows], table.take(held), observed[held])
+
+
+def with_hole(name: str, n: int, law: str, seed: int) -> Drawn:
+    """A made-up table of which one panel is (almost) never recorded in a region."""
+    rng = np.random.default_rng([zlib.crc32(name.encode()), n, zlib.crc32(law.encode()), seed])
+    m = n + HELD
+    age, temp = rng.normal(60, 15, m), rng.normal(size=m)
+    female, ward = rng.random(m) < 0.5, rng.integers(0, 4, m)
+    risk = 0.4 * temp + 0.02 * (age - 60) + rng.normal(size=m)
+    label = (rng.random(m) < 1 / (1 + np.exp(1.3 - 1.8 * risk))).astype(np.int64)
+    tests = risk[:, None] + rng.normal(size=(m, 3)) * [1.0, 0.7, 0.45]
+    columns = {
+        "age": age,
+        "temp": temp,
+        "female": female,
+        **{f"ward{k}": ward == k for k in (1, 2, 3)},
+    }
+    frame = pd.DataFrame(columns | dict(zip(("crp", "lactate", "film"), tests.T, strict=True)))
+    frame["_y"] = label
+    prices = {"crp": 3, "lactate": 6, "film": 15}
+    meta = {"free": [*columns], "panels": {p: [[p], cost] for p, cost in prices.items()}}
+    table = complete_table(frame.astype(np.float64), meta | {"miss": 100, "alarm": 40})
+    known = 0.5 * temp + 0.02 * (age - 60) + 0.5 * female
+    intercept, slope = rng.uniform(-0.7, 1.0, 3), rng.uniform(-1, 1, 3)
+    chance = 0.1 + 0.85 / (1 + np.exp(-(intercept + slope * known[:, None])))
+    panel, region = {
+        "level": (0, female),
+        "number": (2, age > 73),
+        "pair": (1, female & (age < 48)),
+    }[name]
+    chance[region, panel] = float(law.removeprefix("hole")) / 100
+    observed = rng.random(chance.shape) < chance
+    sample = table.take(np.arange(n))
+    shown = np.where(sample.columns_observed(observed[:n]), sample.values, np.nan)
+    held = table.take(np.arange(n, m))
+    return Drawn(replace(sample, values=shown), observed[:n], held, observed[n:])
 
 
 def complete_table(frame: pd.DataFrame, meta: Mapping[str, Any]) -> Table:
@@ -133,7 +180,9 @@ def scaled(table: Table, column: str) -> np.ndarray:
     return np.clip((values - values.mean()) / (values.std() + 1e-9), -2.5, 2.5)
 
 
-def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
+def answered(
+    world: Drawn, seed: int, agents: Mapping[str, Any] = AGENTS
+) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
     """The document of `decide`, and the true costs of the refitted policies."""
     sample = world.sample
     spec = SplitSpec("folds", 0, {f"fold_{k}": 1 / K for k in range(1, K + 1)}, {})
@@ -156,7 +205,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
         )
     )
     asked = {
-        "agents": AGENTS,
+        "agents": agents,
         "practice": ANSWER["practice"],
         "classifier": CLASSIFIER,
         "objective": "cost",
@@ -168,7 +217,12 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
     def learned(name: str) -> dict[str, Any]:
         streams = Streams(seed, "learn_candidates", {"held_out": name})
         return learn_candidates(
-            **stored, masks=missing["masks"], settings=asked, streams=streams, progress=no_bar
+            **stored,
+            masks=missing["masks"],
+            graph=missing["graph"],
+            settings=asked,
+            streams=streams,
+            progress=no_bar,
         )
 
     folds = [f"fold_{k}" for k in range(1, K + 1)]
@@ -181,7 +235,7 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
         refitted=refitted["paths"],
         paths=Partitions([{"held_out": name} for name in folds], lambda k: FrameRows(paths[k])),
         settings={
-            "agents": list(AGENTS),
+            "agents": list(agents),
             "margin": MARGINS[0],
             "gamma": 10.0,
             "objective": "cost",
@@ -194,18 +248,23 @@ def answered(world: Drawn, seed: int) -> tuple[dict[str, Any], dict[str, tuple[f
         streams=Streams(seed, "judge_candidates", {}),
         progress=no_bar,
     )
-    return found["choice"], truths(world, refitted["policies"], seed)
+    held = world.held
+    names = [panel.name for panel in held.actions]
+    holes = holes_of(missing["graph"]["unsupported"], held.columns, names)
+    return found["choice"], truths(world, refitted["policies"], seed, agents, holes)
 
 
-def truths(world: Drawn, policies: Any, seed: int) -> dict[str, tuple[float, float]]:
+def truths(
+    world: Drawn, policies: Any, seed: int, agents: Mapping[str, Any], holes: tuple[Hole, ...]
+) -> dict[str, tuple[float, float]]:
     """Mean cost on the complete rows and its standard error, of every policy and of practice."""
     held, every = world.held, np.ones_like(world.held_observed)
     classifier = classifier_of(world.sample, CLASSIFIER, Streams(seed, "truth", {}))
     uniforms = np.random.default_rng(seed).random((len(held), every.shape[1] + 1))
     archive, found = policies.stored("policies"), {}
-    for name, settings in AGENTS.items():
+    for name, settings in agents.items():
         policy = build_policy(settings, table=held, stored=one_of(archive, name))
-        ends = {name: follow(policy, held, every, uniforms, classifier)}
+        ends = {name: follow(policy, held, every, uniforms, classifier, unsupported=holes)}
         if name == ANSWER["practice"]:
             ends[PRACTICE] = as_practised(policy, held, world.held_observed, classifier)
         for who, one in ends.items():
@@ -217,12 +276,14 @@ def truths(world: Drawn, policies: Any, seed: int) -> dict[str, tuple[float, flo
 
 def run(populations: Path, name: str, n: int, law: str, seed: int) -> dict[str, Any]:
     """One row of the results."""
-    choice, truth_of = answered(drawn(populations, name, n, law, seed), seed)
+    made_up = law.startswith("hole")
+    world = with_hole(name, n, law, seed) if made_up else drawn(populations, name, n, law, seed)
+    choice, truth_of = answered(world, seed, SMALL if made_up else AGENTS)
     truth = {who: mean for who, (mean, _) in truth_of.items()}
     named, cost = choice["policy"], choice["cost"]
     half = (choice["ci_high"] - choice["ci_low"]) / 2
     near = np.hypot(half, TWO_SIDED * truth_of[named][1])  # the truth is estimated
-    least = min(truth[policy] for policy in AGENTS)
+    least = min(truth[policy] for policy in truth if policy != PRACTICE)
     return {
         "table": name,
         "rows": n,
@@ -243,6 +304,7 @@ def run(populations: Path, name: str, n: int, law: str, seed: int) -> dict[str, 
         "saving_low": choice["saving_low"],
         "graph": choice["graph"]["state"],
         "left_out": choice["left_out"],
+        "regions": [(each["panel"], each["where"]) for each in choice["support"]["regions"]],
         "short_list": choice["short_list"],
         "truth": truth,
         "gamma": choice["tipping_gamma"],
@@ -278,6 +340,18 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return frame.groupby("rows").agg(how).reset_index()
 
 
+def each_run(asked: Sequence[str]) -> Iterator[str]:
+    """Runs by name; `holes:ROWS:FIRST:DRAWS` is so many draws of each population with a hole."""
+    for one in asked:
+        if not one.startswith("holes:"):
+            yield one
+            continue
+        rows, first, draws = map(int, one.split(":")[1:])
+        for seed in range(first, first + draws):
+            for name in ("level", "number", "pair"):
+                yield f"{name}:{rows}:hole{(0, 1, 3)[seed % 3]}:{seed}"
+
+
 def main() -> None:
     """Make what is not there, and print."""
     populations = Path(sys.argv[1])
@@ -289,7 +363,7 @@ def main() -> None:
         if len(pd.read_parquet(path, columns=["_y"])) >= n + LEAST_HELD
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    for one in asked:
+    for one in each_run(asked):
         name, n, law, seed = one.split(":")
         path = folder / f"{one.replace(':', '-')}.json"
         if not path.exists():

@@ -84,7 +84,7 @@ def actual(learned: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """Cost of each policy of the first table on the second, by its labels, with standard errors."""
     question = loaded(pd.concat([learned, other], ignore_index=True)).question
     table = payloads_of(question, "prepare_data")
-    masks = payloads_of(question, "draw_missingness")["masks"]
+    missing = payloads_of(question, "draw_missingness")
     frame, catalogue = table["table"], table["catalogue"]
     outside = (frame["row_id"] >= len(learned)).to_numpy()
     folds = StoredTable(frame, catalogue).folds
@@ -96,7 +96,8 @@ def actual(learned: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     paths = learn_candidates(
         table=frame,
         catalogue=catalogue,
-        masks=masks,
+        masks=missing["masks"],
+        graph=missing["graph"],
         settings=settings,
         streams=Streams(0, "learn_candidates", {"held_out": folds[0]}),
         progress=lambda rows, **_: rows,

@@ -166,6 +166,7 @@ def answered(
         name: learn_candidates(
             **stored,
             masks=missing["masks"],
+            graph=missing["graph"],
             settings=asked,
             progress=no_bar,
             streams=Streams(0, "learn_candidates", {"held_out": name}),
@@ -272,7 +273,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert f"{choice['policy']}: " in page.partition("<pre>")[2]
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
-    further += " labels design elsewhere referral"
+    further += " labels design elsewhere referral support"
     assert set(stable) == {*STABLE, *further.split()}
     assert stable == document(choice, f"bundles/agent={choice['policy']}")
 

@@ -283,7 +283,9 @@ def law_of(x, y, observed, fold, **more):
 @pytest.mark.parametrize(("second", "holds"), [(0.2, False), (0.5, True), (1.0, True)])
 def test_weights_are_of_enough_rows_of_every_class(second, holds):
     label = np.arange(1000) % 2
-    assert enough(np.where(label == 1, second, 1.0), label) == holds
+    weight, asks = np.where(label == 1, second, 1.0), np.arange(1000) < 900
+    assert enough(weight, label, asks) == holds
+    assert enough(np.where(asks, weight, 5.0), label, asks) == holds  # the others count nothing
 
 
 def test_costs_of_three_classes_are_exact_in_an_enumerated_world():

@@ -15,6 +15,8 @@ from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
 
 N = 40
 
+LAW = {"source": "induced", "unsupported": [], "fewest_recorded": []}
+
 
 def table() -> Table:
     rng = np.random.default_rng(0)
@@ -53,7 +55,7 @@ def stored() -> tuple[Any, Any, Any]:
     for panel in ("p", "q"):
         masks[f"observed:{panel}"] = rng.random(2 * N) < 0.7
         masks[f"probability:{panel}"] = 0.7
-    document = json.loads(json.dumps(graph.to_dict() | {"source": "induced"}))
+    document = json.loads(json.dumps(graph.to_dict() | LAW))
     return document, json.loads(json.dumps(known)), masks
 
 

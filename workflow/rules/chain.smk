@@ -60,7 +60,7 @@ TRIED = checked(STUDY.candidate_settings)
 use rule stage as learn_candidates with:
     input:
         **outputs_of(rules.prepare_data, "table catalogue"),
-        masks=rules.draw_missingness.output.masks,
+        **outputs_of(rules.draw_missingness, "masks graph"),
     output:
         **audited(f"{CANDIDATES}/held_out={{held_out}}", "paths policies.safetensors"),
     params:

@@ -219,13 +219,14 @@ def engine_arguments(targets, *options):
 
 def bundled_policy(wildcards):
     """What a bundle holds: of a table with folds the policy that learned on all rows."""
-    if STUDY.folds(wildcards.dataset) and wildcards.agent in STUDY.trained_agents:
-        place = f"results/candidates/dataset={wildcards.dataset}/mechanism={wildcards.mechanism}"
-        choice = {"choice": f"{place}/choice.json"}
-        return {"policies": f"{place}/held_out=none/policies.safetensors"} | (
-            choice if config["objective"] == "f1" else {}
-        )
-    return trained_policy(wildcards)
+    if not STUDY.folds(wildcards.dataset):
+        return trained_policy(wildcards)
+    scenario = f"dataset={wildcards.dataset}/mechanism={wildcards.mechanism}"
+    place, graph = f"results/candidates/{scenario}", f"results/missingness/{scenario}/graph.json"
+    if wildcards.agent not in STUDY.trained_agents:
+        return trained_policy(wildcards) | {"graph": graph}
+    choice = {"choice": f"{place}/choice.json"} if config["objective"] == "f1" else {}
+    return {"policies": f"{place}/held_out=none/policies.safetensors", "graph": graph} | choice
 
 
 def trained_policy(wildcards):

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.rollouts import States, draw_actions, roll_out, states_of, visited_sets
 from frugal.core.episodes import REFERRED, RowPanels
+from frugal.core.region_words import region_text
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
@@ -120,7 +121,26 @@ def _advice(
     """Decisions with their evidence."""
     probability, label = _class_probabilities(bundle, cases, row, acquired, states)
     why = _reasons(bundle, world, row, acquired, states)
+    if bundle.unsupported:
+        why = _with_closed(bundle, why, world.visible(row, acquired), acquired)
     return CaseAdvice(row, acquired, action, states, probability, label, why)
+
+
+def _with_closed(
+    bundle: CaseBundle, why: Sequence[str], visible: np.ndarray, acquired: np.ndarray
+) -> list[str]:
+    """Reasons, with the panels that are not offered for lack of records."""
+    layout, result = bundle.layout, list(why)
+    for hole in bundle.unsupported:
+        panel = layout.actions[hole.panel].name
+        where = region_text(hole.conditions, layout.columns, layout.onehot)
+        reason = (
+            f"{panel} is not offered: {hole.recorded} of {hole.rows} records have it for {where}"
+        )
+        lacks = ~acquired[:, hole.panel] & hole.closes(lambda column: visible[:, column])
+        for k in np.flatnonzero(lacks).tolist():
+            result[k] += f"; {reason}"
+    return result
 
 
 def with_referral(
@@ -199,7 +219,7 @@ def _reasons(
             world.visible(row, acquired),
             probability,
             acquired,
-            world.available[row],
+            world.offered(row, acquired),
             action_probability,
             bundle.layout,
         )
@@ -234,6 +254,7 @@ def _world(bundle: CaseBundle, cases: Cases, available: np.ndarray) -> World:
         layout.action_cost,
         len(layout.classes),
         1,
+        unsupported=bundle.unsupported,
     )
 
 

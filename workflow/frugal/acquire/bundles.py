@@ -5,8 +5,10 @@
 of cases is read, the cost of errors, and the training data's ranges. Knows no study.
 """
 
+import functools
 import hashlib
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,13 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import CLASSIFIER, KINDS, kind_of, load_policy
-from frugal.acquire.onnx_graph import Graph, State
+from frugal.acquire.onnx_graph import Graph, GraphNode, State
 from frugal.acquire.policies.python import source_of
 from frugal.config.declared import kinds_with
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Bundle, Layout, bundle_header, read_header
+from frugal.core.regions import HOLE, Hole, holes_of
 from frugal.core.stored import Each, OrNull, StoredArrays, require_document, under
 from frugal.core.streams import Streams
 from frugal.data.case_document import (
@@ -39,7 +42,7 @@ FILES = {
     "classifier": "classifier.safetensors",
     "cases": "cases.json",
 }
-EDITION = 3
+EDITION = 4
 _DOCUMENT = {
     "bundle": int,
     "name": str,
@@ -51,6 +54,7 @@ _DOCUMENT = {
     "wildcards": dict,
     "function": OrNull(str),
     "cases": dict,
+    "unsupported": [HOLE],
     "digests": Each(str),
     "seal": str,
 }
@@ -70,6 +74,7 @@ class CaseBundle:
         cost_unit: of prices and costs of errors.
         streams: of the draws of its roll-out, by seed; a policy that draws nothing needs none.
         cases: how a file of cases is read.
+        unsupported: regions in which a panel is not offered, for lack of records.
     """
 
     policy: Policy
@@ -81,6 +86,7 @@ class CaseBundle:
     cost_unit: str
     streams: Streams
     cases: Mapping[str, Any]
+    unsupported: tuple[Hole, ...] = ()
 
 
 def bundle_payloads(
@@ -93,6 +99,7 @@ def bundle_payloads(
     classifier: Mapping[str, np.ndarray] | None,
     streams: Streams,
     member: int = 0,
+    unsupported: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The payloads of a bundle by the names of `FILES`, for a step that writes them.
 
@@ -106,6 +113,7 @@ def bundle_payloads(
         classifier: arrays of the classifier; None where the agent predicts the class.
         streams: those of the step that rolled the policy out.
         member: which of the policies of a front.
+        unsupported: regions in which a panel is not offered, as `Hole.document` has them.
 
     Raises:
         ConfigError: the agent knows rows of the table alone.
@@ -131,6 +139,7 @@ def bundle_payloads(
         "wildcards": dict(streams.wildcards),
         "function": source_of(policy) if isinstance(policy, Path) else None,
         "cases": case_document(description, table, catalogue),
+        "unsupported": list(unsupported),
     }
     payloads: dict[str, Any] = {"policy": stored}
     payloads |= {} if classifier is None else {"classifier": dict(classifier)}
@@ -208,7 +217,17 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
         document["cost_unit"],
         Streams(document["seed"], "roll_out", document["wildcards"]),
         cases,
+        holes_of(document["unsupported"], layout.columns, [p.name for p in layout.actions]),
     )
+
+
+def _closed(bundle: CaseBundle, graph: Graph, visible: GraphNode) -> GraphNode:
+    """As `core.regions.closed`. (m, a)"""
+    each = []
+    for hole in bundle.unsupported:
+        panel = graph.constant(np.eye(len(bundle.layout.actions), dtype=bool)[[hole.panel]])
+        each.append(panel & hole.closes(lambda column: visible.columns(column, column + 1)))
+    return functools.reduce(operator.or_, each)
 
 
 def _require_edition(document: Mapping[str, Any], path: Path) -> None:
@@ -284,6 +303,8 @@ def export_policy(bundle: CaseBundle) -> bytes:
     free = np.broadcast_to(layout.free_columns, (1, d))
     shown = (acquired.of_kind("f") @ layout.provides.astype(np.float32)) > 0
     visible = (shown | free).where(values, np.nan)
+    if bundle.unsupported:
+        available = available & ~_closed(bundle, graph, visible)
     state = State(graph, layout, visible, acquired, available & ~acquired)
     answer = formula(state, bundle.policy, bundle.member)
     probability = answer.probability

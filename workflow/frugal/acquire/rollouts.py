@@ -233,7 +233,7 @@ def _roll_out_units(
             world,
             row=row,
             acquired=acquired_sets,
-            available=world.available[row],
+            available=world.offered(row, acquired_sets),
             member=member,
             states=states,
         )
@@ -329,7 +329,7 @@ def states_of(
         acquired: panels acquired so far. (m, a)
         member: the one that acts.
     """
-    who, available = np.full(len(row), member), world.available[row]
+    who, available = np.full(len(row), member), world.offered(row, acquired)
     action_probability = decision_probabilities(
         policy, world, row=row, acquired=acquired, available=available, member=who
     )

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Shaped, UInt8
 
 from frugal.core.errors import DataError
+from frugal.core.regions import Hole, closed
 from frugal.core.table import SharedCosts, Table
 
 MOST_ACTIONS = 62  # panels that fit into a 64-bit set code
@@ -140,6 +141,7 @@ class World:
         classes: number of classes k.
         terminals: 1 ("stop"), or k (a verdict for each class).
         shared_costs: set-ups of the panels; None where there are none.
+        unsupported: regions of known values in which a panel is not offered.
     """
 
     name: str
@@ -154,6 +156,7 @@ class World:
     classes: int
     terminals: int
     shared_costs: SharedCosts | None = None
+    unsupported: tuple[Hole, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.action_cost < 0).any() or not np.isfinite(self.action_cost).all():
@@ -173,6 +176,7 @@ class World:
         draw: int = 0,
         available: Bool[np.ndarray, "n a"] | None = None,
         terminals: int = 1,
+        unsupported: tuple[Hole, ...] = (),
     ) -> "World":
         """A table as a world.
 
@@ -182,6 +186,7 @@ class World:
             draw: of an imputed copy.
             available: panels that may be acquired; None: all.
             terminals: 1, or one for each class.
+            unsupported: regions in which a panel is not offered.
         """
         if available is None:
             available = np.ones((len(table), len(table.actions)), dtype=bool)
@@ -198,6 +203,7 @@ class World:
             len(table.classes),
             terminals,
             table.shared_costs if table.set_ups else None,
+            unsupported,
         )
 
     def __len__(self) -> int:
@@ -245,6 +251,15 @@ class World:
     ) -> Float[np.ndarray, "m d"]:
         """Values observed at m states, NaN where they are hidden or the table has none. (m, d)"""
         return np.where(self.known(acquired), self.values[row], np.nan)
+
+    def offered(
+        self, row: Int[np.ndarray, " m"], acquired: Bool[np.ndarray, "m a"]
+    ) -> Bool[np.ndarray, "m a"]:
+        """Panels that can be had at m states, those acquired already included. (m, a)"""
+        available = self.available[row]
+        if not self.unsupported:
+            return available
+        return available & ~closed(self.unsupported, self.visible(row, acquired), self.panels)
 
     def _computed(self, acquired: Bool[np.ndarray, "m a"]) -> Bool[np.ndarray, "m d"]:
         revealed = acquired.astype(np.float32) @ self.provides.astype(np.float32)

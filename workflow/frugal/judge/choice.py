@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed
@@ -163,7 +163,9 @@ def judged(
         if name != practice
         and not (
             supported(path, chance[name])
-            and enough((weight[name] * each)[has], missingness.label[has])
+            and enough(
+                (weight[name] * each)[has], missingness.label[has], path.asks(missingness)[has]
+            )
         )
     ]
     within = {name: path for name, path in within.items() if name not in left_out}
@@ -216,14 +218,20 @@ def supported(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> bool:
     return not ((share >= COMMON) & (effective < LEAST_AT_STEP)).any()
 
 
-def enough(weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> bool:
+def enough(
+    weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"], asks: Bool[np.ndarray, " n"]
+) -> bool:
     """Whether weights are of enough rows of every class, and no row carries too much of them.
 
     A class has too few where its mean weight is below `LEAST_OF_CLASS` of that of all other rows by
-    more than `CLEAR` standard errors, as where a panel is recorded for one class alone.
+    more than `CLEAR` standard errors, as where a panel is recorded for one class alone; of the rows
+    that ask for an incomplete panel (`asks`), as all others are followed whatever their class.
     """
     if effective_sample_size(weight) < LEAST_ESS or largest_weight_share(weight) > LARGEST_SHARE:
         return False
+    label, weight = label[asks], weight[asks]
+    if not asks.any():
+        return True
     rows, total = np.bincount(label), np.bincount(label, weight)
     of_class = total / np.maximum(rows, 1)
     others = (total.sum() - total) / np.maximum(len(label) - rows, 1)

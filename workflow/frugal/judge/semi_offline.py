@@ -82,6 +82,11 @@ class Paths:
         """Whether it is followed to a step, from 1 on, and requests a panel there. (n,)"""
         return (self.held >= step - 1) & (self.order[:, step - 1] >= 0)
 
+    def asks(self, missingness: RecordLaw) -> Bool[np.ndarray, " n"]:
+        """Whether it requests a panel that some record lacks, or that such a law needs. (n,)"""
+        gappy = np.asarray(~missingness.observed.all(axis=0))
+        return (missingness.closure(self.asked(len(gappy))) & gappy).any(axis=1)
+
     @property
     def last_belief(self) -> Float[np.ndarray, "n k"]:
         """At the last state that the record holds. (n, k)"""

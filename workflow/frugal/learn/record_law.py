@@ -97,6 +97,8 @@ class RecordLaw:
         provides: columns that each panel reveals. (a, d)
         labels: the law of the labels' being recorded; None where every record has one.
         protocol: probabilities of rows that a design recorded; None where there are none.
+        unsupported: panels that (almost) no record like the row's holds; the law of a panel is
+            that of the other rows. None: every panel has records of every kind. (n, a)
     """
 
     observed: Bool[np.ndarray, "n a"]
@@ -107,6 +109,7 @@ class RecordLaw:
     provides: Bool[np.ndarray, "a d"]
     labels: RecordedLabels | None = None
     protocol: KnownLaw | None = None
+    unsupported: Bool[np.ndarray, "n a"] | None = None
     _sets: dict[bytes, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -178,8 +181,9 @@ class RecordLaw:
         return {j: self._of_panel(j) for j in range(len(self.causes))}
 
     def usable(self, j: int) -> Bool[np.ndarray, " n"]:
-        """Rows whose records hold every cause of the missingness of panel j. (n,)"""
-        return np.asarray(self.observed[:, sorted(self.requires[j])].all(axis=1))
+        """Rows with records like them, that hold every cause of panel j's missingness. (n,)"""
+        usable = np.asarray(self.observed[:, sorted(self.requires[j])].all(axis=1))
+        return usable if self.unsupported is None else usable & ~self.unsupported[:, j]
 
     def _of_panel(self, j: int) -> np.ndarray:
         recorded, causes = self.observed[:, j], self.causes[j]
@@ -201,11 +205,12 @@ class RecordLaw:
             return product
         together = np.asarray(self.observed[:, chosen].all(axis=1))
         design = np.column_stack([np.ones(len(product)), logit(product)])
-        result = np.empty(len(product))
+        result, able = np.full(len(product), np.nan), np.isfinite(product)
         for learn, ask in self._parts():
-            fitted = mode(design[learn], together[learn], CALIBRATION, towards=(0.0, 1.0))
-            result[ask] = expit(design[ask] @ fitted)
-        return _inside(result, int(self.habitual.sum()))
+            of, to = learn & able, ask & able
+            fitted = mode(design[of], together[of], CALIBRATION, towards=(0.0, 1.0))
+            result[to] = expit(design[to] @ fitted)
+        return _inside(result, int((able & self.habitual).sum()))
 
     def _cross_fitted(
         self, inputs: np.ndarray, target: np.ndarray, usable: np.ndarray, ridge: float

@@ -85,7 +85,7 @@ def _candidates(question: Question, fold: str) -> Payloads:
     """Policies that learned on all folds but one, and their paths on that one."""
     keys = {**question.keys, "held_out": fold}
     settings = question.study.candidate_settings()
-    return _run(question, "learn_candidates", keys, settings, _records(question))
+    return _run(question, "learn_candidates", keys, settings, _records(question, "graph"))
 
 
 def _choice(question: Question) -> Payloads:
@@ -285,6 +285,8 @@ def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
     study = question.study
     inputs = {**_payloads(question, "prepare_data"), **_payloads(question, "fit_classifier")}
     inputs["description"] = Path(study.described_input(question.dataset)["description"])
+    if of_answer:
+        inputs["graph"] = _missingness(question)["graph"]
     if of_answer and agent in study.trained_agents:
         inputs["policies"] = _candidates(question, ALL_ROWS)["policies"]
     else:

@@ -13,6 +13,7 @@ import pandas as pd
 from frugal.core import schema_check
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
 from frugal.studies.afape import elsewhere as other_cases
+from frugal.studies.afape import support as supports
 from frugal.studies.afape.habit import remark
 from frugal.studies.afape.spec import PRACTICE, candidate
 
@@ -94,6 +95,7 @@ def document(
         "habit": choice["habit"],
         "referral": choice["referral"],
         "labels": choice["labels"],
+        "support": choice["support"],
         "design": choice["design"],
         "elsewhere": other_cases.document(elsewhere),
         "bundle": bundle,
@@ -119,8 +121,9 @@ def words(
     name = without_version(choice["policy"])
     others = [f"today's practice costs {number(choice['practice'])}"]
     labels = {"always": "testing everyone", "never": "testing no one"}
+    offered = {"always": supports.everyone(choice["support"])}
     others += [
-        f"{label} {number(float(str(cost[other])))}"
+        f"{label} {number(float(str(cost[other])))}{offered.get(other, '')}"
         for other, label in labels.items()
         if other in cost.index and other != choice["policy"]
     ]
@@ -254,7 +257,7 @@ def _rests(choice: Mapping[str, Any]) -> str:
     read = (
         f"{rows:,} rows, each evaluated by policies that learned from others (costs and shares are "
         f"theirs); effective sample size {number(choice['effective_rows'])}: complete rows that "
-        f"would be as informative.{_handed_out(choice)} "
+        f"would be as informative.{_handed_out(choice)}{_fewest(choice)} "
         "Today's practice is the recorded panels, with predictions by the same models, not by "
         "people."
     )
@@ -288,6 +291,12 @@ def _rests(choice: Mapping[str, Any]) -> str:
     return (
         f"{read} The records contradict the assumed causes of missingness ({refused}): take care."
     )
+
+
+def _fewest(choice: Mapping[str, Any]) -> str:
+    """The fewest records that support a panel which the policy orders."""
+    shares = {name: share["policy"] for name, share in choice["panels"].items()}
+    return supports.fewest(choice["support"], (n for n in shares if shares[n] >= ORDERED))
 
 
 def _labels(choice: Mapping[str, Any]) -> str:

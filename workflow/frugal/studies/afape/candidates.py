@@ -5,6 +5,7 @@ files and no estimator.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from frugal.acquire.rollouts import roll_out, states_of, visited_sets
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.layout import Layout
+from frugal.core.regions import Hole
 from frugal.core.stored import StoredArrays
 from frugal.core.table import Table
 from frugal.core.world import World
@@ -88,6 +90,8 @@ def follow(
     uniforms: np.ndarray,
     classifier: TreeEnsemble,
     available: Bool[np.ndarray, "n a"] | None = None,
+    *,
+    unsupported: tuple[Hole, ...] = (),
 ) -> Paths:
     """A policy along records, each until it requests a panel that is not recorded.
 
@@ -98,8 +102,9 @@ def follow(
         uniforms: that decide steps of policies that draw. (n, a + 1)
         classifier: decides where the policy only stops.
         available: panels that the policy may request; None: all. (n, a)
+        unsupported: regions in which a panel is not offered.
     """
-    world = World.of_table(table, available=available)
+    world = World.of_table(table, available=available, unsupported=unsupported)
     n, a = recorded.shape
     episodes = roll_out(policy, world, uniforms=uniforms, beliefs=True, recorded=recorded)
     order = np.full((n, a), STOP, dtype=np.int64)
@@ -129,6 +134,8 @@ def audited(
     uniforms: np.ndarray,
     classifier: TreeEnsemble,
     followed: Paths,
+    *,
+    unsupported: tuple[Hole, ...] = (),
 ) -> Iterator[tuple[str, Paths]]:
     """Input of the habit audit from a policy: name of a panel → the policy without that panel.
 
@@ -142,19 +149,19 @@ def audited(
         uniforms: that decide steps of policies that draw. (n, a + 1)
         classifier: decides where the policy only stops.
         followed: the same policy with every panel, see `follow`.
+        unsupported: regions in which a panel is not offered.
     """
-    every = np.ones_like(recorded)
+    every, follow_within = np.ones_like(recorded), partial(follow, unsupported=unsupported)
     for j, panel in enumerate(table.actions):
         others = every & (np.arange(len(table.actions)) != j)
         needs = (followed.order == j).any()
-        yield (
-            panel.name,
-            follow(policy, table, recorded, uniforms, classifier, others) if needs else followed,
-        )
-    yield "", _where_requests_fail(policy, table, recorded, uniforms, classifier)
+        without = (policy, table, recorded, uniforms, classifier, others)
+        yield panel.name, follow_within(*without) if needs else followed
+    yield "", _where_requests_fail(follow_within, policy, table, recorded, uniforms, classifier)
 
 
 def _where_requests_fail(
+    follow_within: Callable[..., Paths],
     policy: Policy,
     table: Table,
     recorded: Bool[np.ndarray, "n a"],
@@ -167,7 +174,7 @@ def _where_requests_fail(
     available, rows = np.ones((n, a), dtype=bool), np.arange(n)
     while len(rows):
         part, there, drawn = table.take(rows), recorded[rows], uniforms[rows]
-        ended = follow(policy, part, there, drawn, classifier, available[rows])
+        ended = follow_within(policy, part, there, drawn, classifier, available[rows])
         ends, failing = rows[ended.complete], ~ended.complete
         order[ends], acquired[ends] = ended.order[ended.complete], ended.acquired[ended.complete]
         verdict[ends] = ended.verdict[ended.complete]

@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from frugal.core.errors import DataError
+from frugal.core.regions import HOLE, Hole, holes_of
 from frugal.core.rows import Partitions, Rows, rows_of, slices_of
 from frugal.core.stored import Each, OrNull, require_document
 from frugal.core.table import Table
@@ -106,6 +107,14 @@ class StoredRecords:
         assert self._graph is not None, "bug: no missingness model was given"
         missingness = settled(MissingnessGraph.from_dict(self._graph), self.table.column)
         return missingness.to_dict() | {"source": self._graph["source"]}
+
+    @property
+    def unsupported(self) -> tuple[Hole, ...]:
+        """Regions in which records (almost) never hold a panel, so that none is offered it."""
+        assert self._graph is not None, "bug: no missingness model was given"
+        layout = self.table.layout
+        panels = [panel.name for panel in layout.actions]
+        return holes_of(self._graph["unsupported"], layout.columns, panels)
 
 
 class JudgedRows:
@@ -246,7 +255,13 @@ _INDICATOR = {
     "indicators": Each(float),
     "standardise": bool,
 }
-_GRAPH = {"name": str, "indicators": Each(_INDICATOR), "source": str}
+_GRAPH = {
+    "name": str,
+    "indicators": Each(_INDICATOR),
+    "source": str,
+    "unsupported": [HOLE],
+    "fewest_recorded": [HOLE],
+}
 _FACTOR = {"panel": str, "columns": [str], "condition_panels": [str]}
 _IDENTIFICATION = {
     "mechanism_class": str,

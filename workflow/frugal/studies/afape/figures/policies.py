@@ -159,6 +159,27 @@ def costs_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figu
 
 
 @style.printed
+def support_figure(shares: pd.DataFrame) -> Figure:
+    """Share of records that hold a panel, in each region without support and elsewhere.
+
+    Args:
+        shares: region, inside, elsewhere, records; see `support.shares`.
+    """
+    figure, axes = _outcome_axes(shares["region"], "")
+    y = np.arange(len(shares))
+    for at, column, colour in ((0.2, "elsewhere", style.SKY), (-0.2, "inside", style.ORANGE)):
+        share = 100 * shares[column].to_numpy(dtype=float)
+        draw_bars(axes, y + at, share, colour=colour, width=BAR / 2, lying=True)
+    for at, (share, records) in enumerate(zip(shares["inside"], shares["records"], strict=True)):
+        axes.annotate(records, (100 * share + 1, at - 0.2), va="center")
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("records that hold the panel (%)")
+    labels = {"in the region": style.ORANGE, "elsewhere": style.SKY}
+    style.add_legend(figure, [Patch(color=colour, label=name) for name, colour in labels.items()])
+    return figure
+
+
+@style.printed
 def f1_figure(outcomes: pd.DataFrame, policy: str, *, cost_unit: str) -> Figure:
     """F1 of every policy with its 95 % interval, the best first, and the cost of its panels.
 

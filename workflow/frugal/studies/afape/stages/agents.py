@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -232,13 +233,15 @@ def learn_candidates(
     table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame | Rows,
+    graph: Mapping[str, Any],
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
     """Paths of every candidate and of recorded practice on the rows of a fold, and the policies.
 
-    Rows without a label are followed, and not learned from.
+    Rows without a label are followed, and not learned from. No policy orders a panel in a region
+    of the `graph` in which records (almost) never hold it.
 
     Where `none` is held out they learn on every row and are followed there: these are the policies
     that are handed out, and their actions.
@@ -253,7 +256,8 @@ def learn_candidates(
     panels of the record can be had).
     """
     fold, streams = streams.wildcards["held_out"], streams.of_any_table()
-    records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
+    stored = StoredTable(table, catalogue, unlabelled=True)
+    records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     inside = np.array(records.table.folds)[records.table.fold] == fold
     learns = ~inside & data.labelled
@@ -271,17 +275,23 @@ def learn_candidates(
         levels(settings["budgets"]),
     )
     uniforms = streams.generator("decisions").random((len(rows), held_panels.shape[1] + 1))
+    unsupported = records.unsupported
+    follow_within = partial(follow, unsupported=unsupported)
     frames, headers, arrays = [], {}, {}
     versions = bool(settings["budgets"])
     practice = within(settings["practice"], 0) if versions else settings["practice"]
     for name, policy, left in learn(ground, settings["agents"], progress):
-        followed = follow(policy, rows, held_panels, uniforms, classifier)
+        followed = follow_within(policy, rows, held_panels, uniforms, classifier)
         frames.append(to_frame(followed, name, rows))
         if settings["audit_habit"] and fold != ALL:
-            without = audited(policy, rows, held_panels, uniforms, classifier, followed)
+            without = audited(
+                policy, rows, held_panels, uniforms, classifier, followed, unsupported=unsupported
+            )
             frames += [to_frame(path, f"{name}{IN}{panel}", rows) for panel, path in without]
         if settings["recorded_only"] and fold != ALL:
-            within_records = follow(policy, rows, held_panels, uniforms, classifier, held_panels)
+            within_records = follow_within(
+                policy, rows, held_panels, uniforms, classifier, held_panels
+            )
             frames.append(to_frame(within_records, IN + name, rows))
         if name == practice:
             practised = as_practised(policy, rows, held_panels, classifier)
@@ -511,8 +521,11 @@ def bundle_agent(
     policy: StoredArrays | Path | pd.DataFrame | None = None,
     policies: StoredArrays | None = None,
     choice: Mapping[str, Any] | None = None,
+    graph: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The files of a bundle: `policy`, `classifier` and `cases`; see `acquire.bundles`.
+
+    Of a candidate of an answer, `graph` has the regions in which a panel is not offered.
 
     A trained agent comes with `policy`, as `train_agent` stored it, or among the `policies` of
     `learn_candidates`, the version that `choice` has of it; one's own with its file.
@@ -535,4 +548,5 @@ def bundle_agent(
         description=load_description(description, {_ERRORS: catalogue[_ERRORS]}),
         classifier=classifier,
         streams=Streams(streams.root, "roll_out", who),
+        unsupported=() if graph is None else graph["unsupported"],
     )

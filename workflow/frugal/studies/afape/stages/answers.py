@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from frugal.config.declared import declared_kinds
 from frugal.core.episodes import REFERRED
+from frugal.core.regions import inside
 from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -57,6 +58,7 @@ from frugal.studies.afape import design as designs
 from frugal.studies.afape import elsewhere as other_cases
 from frugal.studies.afape import habit as habits
 from frugal.studies.afape import referral as persons
+from frugal.studies.afape import support as supports
 from frugal.studies.afape.answers import (
     NAMED,
     all_remarks,
@@ -104,7 +106,8 @@ def judge_candidates(
     (the protocol by which rows were recorded, or None), `referral` (`price` of a case that is
     handed to a person and `risk`, most that errors of the others may cost, or None).
     """
-    records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks)
+    stored = StoredTable(table, catalogue, unlabelled=True)
+    records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
@@ -127,6 +130,9 @@ def judge_candidates(
         causes_of(graph, data),
         data.provides,
         protocol=None if recorded is None else known_law(recorded, data, observed),
+        unsupported=inside(records.unsupported, values, observed.shape[1])
+        if records.unsupported
+        else None,
     )
     # columns that every record holds, and that vary
     varies = np.ptp(values, axis=0) > 0
@@ -220,6 +226,7 @@ def judge_candidates(
             for entry, budget in zip(answers, settings["budgets"], strict=False)
         ],
         "groups": groups(chosen, records.table, data.label > 0),
+        "support": supports.document(graph, records.unsupported, data),
         "labels": _labels(record_model, data),
         "handed_out": {
             panel.name: float(share) for panel, share in zip(data.actions, handed_out, strict=True)
@@ -613,11 +620,15 @@ def write_answer(
         costs_figure,
         f1_figure,
         net_benefit_figure,
+        support_figure,
     )
 
     drawn = f1_figure if choice["objective"] == "f1" else costs_figure
     unit = str(catalogue["report"]["cost_unit"])
     further = {}
+    if lines := supports.sentences(choice["support"]):
+        heading = "Where a panel is not ordered, for lack of records"
+        further[heading] = _address(support_figure(supports.shares(choice))), " ".join(lines)
     if (at := choice["net_benefit"]) is not None:
         heading = "Net benefit by threshold, panels paid for, with 95 % interval"
         picture = _address(net_benefit_figure(net_benefit, choice["policy"], at["threshold"]))
@@ -667,7 +678,7 @@ def _answer(
         curve=rows,
         further=all_remarks(report, settings["causes"], settings["remarks"]),
         reading=where,
-        lead=[text.orders, text.saving, text.sure],
+        lead=[*supports.sentences(choice["support"]), text.orders, text.saving, text.sure],
         does=[*described, *choice["does"]],
         parts={
             "What it rests on": [

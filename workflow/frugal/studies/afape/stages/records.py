@@ -1,7 +1,7 @@
 """Stages of records: masks are drawn, their graph is checked, missing values are imputed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,16 @@ import pandas as pd
 from frugal.core import blocks as micro
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion, tree_sum
 from frugal.core.errors import ConfigError, FrugalError, NoSupportError
+from frugal.core.regions import Hole, inside
 from frugal.core.rows import Rows, ScratchFile, rows_of, slices_of
 from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.splits import copied
-from frugal.data.tables import StoredTable, TableBlock, panel_columns
+from frugal.data.tables import EVERY, StoredTable, TableBlock, panel_columns
 from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
 from frugal.judge.graph_check import check_graph as check_blocks
+from frugal.judge.support import fewest_recorded, find_holes
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
 from frugal.learn.multiple_imputation import impute_multiple
 from frugal.missing.chain import true_subset_probability
@@ -74,12 +76,15 @@ def draw_missingness(
     in_s = np.isin([p.name for p in stored.layout.actions], identified.s or ())
     drawn = _Drawn(stored, settled(graph, stored.column) if induced else None, settings, streams)
     outer, inner = bars(progress, len(stored.blocks))
+    support = _Support(stored)
     for block in outer(stored, desc="blocks"):
         yield {"masks": drawn.frame(block, in_s, inner)}
+        if not induced and stored.folds:  # an answer is sought
+            support.add(block.table)
     if induced and len(graph.indicators) <= MOST_SUMMED:
         drawn.require_complete_cases(graph.name)
     return {
-        "graph": graph.to_dict() | {"source": missingness["source"]},
+        "graph": graph.to_dict() | {"source": missingness["source"], **support.document()},
         "identification": identified.to_dict(),
     }
 
@@ -137,6 +142,50 @@ def _require_identified(
             f"{path}: with these causes no cost can be estimated: "
             f"{why.partition('not identified: ')[2]} Columns of panels that all rows have may "
             f"always be causes: {listed(known) or 'none here'}"
+        )
+
+
+class _Support:
+    """Regions of a table whose records (almost) never hold a panel."""
+
+    def __init__(self, stored: StoredTable) -> None:
+        self._stored, self._layout = stored, stored.layout
+        self._values: list[np.ndarray] = []
+        self._observed: list[np.ndarray] = []
+
+    def add(self, block: Table) -> None:
+        """The rows of a block, with the values that their recorded panels show."""
+        observed = panels_present(block)
+        self._values.append(np.where(block.columns_observed(observed), block.values, np.nan))
+        self._observed.append(observed)
+
+    def document(self) -> dict[str, Any]:
+        """Regions without support, and for each panel the one with the fewest records of it."""
+        if not self._values:
+            return {"unsupported": [], "fewest_recorded": []}
+        values, observed = np.concatenate(self._values), np.concatenate(self._observed)
+        holes = find_holes(values, observed, self._layout.provides)
+        lacking = inside(holes, values, observed.shape[1])
+        elsewhere = ~lacking.any(axis=1)
+        fewest = fewest_recorded(values[elsewhere], observed[elsewhere], self._layout.provides)
+        holes += self._in_groups(observed | lacking)
+        panels = [panel.name for panel in self._layout.actions]
+        return {
+            name: [region.document(self._layout.columns, panels) for region in regions]
+            for name, regions in (("unsupported", holes), ("fewest_recorded", fewest))
+        }
+
+    def _in_groups(self, held: np.ndarray) -> tuple[Hole, ...]:
+        """The same of groups that policies do not see; `held` is true where nothing is lacking."""
+        names, group = self._stored.group_names, self._stored.groups(EVERY)
+        if group is None:
+            return ()
+        member = (group[:, None] == np.arange(len(names))).astype(np.float64)
+        of_groups = find_holes(member, held, np.zeros((held.shape[1], len(names)), dtype=bool))
+        return tuple(
+            replace(hole, conditions=(), group=names[hole.conditions[0].column])
+            for hole in of_groups
+            if hole.conditions[0].low > 0
         )
 
 

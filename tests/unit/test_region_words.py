@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from frugal.judge.support_words import TRIED, condition_text, hole_sentence, records_needed
+from frugal.core.region_words import TRIED, condition_text, hole_sentence, records_needed
 
 
 class Bounds(NamedTuple):

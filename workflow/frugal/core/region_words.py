@@ -1,6 +1,6 @@
 """Regions in which something was never recorded, in words. Knows no table and no policy."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,9 +26,11 @@ class Words(NamedTuple):
     lacking: str
     refused: str
     remedy: str
+    where: str = "there"
 
 
 RECORDED = Words("recorded", "ordered", "to know whether it would pay, record it for")
+OF_GROUP = RECORDED._replace(where="for anyone, as no policy sees the group")
 TRIED = Words("tried", "advised", "to know whether it works, it takes records of it from")
 
 
@@ -65,7 +67,8 @@ def hole_sentence(
         start += condition_text + (of and f" ({total:,} in all)")
     whom = "of them" if needed <= rows - recorded else "like them"
     return (
-        f"{start}: it is not {words.refused} there; {words.remedy} about {needed:,}{more} {whom}."
+        f"{start}: it is not {words.refused} {words.where}; {words.remedy} about {needed:,}{more} "
+        f"{whom}."
     )
 
 
@@ -97,6 +100,29 @@ def condition_text(
     parts += [f"{name} other than {' or '.join(excluded)}" for name, excluded in rest.items()]
     parts += [_range_text(name, low, high) for name, (low, high) in numbers.items()]
     return " and ".join(parts) or "all"
+
+
+def region_text(
+    conditions: Iterable[Bounds], columns: Sequence[str], onehot: Sequence[Sequence[int]]
+) -> str:
+    """The same of a table's encoded columns.
+
+    Args:
+        conditions: that hold together.
+        columns: names of the encoded columns.
+        onehot: places of the columns of each category.
+    """
+
+    def describe(column: int) -> tuple[str, str | None]:
+        group = next((group for group in onehot if column in group), None)
+        if group is None:
+            return columns[column], None
+        names = [columns[j] for j in group]  # "name=level"; a name or a level may hold "=", too
+        ends = [k for k, letter in enumerate(names[0]) if letter == "="]
+        end = max(k for k in ends if all(name[: k + 1] == names[0][: k + 1] for name in names))
+        return names[0][:end], columns[column][end + 1 :]
+
+    return condition_text(conditions, describe)
 
 
 def _range_text(name: str, low: float, high: float) -> str:

@@ -1,0 +1,186 @@
+"""A panel that is never recorded somewhere is not ordered there, and the answer says so."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.acquire.advice import advise_next
+from frugal.acquire.bundles import CaseBundle, export_policy
+from frugal.acquire.kinds import build_policy
+from frugal.acquire.rollouts import roll_out
+from frugal.core.errors import DataError
+from frugal.core.layout import Layout
+from frugal.core.region_words import region_text
+from frugal.core.regions import HOLE, Condition, Hole, closed, holes_of, inside
+from frugal.core.stored import require_document
+from frugal.core.streams import Streams
+from frugal.core.table import Table
+from frugal.core.world import World
+from frugal.data.cases import Cases
+from frugal.learn.record_law import Causes, RecordLaw
+from frugal.studies.afape.answers import document, words
+from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of
+from frugal.studies.afape.support import sentences, shares
+
+from tests.unit.test_candidates import AGENTS, ALL, FOLDS, answered, drawn
+
+OLD = Hole(0, (Condition(0, 0.3, np.inf),), 120, 0)
+COLUMNS, PANELS = ("age", "a", "b"), ("A", "B")
+
+
+def without_support(seed: int, n: int = 400, above: float = 0.3) -> Table:
+    """A is never recorded above an age, where it tells the label as well as elsewhere."""
+    table = drawn(seed, n)
+    values = table.values.copy()
+    values[values[:, 0] >= above, 1] = np.nan
+    return replace(table, values=values)
+
+
+@pytest.fixture(scope="module")
+def answer():
+    """By costs; groups that policies do not see have the panels in the same share."""
+    names = ("cascade", "fixed", "never", "always", "permutation")
+    return answered(without_support(3), {name: AGENTS[name] for name in names}, ("A", "B"))
+
+
+def test_no_policy_orders_a_panel_in_a_region_without_records_of_it(answer):
+    rows = pd.concat([answer["made"][name]["paths"] for name in [*FOLDS, ALL]])
+    old = answer["table"].values[:, 0] >= 0.3
+    for name, path in from_frame(answer["made"][ALL]["paths"], answer["table"]).items():
+        assert not (path.order[old] == 0).any(), name
+    ordered = rows[(rows["panel"] == "A") & (rows["agent"] != PRACTICE)]
+    assert len(ordered)  # of others
+    assert not old[ordered["row_id"]].any()
+
+
+def test_the_answer_names_the_region_the_share_and_what_to_record(answer):
+    choice = answer["choice"]
+    (region,) = choice["support"]["regions"]
+    old = answer["table"].values[:, 0] >= 0.3
+    assert (region["panel"], region["recorded"]) == ("A", 0)
+    assert abs(region["rows"] - old.sum()) <= 0.1 * old.sum()
+    offered = 1 - region["rows"] / 400
+    assert choice["support"]["offered_everything"] == pytest.approx(offered)
+    said = words(choice, answer["outcomes"], "EUR", ("no", "yes"))
+    assert f"(every panel only for the {100 * offered:.0f} % with records of it)" in said.headline
+    (line,) = sentences(choice["support"])
+    assert line.startswith("A was never recorded for age from 0.3")
+    assert "it is not ordered there; to know whether it would pay, record it for about 30" in line
+    assert document(choice, "")["support"] == choice["support"]
+    (bar,) = shares(choice).to_dict("records")
+    assert bar["inside"] == 0
+    assert 0.4 < bar["elsewhere"] < 1
+    always = answer["outcomes"].set_index("agent").loc["always"]
+    assert always["share:A"] == pytest.approx(offered, abs=0.01)  # by regression, too
+
+
+def test_costs_within_support_are_those_of_a_table_without_gaps(answer):
+    """Of the policies that were handed out, on new complete rows; intervals hold at once."""
+    new = drawn(99, 20_000)
+    complete = np.random.default_rng(4).normal(size=(20_000, 3))
+    new = replace(new, values=complete)  # labels are drawn again for these values
+    rng = np.random.default_rng(5)
+    chance = 1 / (1 + np.exp(-(2 * complete[:, 1] + complete[:, 2] - 1)))
+    new = replace(new, label=(rng.random(20_000) < chance).astype(np.int64))
+    stored = answer["made"][ALL]["policies"].stored("policies")
+    holes = holes_of(answer["choice"]["support"]["regions"], COLUMNS, PANELS)
+    for row in answer["outcomes"].to_dict("records"):
+        if row["agent"] == PRACTICE:
+            continue
+        policy = build_policy(AGENTS[row["agent"]], table=new, stored=one_of(stored, row["agent"]))
+        world = World.of_table(new, unsupported=holes)
+        ends = roll_out(policy, world, uniforms=rng.random((len(new), 3)))
+        errors = new.misclassification_cost[new.label, ends.verdict[0].argmax(axis=1)]
+        truth = float((ends.cost[0] + errors).mean())
+        assert row["ci_low"] - 0.1 < truth < row["ci_high"] + 0.1, row["agent"]
+
+
+def test_states_are_closed_unless_known_to_lie_outside():
+    hole = Hole(1, (Condition(0, 0.3, np.inf), Condition(1, -np.inf, 2.0)), 50, 1)
+    values = np.array([[1.0, 0.0], [0.0, np.nan], [1.0, np.nan], [1.0, 3.0], [np.nan, np.nan]])
+    assert closed((hole,), values, 2).tolist() == [[False, x] for x in (1, 0, 1, 0, 1)]
+    assert inside((hole,), values, 2)[:, 1].tolist() == [True, False, False, False, False]
+    group = Hole(0, (), 9, 0, "f")
+    assert closed((group,), values, 2)[:, 0].all()
+    assert not inside((group,), values, 2).any()
+
+
+def test_regions_are_stored_by_names():
+    for hole in (OLD, Hole(1, (), 9, 0, "f")):
+        stored = json.loads(json.dumps(hole.document(COLUMNS, PANELS)))
+        require_document(stored, HOLE, "region")
+        assert holes_of([stored], COLUMNS, PANELS) == (hole,)
+    with pytest.raises(DataError, match="list is needed"):
+        require_document({"x": {}}, {"x": [HOLE]}, "regions")
+
+
+def test_a_region_of_a_category_is_named_by_its_level():
+    columns = ("age", "unit=ward=3", "unit=ward=4")
+    level = (Condition(1, 1.0, 1.0),)
+    assert region_text(level, columns, [(1, 2)]) == "unit=ward 3"
+    assert (
+        region_text((Condition(2, 0.0, 0.0),), ("x", "sex=f", "sex=m"), [(1, 2)])
+        == "sex other than m"
+    )
+
+
+def test_probabilities_of_records_are_fitted_where_there_are_any():
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=2_000)
+    lacking = age > 0.3
+    observed = np.column_stack([(rng.random(2_000) < 0.8) & ~lacking, rng.random(2_000) < 0.6])
+    values = np.column_stack([age, rng.normal(size=(2_000, 2))])
+    law = RecordLaw(
+        observed,
+        values,
+        np.zeros(2_000, dtype=np.int64),
+        np.arange(2_000) % 5,
+        [Causes((0,)), Causes((0,))],
+        np.array([[False, True, False], [False, False, True]]),
+        unsupported=np.column_stack([lacking, np.zeros(2_000, dtype=bool)]),
+    )
+    for panels in ([True, False], [True, True]):
+        chance = law.probability(np.array(panels))
+        assert np.isnan(chance[lacking]).all()
+        assert chance[~lacking].mean() == pytest.approx(0.8 * (0.6 if panels[1] else 1), abs=0.04)
+        assert np.ptp(chance[~lacking]) < 0.2  # one share everywhere
+
+
+def bundle_of(answer, agent: str, holes) -> CaseBundle:
+    """A policy that was handed out, with the regions."""
+    table = answer["table"]
+    stored = answer["made"][ALL]["policies"].stored("policies")
+    policy = build_policy(AGENTS[agent], table=table, stored=one_of(stored, agent))
+    return CaseBundle(
+        policy,
+        0,
+        AGENTS[agent]["kind"],
+        Layout.of(table),
+        None,
+        table.misclassification_cost,
+        "EUR",
+        Streams(0, "roll_out", {}),
+        {},
+        holes,
+    )
+
+
+@pytest.mark.parametrize("agent", ["cascade", "always"])
+def test_advice_gives_the_region_as_the_reason_and_so_does_the_graph(answer, agent):
+    onnx = pytest.importorskip("onnxruntime")
+    bundle = bundle_of(answer, agent, (OLD, Hole(1, (), 9, 0, "f")))
+    known = np.array([[2.0, np.nan, np.nan], [0.0, np.nan, np.nan], [2.0, np.nan, 1.0]])
+    acquired = np.array([[False, False], [False, False], [False, True]])
+    every = np.ones_like(acquired)
+    cases = Cases("id", ["old", "young", "old with B"], known, acquired, [""] * 3)
+    advice = advise_next(bundle, cases, available=every, uniforms=np.full((3, 3), 0.5))
+    reason = "A is not offered: 0 of 120 records have it for age from 0.3"
+    assert [reason in why for why in advice.why] == [True, False, True]
+    assert (advice.states.action_probability[[0, 2], 0] == 0).all()
+    assert (advice.states.action_probability[:, 1] == 0).all()  # for anyone
+    session = onnx.InferenceSession(export_policy(bundle))
+    inputs = {"values": np.nan_to_num(known), "acquired": acquired, "available": every}
+    law = session.run(["probabilities"], inputs)[0]
+    assert np.allclose(law, advice.states.action_probability, atol=1e-6)

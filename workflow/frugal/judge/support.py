@@ -1,0 +1,407 @@
+"""Regions of a table in which a panel is (almost) never recorded: holes in its support.
+
+Regions are intervals of one encoded column, or of two together (a level is an interval of its 0/1
+column): of columns that are always known, and of results of other panels among the records that
+hold them. Every interval of bins and every pair of them is scanned; the best few are widened or
+narrowed to the values at which records of the panel begin, and weighed by a Bayes factor: of "at
+most half the floor is recorded here" against a law of the recorded share fitted without the region.
+That law is logistic: trends and small steps along the ranks of numbers, levels, and an effect of
+the region itself, all with normal priors, and never below the floor, 10 %. A sum of such factors
+over all regions would be a valid test; the cuts below are lower, and calibrated by simulation.
+
+The rate of false alarms is one over tables, not for the worst law: where the share is 10 % in a
+region of 30 rows, none is recorded in one of 24 tables, and no test that finds a hole of 30 rows
+can be right there. It is at most 5 % where few regions are near the floor, as in the tables of
+`tests/trust/holes.py`, which prints it with the power.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+from scipy.linalg import block_diag
+from scipy.special import expit, logsumexp
+
+from frugal.core.regions import Condition, Hole
+from frugal.learn.weighted_logistic import logistic_mode
+
+BINS, STEPS = 12, 8  # of a number: to scan, and of the law
+LEAST_ROWS, LEAST_SHARE = 12, 0.04  # of a hole
+THIN_SHARE = 0.05  # of a stratum that `fewest_recorded` looks at
+FLOOR = 0.1  # a panel is recorded at least so often, or half as often as in all records if rarer
+EMPTY = 0.3  # of the floor: recorded in a hole, while one is sought
+INTERCEPT, TREND, STEP, LEVEL = 5.0, 1.0, 0.15, 1.0  # prior standard deviations, log-odds
+REGION, FAR, FAR_SHARE = 0.3, 1.5, 0.003  # of a region's own effect: mostly, and seldom
+SINGLE, PAIR, RESULTS = 6.0, 8.0, 1.0  # cuts of the log Bayes factor, see `_Panel.cut`
+SINGLES, PAIRS, HOLES = 3, 4, 5  # regions weighed at a time, holes of a panel
+PROMISING = 1.0  # least score of a region that is weighed, nats
+NODES = np.linspace(-5.0, 5.0, 61)  # of a standard normal
+LOG_MASS = -(NODES**2) / 2 - logsumexp(-(NODES**2) / 2)
+
+
+def find_holes(
+    values: Float[np.ndarray, "n d"],
+    observed: Bool[np.ndarray, "n a"],
+    provides: Bool[np.ndarray, "a d"],
+) -> tuple[Hole, ...]:
+    """Holes of each panel that some records hold and others lack, by panel, clearest first.
+
+    Args:
+        values: encoded columns as recorded, NaN where missing. (n, d)
+        observed: panels of each record. (n, a)
+        provides: columns that each panel reveals. (a, d)
+    """
+    values, observed = _sorted(values, observed)
+    table, holes = _Table.of(values), []
+    panels = _lacked(observed)
+    for panel in panels:
+        allowed = table.varies & ~provides[panel]
+        holes += _Panel(table, panel, observed[:, panel], allowed, len(panels)).holes()
+    return tuple(holes)
+
+
+def fewest_recorded(
+    values: Float[np.ndarray, "n d"],
+    observed: Bool[np.ndarray, "n a"],
+    provides: Bool[np.ndarray, "a d"],
+) -> list[Hole]:
+    """Region with the fewest records of each panel that some lack, of those with 5 % of the rows.
+
+    By intervals of bins of one or two columns that are always known; the largest of equals.
+    """
+    values, observed = _sorted(values, observed)
+    table, found = _Table.of(values), []
+    rows = table.counts
+    for panel in _lacked(observed):
+        held = np.where(rows >= THIN_SHARE * len(values), table.sums(observed[:, panel]), np.inf)
+        held[~table.of_columns(table.known & table.varies & ~provides[panel])] = np.inf
+        fewest = held == held.min(initial=np.inf)
+        if not np.isfinite(held).any():
+            continue
+        at = np.unravel_index(np.where(fewest, rows, -1.0).argmax(), held.shape)
+        region = table.region(*at)
+        found.append(_hole(panel, region, values, observed[:, panel]))
+    return found
+
+
+def _lacked(observed: Bool[np.ndarray, "n a"]) -> list[int]:
+    """Panels that some records hold and others lack."""
+    return np.flatnonzero(observed.any(axis=0) & ~observed.all(axis=0)).tolist()
+
+
+def _sorted(
+    values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n a"]
+) -> tuple[Float[np.ndarray, "n d"], Bool[np.ndarray, "n a"]]:
+    """Rows in one order, whatever theirs was: sums in floating point depend on it."""
+    order = np.lexsort(np.hstack([observed, values]).T)
+    return values[order], observed[order]
+
+
+def _inside(
+    region: Sequence[Condition], values: Float[np.ndarray, "n d"]
+) -> Bool[np.ndarray, " n"]:
+    """Rows that meet all conditions. (n,)"""
+    inside = np.ones(len(values), dtype=bool)
+    for condition in region:
+        x = values[:, condition.column]
+        inside &= (x >= condition.low) & (x <= condition.high)
+    return inside
+
+
+def _hole(
+    panel: int,
+    region: Sequence[Condition],
+    values: Float[np.ndarray, "n d"],
+    recorded: Bool[np.ndarray, " n"],
+) -> Hole:
+    inside = _inside(region, values)
+    return Hole(panel, tuple(region), int(inside.sum()), int(recorded[inside].sum()))
+
+
+def _bins(x: Float[np.ndarray, " n"], most: int) -> tuple[Int[np.ndarray, " n"], int]:
+    """Bin of each value, by its quantiles or distinct values, −1 for NaN; number of bins."""
+    known = x[~np.isnan(x)]
+    lows = np.unique(known)
+    if len(lows) > most:
+        lows = np.unique(np.quantile(known, np.arange(most) / most, method="higher"))
+    return np.where(np.isnan(x), -1, np.searchsorted(lows, x, side="right") - 1), max(len(lows), 1)
+
+
+def _design(x: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, "n p"], list[float]]:
+    """Inputs of the law by a column, 0 where it is NaN, and their prior standard deviations.
+
+    Ranks and steps, not values: the law then is the same under any increasing transformation.
+    """
+    known = ~np.isnan(x)
+    bins, count = _bins(x, STEPS)
+    steps = (bins[:, None] >= np.arange(1, count)).astype(float)
+    if count <= 2:  # one step is the second level; a constant has none
+        inputs, scales = steps, [LEVEL] * (count - 1)
+    else:
+        ordered = np.sort(x[known])
+        rank = np.searchsorted(ordered, x, "left") + np.searchsorted(ordered, x, "right")
+        inputs = np.column_stack([np.sqrt(3) * rank / len(ordered), steps])
+        scales = [TREND] + [STEP] * (count - 1)
+    inputs = inputs - inputs[known].sum(axis=0) / max(known.sum(), 1)
+    return np.where(known[:, None], inputs, 0.0), scales
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """What the panels of a table share. n rows, d columns, b bins and r intervals of them all.
+
+    A last column, constant, makes pairs of the regions by one column.
+
+    Attributes:
+        values: sorted rows. (n, d)
+        known: columns without NaN. (d,)
+        varies: columns of more than one value. (d,)
+        designs: inputs of the law and their scales, by column.
+        onehot: bins of each row. (n, b)
+        incidence: bins of each interval. (b, r)
+        intervals: one condition each, in the order of the columns; the last is none.
+        starts: first interval of each column. (d + 1,)
+        counts: rows in each pair of intervals. (r, r)
+    """
+
+    values: Float[np.ndarray, "n d"]
+    known: Bool[np.ndarray, " d"]
+    varies: Bool[np.ndarray, " d"]
+    designs: list[tuple[Float[np.ndarray, "n _"], list[float]]]
+    onehot: Float[np.ndarray, "n b"]
+    incidence: Float[np.ndarray, "b r"]
+    intervals: list[Condition]
+    starts: Int[np.ndarray, " d+1"]
+    counts: Float[np.ndarray, "r r"]
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "n d"]) -> "_Table":
+        """Bins, their intervals, and the inputs of the law."""
+        parts = [_intervals(column, x) for column, x in enumerate(values.T)]
+        constant = np.ones((len(values), 1), np.float32)
+        onehot = np.hstack([*(part[0] for part in parts), constant])
+        incidence = np.float32(block_diag(*(part[1] for part in parts), [[1]]))
+        sizes = [len(part[2]) for part in parts]
+        return cls(
+            values=values,
+            known=np.isfinite(values).all(axis=0),
+            varies=np.array([part[0].shape[1] > 1 for part in parts], dtype=bool),
+            designs=[_design(x) for x in values.T],
+            onehot=onehot,
+            incidence=incidence,
+            intervals=[condition for part in parts for condition in part[2]],
+            starts=np.cumsum([0, *sizes]),
+            counts=incidence.T @ (onehot.T @ onehot) @ incidence,
+        )
+
+    def sums(self, of_rows: Shaped[np.ndarray, " n"]) -> Float[np.ndarray, "r r"]:
+        """Sum over the rows of each pair of intervals. (r, r)"""
+        weighted = self.onehot * of_rows.astype(np.float32)[:, None]
+        return self.incidence.T @ (self.onehot.T @ weighted) @ self.incidence
+
+    def region(self, *pair: int | np.integer) -> list[Condition]:
+        """Conditions of a pair of intervals."""
+        return [self.intervals[i] for i in pair if i < len(self.intervals)]
+
+    def of_columns(self, allowed: Bool[np.ndarray, " d"]) -> Bool[np.ndarray, "r r"]:
+        """Pairs of intervals of two columns that are allowed, the constant among them. (r, r)"""
+        column = np.repeat(
+            np.arange(len(self.starts)), np.diff([*self.starts, len(self.incidence.T)])
+        )
+        usable = np.append(allowed, True)[column]
+        return usable[:, None] & usable & (column[:, None] < column)
+
+    def law_inputs(
+        self, results: Sequence[int] = ()
+    ) -> tuple[Float[np.ndarray, "n p"], Float[np.ndarray, " p"]]:
+        """Inputs of a law by all known columns and some results, and their prior scales."""
+        parts = [self.designs[j] for j in [*np.flatnonzero(self.known), *results]]
+        inputs = np.column_stack([np.ones(len(self.values)), *(part[0] for part in parts)])
+        return inputs, np.array([INTERCEPT, *(scale for part in parts for scale in part[1])])
+
+
+def _intervals(
+    column: int, x: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "b r"], list[Condition]]:
+    """Bins of a column, one-hot; which of them make each interval; the intervals, but not all."""
+    bins, count = _bins(x, BINS)
+    first, last = np.triu_indices(count)
+    proper = last - first < max(count - 1, 1)  # one that has no other bin stays
+    first, last, at = first[proper], last[proper], np.arange(count)
+    member = bins[:, None] == at
+    lows = np.array([-np.inf] + [x[bins == b].min() for b in at[1:]])
+    highs = np.array([x[bins == b].max() for b in at[:-1]] + [np.inf])
+    conditions = [
+        Condition(column, low, high)
+        for low, high in zip(lows[first].tolist(), highs[last].tolist(), strict=True)
+    ]
+    made_of = (at[:, None] >= first) & (at[:, None] <= last)
+    return member.astype(np.float32), made_of.astype(np.float32), conditions
+
+
+@dataclass(eq=False)
+class _Panel:
+    """The search for the holes of one panel.
+
+    Attributes:
+        table: of n rows and d columns.
+        panel: its number.
+        recorded: rows with it. (n,)
+        allowed: columns that conditions may be on. (d,)
+        panels: number of panels that are searched.
+    """
+
+    table: _Table
+    panel: int
+    recorded: Bool[np.ndarray, " n"]
+    allowed: Bool[np.ndarray, " d"]
+    panels: int
+
+    def __post_init__(self) -> None:
+        self.floor = min(FLOOR, self.recorded.mean() / 2)
+        self.least = max(LEAST_ROWS, LEAST_SHARE * len(self.recorded))
+        self.rows = np.ones(len(self.recorded), dtype=bool)
+        self.pairs = self.table.of_columns(self.allowed)
+        inputs, _ = self.table.law_inputs()
+        self.start = np.zeros(inputs.shape[1])
+
+    def holes(self) -> list[Hole]:
+        """The clearest hole, then that of the rows outside, and so on."""
+        found = []
+        while len(found) < HOLES:
+            weighed = [w for region in self.candidates() if (w := self.weigh(region))]
+            excess, region = max(weighed, key=lambda w: w[0], default=(-1.0, []))
+            if excess < 0:
+                break
+            found.append(_hole(self.panel, region, self.table.values, self.recorded))
+            self.rows &= ~_inside(region, self.table.values)
+        return found
+
+    def candidates(self) -> list[list[Condition]]:
+        """Regions of the highest scores, of one column and of two."""
+        if not self.recorded[self.rows].any():
+            return []
+        inputs, mode, _ = self.fit(self.rows)
+        if self.rows.all():
+            self.start = mode
+        self.log_odds = inputs @ mode
+        score = self.score(self.log_odds, self.rows)
+        counts = self.table.counts if self.rows.all() else self.table.sums(self.rows)
+        sums = np.where(self.pairs & (counts >= self.least), self.table.sums(score), -np.inf)
+        starts = self.table.starts
+        top = np.maximum.reduceat(np.maximum.reduceat(sums, starts, axis=0), starts, axis=1)
+        ends = [*starts[1:], len(sums)]
+        single, pair = top[:-1, -1], top[:-1, :-1]
+        blocks = [(j, len(top) - 1) for j in np.argsort(-single, kind="stable")[:SINGLES]]
+        order = np.argsort(-pair, axis=None, kind="stable")[:PAIRS]
+        blocks += zip(*np.unravel_index(order, pair.shape), strict=True)
+        regions = []
+        for i, j in blocks:
+            if top[i, j] > PROMISING:
+                part = sums[starts[i] : ends[i], starts[j] : ends[j]]
+                first, second = np.unravel_index(part.argmax(), part.shape)
+                regions.append(self.table.region(starts[i] + first, starts[j] + second))
+        return regions
+
+    def fit(
+        self, rows: Bool[np.ndarray, " n"], results: Sequence[int] = ()
+    ) -> tuple[Float[np.ndarray, "n p"], Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+        """Inputs, coefficients and factor of their precision of a law fitted to some rows."""
+        inputs, scale = self.table.law_inputs(results)
+        mode, factor = logistic_mode(
+            inputs[rows],
+            self.recorded[rows].astype(float),
+            np.ones(int(rows.sum())),
+            precision=scale**-2,
+            start=np.append(self.start, np.zeros(len(scale) - len(self.start))),
+            decrement=1e-4,
+        )
+        return inputs, mode, factor
+
+    def score(
+        self, log_odds: Float[np.ndarray, " n"], rows: Bool[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " n"]:
+        """Log-likelihood ratio of a hole against the law, at least twice the floor, by row. (n,)
+
+        A law that was fitted with the hole is low there; twice the floor keeps it visible.
+        """
+        law = np.clip(expit(log_odds), 2 * self.floor, 0.9)
+        empty = EMPTY * self.floor
+        ratio = np.where(self.recorded, np.log(empty / law), np.log((1 - empty) / (1 - law)))
+        return np.where(rows, ratio, 0.0)
+
+    def weigh(self, region: list[Condition]) -> tuple[float, list[Condition]] | None:
+        """Excess of the evidence over its cut, and the region with its limits at the values.
+
+        The limits are looked for twice, as the law without the region is not bent by it.
+        """
+        table, best = self.table, None
+        log_odds, rows = self.log_odds, self.rows
+        for _ in range(2):
+            region = self.fitted(region, self.score(log_odds, rows))
+            columns = [condition.column for condition in region]
+            rows = self.rows & ~np.isnan(table.values[:, columns]).any(axis=1)
+            inside = rows & _inside(region, table.values)
+            outside = rows & ~inside
+            if min(inside.sum(), outside.sum()) < self.least:
+                return best
+            results = [column for column in columns if not table.known[column]]
+            inputs, mode, factor = self.fit(outside, results)
+            log_odds = inputs @ mode
+            half = np.linalg.solve(factor, inputs[inside].mean(axis=0))
+            excess = self.evidence(log_odds[inside], half @ half, self.recorded[inside])
+            excess -= self.cut(len(region), bool(results))
+            if best is None or excess > best[0]:
+                best = excess, region
+        return best
+
+    def fitted(self, region: list[Condition], score: Float[np.ndarray, " n"]) -> list[Condition]:
+        """Limits of each condition in turn that give the highest sum; dropped if they hold all."""
+        for column in [condition.column for condition in region] * 2:
+            rest = [condition for condition in region if condition.column != column]
+            x = self.table.values[:, column]
+            inside = self.rows & _inside(rest, self.table.values) & ~np.isnan(x)
+            if len(rest) == len(region) or not inside.any():
+                continue
+            distinct, at = np.unique(x[inside], return_inverse=True)
+            total = np.append(0.0, np.cumsum(np.bincount(at, score[inside])))
+            last = int((total[1:] - np.minimum.accumulate(total[:-1])).argmax())
+            first = int(total[: last + 1].argmin())
+            low = float(distinct[first]) if first else -np.inf
+            high = float(distinct[last]) if last < len(distinct) - 1 else np.inf
+            if np.isfinite([low, high]).any():
+                region = [Condition(column, low, high) if c.column == column else c for c in region]
+            elif rest:
+                region = rest
+        return region
+
+    def evidence(
+        self, log_odds: Float[np.ndarray, " m"], variance: float, recorded: Bool[np.ndarray, " m"]
+    ) -> float:
+        """Log Bayes factor of a hole against the law, of m rows.
+
+            max_{q ≤ floor/2} Π q^oᵢ (1 − q)^(1−oᵢ) / E_u Π pᵢ(u)^oᵢ (1 − pᵢ(u))^(1−oᵢ),
+            pᵢ(u) = max(floor, σ(log_oddsᵢ + u))
+
+        u is the error of the law in the region, normal; seldom it is large.
+        """
+        rows, held = len(recorded), int(recorded.sum())
+        empty = min(held / rows, self.floor / 2)
+        hole = (rows - held) * np.log1p(-empty) + (held * np.log(empty) if held else 0.0)
+        law = []
+        for spread, share in ((REGION, 1 - FAR_SHARE), (FAR, FAR_SHARE)):
+            error = np.sqrt(variance + spread**2) * NODES
+            chance = np.maximum(self.floor, expit(log_odds[:, None] + error))
+            likelihood = np.log(np.where(recorded[:, None], chance, 1 - chance)).sum(axis=0)
+            law.append(np.log(share) + logsumexp(likelihood + LOG_MASS))
+        return float(hole - logsumexp(law))
+
+    def cut(self, conditions: int, of_results: bool) -> float:
+        """Least evidence of a hole: more where more regions are tried, apart for results."""
+        known = int((self.allowed & self.table.known).sum())
+        tried = int(self.allowed.sum()) - known if of_results else known
+        if conditions == 2:
+            tried *= max(known - 1, 1) / 2
+        least = SINGLE if conditions == 1 else PAIR
+        return least + RESULTS * of_results + float(np.log(self.panels * max(tried, 1)))
