@@ -1,5 +1,7 @@
 """Exact covers: against every subset, the reference, bounds, ties, and the two ways of solving."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
@@ -104,6 +106,23 @@ def drawn(rng, a, d, costs, *, share, need):
         thresholds=np.full(d, need or 1),
         access=np.ones((1, a), dtype=bool),
     )
+
+
+@pytest.mark.parametrize("a", [1, 2, 18, 40])
+@pytest.mark.parametrize("need", [None, 3])
+@pytest.mark.parametrize("some_shut", [False, True])
+def test_where_all_actions_are_free_every_set_costs_nothing(a, need, some_shut):
+    rng, d, n = np.random.default_rng(a), 5, 30
+    instance = drawn(rng, a, d, (0, 1), share=0.3, need=need)
+    if some_shut:
+        instance = replace(instance, access=rng.random((1, a)) < 0.5)
+    features, group = (rng.random((n, d)) < 0.5).astype(np.int64), np.zeros(n, dtype=np.int64)
+    covers = cheapest_covers(features, group, instance, max_nodes=PLENTY)
+    reachable = ~unreachable_features(features, group, instance).any(axis=1)
+    assert covers.coverable.tolist() == reachable.tolist()
+    assert (covers.cost == np.where(reachable, 0, np.inf)).all()
+    gain = np.vstack([instance.gain, np.zeros((1, d))])[covers.action_set].sum(axis=1)  # -1: none
+    assert (gain >= instance.deficit(features))[reachable].all()
 
 
 @pytest.mark.parametrize("amounts", [False, True])

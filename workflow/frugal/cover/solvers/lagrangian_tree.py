@@ -375,7 +375,7 @@ def solve_choices(need, cost, links, providers, rules, own, keep, max_nodes, sta
     )
     best = (
         np.zeros(keep, dtype=np.int64),
-        np.full((keep, a), -1, dtype=np.int32),
+        np.full((keep, max(a, 1)), -1, dtype=np.int32),
         np.zeros(keep, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
