@@ -102,7 +102,11 @@ def test_the_clone_and_the_working_folder_may_have_any_ordinary_name(tmp_path):
         tmp_path / "a b 'q' ;touch PWNED; &|<> (1)[x] * ~ %0A #! $(touch PWNED) é数🦊" / "-rf"
     )
     working = (
-        tmp_path / "a b" / "'q'(1)[x] {dataset} é数🦊" / ";touch PWNED; & | > *" / "-rf \n~%0A,=:"
+        tmp_path
+        / "a b"
+        / "'q'(1)[x] {dataset} <results> é数🦊"
+        / ";touch PWNED; & | > *"
+        / "-rf \n~%0A,=:"
     )
     working.mkdir(parents=True)
     done = run_from(place, working, TABLE)
@@ -137,13 +141,27 @@ def test_a_run_in_such_a_folder_does_not_start(tmp_path):
     assert not canaries(tmp_path)
 
 
-def test_a_file_whose_path_snakemake_would_read_as_a_pattern_is_one_sentence(tmp_path):
-    (tmp_path / "{dataset}.csv").write_bytes((EXAMPLE / "ten_lines.csv").read_bytes())
-    study = study_of(tmp_path, files=[{"name": "{dataset}.csv"}])
-    done = snakemake(tmp_path, "-n", TABLE, configs=(study,))
+@pytest.mark.parametrize(
+    ("key", "target", "word", "example"),
+    [
+        ("table", "decide", "<results>", "clinic.yaml clinic.csv"),  # and not the sibling
+        ("transport", "decide", "a <z> b", "clinic.csv"),
+        ("records", "over_time", "{dataset}", "wards.yaml wards.csv wards_units.csv"),
+    ],
+)
+def test_a_file_whose_path_snakemake_would_read_as_a_pattern_is_one_sentence(
+    key, target, word, example, tmp_path
+):
+    (place := tmp_path / word).mkdir()
+    for name in example.split():
+        (place / name).write_bytes((EXAMPLE / name).read_bytes())
+    values = {"table": str(EXAMPLE / "clinic.yaml")} if target == "decide" else {}
+    values[key] = str(place / example.split()[0])
+    words = ["--config", *(f"{k}={v}" for k, v in values.items())]
+    done = snakemake(tmp_path, "-n", *words, "--", target, configs=())
     assert done.returncode != 0
-    told = f"Frugal cannot start: a file is '{tmp_path}/{{dataset}}.csv', and Snakemake reads"
-    assert told in done.stdout
+    assert f"Frugal cannot start: a file is '{place}/" in done.stdout
+    assert "Snakemake reads a word in braces, or between < and >, as" in done.stdout
     assert "Traceback" not in done.stdout
 
 

@@ -2,6 +2,7 @@
 # (`--default-storage-provider`, docs/how-to/storage.md). The paths that they see are the same everywhere.
 
 import os
+import re
 import shlex
 import shutil
 from contextlib import chdir, nullcontext
@@ -36,6 +37,7 @@ READ_FROM_STORE = {
     "rocrate": ("results",),
     "benchmark": ("benchmarks",),
 }
+PATHVAR = re.compile("<[a-z][a-z0-9_]*>")  # as Snakemake defines its `pathvars`
 READ_BY_SUFFIX = (".json", ".parquet", ".safetensors")
 LISTED, FROM_OUTSIDE = {}, {}
 
@@ -74,10 +76,10 @@ def outside(path):
     """A file that no job makes: as it is, by its full path within a prefix, or its place in a store."""
     if is_made(path):
         return path
-    if contains_wildcard(path):
+    if contains_wildcard(path) or PATHVAR.search(path):
         cannot_start(
-            f"a file is {path!r}, and Snakemake reads a word in braces as a wildcard; rename it, "
-            "or its folder"
+            f"a file is {path!r}, and Snakemake reads a word in braces, or between < and >, as a "
+            "name for another; rename it, or its folder"
         )
     if STORED:
         name = outside_name(path)
