@@ -14,7 +14,7 @@ use rule stage as judge_world with:
     output:
         **audited(f"results/grid/{WORLD}", "draws estimates"),
     params:
-        settings=lambda w: GRID.settings(w.mechanism, float(w.missing_share)),
+        settings=lambda w: checked(GRID.settings, w.mechanism, float(w.missing_share)),
 
 
 use rule stage as summarise_grid with:

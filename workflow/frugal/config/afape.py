@@ -348,7 +348,7 @@ class Afape(Block):
         for dataset, mechanism in pairs:
             if pairs.count((dataset, mechanism)) > 1:
                 yield f".scenarios has {dataset} with {mechanism} twice"
-        agents = [name for name, chosen in self.agents.items() if chosen is not None]
+        agents = {name: chosen for name, chosen in self.agents.items() if chosen is not None}
         if not agents:
             yield ".agents has no agent that is not null; at least one is needed"
         for name in [self.figures.frequency_agent, *self.figures.convergence_agents]:
@@ -365,7 +365,8 @@ class Afape(Block):
                     f".grid.agents names {name!r}, which acts by a file of one's own; allowed are "
                     "agents that need no file"
                 )
-        if not set(named) & set(agents):
+        files_alone = all(is_filed(chosen.kind) for chosen in agents.values())
+        if not set(named) & set(agents) and not files_alone:  # then the grid alone refuses
             yield (
                 f".grid.agents names {listed(named)}, and each of them is null under "
                 "'afape.agents'; name one that is there"

@@ -3,6 +3,7 @@
 Every object of the library holds one; a further question is a changed copy. Runs no stage.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 from frugal.config.declared import is_filed
 from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, DataError
+from frugal.core.rows import readable
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
+from frugal.results.files import file_digest
+from frugal.results.replacing import replace_files
 from frugal.run.config_files import laid_over, read_config_file
 from frugal.run.own_table import Decision, decision
 from frugal.run.study import Study, load_study
@@ -26,7 +30,10 @@ Config = Mapping[str, Any]
 
 
 class TemporaryFolder:
-    """A temporary folder, made when it is needed and removed with the last object that holds it."""
+    """A temporary folder, made when it is needed and removed with the last object that holds it.
+
+    A pickled one is another, empty folder.
+    """
 
     @cached_property
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
@@ -34,6 +41,43 @@ class TemporaryFolder:
 
     def __truediv__(self, name: str) -> Path:
         return Path(self._folder.name, name)
+
+    def __reduce__(self) -> tuple[type["TemporaryFolder"], tuple[()]]:
+        return TemporaryFolder, ()
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A file as it was when an object was made of it.
+
+    Attributes:
+        path: where it lay.
+        digest: SHA-256 of its bytes, by which stages know it.
+        content: its bytes; None of raw data, which `load` reads at once.
+    """
+
+    path: Path
+    digest: str
+    content: bytes | None
+
+    @classmethod
+    def of(cls, path: Path, *, raw: bool = False) -> "KeptFile":
+        """The file as it is now.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        path = path.absolute()  # the working folder may be another one later
+        with readable(path):
+            if raw:
+                return cls(path, file_digest(path), None)
+            content = path.read_bytes()
+        return cls(path, hashlib.sha256(content).hexdigest(), content)
+
+    @property
+    def is_as_kept(self) -> bool:
+        """Whether it lies there unchanged."""
+        return self.path.is_file() and file_digest(self.path) == self.digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +90,10 @@ class Question:
         mechanism: of the scenario.
         folder: in which `results/` lies; None: everything stays in memory.
         cores: jobs at a time, of the workflow.
+        files: inputs of stages by name: the description, raw files, causes, other cases.
+        functions: agent → file of one's own function.
         ran: targets of the workflow that were made for this very question.
-        memory: a call of a stage → its inputs and outputs; shared by copies.
+        memory: a call of a stage → its outputs; shared by copies.
         scratch: for files, pages and bundles of policies; shared by copies.
         described: the data frame that the table was; None for a YAML.
     """
@@ -57,8 +103,10 @@ class Question:
     mechanism: str
     folder: Path | None
     cores: int
+    files: Mapping[str, KeptFile]
+    functions: Mapping[str, KeptFile]
     ran: set[str] = field(default_factory=set)
-    memory: dict[str, tuple[Config, Config]] = field(default_factory=dict)
+    memory: dict[str, Config] = field(default_factory=dict)
     scratch: TemporaryFolder = field(default_factory=TemporaryFolder)
     described: "Described | None" = None
 
@@ -69,9 +117,7 @@ class Question:
         not be among those that are evaluated.
         """
         config, afape = self.decision.config, self.decision.config["afape"]
-        files = {
-            name: {"file": str(path.absolute())} for name, path in self.study.own_files.items()
-        }
+        files = {name: {"file": str(file.path)} for name, file in self.functions.items()}
         afape = laid_over(afape, {"agents": files})
         if decides:
             return {**config, "afape": afape}
@@ -116,12 +162,47 @@ class Question:
         changed = self._with_afape({"scenarios": [scenario]})
         return replace(changed, mechanism=name)
 
-    def with_agents(self, agents: Mapping[str, Config | None]) -> "Question":
+    def located(self, file: KeptFile) -> Path:
+        """Where a file is read: in its place while it is there unchanged, else a copy.
+
+        Raises:
+            DataError: raw data, of which no copy is kept, have changed.
+        """
+        if file.is_as_kept:
+            return file.path
+        if file.content is None:
+            raise DataError(f"{file.path} has changed, or is gone, since it was loaded; load again")
+        copy = self.scratch / file.digest / file.path.name
+        replace_files({copy: file.content})
+        return copy
+
+    def require_unchanged(self) -> None:
+        """Refuse a run of the workflow, which reads files as they are, on files that have changed.
+
+        Raises:
+            DataError: a file is not as it was when the table was loaded.
+        """
+        for file in (*self.files.values(), *self.functions.values()):
+            if not file.is_as_kept:
+                raise DataError(
+                    f"{file.path} has changed, or is gone, since it was loaded; load the table "
+                    "again"
+                )
+
+    def with_agents(
+        self, agents: Mapping[str, Config | None], functions: Mapping[str, KeptFile] | None = None
+    ) -> "Question":
         """The same with further policies, or with others under their names; null leaves one out.
+
+        Args:
+            agents: settings by name.
+            functions: files of theirs that were read before; others are read now.
 
         Raises:
             ConfigError: a policy is not one that a config may have.
         """
+        kept = {name: file for name, file in self.functions.items() if name not in agents}
+        asked = replace(self, functions={**kept, **(functions or {})})
         block = self.study.config["afape"]
         agents = {**block["agents"], **agents}
         left = [name for name, settings in agents.items() if settings is not None]
@@ -135,7 +216,7 @@ class Question:
         prefer = [name for name in answer["prefer"] if name in left]
         changes["grid"] = {**grid, "agents": named}
         changes["answer"] = {**answer, "practice": practice, "prefer": prefer}
-        return self._with_afape(changes)
+        return asked._with_afape(changes)
 
     def with_form(
         self, settings: Config, gammas: Iterable[float], withheld: list[str]
@@ -170,10 +251,13 @@ class Question:
         return self._of_config(config)
 
     def _of_config(self, config: dict[str, Any]) -> "Question":
+        own_files = {name: file.path for name, file in self.functions.items()}
+        study = load_study(config, PROJECT, replace(self.study, own_files=own_files))
         return replace(
             self,
             decision=replace(self.decision, config=config),
-            study=load_study(config, PROJECT),
+            study=study,
+            functions=_functions(study, self.functions),
             ran=set(),
         )
 
@@ -242,7 +326,27 @@ def ask(
         raise ConfigError(
             f"folder is {str(folder)!r}, and {place} cannot be made: {error.strerror}"
         ) from None
-    return Question(decided, study, study.scenario_names()[0][1], place, cores)
+    mechanism = study.scenario_names()[0][1]
+    files = _files(study, decided, mechanism)
+    return Question(decided, study, mechanism, place, cores, files, _functions(study, {}))
+
+
+def _functions(study: Study, kept: Mapping[str, KeptFile]) -> dict[str, KeptFile]:
+    """Files of one's own functions by agent, as they were kept, else as they are now."""
+    return {
+        name: kept[name] if name in kept else KeptFile.of(path)
+        for name, path in study.own_files.items()
+    }
+
+
+def _files(study: Study, decided: Decision, mechanism: str) -> dict[str, KeptFile]:
+    """Inputs of stages that lie outside, by name, as they are now."""
+    inputs = study.raw_inputs(decided.dataset) | study.causes_input(decided.dataset, mechanism)
+    if (cases := decided.config["transport"]) is not None:
+        inputs |= {"cases": str(cases)}
+    return {
+        name: KeptFile.of(Path(path), raw=name.startswith("raw_")) for name, path in inputs.items()
+    }
 
 
 def only(question: Question, names: Iterable[str]) -> dict[str, None]:

@@ -10,6 +10,7 @@ settings and inputs.
 """
 
 import copy
+import hashlib
 import importlib
 import inspect
 import json
@@ -17,23 +18,41 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from frugal.core.errors import extras_named
-from frugal.library.asked import Question
+from frugal.library.asked import KeptFile, Question
 from frugal.library.folder import ALL_ROWS, files_of
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
     from frugal.results.replacing import Growing
 
-Payloads = Mapping[str, Any]
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A payload of a stage.
+
+    Attributes:
+        identity: of the file, or of the stage's call and the output: settings and the identities of
+            all inputs, so it is the same in any process.
+        payload: as the next stage reads it.
+    """
+
+    identity: str
+    payload: Any
+
+
+Payloads = Mapping[str, Made]
 logging.getLogger("frugal").addHandler(logging.NullHandler())  # `Table.remarks` has the sentences
 
 
-def payloads_of(question: Question, stage: str, *, again: bool = False, **keys: str) -> Payloads:
+def payloads_of(
+    question: Question, stage: str, *, again: bool = False, **keys: str
+) -> dict[str, Any]:
     """The payloads of a stage by name of output.
 
     Args:
@@ -45,33 +64,45 @@ def payloads_of(question: Question, stage: str, *, again: bool = False, **keys: 
     Raises:
         FrugalError: a stage refuses; its own sentence.
     """
-    payloads = _payloads(question, stage, again=again, **keys)
-    return payloads if question.folder else copy.deepcopy(dict(payloads))  # tables may be changed
+    payloads = {
+        name: made.payload for name, made in _payloads(question, stage, again=again, **keys).items()
+    }
+    return payloads if question.folder else copy.deepcopy(payloads)  # tables may be changed
 
 
 def _payloads(question: Question, stage: str, *, again: bool = False, **keys: str) -> Payloads:
     if question.folder is None:
         return _STAGES[stage](question, **keys)
-    from frugal.results.files import read_payload
+    from frugal.results.files import file_digest, read_payload
 
     texts, files = (".txt", ".html"), files_of(question, stage, keys, again=again)
     return {
-        name: path.read_bytes() if path.suffix in texts else read_payload(path)
+        name: Made(
+            file_digest(path), path.read_bytes() if path.suffix in texts else read_payload(path)
+        )
         for name, path in files.items()
     }
 
 
+def missingness_identity(question: Question) -> str:
+    """Identity of a table and its missing values, by content; in a folder that folder."""
+    return str(question.folder or _missingness(question)["masks"].identity)
+
+
 def _table(question: Question) -> Payloads:
-    raw = question.study.raw_inputs(question.dataset)
-    paths = {name: Path(path) for name, path in raw.items()}
+    files = {
+        name: file
+        for name, file in question.files.items()
+        if name == "description" or name.startswith("raw_")
+    }
     settings = question.study.prepare_settings(question.dataset)
-    return _run(question, "prepare_data", {"dataset": question.dataset}, settings, paths)
+    return _run(question, "prepare_data", {"dataset": question.dataset}, settings, files)
 
 
 def _missingness(question: Question) -> Payloads:
     settings = question.study.missingness_settings(**question.keys)
     causes = question.study.causes_input(**question.keys)
-    inputs = {**_table(question), **{name: Path(path) for name, path in causes.items()}}
+    inputs = {**_table(question), **{name: question.files[name] for name in causes}}
     return _run(question, "draw_missingness", question.keys, settings, inputs)
 
 
@@ -103,13 +134,13 @@ def _answer(question: Question, *, page: bool = False) -> Payloads:
     choice, catalogue = _choice(question), _table(question)["catalogue"]
     judged = {name: choice[name] for name in ("choice", "outcomes", "net_benefit")}
     inputs = {**judged, "catalogue": catalogue, "page": page}
-    if (cases := question.decision.config["transport"]) is not None:
-        description = Path(question.study.described_input(question.dataset)["description"])
-        read = {**_table(question), "terms": choice["terms"], "description": description}
-        read |= {"cases": Path(cases)}
+    if question.decision.config["transport"] is not None:
+        read = {**_table(question), "terms": choice["terms"]}
+        read |= {name: question.files[name] for name in ("description", "cases")}
         inputs |= _run(question, "judge_elsewhere", {}, None, read)
     written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
-    return {**written, "document": json.loads(written["document"])}
+    document = written["document"]
+    return {**written, "document": replace(document, payload=json.loads(document.payload))}
 
 
 def _classifier(question: Question) -> Payloads:
@@ -128,11 +159,9 @@ def _training(question: Question, agent: str) -> Payloads:
 
 def _policies(question: Question, agents: list[str]) -> list[Any]:
     """The policies of those of these agents that learn, or are a file."""
-    from frugal.results.files import read_payload
-
-    files, filed = question.study.own_files, question.study.filed_agents
+    files, filed = question.functions, question.study.filed_agents
     return [
-        read_payload(files[agent])
+        files[agent]
         if agent in files
         else _payloads(question, "train_agent", agent=agent)["policy"]
         for agent in agents
@@ -189,6 +218,9 @@ def _verdicts(question: Question) -> Payloads:
 class _NoCheckpoint:
     """A checkpoint of a long stage that keeps nothing."""
 
+    def __repr__(self) -> str:
+        return "no checkpoint"
+
     def load(self) -> None:
         """No state was saved."""
 
@@ -238,13 +270,13 @@ def _fair_answer(question: Question) -> Payloads:
     table, summary = _table(question), _fair_summary(question)
     picture = question.scratch / "form.png"
     picture.parent.mkdir(exist_ok=True)
-    tradeoff_figure(summary["means"], name, None).savefig(picture)
+    tradeoff_figure(summary["means"].payload, name, None).savefig(picture)
     inputs = {key: summary[key] for key in ("summary", "means", "least_disparity")}
-    inputs |= {"catalogue": table["catalogue"], "picture": picture}
+    inputs |= {"catalogue": table["catalogue"], "picture": KeptFile.of(picture)}
     settings = {**study.answer_settings(name), "reading": {"A new case": "form.policy.advise"}}
     answer = _run(question, "write_dadi_answer", {"dataset": name}, settings, inputs)
     inputs = {**table, "choice": answer["choice"], "weights": summary["weights"]}
-    inputs["description"] = Path(question.study.described_input(name)["description"])
+    inputs["description"] = question.files["description"]
     settings = study.bundle_settings(name)
     return {**answer, **_run(question, "bundle_dadi", {"dataset": name}, settings, inputs)}
 
@@ -269,9 +301,11 @@ def page_of(question: Question) -> Path:
     """The answer's page; in a temporary folder, where everything else is in memory."""
     if question.folder is not None:
         return files_of(question, "write_answer", {})["page"]
+    from frugal.results.files import write_bytes
+
     content = _answer(question, page=True)["page"]
-    page = question.scratch / f"answer-{id(content)}.html"
-    page.write_bytes(content)
+    page = question.scratch / content.identity / "answer.html"
+    write_bytes(page, content.payload)
     return page
 
 
@@ -284,7 +318,7 @@ def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
         return files_of(question, "bundle_agent", {"agent": agent})["cases"].parent
     study = question.study
     inputs = {**_payloads(question, "prepare_data"), **_payloads(question, "fit_classifier")}
-    inputs["description"] = Path(study.described_input(question.dataset)["description"])
+    inputs["description"] = question.files["description"]
     if of_answer:
         inputs["graph"] = _missingness(question)["graph"]
     if of_answer and agent in study.trained_agents:
@@ -307,9 +341,12 @@ def _bundle_written(question: Question, agent: str, payloads: Payloads) -> Path:
     from frugal.core.stored import StoredArrays
     from frugal.results.files import payload_bytes, write_bytes
 
-    folder = question.scratch / f"{agent}-{id(payloads['policy'])}"
-    for name, payload in payloads.items():
-        path = folder / f"{name}.{'json' if name == 'cases' else 'safetensors'}"
+    folder = question.scratch / payloads["cases"].identity / agent
+    for name, made in payloads.items():
+        payload, path = (
+            made.payload,
+            folder / f"{name}.{'json' if name == 'cases' else 'safetensors'}",
+        )
         if isinstance(payload, StoredArrays):
             payload = Bundle(payload.header or {}, payload)
         write_bytes(path, payload_bytes(path, payload))
@@ -331,7 +368,8 @@ def _run(
     from frugal.results.replacing import together
 
     settings = json.loads(json.dumps({} if settings is None else settings))
-    called = json.dumps([stage, keys, settings, {k: _identity(v) for k, v in inputs.items()}])
+    identities = {name: _identity(value) for name, value in inputs.items()}
+    called = json.dumps([stage, keys, settings, question.seed, identities])
     if called not in question.memory:
         streams = Streams(question.seed, stage, dict(keys))
         if is_pinned():  # this Python was started for portable arithmetic
@@ -339,15 +377,20 @@ def _run(
         # two threads round sums in another order
         with threadpool_limits(1), extras_named(_called(stage, keys)):
             function = getattr(importlib.import_module(STAGES[stage]), stage)
-            converted = {name: _as_taken(function, name, value) for name, value in inputs.items()}
+            converted = {
+                name: _as_taken(question, function, name, value) for name, value in inputs.items()
+            }
             result = function(
                 **converted, settings=settings, streams=streams, progress=_progress(stage)
             )
             grows = inspect.isgenerator(result)
             payloads = together(cast("Growing", result)) if grows else result
-        read = {name: _as_read(payload) for name, payload in payloads.items()}
-        question.memory[called] = (inputs, read)
-    return question.memory[called][1]
+        identity = hashlib.sha256(called.encode()).hexdigest()
+        question.memory[called] = {
+            name: Made(f"{identity}-{name}", _as_read(payload))
+            for name, payload in payloads.items()
+        }
+    return question.memory[called]
 
 
 def _called(stage: str, keys: Mapping[str, str]) -> str:
@@ -355,21 +398,27 @@ def _called(stage: str, keys: Mapping[str, str]) -> str:
 
 
 def _identity(value: Any) -> Any:
-    """Identity of an input as long as it is in memory."""
+    """Identity of an input: the bytes of a file, or the call that made a payload."""
     if isinstance(value, list):
-        return [[dict(keys), id(value_of_keys)] for keys, value_of_keys in value]
-    return str(value) if isinstance(value, Path) else id(value)
+        return [[dict(keys), made.identity] for keys, made in value]
+    if isinstance(value, KeptFile):
+        return value.digest + value.path.suffix
+    return value.identity if isinstance(value, Made) else repr(value)
 
 
-def _as_taken(stage: Callable[..., Any], name: str, value: Any) -> Any:
+def _as_taken(question: Question, stage: Callable[..., Any], name: str, value: Any) -> Any:
     """An input as the stage takes it: several tables one at a time, or as one."""
     from frugal.core.rows import FrameRows, Partitions
-    from frugal.results.files import joined_frames
+    from frugal.core.stored import StoredArrays
+    from frugal.results.files import joined_frames, read_payload
     from frugal.run.stage_command import kinds_of
 
+    if isinstance(value, KeptFile):
+        path = question.located(value)
+        return read_payload(path) if StoredArrays in kinds_of(stage, name) else path
     if not isinstance(value, list):
-        return value
-    folders, frames = [keys for keys, _ in value], [frame for _, frame in value]
+        return value.payload if isinstance(value, Made) else value
+    folders, frames = [keys for keys, _ in value], [made.payload for _, made in value]
     if Partitions in kinds_of(stage, name):
         return Partitions(folders, lambda k: FrameRows(frames[k]))
     return joined_frames(folders, frames)

@@ -65,6 +65,7 @@ def files_of(
     files = {name: question.folder / path for name, path in _paths(question, stage, keys).items()}
     current = target in question.ran and _LAST.get(question.folder) == config_text
     if again or not current or not all(path.is_file() for path in files.values()):
+        question.require_unchanged()
         place, goal = (
             (question.folder.parents[2], "decide") if decides else (question.folder, target)
         )

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import Question, require
+from frugal.library.asked import KeptFile, Question, TemporaryFolder, require
 from frugal.library.chain import bundle_of, bundle_of_form, page_of, payloads_of
 from frugal.library.frames import as_pandas, is_frame
+from frugal.results.replacing import replace_files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -190,6 +191,10 @@ class _Advises:
     def _read(self) -> "CaseBundle":
         raise NotImplementedError
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the bundle in memory, which is read again."""
+        return {name: value for name, value in vars(self).items() if name != "_read"}
+
     def _cases(self, cases: Any, id_column: str | None, *, complete: bool) -> "Cases":
         """Cases of a frame or file, encoded as the policy's table."""
         from frugal.data.cases import read_cases
@@ -321,6 +326,21 @@ class StoredPolicy(_Advises):
 
         return read_bundle(self.bundle, function=self.function)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the files themselves."""
+        files = [*self.bundle.glob("*.json"), *self.bundle.glob("*.safetensors")]
+        kept = [KeptFile.of(path) for path in (*files, *filter(None, [self.function]))]
+        return {"name": self.bundle.name, "files": kept, "function": self.function is not None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        scratch = TemporaryFolder()
+        paths = [scratch / state["name"] / file.path.name for file in state["files"]]
+        replace_files(
+            {path: file.content for path, file in zip(paths, state["files"], strict=True)}
+        )
+        function = paths[-1] if state["function"] else None
+        vars(self).update(bundle=paths[0].parent, function=function, _scratch=scratch)
+
     @property
     def kind(self) -> str:
         """One of docs/reference/agents.md."""
@@ -370,7 +390,9 @@ class Policy(_Advises):
     def _read(self) -> "CaseBundle":
         from frugal.acquire.bundles import read_bundle
 
-        return read_bundle(self.bundle, function=self.question.study.own_files.get(self.name))
+        file = self.question.functions.get(self.name)
+        function = None if file is None else self.question.located(file)
+        return read_bundle(self.bundle, function=function)
 
     def save(self, folder: str | Path) -> Path:
         """Keep the policy as a folder of its own, which `load_policy` reads anywhere.

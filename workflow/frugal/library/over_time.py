@@ -123,6 +123,17 @@ class TimedAnswer:
     _policies: Mapping[str, "TimedPolicy"]
     _scratch: TemporaryFolder | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the page itself, where it lies in a temporary folder."""
+        page = self.page if self._scratch is None else self.page.read_bytes()
+        return {**vars(self), "page": page}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(content := state["page"], bytes):
+            state["page"] = state["_scratch"] / "answer.html"
+            state["page"].write_bytes(content)
+        vars(self).update(state)
+
     def summary(self) -> str:
         """The policy of least cost, how sure, assumptions, changes that would alter it."""
         return "\n".join(self._sentences)

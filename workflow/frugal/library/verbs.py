@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import ask, only, require
-from frugal.library.chain import payloads_of
+from frugal.library.asked import Question, ask, only, require
+from frugal.library.chain import missingness_identity, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.objects import (
     Answer,
@@ -251,7 +251,14 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
     question = policies_used[0].question
     settings = {policy.name: dict(policy.settings) for policy in policies_used}
     others = dict.fromkeys(name for name in question.study.agents if name not in settings)
-    question = question.with_agents({**settings, **others})
+    functions = {
+        policy.name: policy.question.functions[policy.name]
+        for policy in policies_used
+        if policy.name in policy.question.functions
+    }
+    question = question.with_agents({**settings, **others}, functions)
+    for policy in policies_used:  # those from pickles bring what they have computed
+        question.memory.update(policy.question.memory)
     payloads_of(question, "give_verdicts", again=True)
     return Evaluation(question)
 
@@ -372,17 +379,19 @@ def _require_one_table(policies: Sequence[Policy]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two policies have the name {name!r}; train one under another name")
-    place, *others = [
-        (
-            question.folder or id(question.memory),
-            question.keys,
-            question.study.scenario(**question.keys),
-        )
-        for question in (policy.question for policy in policies)
-    ]
+    place, *others = [_judged_alike(policy.question) for policy in policies]
     for policy, other in zip(policies[1:], others, strict=True):
         if other != place:
             raise ConfigError(
-                f"{policy.name!r} is of another table or missingness than {names[0]!r}; policies "
-                "that are evaluated together share both"
+                f"{policy.name!r} is of another table or missingness than {names[0]!r}, or was "
+                "loaded with other settings; policies that are evaluated together share them"
             )
+
+
+def _judged_alike(question: Question) -> tuple[Any, ...]:
+    """What questions share whose policies are evaluated together: all but their policies."""
+    block = question.study.config["afape"]
+    of_policies = ("agents", "figures", "grid", "answer")
+    settings = {key: value for key, value in block.items() if key not in of_policies}
+    identity = missingness_identity(question)
+    return identity, question.keys, settings, question.study.config["margin"]

@@ -302,13 +302,23 @@ class Grid:
         ]
 
     def settings(self, mechanism: str, missing_share: float) -> dict[str, Any]:
-        """Settings of `judge_world`."""
+        """Settings of `judge_world`.
+
+        Raises:
+            ConfigError: each agent that is left acts by a file.
+        """
+        agents = {n: self.agents[n] for n in self.own["agents"] if n in self.agents}
+        if not agents:
+            raise ConfigError(
+                f"config: afape.grid.agents names {listed(self.own['agents'])}, and each of them "
+                "is null under 'afape.agents'; name one that is there, and needs no file"
+            )
         return {
             "mechanism": mechanism,
             "missing_share": missing_share,
             **{name: self.own[name] for name in ("panels", "draws", "rows", "imputed_draws")},
             "imputation": self.block["imputation"],
-            "agents": {n: self.agents[n] for n in self.own["agents"] if n in self.agents},
+            "agents": agents,
             "nuisance": {**self.block["nuisance"], "method": self.own["nuisance_method"]},
             "evaluation": {
                 **self.block["evaluation"],
