@@ -22,7 +22,7 @@ from frugal.data.cases import read_cases
 from frugal.data.encoding import encode
 from frugal.data.parsing import parse_files
 from frugal.learn.trees import fit_forest
-from frugal.results.files import seal
+from frugal.results.files import seal, sealed
 from frugal.studies.diagnosis.stages.choosing import bundle_choice
 
 from tests.unit.dataset_documents import document, load
@@ -229,7 +229,8 @@ def test_cases_are_handed_to_a_person_by_a_price_or_the_thresholds_of_an_answer(
     cases = HEAD + "a,60,no,,,\n"
     answer = bundle.parent / "answer.json"
     patterns = [{"missing": ["blood"], "threshold": 9e9}, {"missing": [], "threshold": 0.0}]
-    answer.write_text(json.dumps({"referral": {"price": 9e9, "patterns": patterns}}))
+    content = {"referral": {"price": 9e9, "patterns": patterns}}
+    answer.write_text(json.dumps(sealed(content)))
     for words, person in (
         (("--refer", "0"), True),
         (("--refer", "9e9"), False),
@@ -241,10 +242,14 @@ def test_cases_are_handed_to_a_person_by_a_price_or_the_thresholds_of_an_answer(
     path = str(bundle.parent / "cases.csv")
     for wrong in ("-1", "nan", "none.json", str(bundle / "cases.json")):
         assert "allowed are a price" in refused(capsys, str(bundle), path, "--refer", wrong)
-    content = json.loads(answer.read_text())
-    answer.write_text(json.dumps(content | {"policy": "other"}))
+    answer.write_text(json.dumps(sealed(content | {"policy": "other"})))
     said = refused(capsys, str(bundle), path, "--refer", str(answer))
     assert "thresholds of 'other', and the policy is 'mine'; allowed are" in said
+    patterns[0]["threshold"] = 1.0
+    for seal_of in ({"seal": sealed({})["seal"]}, {"seal": 1}, {}):  # of another, none
+        answer.write_text(json.dumps(content | seal_of))
+        said = refused(capsys, str(bundle), path, "--refer", str(answer))
+        assert "; make it again by decide with refer, or give a price" in said
     answer.write_text(json.dumps(content | {"referral": {}}))
     said = refused(capsys, str(bundle), path, "--refer", str(answer))
     assert "allowed are a price from 0 on, or the answer.json" in said

@@ -12,6 +12,7 @@ from frugal.core.schema_check import read_yaml
 from frugal.cover.sheets import read_sheet
 from frugal.data.parsing import raw_from_frame, text_column
 from frugal.data.raw_cells import sheet_rows
+from frugal.results.files import sealed
 from frugal.search.environment import play_policy
 from frugal.search.levels import ColumnLevels, combined
 from frugal.search.off_policy import (
@@ -387,13 +388,13 @@ def test_estimates_rest_on_clusters_and_say_what_no_record_took(world):
 
 
 def test_a_treatment_bundle_refuses_options_of_other_policies(tmp_path, capsys):
-    (tmp_path / "policy.json").write_text('{"searches": 2}')
+    (tmp_path / "policy.json").write_text('{"searches": 1}')
     (tmp_path / "new.csv").write_text("who\n")
     words = [str(tmp_path), str(tmp_path / "new.csv")]
     assert main(["advise", *words, "--simulate"]) == 2
     assert "--simulate does not apply" in capsys.readouterr().err
     assert main(["advise", *words]) == 2
-    assert "is no policy of treatment searches, edition 1" in capsys.readouterr().err
+    assert "is no policy of treatment searches, edition 2" in capsys.readouterr().err
 
 
 _TABLE = {  # of two treatments with two outcomes: 0, then 1
@@ -405,13 +406,20 @@ _TABLE = {  # of two treatments with two outcomes: 0, then 1
     "trials_left": np.full((1, 4, 2), 1.5),
 }
 _NAMES = {
-    "searches": 1,
+    "searches": 2,
     "gaps": [],
     "contexts": ["all"],
     "treatments": ["A", "B"],
     "outcomes": ["bad", "good"],
     "description": LONG | {"outcomes": {"levels": ["bad", "good"]}},
 }
+
+
+def write_policy(folder, arrays, names):
+    """A stored policy, sealed as the stage seals it."""
+    document = sealed(names, {"policy.safetensors": arrays})
+    (folder / "policy.json").write_text(json.dumps(document))
+    save_file(arrays, folder / "policy.safetensors")
 
 
 def _spoilt():
@@ -443,16 +451,35 @@ def _spoilt():
 
 @pytest.mark.parametrize(("what", "arrays", "names"), list(_spoilt()), ids=lambda v: str(v)[:20])
 def test_a_bundle_that_is_none_is_refused_in_a_sentence(tmp_path, capsys, what, arrays, names):
-    (tmp_path / "policy.json").write_text(json.dumps(names))
-    save_file(arrays, tmp_path / "policy.safetensors")
+    write_policy(tmp_path, arrays, names)
     (tmp_path / "new.csv").write_text("who,drug,result\nx,A,bad\ny,,\n")
     words = ["advise", str(tmp_path), str(tmp_path / "new.csv")]
     assert main(words) == 2, what
     assert capsys.readouterr().err.count("\n") == 1
     if what == "no action":
-        save_file(_TABLE, tmp_path / "policy.safetensors")
+        write_policy(tmp_path, _TABLE, names)
         assert main(words) == 0
         assert capsys.readouterr().out.splitlines()[1].startswith("y: A; 9 of 9 records tried it")
+
+
+@pytest.mark.parametrize("key", ["treatments", "outcomes", "contexts", "gaps", "name", "arrays"])
+def test_a_policy_that_was_edited_is_refused(tmp_path, capsys, key):
+    write_policy(tmp_path, _TABLE, _NAMES | {"name": "x"})
+    document = json.loads((tmp_path / "policy.json").read_text())
+    if key == "arrays":
+        save_file(_TABLE | {"visits": _TABLE["visits"] + 1}, tmp_path / "policy.safetensors")
+    else:  # reversed, if it is a list
+        edited = {key: document[key][::-1] if len(document[key]) > 1 else "other"}
+        (tmp_path / "policy.json").write_text(json.dumps(document | edited))
+    (tmp_path / "new.csv").write_text("who,drug,result\nx,A,bad\ny,,\n")
+    words = ["advise", str(tmp_path), str(tmp_path / "new.csv")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "is not as it was written: its digest is another; make it again by snake" in said
+    without = {name: value for name, value in document.items() if name != "seal"}
+    (tmp_path / "policy.json").write_text(json.dumps(without))
+    assert main(words) == 2
+    assert "policy.json has no seal, by which an edited file shows" in capsys.readouterr().err
 
 
 def test_tables_that_are_too_large_are_refused_with_what_fits(tmp_path):

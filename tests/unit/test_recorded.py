@@ -184,6 +184,12 @@ def test_records_of_an_answers_design_are_judged_by_its_probabilities(tmp_path):
     known, fitted = (one.outcomes.set_index("agent")["cost"] for one in (second, habit))
     assert abs(known["always"] - fitted["always"]) > 1e-6
 
+    design["protocol"]["first_row"] = 700  # of the document, which is a copy
+    earlier.write_text(json.dumps(first.document | {"design": design}))
+    with pytest.raises(DataError, match="is not as it was written: its digest is another"):
+        frugal.load(path, config=FEW, recorded=earlier)
+    earlier.write_text(json.dumps(first.document))
+
     new.loc[0, list(PANELS.values())] = [3.0, np.nan, np.nan, np.nan]
     pd.concat([old, new]).to_csv(path.with_suffix(".csv"), index=False)
     with pytest.raises(DataError, match="row 801 of the file, holds panels that the protocol"):

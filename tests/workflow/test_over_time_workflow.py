@@ -1,5 +1,6 @@
 """Records over time lead to a policy by the workflow, with the numbers of the library."""
 
+import json
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -71,6 +72,10 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
     assert table["next"].tolist() == advice["next"].tolist()
     assert main([*command, "--policy", "both twice"]) != 0
     assert "policy is 'both twice'; allowed are both once" in capsys.readouterr().err
+    edited = orders | {"named": None}
+    (place / "results/policy/orders.json").write_text(json.dumps(edited))
+    assert main([*command, "--policy", "both once"]) == 2
+    assert "orders.json is not as it was written: its digest" in capsys.readouterr().err
     assert main(command[:3]) != 0
     assert "--units is missing" in capsys.readouterr().err
 

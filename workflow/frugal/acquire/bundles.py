@@ -6,7 +6,6 @@ of cases is read, the cost of errors, and the training data's ranges. Knows no s
 """
 
 import functools
-import hashlib
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from frugal.data.case_document import (
 )
 from frugal.data.description import Description
 from frugal.learn.trees import TreeEnsemble
-from frugal.results.files import file_digest, payload_bytes, read_payload, seal
+from frugal.results.files import payload_bytes, read_payload, require_sealed, sealed
 from frugal.results.replacing import replace_files
 
 FILES = {
@@ -43,6 +42,10 @@ FILES = {
     "cases": "cases.json",
 }
 EDITION = 4
+_CHANGE = (
+    "a policy was evaluated with its prices and costs of errors, so change these in the table's "
+    "YAML and make the bundle again"
+)
 _DOCUMENT = {
     "bundle": int,
     "name": str,
@@ -143,11 +146,8 @@ def bundle_payloads(
     }
     payloads: dict[str, Any] = {"policy": stored}
     payloads |= {} if classifier is None else {"classifier": dict(classifier)}
-    document["digests"] = {
-        FILES[name]: hashlib.sha256(payload_bytes(Path(FILES[name]), payload)).hexdigest()
-        for name, payload in payloads.items()
-    }
-    return payloads | {"cases": document | {"seal": seal(document)}}
+    files = {FILES[name]: payload for name, payload in payloads.items()}
+    return payloads | {"cases": sealed(document, files)}
 
 
 def write_bundle(folder: Path, **content: Any) -> None:
@@ -182,7 +182,7 @@ def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
     document, stored = read_payload(document_path), read_payload(policy_path)
     _require_edition(document, document_path)
     require_document(document, _DOCUMENT, f"bundle {document_path}")
-    _require_unchanged(folder, document)
+    require_sealed(document_path, document, _CHANGE, {*FILES.values()} - {FILES["cases"]})
     cases = require_case_document(document["cases"])
     policy, layout = _built(stored, document, function, folder)
     panels = [panel["name"] for panel in cases["panels"] if not panel["free"]]
@@ -236,25 +236,6 @@ def _require_edition(document: Mapping[str, Any], path: Path) -> None:
         raise DataError(
             f"{path} is no bundle of edition {EDITION}, which this version reads (it has "
             f"{str(edition)[:50]}); make it again"
-        )
-
-
-def _require_unchanged(folder: Path, document: dict[str, Any]) -> None:
-    """Refuse a bundle that was edited: its prices may differ from those evaluated."""
-    present = {
-        name for name in FILES.values() if name != FILES["cases"] and (folder / name).is_file()
-    }
-    changed = [
-        name
-        for name in sorted(present | set(document["digests"]))
-        if name not in present or file_digest(folder / name) != document["digests"].get(name)
-    ]
-    changed += [] if seal(document) == document["seal"] else [FILES["cases"]]
-    if changed:
-        raise DataError(
-            f"{folder / changed[0]} is not as it was written: its digest is another; a policy was "
-            "evaluated with its prices and costs of errors, so change these in the table's YAML "
-            "and make the bundle again"
         )
 
 

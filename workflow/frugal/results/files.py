@@ -131,6 +131,49 @@ def seal(document: dict[str, Any]) -> str:
     ).hexdigest()
 
 
+def sealed(document: Mapping[str, Any], files: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A document that shows whether it, or a file beside it, was edited: `require_sealed`.
+
+    Args:
+        document: that is handed out and read again.
+        files: name of a file beside it → its payload.
+    """
+    digests = {
+        name: hashlib.sha256(payload_bytes(Path(name), payload)).hexdigest()
+        for name, payload in (files or {}).items()
+    }
+    document = {**document, **({} if files is None else {"digests": digests})}
+    return document | {"seal": seal(document)}
+
+
+def require_sealed(path: Path, document: Any, hint: str, names: Iterable[str] = ()) -> None:
+    """Refuse a document of `sealed` that was edited, or a file beside it that is another.
+
+    Args:
+        path: of the document.
+        document: as it was read.
+        hint: what to do instead of editing.
+        names: files that may lie beside it.
+
+    Raises:
+        DataError: names the first file that is not as it was written.
+    """
+    if not isinstance(document, Mapping) or not isinstance(document.get("seal"), str):
+        raise DataError(f"{path} has no seal, by which an edited file shows; {hint}")
+    digests = document.get("digests", {})
+    digests = digests if isinstance(digests, Mapping) else {}
+    folder, changed = path.parent, []
+    present = {name for name in names if (folder / name).is_file()}
+    for name in sorted(present | {str(name) for name in digests}):
+        if name not in present or file_digest(folder / name) != digests.get(name):
+            changed.append(name)
+    changed += [] if seal(dict(document)) == document["seal"] else [path.name]
+    if changed:
+        raise DataError(
+            f"{folder / changed[0]} is not as it was written: its digest is another; {hint}"
+        )
+
+
 def read_payload(path: Path) -> Any:
     """Read one payload by its suffix.
 

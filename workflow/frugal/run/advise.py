@@ -24,10 +24,10 @@ from frugal.acquire.advice import (
 from frugal.acquire.bundles import CaseBundle, read_bundle
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
-from frugal.core.schema_check import did_you_mean, listed, read_yaml
+from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cases import Cases, read_cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
-from frugal.results.files import csv_bytes
+from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import amount, command_parser, file_path, whole_number
 from frugal.run.search_advice import OVER_TIME, advise_searches, is_search_policy, refuse_options
@@ -163,7 +163,7 @@ def referral_thresholds(
     if (price := amount(str(refer))) is not None:
         return np.full(len(available), price)
     path = Path(str(refer))
-    content = read_yaml(path) if path.is_file() else None
+    content = read_payload(path) if path.suffix == ".json" and path.is_file() else None
     content = content if isinstance(content, dict) else {}
     referral = content.get("referral")
     if not isinstance(referral, dict) or not {"price", "patterns"} <= referral.keys():
@@ -171,6 +171,7 @@ def referral_thresholds(
             f"--refer is {str(refer)!r}; allowed are a price from 0 on, or the answer.json of a "
             "decide with refer"
         )
+    require_sealed(path, content, "make it again by decide with refer, or give a price")
     if referral["patterns"] is None:
         return np.full(len(available), float(referral["price"]))
     if policy is not None and content.get("policy", policy) != policy:

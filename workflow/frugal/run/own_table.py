@@ -17,6 +17,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
+from frugal.results.files import read_payload, require_sealed
 
 Files = Mapping[str, Path]  # name in the YAML → where it lies
 
@@ -179,8 +180,9 @@ def _causes_file(config: Mapping[str, Any], base: Path, described: Description) 
 def _protocol(config: Mapping[str, Any], base: Path, described: Description) -> dict[str, Any]:
     """The protocol by which rows were recorded, alone or as the design of an answer."""
     path = _file_of(config, "recorded", base, "a protocol, see docs/reference/answer.md")
-    document = read_yaml(path)
+    document = read_payload(path) if path.suffix == ".json" else read_yaml(path)
     if isinstance(document, dict) and isinstance(document.get("design"), dict):
+        require_sealed(path, document, "give the protocol alone if it was another")
         document = document["design"].get("protocol")
     protocol = Protocol.read(document, where=str(path)).plain()
     panels = [panel.name for panel in described.panels if not panel.free]

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError, say
-from frugal.results.files import csv_bytes, read_payload
+from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
 from frugal.search.levels import Strata, combined
 from frugal.search.own_records import RecordsDescription, describe_records, read_own_records
 from frugal.search.plain_words import StepTable, next_step, step_table
 
 MOST_SHOWN = 40  # units on a terminal
+EDITION = 2
 OF_TABLES = ("id", "simulate", "without", "monitor", "refer", "function", "rollout")
 OVER_TIME = ("units", "hours", "policy")
 
@@ -62,12 +63,13 @@ def load_search_policy(folder: Path) -> tuple[StepTable, RecordsDescription, Str
     Raises:
         DataError: the folder holds no such policy, or its parts are invalid.
     """
-    path = folder / "policy.json"
+    path, arrays = folder / "policy.json", folder / "policy.safetensors"
     document = read_payload(path)
-    if not isinstance(document, dict) or document.get("searches") != 1:
-        raise DataError(f"{path} is no policy of treatment searches, edition 1")
+    if not isinstance(document, dict) or document.get("searches") != EDITION:
+        raise DataError(f"{path} is no policy of treatment searches, edition {EDITION}")
+    require_sealed(path, document, "make it again by snakemake search", [arrays.name])
     try:
-        table = step_table(read_payload(folder / "policy.safetensors"), document)
+        table = step_table(read_payload(arrays), document)
         described = describe_records(document.get("description"), path)
     except (ConfigError, DataError) as error:
         raise DataError(f"{path}: {error}") from None

@@ -16,9 +16,9 @@ from frugal.acquire.over_time import LearnedOrders, input_count, plan_of
 from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.over_time import TimedPolicy, TimedRecords
-from frugal.core.stored import OrNull, require_document, under
+from frugal.core.stored import Each, OrNull, require_document, under
 from frugal.data.over_time import costs_of, read_running
-from frugal.results.files import csv_bytes, read_payload
+from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
 from frugal.run.search_advice import OF_TABLES, refuse_options
 
@@ -31,6 +31,8 @@ _SHAPE = {
     "named": OrNull(str),
     "tipping_gamma": OrNull(float),
     "sentences": [str],
+    "digests": Each(str),
+    "seal": str,
 }
 
 
@@ -56,6 +58,8 @@ def read_orders(
 def _document(folder: Path) -> Mapping[str, Any]:
     document = read_payload(folder / "orders.json")
     require_document(document, _SHAPE, f"{folder / 'orders.json'}")
+    hint = "make it again by snakemake over_time"
+    require_sealed(folder / "orders.json", document, hint, ["orders.safetensors"])
     return document
 
 

@@ -53,7 +53,7 @@ from frugal.learn.record_law import (
     widened,
 )
 from frugal.missing.graphs import MissingnessGraph
-from frugal.results.files import json_bytes, payload_bytes
+from frugal.results.files import json_bytes, payload_bytes, sealed
 from frugal.studies.afape import design as designs
 from frugal.studies.afape import elsewhere as other_cases
 from frugal.studies.afape import habit as habits
@@ -612,7 +612,7 @@ def write_answer(
     bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
     written = {
         "text": answer.text().encode(),
-        "document": json_bytes(document(choice, bundle, elsewhere)),
+        "document": json_bytes(sealed(document(choice, bundle, elsewhere))),
     }
     if not page:
         return written

@@ -15,6 +15,7 @@ from frugal.draw.over_time_page import timed_page
 from frugal.judge.history_fits import TimedFit
 from frugal.judge.over_time import TimedCase
 from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.results.files import sealed
 from frugal.studies.shared.frames import remark
 
 
@@ -113,19 +114,23 @@ def answer_over_time(
     gamma = verdict.tipping_gamma
     trees = {f"learned.{n}": a for policy in learned[:1] for n, a in policy.to_arrays().items()}
     read = [f"Read: {sentence}." for sentence in data.remarks]
+    arrays = {"delay": records["delay"], **trees}
     return {
         "outcomes": verdict.outcomes,
         "estimates": verdict.estimates,
         "support": verdict.support,
-        "orders": {
-            "over_time": 1,
-            "description": data.document,
-            "levels": catalogue["levels"],
-            "named": verdict.named,
-            "tipping_gamma": gamma if np.isfinite(gamma) else None,
-            "sentences": list(verdict.sentences),
-        },
-        "arrays": {"delay": records["delay"], **trees},
+        "orders": sealed(
+            {
+                "over_time": 1,
+                "description": data.document,
+                "levels": catalogue["levels"],
+                "named": verdict.named,
+                "tipping_gamma": gamma if np.isfinite(gamma) else None,
+                "sentences": list(verdict.sentences),
+            },
+            {"orders.safetensors": arrays},
+        ),
+        "arrays": arrays,
         "page": timed_page(question, verdict, by_name, learned[1:]),
         "sentence": ("\n".join([*verdict.sentences, *read]) + "\n").encode(),
     }

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
+from frugal.results.files import sealed
 from frugal.search.description import load_search_description
 from frugal.search.levels import Strata, strata_of
 from frugal.search.off_policy import prepare_judging, records_behind, step_values, trials_left
@@ -262,22 +263,25 @@ def judge_searches(
     return {
         "estimates": estimates_frame(policies, chosen),
         "steps": steps_frame(steps, reachable(chosen.plan.policy)),
-        "policy": {
-            "searches": 1,
-            "description": _json_value(described.document),
-            "gaps": list(contexts.missing_levels),
-            "contexts": list(contexts.names),
-            "treatments": list(records_read.treatments),
-            "outcomes": list(described.outcomes.names),
-            "name": chosen.name,
-            "verdict": verdict(
-                chosen,
-                judged,
-                dict(zip(described.outcomes.names, described.outcome_value, strict=True)),
-                len(training),
-            ),
-            "said": list(records_read.remarks),
-        },
+        "policy": sealed(
+            {
+                "searches": 2,
+                "description": _json_value(described.document),
+                "gaps": list(contexts.missing_levels),
+                "contexts": list(contexts.names),
+                "treatments": list(records_read.treatments),
+                "outcomes": list(described.outcomes.names),
+                "name": chosen.name,
+                "verdict": verdict(
+                    chosen,
+                    judged,
+                    dict(zip(described.outcomes.names, described.outcome_value, strict=True)),
+                    len(training),
+                ),
+                "said": list(records_read.remarks),
+            },
+            {"policy.safetensors": steps.arrays()},
+        ),
         "arrays": steps.arrays(),
     }
 
