@@ -102,6 +102,42 @@ def test_a_value_out_of_range_leaves_its_panel_recorded(tmp_path):
     assert data.remarks == ("1 values lie outside the valid range and count as missing",)
 
 
+def shuffled(text: str, seed: int) -> str:
+    """A CSV with its rows in another order."""
+    head, *rows = text.splitlines()
+    order = np.random.default_rng(seed).permutation(len(rows))
+    return "\n".join([head, *(rows[k] for k in order)]) + "\n"
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_order_of_rows_in_either_file_changes_nothing(tmp_path, clustered):
+    """Also with two values of one item at one time, and units whose names are numbers."""
+    rows = (EXAMPLES / "wards.csv").read_text(encoding="utf-8").replace("s0", "")
+    units = (EXAMPLES / "wards_units.csv").read_text(encoding="utf-8").replace("s0", "")
+    rows += "".join(row.rpartition(",")[0] + ",1.07\n" for row in rows.splitlines()[1:40])
+    changed = {"units__cluster": "age"} if clustered else {}
+    seen = []
+    for seed in (0, 1, 2):
+        (folder := tmp_path / str(seed)).mkdir()
+        path = written(folder, shuffled(rows, seed), shuffled(units, seed + 9), **changed)
+        if clustered:
+            path.write_text(
+                path.read_text().replace("[age, ward]", "[ward]").replace("- age\n", "")
+            )
+        data = frugal.load_over_time(path)
+        answer = frugal.over_time(data, fold_draws=1)
+        seen.append((data, answer))
+    for data, answer in seen[1:]:
+        for name, array in data.to_arrays()[0].items():
+            np.testing.assert_array_equal(array, seen[0][0].to_arrays()[0][name], err_msg=name)
+        assert data.to_arrays()[1]["units"] == seen[0][0].to_arrays()[1]["units"]
+        assert data.remarks == seen[0][0].remarks
+        pd.testing.assert_frame_equal(answer.outcomes, seen[0][1].outcomes, check_exact=True)
+        assert answer.summary() == seen[0][1].summary()
+        assert answer.page.read_bytes() == seen[0][1].page.read_bytes()
+    assert any("at one time" in remark for remark in seen[0][0].remarks)
+
+
 def test_times_may_be_dates_and_delays_follow_from_results(tmp_path):
     rows = "a,lactate,2024-03-01 09:00,2024-03-01 20:00,3\n"
     rows += "b,creatinine,2024-03-02 00:30,2024-03-02 01:00,1\n"

@@ -165,7 +165,7 @@ class TimedSettings(Block):
     )
     folds: Annotated[int, Ge(2), Le(20)] = setting(3, "of cross-fitting")
     fold_draws: Annotated[int, Ge(1), Le(100)] = setting(
-        5, "of folds, over which estimates are medians; a learned policy has one"
+        5, "of folds, over which estimates are medians"
     )
 
 

@@ -1,8 +1,9 @@
 """Records over time from files: long tables that a YAML describes, and stays of PhysioNet 2012.
 
 Values are put into windows by the time of their order; in a window the latest value of a column
-counts. A row before the start, after the end of its unit or after the last window is left out and
-counted in a remark.
+counts, at one time the largest. Units are put into the order of their names: no answer depends on
+the order of rows. A row before the start, after the end of its unit or after the last window is
+left out and counted in a remark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -213,11 +214,11 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
     if result is not None:
         delay = _delays(keys, events, result)
     static, static_names, levels = _static(units, form.static)
-    cluster = np.arange(len(names))
+    named = names
     if form.cluster is not None:
         named = units.cells[form.cluster].to_numpy(dtype=str)
         units.refuse(named == "", form.cluster, f"column {form.cluster!r} is empty")
-        cluster = np.unique(named, return_inverse=True)[1]
+    cluster = np.unique(named, return_inverse=True)[1]
     records, remarks = _windowed(
         events,
         *_layout(keys),
@@ -228,7 +229,8 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
         (_labels(units, label), (label.negative, label.positive)),
         cluster.ravel(),
     )
-    records, costs = replace(records, needed=_needed(keys)), costs_of(keys, delay)
+    records = replace(records.take(np.argsort(names)), needed=_needed(keys))  # in any file's order
+    costs = costs_of(keys, delay)
     parts = (keys.name, records, costs, keys.cost_unit, remarks)
     return TimedData(*parts, document, path.parent.absolute(), levels)
 
@@ -449,7 +451,8 @@ def _windowed(
         if left.any()
     ]
     use = ~np.any(list(outside.values()), axis=0)
-    order = np.flatnonzero(use)[np.argsort(events.hour[use], kind="stable")]  # the latest stays
+    keys = (events.value, events.hour, events.column, events.unit)
+    order = np.flatnonzero(use)[np.lexsort([key[use] for key in keys])]  # the latest value stays
     at = (events.unit[order], window[order].astype(np.int64), events.column[order])
     values = np.full((len(names), number, len(columns)), np.nan)
     value, present = events.value[order].copy(), np.zeros(values.shape, dtype=bool)
@@ -457,6 +460,10 @@ def _windowed(
         value[at[2] == k] = _within(value[at[2] == k], column.valid)
     finite, present[at] = ~np.isnan(value), True
     values[tuple(part[finite] for part in at)] = value[finite]
+    at_once = np.array([np.diff(key[order][finite]) == 0 for key in keys[1:]]).all(axis=0)
+    if clashes := int((at_once & (np.diff(value[finite]) > 0)).sum()):
+        remarks.append(f"{clashes} values differ from another of their unit and item at one time")
+        remarks[-1] += "; the largest counts"
     provides = np.array([[c.name in p.columns for c in columns] for p in panels], dtype=bool)
     recorded = (present.astype(np.float32) @ provides.T.astype(np.float32)) > 0
     if invalid := int((~finite & ~np.isnan(events.value[order])).sum()):

@@ -377,24 +377,28 @@ def cases_over_time(
     fold: Int[np.ndarray, " n"] | None = None,
     progress: Callable[..., Any] = lambda rows, **_: rows,
     order_law: OrderLaw | None = None,
+    learned_fold: Int[np.ndarray, " n"] | None = None,
 ) -> list[TimedCase]:
     """A case for each policy, with everything that estimators read.
 
     Args:
         records: of n units.
         costs: of panels, waiting and errors.
-        paths: of each policy; of a learned one by fold: of the policy that was learned from the
-            other folds. Its nuisances follow that policy in all folds, so none reads a unit that
-            it judges.
+        paths: of each policy; of a learned one by fold of `learned_fold`: of the policy that was
+            learned from the other folds. Its nuisances follow that policy in all folds, so none
+            reads a unit that it judges.
         fit: how nuisances are fitted.
         rng: of folds and learners.
         probability: of the second class at every state of each policy; None: fitted. (t + 1, n)
         fold: of each unit; None: drawn. (n,)
         progress: bar over policies.
         order_law: of the records, for all sets that the policies order; None: it is fitted.
+        learned_fold: of each unit, of those by which policies were learned; None: `fold`. (n,)
     """
     if fold is None:
         fold = unit_folds(records.cluster, fit.folds, rng)
+    if learned_fold is None:
+        learned_fold = fold
     history = history_inputs(records, costs)
     by_fold = [[path] if isinstance(path, TimedPaths) else list(path) for path in paths]
     if order_law is None:
@@ -415,7 +419,8 @@ def cases_over_time(
                 chance = probability[k]
             outcome = outcomes_of(records, path, costs, chance)
             inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
-            judged = np.unique(fold) if len(of_folds) == 1 else np.array([number])
+            own = learned_fold == number
+            judged = np.unique(fold if len(of_folds) == 1 else fold[own])
             expected = fit_expected(
                 records, inputs, path, outcome, holds, fold, fit, streams[k], judged
             )
@@ -433,7 +438,7 @@ def cases_over_time(
                     least,
                 )
             )
-        cases.append(parts[0] if len(parts) == 1 else _by_fold(parts, fold))
+        cases.append(parts[0] if len(parts) == 1 else _by_fold(parts, learned_fold))
     return cases
 
 

@@ -114,7 +114,8 @@ def fit_cases(
 ) -> dict[str, list[TimedCase]]:
     """Cases of each fixed policy, of the learned one, if any, and of recorded practice, by draw.
 
-    A learned policy has the first draw of folds alone, that on which it was learned.
+    A learned policy is judged on the folds of the first draw, by which it was learned; the folds of
+    its nuisances are drawn anew each time. So no fit reads a unit that it judges.
 
     Args:
         question: records and fixed policies.
@@ -129,9 +130,11 @@ def fit_cases(
     by_name: dict[str, list[TimedCase]] = {name: [] for name in names[: len(paths)]}
     for draw in range(fit.draws):
         rng, fold = question.generator(draw)
-        some = paths[: len(names) - 1] if draw else paths
-        cases = cases_over_time(records, costs, some, fit, rng, fold=fold, progress=progress)
-        for name, case in zip(by_name, cases, strict=False):
+        first = question.generator()[1]
+        cases = cases_over_time(
+            records, costs, paths, fit, rng, fold=fold, progress=progress, learned_fold=first
+        )
+        for name, case in zip(by_name, cases, strict=True):
             by_name[name].append(case)
     by_name[PRACTICE] = by_name.pop(PRACTICE)  # the last row
     return by_name

@@ -201,7 +201,7 @@ def over_time(
             YAML has it, or boosting.
         folds: of cross-fitting; None: as the YAML has it, or 3.
         fold_draws: draws of folds, over which estimates are medians; their errors count the spread
-            of the draws. A learned policy has one. None: as the YAML has it, or 5.
+            of the draws. None: as the YAML has it, or 5.
         margin: share of the cost that counts as nothing.
         seed: of folds and learners; None: that of a config.
         learned: also learn a policy, which orders one of the sets of panels that `policies` order,
