@@ -1,0 +1,106 @@
+"""Regions in which a panel is (almost) never recorded: found where they are, and only there."""
+
+import numpy as np
+import pytest
+from frugal.judge.support import fewest_recorded, find_holes
+
+PROVIDES = np.zeros((2, 7), dtype=bool)
+PROVIDES[0, 5] = PROVIDES[1, 6] = True
+
+
+def _table(region=lambda x: np.zeros(len(x), dtype=bool), n=1000, recorded=0.0, seed=0):
+    """A number, a skewed one, two levels, a level, another level; two panels of a column."""
+    rng = np.random.default_rng(seed)
+    level = rng.integers(0, 4, n)
+    x = np.column_stack(
+        [
+            rng.normal(size=n),
+            np.exp(rng.normal(size=n)),
+            rng.random(n) < 0.5,
+            level == 0,
+            level == 1,
+            rng.normal(size=(n, 2)),
+        ]
+    ).astype(float)
+    chance = 1 / (1 + np.exp(-0.5 * x[:, [0, 0]] * [1, -1]))
+    chance[region(x), 0] = recorded
+    observed = rng.random((n, 2)) < chance
+    x[:, 5:][~observed] = np.nan
+    return x, observed
+
+
+def _found(x, observed):
+    return find_holes(x, observed, PROVIDES)
+
+
+@pytest.mark.parametrize("recorded", [0.0, 0.01])
+@pytest.mark.parametrize(
+    "region",
+    [
+        lambda x: x[:, 0] > 1.2,
+        lambda x: (x[:, 1] > 0.6) & (x[:, 1] < 0.8),
+        lambda x: x[:, 2] == 1,
+        lambda x: x[:, 3] == 1,
+        lambda x: (x[:, 2] == 0) & (x[:, 4] == 1),
+        lambda x: (x[:, 2] == 1) & (x[:, 0] > 0.8),
+        lambda x: (x[:, 0] < -0.4) & (x[:, 1] > 1.4),
+    ],
+    ids=["end", "middle", "half", "level", "two levels", "level and end", "two ends"],
+)
+def test_a_hole_is_found_with_its_limits(region, recorded):
+    x, observed = _table(region, recorded=recorded)
+    (hole,) = _found(x, observed)
+    inside, true = hole.contains(x), region(x)
+    assert hole.panel == 0
+    assert (inside & true).sum() >= 0.8 * max(inside.sum(), true.sum())
+    assert (hole.rows, hole.recorded) == (inside.sum(), observed[inside, 0].sum())
+
+
+def test_none_is_found_in_plain_tables():
+    """Of 20 tables; 3 or more at a rate of 2 % have a probability of 0.007."""
+    assert sum(bool(_found(*_table(n=300, seed=seed))) for seed in range(20)) <= 2
+
+
+def test_several_holes_of_a_panel_are_found():
+    x, observed = _table(lambda x: (x[:, 3] == 1) | (x[:, 0] > 1.2))
+    holes = _found(x, observed)
+    assert sorted(hole.conditions[0].column for hole in holes) == [0, 3]
+
+
+def test_results_of_another_panel_bound_a_hole():
+    x, observed = _table()
+    observed[x[:, 6] > 0.5, 0] = False
+    x[~observed[:, 0], 5] = np.nan
+    (hole,) = _found(x, observed)
+    (condition,) = hole.conditions
+    assert (hole.panel, condition.column) == (0, 6)
+    assert condition.low == pytest.approx(0.5, abs=0.05)
+    assert not hole.contains(x)[~observed[:, 1]].any()
+
+
+@pytest.mark.parametrize("observed", [np.zeros((300, 2), bool), np.ones((300, 2), bool)])
+def test_a_panel_of_all_records_or_of_none_has_no_hole(observed):
+    x, _ = _table(n=300)
+    x[:, 5:] = np.where(observed, 1.0, np.nan)
+    assert _found(x, observed) == ()
+    assert fewest_recorded(x, observed, PROVIDES) == []
+
+
+def test_order_of_rows_and_units_of_numbers_change_nothing():
+    x, observed = _table(lambda x: (x[:, 2] == 1) & (x[:, 0] > 0.8))
+    order = np.random.default_rng(1).permutation(len(x))
+    holes = _found(x, observed)
+    assert _found(x[order], observed[order]) == holes
+    y = x.copy()
+    y[:, 0] = np.exp(x[:, 0])
+    (moved,) = _found(y, observed)
+    np.testing.assert_array_equal(moved.contains(y), holes[0].contains(x))
+
+
+def test_the_stratum_with_the_fewest_records():
+    x, observed = _table(lambda x: x[:, 0] > 1.2)
+    first, second = fewest_recorded(x, observed, PROVIDES)
+    assert (first.panel, first.recorded) == (0, 0)
+    assert first.rows >= 50
+    assert second.panel == 1
+    assert 0 < second.recorded < 25
