@@ -97,6 +97,16 @@ def test_costs_within_support_are_those_of_a_table_without_gaps(answer):
         assert row["ci_low"] - 0.1 < truth < row["ci_high"] + 0.1, row["agent"]
 
 
+def test_a_region_of_a_result_or_of_a_hidden_group_is_worded_by_what_follows():
+    region = {"panel": "film", "where": "crp up to 0.3", "rows": 40, "recorded": 0, "group": None}
+    support = {"rows": 90, "regions": [region | {"after": ["crp"]}], "offered_everything": 0.5}
+    (line,) = sentences(support)
+    assert "(40 of 90): it is not ordered there, nor before crp is known; " in line
+    hidden = region | {"where": "f", "group": "f", "after": []}
+    (line,) = sentences(support | {"regions": [hidden]})
+    assert "for f (40 of 90): it is not ordered for anyone, as no policy sees the group; " in line
+
+
 def test_states_are_closed_unless_known_to_lie_outside():
     hole = Hole(1, (Condition(0, 0.3, np.inf), Condition(1, -np.inf, 2.0)), 50, 1)
     values = np.array([[1.0, 0.0], [0.0, np.nan], [1.0, np.nan], [1.0, 3.0], [np.nan, np.nan]])

@@ -129,9 +129,16 @@ def _range_text(name: str, low: float, high: float) -> str:
     if np.isnan(low):
         return f"missing {name}"
     if low == high:
-        return f"{name} {low:.12g}"
+        return f"{name} {_number(low)}"
     if np.isinf(low) and np.isinf(high):
         return f"known {name}"
     if np.isinf(high):
-        return f"{name} from {low:.12g}"
-    return f"{name} up to {high:.12g}" if np.isinf(low) else f"{name} {low:.12g} to {high:.12g}"
+        return f"{name} from {_number(low)}"
+    if np.isinf(low):
+        return f"{name} up to {_number(high)}"
+    return f"{name} {_number(low)} to {_number(high)}"
+
+
+def _number(end: float) -> str:
+    """A whole number as it is, others with four digits."""
+    return f"{end:.12g}" if float(end).is_integer() else f"{end:.4g}"

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.region_words import OF_GROUP, RECORDED, hole_sentence, records_needed, region_text
-from frugal.core.regions import Hole, closed, holes_of
+from frugal.core.region_words import (
+    OF_GROUP,
+    RECORDED,
+    Words,
+    hole_sentence,
+    records_needed,
+    region_text,
+)
+from frugal.core.regions import Hole, holes_of, inside
 from frugal.core.schema_check import as_item
 from frugal.core.table import Table
-from frugal.judge.verdicts import percent
+from frugal.judge.verdicts import joined, percent
 
 SHOWN = 4  # regions that the first lines name
 
@@ -27,14 +34,23 @@ def document(graph: Mapping[str, Any], holes: Sequence[Hole], data: Table) -> di
         data: the table, with the values that its records hold.
     """
     panels = [panel.name for panel in data.actions]
-    known = np.where(data.free_columns, data.values, np.nan)
     fewest = holes_of(graph["fewest_recorded"], data.columns, panels)
     return {
         "rows": len(data),
         "regions": _described(graph["unsupported"], holes, data),
         "fewest_recorded": _described(graph["fewest_recorded"], fewest, data),
-        "offered_everything": 1 - float(closed(holes, known, len(panels)).any(axis=1).mean()),
+        "offered_everything": _offered_everything(holes, data),
     }
+
+
+def _offered_everything(holes: Sequence[Hole], data: Table) -> float:
+    """Share of the rows outside all regions, among those of which all their columns are known."""
+    if any(hole.group for hole in holes):
+        return 0.0
+    columns = sorted({c.column for hole in holes for c in hole.conditions})
+    known = np.isfinite(data.values[:, columns]).all(axis=1)
+    lacking = inside(holes, data.values[known], len(data.actions)).any(axis=1)
+    return 1 - float(lacking.mean()) if known.any() else 0.0
 
 
 def _described(
@@ -43,7 +59,12 @@ def _described(
     """Regions with their conditions in words."""
     return [
         dict(entry)
-        | {"where": region.group or region_text(region.conditions, data.columns, data.onehot)}
+        | {
+            "where": region.group or region_text(region.conditions, data.columns, data.onehot),
+            "after": sorted(
+                data.columns[c.column] for c in region.conditions if not data.free_columns[c.column]
+            ),
+        }
         for entry, region in zip(documents, regions, strict=True)
     ]
 
@@ -59,13 +80,23 @@ def sentences(support: Mapping[str, Any]) -> list[str]:
             region["rows"],
             records_needed(region["recorded"]),
             total=support["rows"],
-            words=RECORDED if region["group"] is None else OF_GROUP,
+            words=_place(region),
         )
         for region in regions[:SHOWN]
     ]
     if more := len(regions) - SHOWN:
         lines += [f"{more} more such regions are on the page."] if more > 0 else []
     return lines
+
+
+def _place(region: Mapping[str, Any]) -> Words:
+    """Where a panel is not ordered: in the region, and where it is not known who lies in it."""
+    if region["group"] is not None:
+        return OF_GROUP
+    if not region["after"]:
+        return RECORDED
+    after = joined([as_item(name) for name in region["after"]])
+    return RECORDED._replace(where=f"there, nor before {after} is known")
 
 
 def everyone(support: Mapping[str, Any] | None) -> str:
