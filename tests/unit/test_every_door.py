@@ -1,0 +1,203 @@
+"""Small files through every door: what one reads, all read, and alike; refusals are one sentence.
+
+A file is one entry of FILES with what it holds, or the refusal; a door is one function of DOORS,
+from a file's path to what was read: column → numbers, levels as texts, None for no value.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import frugal
+import numpy as np
+import pandas as pd
+import pytest
+from frugal.core.errors import FrugalError
+from frugal.data.description import Description, load_description
+from frugal.data.prepare import prepare
+from frugal.data.raw import locate_file
+from frugal.run.init_command import init_command
+
+from tests.unit.init_cases import priced
+
+N = 40
+Cell = float | str | None
+Reading = Mapping[str, list[Cell]]
+
+
+@dataclass(frozen=True)
+class File:
+    """A small file, or a data frame.
+
+    Attributes:
+        name: of the file; of a frame, of the Parquet file that file doors get.
+        content: its bytes, or the frame.
+        reading: what each door reads; columns that are not listed here are not looked at.
+        absent: columns that no door makes a feature of.
+        refusal: words of the sentence with which each door refuses it; empty: it is read.
+        said: words of a remark, at doors that make remarks.
+        doors: those that it is for; empty for all.
+        options: `sheet`, `leave_out`, … of the door.
+    """
+
+    name: str
+    content: bytes | pd.DataFrame
+    reading: Reading = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    refusal: str = ""
+    said: str = ""
+    doors: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def written(self, folder: Path) -> Path:
+        """The path of the file in a folder."""
+        path = folder / self.name
+        if isinstance(self.content, bytes):
+            path.write_bytes(self.content)
+        else:
+            self.content.to_parquet(path)
+        return path
+
+
+def _clean() -> dict[str, list[Cell]]:
+    """What the plain table holds: two columns known of all, one with gaps, and the label."""
+    rng = np.random.default_rng(0)
+    gap = rng.random(N) < 0.3
+    return {
+        "age": [float(v) for v in rng.integers(20, 90, N)],
+        "sex": [str(v) for v in rng.choice(["f", "m"], N)],
+        "crp": [None if gap[k] else k / 2 + 0.25 for k in range(N)],
+        "ill": [str(v) for v in np.where(rng.random(N) < 0.4, "yes", "no")],
+    }
+
+
+CLEAN = _clean()
+
+
+def texts(reading: Reading = CLEAN, **columns: list[str]) -> dict[str, list[str]]:
+    """Cells as a plain CSV has them; further columns, or others under their names."""
+    written = {
+        name: ["" if v is None else f"{v:g}" if isinstance(v, float) else str(v) for v in cells]
+        for name, cells in reading.items()
+    }
+    return written | columns
+
+
+def csv(
+    cells: Mapping[str, list[str]], mark: str = ",", end: str = "\n", line_end: str = ""
+) -> str:
+    """A text file of these cells; `line_end` stands at the end of each record, not of the names."""
+    rows = [list(cells), *zip(*cells.values(), strict=True)]
+    lines = [mark.join(row) + (line_end if k else "") for k, row in enumerate(rows)]
+    return end.join(lines) + end
+
+
+def described(path: Path) -> tuple[Description, pd.DataFrame]:
+    """The description of a YAML, and its table."""
+    found = load_description(path)
+    files: dict[str, Path] = {}
+    for file in found.source.files:
+        place = locate_file(found, file.name, data_mirror=None)
+        assert place is not None
+        files[file.name] = place
+    table = prepare(found, files, 0).table
+    frame = pd.DataFrame(table.values, columns=list(table.columns))
+    return found, frame.assign(label=table.label)
+
+
+def reading_of(found: Description, frame: pd.DataFrame) -> dict[str, list[Cell]]:
+    """Cells of each raw column, from encoded ones."""
+    read: dict[str, list[Cell]] = {}
+    for column in found.columns:
+        if column.kind == "numeric":
+            values = frame[column.name].tolist()
+            read[column.raw_name] = [None if np.isnan(v) else float(v) for v in values]
+            continue
+        levels = list(column.levels or ())
+        code = frame[[f"{column.name}={level}" for level in levels]].to_numpy()
+        read[column.raw_name] = [
+            None if np.isnan(row).any() else levels[int(row.argmax())] for row in code
+        ]
+    classes = found.label.classes
+    read[found.label.column] = [classes[k] if k >= 0 else None for k in frame["label"]]
+    return read
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Options as `init` takes them."""
+    pairs = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
+    return [word for pair in pairs for word in pair]
+
+
+def door_init(file: File, folder: Path) -> Reading:
+    """`frugal init`, and a run by its YAML."""
+    path = file.written(folder)
+    out = folder / "t.yaml"
+    assert (
+        init_command([str(path), "--label", "ill", "--out", str(out), *_words(file.options)]) == 0
+    )
+    return reading_of(*described(priced(folder)))
+
+
+TERMS = {"label": "ill", "errors": {"missed": 20, "false alarm": 10}}
+
+
+def _loaded(table: Any, options: Mapping[str, Any]) -> Reading:
+    """What `load` reads; the panels without a price are named by its refusal."""
+    prices: dict[str, float] = {}
+    try:
+        loaded = frugal.load(table, **TERMS, **options)
+    except FrugalError as refusal:
+        names, lacks, _ = str(refusal).partition("; allowed is a number from 0 on for each panel")
+        if not lacks:
+            raise
+        prices = dict.fromkeys(re.findall(r"'([^']*)'", names), 1.0)
+        loaded = frugal.load(table, **TERMS, prices=prices, **options)
+    found = loaded.question.study.descriptions[loaded.name]
+    for remark in loaded.remarks:
+        print(remark)
+    return reading_of(found, loaded.frame)
+
+
+def door_frame(file: File, folder: Path) -> Reading:
+    """`load` of a data frame: as it is, or as pandas reads the Parquet file."""
+    frame = file.content if isinstance(file.content, pd.DataFrame) else None
+    return _loaded(pd.read_parquet(file.written(folder)) if frame is None else frame, file.options)
+
+
+DOORS: dict[str, Callable[[File, Path], Reading]] = {"init": door_init, "load(frame)": door_frame}
+
+
+def takes(door: str, file: File) -> bool:
+    """Whether a door is for a file: one of frames takes frames and Parquet files alone."""
+    if file.doors:
+        return door in file.doors
+    framed = not isinstance(file.content, bytes) or file.name.endswith(".parquet")
+    return framed or door != "load(frame)"
+
+
+FILES: dict[str, File] = {
+    "plain": File("t.csv", csv(texts()).encode(), CLEAN),
+    "semicolons": File("t.csv", csv(texts(), ";").encode(), CLEAN),
+    "tabs": File("t.tsv", csv(texts(), "\t").encode(), CLEAN),
+    "frame": File("t.parquet", pd.DataFrame(CLEAN), CLEAN),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "door"), [(file, door) for file in FILES for door in DOORS if takes(door, FILES[file])]
+)
+def test_a_file_is_read_alike_by_every_door(tmp_path, capsys, file, door):
+    entry = FILES[file]
+    if entry.refusal:
+        with pytest.raises(FrugalError, match=entry.refusal) as refused:
+            DOORS[door](entry, tmp_path)
+        assert "\n" not in str(refused.value)
+        return
+    read = DOORS[door](entry, tmp_path)
+    for name, cells in entry.reading.items():
+        assert read[name] == cells, name
+    assert not set(entry.absent) & set(read)
+    assert entry.said in capsys.readouterr().out
