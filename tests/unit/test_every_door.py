@@ -4,14 +4,17 @@ A file is one entry of FILES with what it holds, or the refusal; a door is one f
 from a file's path to what was read: column → numbers, levels as texts, None for no value.
 """
 
+import gzip
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import frugal
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from frugal.core.errors import FrugalError
@@ -178,11 +181,122 @@ def takes(door: str, file: File) -> bool:
     return framed or door != "load(frame)"
 
 
+def book(
+    *sheets: tuple[str, Mapping[str, list[str]] | None], hidden: tuple[str, ...] = ()
+) -> bytes:
+    """A spreadsheet of these sheets; None for one with a word alone."""
+    made = openpyxl.Workbook()
+    made.remove(made["Sheet"])
+    for title, cells in sheets:
+        sheet: Any = made.create_sheet(title)
+        sheet.sheet_state = "hidden" if title in hidden else "visible"
+        columns = cells or {"Exported by the laboratory": [""]}
+        for row in [list(columns), *zip(*columns.values(), strict=True)]:
+            sheet.append([_typed(cell) for cell in row])
+    return _bytes_of(made)
+
+
+def _typed(cell: str) -> float | str | None:
+    """A number, a text, or nothing, as a spreadsheet has it; a formula begins with =."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell or None
+
+
+def _bytes_of(made: openpyxl.Workbook) -> bytes:
+    content = BytesIO()
+    made.save(content)
+    return content.getvalue()
+
+
+OLD = {name: cells[:30] for name, cells in texts().items()}
+FORMULAS = texts(crp=["=A2*2", *texts()["crp"][1:]])
+SHIFTED = texts(dict(list(CLEAN.items())[::-1]))  # the label first, the age last
+NO_LAC = texts(lac=[""] * N)
+
 FILES: dict[str, File] = {
     "plain": File("t.csv", csv(texts()).encode(), CLEAN),
     "semicolons": File("t.csv", csv(texts(), ";").encode(), CLEAN),
     "tabs": File("t.tsv", csv(texts(), "\t").encode(), CLEAN),
+    "bars, and Windows": File("t.txt", csv(texts(), "|", "\r\n").encode(), CLEAN),
+    "utf-16": File("t.csv", csv(texts()).encode("utf-16"), CLEAN),
+    "packed": File("t.csv.gz", gzip.compress(csv(texts()).encode()), CLEAN),
     "frame": File("t.parquet", pd.DataFrame(CLEAN), CLEAN),
+    # a separator at the end of each record
+    "commas at ends": File("t.csv", csv(texts(), line_end=",").encode(), CLEAN, said="begins no"),
+    "semicolons at ends": File("t.csv", csv(texts(), ";", line_end=";").encode(), CLEAN),
+    "tabs at ends": File("t.tsv", csv(texts(), "\t", line_end="\t").encode(), CLEAN),
+    "two at ends": File("t.csv", csv(texts(), line_end=",,").encode(), CLEAN, ("column_5",)),
+    "the label first": File("t.csv", csv(SHIFTED, line_end=",").encode(), CLEAN),
+    "at the end of names, too": File(
+        "t.csv", csv(texts(), end=",\n").encode(), CLEAN, ("column_5",)
+    ),
+    "at the end of names alone": File(
+        "t.csv", csv(texts()).replace("ill\n", "ill,\n", 1).encode(), CLEAN
+    ),
+    "an empty last column": File("t.csv", csv(NO_LAC, line_end=",").encode(), CLEAN, ("lac",)),
+    "as R writes it": File(
+        "t.csv",
+        csv({"": [f'"{k}"' for k in range(1, N + 1)], **texts()}).replace(",", "", 1).encode(),
+        CLEAN,
+        ("column_1",),
+    ),
+    "as R writes it, a sparse last column": File(
+        "t.csv",
+        csv(
+            {"": [f'"{k}"' for k in range(1, 101)]}
+            | {name: (cells * 3)[:100] for name, cells in texts().items()}
+            | {"x": ["" if k < 90 else str(k % 3) for k in range(100)]}
+        )
+        .replace(",", "", 1)
+        .encode(),
+        {name: (cells * 3)[:100] for name, cells in CLEAN.items()},
+        ("column_1",),
+    ),
+    # spreadsheets
+    "Excel": File("t.xlsx", book(("data", texts())), CLEAN),
+    "a hidden first sheet": File(
+        "t.xlsx",
+        book(("old", OLD), ("data", texts()), hidden=("old",)),
+        CLEAN,
+        said="of 2 sheets ('old': hidden) 'data' is read",
+    ),
+    "a sheet of words first": File("t.xlsx", book(("README", None), ("data", texts())), CLEAN),
+    "a sheet of lists first": File(
+        "t.xlsx", book(("lists", {"sex": ["f", "m"], "ward": ["1", "2"]}), ("data", texts())), CLEAN
+    ),
+    "a sheet that is named": File(
+        "t.xlsx", book(("old", OLD), ("data", texts())), CLEAN, options={"sheet": "data"}
+    ),
+    "a hidden sheet that is named": File(
+        "t.xlsx", book(("a", OLD), ("b", texts()), hidden=("b",)), CLEAN, options={"sheet": "b"}
+    ),
+    "no such sheet": File(
+        "t.xlsx",
+        book(("old", OLD), ("data", texts())),
+        refusal=r"sheet is 'dat'; the sheets of .* are 'old', 'data'; did you mean 'data'\?",
+        options={"sheet": "dat"},
+    ),
+    "no sheet with the label": File(
+        "t.xlsx",
+        book(("a", {"x": ["1", "2"], "y": ["1", "2"]}), ("b", {"z": ["1", "2"]})),
+        refusal=r"sheet 'a' \(others: 'b'\): there is no column 'ill'",
+    ),
+    "a formula without a value": File(
+        "t.xlsx",
+        book(("notes", None), ("data", FORMULAS)),
+        refusal=r"t\.xlsx, sheet 'data': the formula in cell C2 has no stored value; open",
+    ),
+    "a formula on another sheet": File(
+        "t.xlsx", book(("data", texts()), ("sums", {"x": ["=SUM(data!A2:A9)"]})), CLEAN
+    ),
+    "a sheet of a text file": File(
+        "t.csv",
+        csv(texts()).encode(),
+        refusal="sheet is 'data', and .*t.csv is no spreadsheet",
+        options={"sheet": "data"},
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from frugal.core.errors import DataError
 from frugal.core.schema_check import read_yaml
 from frugal.cover.sheets import read_sheet
 from frugal.data.parsing import raw_from_frame, text_column
-from frugal.data.raw_cells import sheet_rows
+from frugal.data.raw_cells import Workbook
 from frugal.results.files import sealed
 from frugal.search.environment import play_policy
 from frugal.search.levels import ColumnLevels, combined
@@ -314,10 +314,12 @@ def test_identifiers_that_lost_their_last_digits_are_refused(tmp_path):
         text_column(raw, "who", (), "cluster")
     frame.to_excel(tmp_path / "t.xlsx", index=False)
     with pytest.raises(DataError, match=r"sheet 'Sheet1' holds .*lost its last digits"):
-        sheet_rows(tmp_path / "t.xlsx")
+        book = Workbook(tmp_path / "t.xlsx")
+        book.require_values(book.sheet("Sheet1"))
     for number in (1e20, 2.5e300, 1 / 3, 2.0**53 - 1):
         frame.assign(who=number).to_excel(tmp_path / "t.xlsx", index=False)
-        sheet_rows(tmp_path / "t.xlsx")
+        book = Workbook(tmp_path / "t.xlsx")
+        book.require_values(book.sheet("Sheet1"))
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,10 @@ from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
 from frugal.data.description import Column, Format
 from frugal.data.encoded_columns import coded_cells, is_absent, level_cells, levels_of, possible
-from frugal.data.opening import MARKS, as_texts, is_stored, number_marks, open_stored, plain_name
-from frugal.data.packed import unpacked_bytes
+from frugal.data.opening import MARKS, as_texts, is_stored, number_marks, open_cells, plain_name
 from frugal.data.parsing import RawTable, numbers_of, text_column
 from frugal.data.raw_cells import Cells
 from frugal.data.records import parse_file
-
-_SEPARATORS = (",", ";", "\t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,38 +131,35 @@ def _cells(
     source: Path | pd.DataFrame, features: Sequence[str], form: Format
 ) -> tuple[pd.DataFrame, np.ndarray, str]:
     """Cells as texts, the line of each record (as in a CSV), and where they come from."""
+    called = {plain_name(feature): feature for feature in features}
     if isinstance(source, pd.DataFrame):
         index = [name for name in source.index.names if name is not None]
-        frame, name, line = source.reset_index(index) if index else source, "the frame", None
-    elif not source.is_file():
+        frame = source.reset_index(index) if index else source
+        names = [str(c) if str(c) in features else plain_name(str(c)) for c in frame.columns]
+        require_unique_names(names, "the frame")
+        texts, _ = as_texts(frame.set_axis(names, axis=1))
+        return texts, np.arange(2, len(texts) + 2), "the frame"
+    if not source.is_file():
         raise DataError(f"there is no file {source}; a CSV of cases is needed")
-    elif is_stored(source):
-        frame, name, line = open_stored(source, source, True).cells, source.name, None
-    else:
-        name = source.name
-        form = replace(form, separator=_separator(source, features))
-        cells, line = parse_file(source, form, source=name)
-        frame = cells.frame()
-        if not form.strip:
-            return frame.astype(object), line, name
-    names = [str(c) if str(c) in features else plain_name(str(c)) for c in frame.columns]
-    require_unique_names(names, name)
-    texts, _ = as_texts(frame.set_axis(names, axis=1))
-    return texts, np.arange(2, len(texts) + 2) if line is None else line, name
-
-
-def _separator(path: Path, features: Sequence[str]) -> str:
-    """Separator that splits the first line into most of the columns."""
-    try:
-        text = unpacked_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+    opened = open_cells(source, source, True, holds=called)
+    if opened.below:
         raise DataError(
-            f"{path} is not UTF-8 text at byte {error.start}; save the cases as UTF-8"
-        ) from None
-    first = text.partition("\n")[0].strip("\r")
-    names = {name.strip() for name in features}
-    parts = {s: {cell.strip().strip('"') for cell in first.split(s)} for s in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda s: len(parts[s] & names))
+            f"{source.name} has {opened.below} lines at its end that are no cases; remove them"
+        )
+    cells = opened.cells.rename(columns=called)
+    if form.strip or opened.form["kind"] != "csv" or is_stored(source):
+        return cells, opened.line, source.name
+    written = {
+        key: opened.form[key]
+        for key in ("separator", "encoding", "skip_lines")
+        if key in opened.form
+    }
+    header = None if opened.form["header"] is True else tuple(opened.form["header"])
+    as_written, line = parse_file(
+        source, replace(form, header=header, **written), source=source.name
+    )
+    frame = as_written.frame().astype(object)
+    return frame[list(opened.cells.columns)].rename(columns=called), line, source.name
 
 
 def _require_columns(

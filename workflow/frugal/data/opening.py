@@ -8,7 +8,7 @@ table, lines of names or units, and the marks in numbers are found here; the typ
 import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,20 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import listed
+from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Format
 from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE
-from frugal.data.packed import unpacked_bytes
+from frugal.data.packed import unpacked_bytes, unpacked_stream
 from frugal.data.parsing import AMOUNT, THOUSANDS, read_file
-from frugal.data.raw_cells import SUFFIXES, number_text, parquet_cells, require_digits, sheet_rows
-from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text, text_of_file
+from frugal.data.raw_cells import (
+    SUFFIXES,
+    Sheet,
+    Workbook,
+    number_text,
+    parquet_cells,
+    require_digits,
+)
+from frugal.data.records import arff_attributes, arff_levels, lines_of, parse_text
 
 SEPARATORS = ",;\t|"
 SAMPLE = 1 << 16  # characters from which the separator is guessed
@@ -40,6 +47,7 @@ _NUMBER_CHARACTERS = set("0123456789.+-eE")
 _BLANK = THOUSANDS[" "]
 _WRITTEN = re.compile(rf"[+-]?\.?\d[\d.,'’{_BLANK}]*(?:[eE][+-]?\d+)?")
 _WRITTEN_WITH_UNIT = re.compile(rf"[<>≤≥]?=?\s*([+-]?\d(?:[\d.,'’{_BLANK}]*\d)?)\s*[^\d\s.,:/-]*")
+_ARFF = re.compile(rb"(\xef\xbb\xbf)?(\s|%[^\n]*\n)*@relation\b", re.IGNORECASE)
 _NO_TEXT = "is no text; allowed are CSV, TSV, ARFF, Parquet, Excel and XPT"
 
 
@@ -52,6 +60,9 @@ class Opened:
         cells: texts.
         form: the block `format` of the YAML.
         remarks: assumptions, a sentence each.
+        line: in which each record ends, from 1; of what is no text, its number. (n,)
+        where: the file, and the sheet of one that has several, for refusals.
+        below: lines below the table, which are left out.
         converted: whether `path` is to be written, from the cells.
         named: whether a line of the file holds the names of the columns.
         units: of columns, where a line of the file holds them.
@@ -63,6 +74,9 @@ class Opened:
     cells: pd.DataFrame
     form: dict[str, Any]
     remarks: tuple[str, ...]
+    line: np.ndarray
+    where: str
+    below: int = 0
     converted: bool = False
     named: bool = True
     units: Mapping[str, str] = field(default_factory=dict)
@@ -96,8 +110,11 @@ def open_table(
     header: bool | None,
     decimal: str | None = None,
     without: Sequence[str] = (),
+    *,
+    sheet: str | None = None,
+    holds: Collection[str] = (),
 ) -> Opened:
-    """The table, by its suffix.
+    """The table, by its suffix, and the marks in its numbers.
 
     Args:
         path: of the file.
@@ -105,21 +122,42 @@ def open_table(
         header: whether the first line of a text or sheet holds names; None: guessed.
         decimal: mark of decimals; None: guessed.
         without: columns whose numbers are not read.
+        sheet: of a spreadsheet; None: the first that is shown and holds the columns `holds`.
+        holds: columns that the table has.
 
     Raises:
         DataError: it cannot be read as a table; the message names a remedy.
     """
-    suffix = kind_of(path)
-    if is_stored(path):
-        opened = open_stored(path, place, header)
-    elif suffix in (".arff", ".xpt"):
-        opened = _declared(path, suffix[1:])
-    else:
-        opened = _text_file(path, place, header)
+    opened = open_cells(path, place, header, sheet=sheet, holds=holds)
     cells = opened.cells.drop(columns=[name for name in without if name in opened.cells])
-    marks, remarks = ({}, []) if suffix == ".xpt" else number_marks(cells, decimal)
+    marks, remarks = ({}, []) if kind_of(path) == ".xpt" else number_marks(cells, decimal)
     remarks = [*opened.remarks, *remarks]
     return replace(opened, form={**opened.form, **marks}, remarks=tuple(remarks))
+
+
+def open_cells(
+    path: Path,
+    place: Path,
+    header: bool | None,
+    *,
+    sheet: str | None = None,
+    holds: Collection[str] = (),
+) -> Opened:
+    """The table as texts, the marks in its numbers as they are written; see `open_table`."""
+    kind = kind_of(path)
+    if sheet is not None and kind not in SUFFIXES:
+        raise DataError(f"sheet is {sheet!r}, and {path} is no spreadsheet, which has sheets")
+    if is_stored(path) and path.suffix.lower() == ".gz":
+        raise DataError(f"{path} is packed; unpack it: {kind[1:]} files are packed already")
+    if kind in SUFFIXES:
+        return _spreadsheet(path, place, header, sheet, holds)
+    if kind == ".parquet":
+        return _parquet(path, place)
+    if kind == ".xpt":
+        return _transport(path)
+    with unpacked_stream(path) as stream:
+        declares = kind == ".arff" or _ARFF.match(stream.read(SAMPLE))
+    return _declared(path, place) if declares else _text_file(path, place, header, holds)
 
 
 def is_stored(path: Path) -> bool:
@@ -127,25 +165,26 @@ def is_stored(path: Path) -> bool:
     return kind_of(path) in (*SUFFIXES, ".parquet")
 
 
-def open_stored(path: Path, place: Path, header: bool | None) -> Opened:
-    """A spreadsheet or a Parquet file, without the marks in its numbers; see `open_table`."""
-    kind = kind_of(path)
-    if path.suffix.lower() == ".gz":
-        raise DataError(f"{path} is packed; unpack it: {kind[1:]} files are packed already")
-    return _parquet(path, place) if kind == ".parquet" else _sheet(path, place, header)
+def _declared(path: Path, place: Path) -> Opened:
+    """A text that declares its columns: ARFF, or KEEL's .dat."""
+    text, encoding = _decoded(path)
+    form = Format("arff", (), ",", None, "%", True, "utf-8")
+    read, line = parse_text(text, form, source=path.name)
+    declared = arff_attributes(text, path.name)
+    nominal = {plain_name(name): arff_levels(of) for name, of in declared.items()}
+    levels = {name: of for name, of in nominal.items() if of is not None}
+    texts, cleaned = as_texts(read.frame())
+    opened = Opened(
+        path, texts, {"kind": "arff"}, (), line, str(path), levels=levels, cleaned=cleaned
+    )
+    return opened if encoding == "utf-8" else opened.as_csv(place, f"is read as {encoding}")
 
 
-def _declared(path: Path, kind: str) -> Opened:
-    """A file whose format declares its columns."""
-    form = Format(kind, (), ",", None, "%", True, "utf-8")
-    frame = read_file(path, form, source=path.name)[0].frame()
-    levels = {}
-    if kind == "arff":
-        declared = arff_attributes(text_of_file(path, form), path.name)
-        nominal = {name: arff_levels(of) for name, of in declared.items()}
-        levels = {name: of for name, of in nominal.items() if of is not None}
-    texts, cleaned = as_texts(frame)
-    return Opened(path, texts, {"kind": kind}, (), levels=levels, cleaned=cleaned)
+def _transport(path: Path) -> Opened:
+    form = Format("xpt", (), ",", None, "%", True, "utf-8")
+    read, line = read_file(path, form, source=path.name)
+    texts, cleaned = as_texts(read.frame())
+    return Opened(path, texts, {"kind": "xpt"}, (), line, str(path), cleaned=cleaned)
 
 
 def _parquet(path: Path, place: Path) -> Opened:
@@ -157,7 +196,10 @@ def _opened_frame(frame: pd.DataFrame, path: Path) -> Opened:
     """A frame as texts, with names that a YAML can hold."""
     names, _, remarks = _names([str(name) for name in frame.columns], (), True)
     texts, cleaned = as_texts(frame.set_axis(names, axis=1))
-    return Opened(path, texts, {"kind": "parquet"}, tuple(remarks), cleaned=cleaned)
+    line = np.arange(1, len(texts) + 1)
+    return Opened(
+        path, texts, {"kind": "parquet"}, tuple(remarks), line, str(path), cleaned=cleaned
+    )
 
 
 def open_frame(frame: pd.DataFrame, place: Path) -> Opened:
@@ -185,26 +227,58 @@ def parquet_texts(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
     return cells.astype(object), np.arange(1, len(cells) + 1)
 
 
-def _sheet(path: Path, place: Path, header: bool | None) -> Opened:
-    """The first sheet of an Excel file that has cells."""
-    name, count, rows, merged = sheet_rows(path)
-    if len(rows) < 2:
-        raise DataError(f"{path}, sheet {name!r} has {len(rows)} rows; a table has a head and rows")
+def _spreadsheet(
+    path: Path, place: Path, header: bool | None, sheet: str | None, holds: Collection[str]
+) -> Opened:
+    """A sheet of a spreadsheet: that of the name, or the first shown one that holds the columns."""
+    book = Workbook(path)
+    names = [*book.names, *book.hidden]
+    if sheet is not None and sheet not in names:
+        raise DataError(
+            f"sheet is {sheet!r}; the sheets of {path} are {listed(map(repr, names))}"
+            f"{did_you_mean(sheet, names)}"
+        )
+    table = None
+    for name in book.names if sheet is None else [sheet]:
+        found = book.sheet(name)
+        opened = _of_sheet(path, found, header) if len(found.rows) > 1 else None
+        if opened is not None and set(holds) <= set(opened.cells.columns):
+            table = found, opened
+            break
+        table = table or (opened and (found, opened))
+    if table is None:
+        which = "sheet" if sheet is None else f"sheet {sheet!r}"
+        raise DataError(f"{path} has no {which} with cells; a table has a head and rows")
+    chosen, opened = table
+    book.require_values(chosen)
+    if len(names) > 1:
+        hidden = f" ({listed(map(repr, book.hidden))}: hidden)" if book.hidden else ""
+        remark = f"of {len(names)} sheets{hidden} {chosen.name!r} is read"
+        opened = replace(opened, remarks=(remark, *opened.remarks))
+    others = [repr(name) for name in names if name != chosen.name]
+    more = f" (others: {listed(others)})" if others else ""
+    opened = replace(opened, where=f"{path}, sheet {chosen.name!r}{more}")
+    return opened.as_csv(place, "has an Excel sheet")
+
+
+def _of_sheet(path: Path, sheet: Sheet, header: bool | None) -> Opened:
+    """The table in a sheet."""
+    rows = sheet.rows
     skipped = _head_row([sum(cell != "" for cell in row) for row in rows])
     names, named, remarks = _names(rows[skipped], rows[skipped + 1 :], header)
     below = rows[skipped + named :]
     units = _units(names, below) if named else {}
     frame = pd.DataFrame(below[bool(units) :], columns=names)
-    if count > 1:
-        remarks.insert(0, f"of {count} sheets the first, {name!r}, is read")
     if skipped:
         remarks.append(f"{skipped} rows above the table are passed over")
     if units:
         remarks.append(_UNITS.format("the row below the names"))
-    remarks += [f"merged cells of {names[k]!r} are filled downwards" for k in sorted(merged)]
+    remarks += [f"merged cells of {names[k]!r} are filled downwards" for k in sorted(sheet.merged)]
     texts, cleaned = as_texts(frame)
-    opened = Opened(path, texts, {}, tuple(remarks), named=named, units=units, cleaned=cleaned)
-    return opened.as_csv(place, "has an Excel sheet")
+    line = np.arange(1, len(texts) + 1) + skipped + named + bool(units)
+    return Opened(
+        path, texts, {}, tuple(remarks), line, str(path), named=named, units=units, cleaned=cleaned
+    )
 
 
 def _head_row(filled: Sequence[int]) -> int:
@@ -218,29 +292,40 @@ def _head_row(filled: Sequence[int]) -> int:
     return next((k for k, count in enumerate(top) if count >= enough), 0)
 
 
-def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
-    """A text file with a separator, packed by gzip or not."""
+def _text_file(
+    path: Path, place: Path, header: bool | None, holds: Collection[str], *, ends: bool = True
+) -> Opened:
+    """A text file with a separator, packed by gzip or not.
+
+    Args:
+        path: of the file.
+        place: of a CSV that it is converted to.
+        header: see `open_table`.
+        holds: see `open_table`.
+        ends: whether columns at the end without a name and a value may be none, but separators at
+            the end of each record.
+    """
     text, encoding = _decoded(path)
     remarks = [f"read as {encoding}"] if encoding != "utf-8" else []
-    separator, skipped, rows, above = _divided(text, path)
+    separator, skipped, rows, above = _divided(text, path, holds, alone=header is True)
     if separator != ",":
         remarks.append(f"separated by {_NAMED[separator]}")
-    as_r_writes = len(above) == len(rows[0]) - 1 and header is not False
-    if as_r_writes and (header or _holds_names(("", *above), rows)):
-        names, named, of_names = _names(("", *above), rows, True)
-        first = rows
-    else:
-        as_r_writes = False
-        names, named, of_names = _names(rows[0], rows[1:], header)
-        first = rows[named:]
-    if skipped and not as_r_writes:
+    empty = _empty_at_end(rows) if ends else 0
+    head, end = _head(rows, above, header, empty)
+    names_above = head != rows[0]
+    names, named, of_names = _names(head, rows if names_above else rows[1:], names_above or header)
+    first = rows[named and not names_above :]
+    if skipped and not names_above:
         lines = "line 1 is" if skipped == 1 else f"lines 1 to {skipped} are"
         remarks.append(f"{lines} passed over, as the table begins below")
+    if end:
+        of_names = of_names[: -end if named else None]
+        remarks.append("a separator at the end of each record begins no column")
     remarks += of_names
     units = _units(names, first) if named else {}
     as_written = named and list(rows[0]) == names and not units
     if not as_written:
-        records = (named and not as_r_writes) + bool(units)
+        records = (named and not names_above) + bool(units)
         skipped += _lines_of(text, skipped, separator, records)
     if units:
         remarks.append(_UNITS.format(f"line {skipped}"))
@@ -262,17 +347,64 @@ def _text_file(path: Path, place: Path, header: bool | None) -> Opened:
         encoding,
         skip_lines=skipped,
     )
-    end = _lines_below(text, separator, len(names))
-    read = (
-        parse_text("".join(lines_of(text)[:-end]), form, source=path.name)
-        if end
+    below = _lines_below(text, separator, len(names))
+    read, line = (
+        parse_text("".join(lines_of(text)[:-below]), form, source=path.name)
+        if below
         else read_file(path, form, source=path.name)
     )
-    texts, cleaned = as_texts(read[0].frame())
-    remarks = tuple(remarks)
-    opened = Opened(path, texts, described, remarks, named=named, units=units, cleaned=cleaned)
-    lines = "a line" if end == 1 else f"{end} lines"
-    return opened.as_csv(place, f"has {lines} below the table, left out") if end else opened
+    frame = read.frame()
+    if end and (frame[names[-end:]] != "").any(axis=None):
+        return _text_file(path, place, header, holds, ends=False)
+    texts, cleaned = as_texts(frame[names[: len(names) - end]])
+    opened = Opened(
+        path,
+        texts,
+        described,
+        tuple(remarks),
+        line,
+        str(path),
+        below,
+        named=named,
+        units=units,
+        cleaned=cleaned,
+    )
+    lines = "a line" if below == 1 else f"{below} lines"
+    return opened.as_csv(place, f"has {lines} below the table, left out") if below else opened
+
+
+def _empty_at_end(rows: Sequence[Sequence[str]]) -> int:
+    """Columns at the end that are empty in all records."""
+    used = (k for k, cells in enumerate(zip(*rows, strict=True), start=1) if any(cells))
+    return len(rows[0]) - max(used, default=len(rows[0]))
+
+
+def _head(
+    rows: Sequence[tuple[str, ...]], above: Sequence[str], header: bool | None, empty: int
+) -> tuple[tuple[str, ...], int]:
+    """The row that may hold the names, and how many columns at the end are none.
+
+    The line above the records has fewer cells where each record ends in a separator, and one less
+    where R wrote a table with the names of its rows; there, the last column has values.
+
+    Args:
+        rows: records of equally many cells; the first may hold the names.
+        above: the line above them; empty where there is none.
+        header: whether the first line holds names; None: guessed.
+        empty: columns at the end without a value.
+    """
+    width = len(rows[0])
+    names = tuple(above[: len(above) - next((k for k, n in enumerate(above[::-1]) if n), 0)])
+    surplus = width - len(names)
+    if names and header is not False and 0 <= surplus <= empty:
+        head = (*names, *[""] * surplus)
+        if header or _holds_names(names, [row[: len(names)] for row in rows]):
+            return head, surplus
+    as_r_writes = surplus == 1 and len(above) == len(names) and header is not False and not empty
+    if as_r_writes and (header or _holds_names(("", *above), rows)):
+        return ("", *above), 0
+    unnamed = next((k for k, name in enumerate(rows[0][::-1]) if name), 0)
+    return rows[0], min(unnamed, empty) if header is not False else 0
 
 
 def _lines_below(text: str, separator: str, width: int) -> int:
@@ -326,14 +458,20 @@ def _unmarked(raw: bytes) -> str:
     return "latin-1"
 
 
-def _divided(text: str, path: Path) -> tuple[str, int, list[tuple[str, ...]], tuple[str, ...]]:
-    """Best separator (most lines of equal width); lines above, records, and the line above them."""
+def _divided(
+    text: str, path: Path, holds: Collection[str], *, alone: bool
+) -> tuple[str, int, list[tuple[str, ...]], tuple[str, ...]]:
+    """Best separator; lines above, records, and the line above them.
+
+    It divides nearly all lines into equally many cells; of several, the one that gives most of the
+    names that the table holds, and then most cells.
+    """
     lines = lines_of(text[:SAMPLE])
     complete_lines = lines[:-1] if len(text) > SAMPLE else lines
     if sum(bool(line.strip()) for line in complete_lines) < 2:
         count = len([line for line in lines if line.strip()])
         raise DataError(f"{path} has {count} lines; a table has a head and rows")
-    by_mark: dict[str, tuple[int, int, list[tuple[str, ...]], tuple[str, ...]]] = {}
+    by_mark: dict[str, tuple[tuple[int, int], int, list[tuple[str, ...]], tuple[str, ...]]] = {}
     for mark in (*SEPARATORS, " "):
         if mark == " " and by_mark:
             break
@@ -344,7 +482,10 @@ def _divided(text: str, path: Path) -> tuple[str, int, list[tuple[str, ...]], tu
         if below[0] > 1 and sum(n == below[0] for n in below) > _MOST * len(below):
             skipped, last = records[above - 1] if above else (0, ())
             equal_width = [cells for _, cells in records[above:] if len(cells) == below[0]]
-            by_mark[mark] = (below[0], skipped, equal_width, last)
+            names = len({*equal_width[0], *last} & set(holds))
+            by_mark[mark] = ((names, below[0]), skipped, equal_width, last)
+    if not by_mark and alone and lines[0].strip() in holds:  # the only column
+        return ",", 0, [(line.strip(),) for line in complete_lines if line.strip()], ()
     if not by_mark:
         raise DataError(
             f"{path}: no separator among comma, semicolon, tab, | and blank divides its lines "

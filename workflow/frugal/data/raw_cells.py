@@ -16,7 +16,8 @@ import warnings
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,14 @@ SUFFIXES = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _SHARED = "xl/sharedStrings.xml"
 _MEMBER = re.compile(r"xl/worksheets/[^/]+\.(xml|bin)|content\.xml")
 _CELL = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})(\d{1,7})"[^>]*(?<!/)>')  # with content
+_BOOK, _LINKS, _ODS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "content.xml"
+_UNSTORED = re.compile(
+    rb"<(?:\w+:)?c\s([^>]*)>\s*<(?:\w+:)?f(?:\s[^>]*)?(/>|>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_UNSTORED_IN_ODS = re.compile(
+    rb'<table:table-cell(?![^>]*value-type)[^>]*table:formula="([^"]*)"[^>]*>'
+)
 _CELL_BYTES = 32  # of a cell in a reader's grid
 KEPT_DIGITS = 15  # of a number, by a spreadsheet
 _CHUNK = 1 << 24  # bytes
@@ -287,44 +296,120 @@ def number_text(number: int | float) -> str | None:
     return str(int(number)) if is_integer else repr(float(number))
 
 
-def sheet_rows(path: Path) -> tuple[str, int, list[tuple[str, ...]], set[int]]:
-    """Rows of the first sheet with cells as texts, its name, and how many sheets there are.
+@dataclass(frozen=True)
+class Sheet:
+    """A sheet of a spreadsheet, without the rows and columns that have no cell.
 
-    Rows and columns without a cell are left out. Cells that are merged downwards hold the value of
-    the first one; the last value returned lists the columns that have such cells.
+    Attributes:
+        name: of the sheet.
+        rows: texts. Cells that are merged downwards hold the value of the first one.
+        merged: positions of the columns that have such cells.
+        long_numbers: those of more digits than a spreadsheet keeps.
+    """
+
+    name: str
+    rows: list[tuple[str, ...]]
+    merged: frozenset[int]
+    long_numbers: tuple[float, ...]
+
+
+class Workbook:
+    """A spreadsheet, of which one sheet at a time is read.
+
+    Args:
+        path: of the file.
+
+    Attributes:
+        names: of the sheets that are shown, or of all where none is.
+        hidden: names of the others.
 
     Raises:
-        DataError: it is no such file, would not fit into memory, or has no cell.
+        DataError: it is no such file, or would not fit into memory.
     """
-    from python_calamine import CalamineWorkbook
 
-    require_sheet_fits(path)
+    def __init__(self, path: Path) -> None:
+        from python_calamine import CalamineWorkbook, SheetVisibleEnum
+
+        require_sheet_fits(path)
+        self._path = path
+        with _readable_sheets(path):
+            self._book = CalamineWorkbook.from_path(path)
+            sheets = self._book.sheets_metadata
+        shown = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible]
+        self.names = shown or [sheet.name for sheet in sheets]
+        self.hidden = [sheet.name for sheet in sheets if sheet.name not in self.names]
+
+    def sheet(self, name: str) -> Sheet:
+        """A sheet by its name; `require_values` checks that its cells are what it showed."""
+        with _readable_sheets(self._path):
+            sheet = self._book.get_sheet_by_name(name)
+            cells = sheet.to_python(skip_empty_area=False)
+            merged = getattr(sheet, "merged_cell_ranges", None) or []  # newer versions
+        numbers = (cell for row in cells for cell in row if isinstance(cell, float))
+        long = tuple(x for x in numbers if len(repr(x).partition("e")[0]) > KEPT_DIGITS)
+        rows = [[_sheet_text(cell) for cell in row] for row in cells]
+        down = [(a, b, k) for (a, k), (b, last) in merged if k == last and a < b < len(rows)]
+        for first, end, k in down:
+            for row in rows[first + 1 : end + 1]:
+                row[k] = rows[first][k]
+        used = [k for k, column in enumerate(zip(*rows, strict=True)) if any(column)]
+        texts = [tuple(row[k] for k in used) for row in rows if any(row)]
+        merged_columns = frozenset(used.index(k) for *_, k in down if k in used)
+        return Sheet(name, texts, merged_columns, long)
+
+    def require_values(self, sheet: Sheet) -> None:
+        """Refuse a sheet in which numbers have lost digits, or a formula has no stored value.
+
+        Raises:
+            DataError: with the number, or the cell of the formula.
+        """
+        where = f"{self._path.name}, sheet {sheet.name!r}"
+        if formula := _unstored_formula(self._path, self._book.sheet_names.index(sheet.name)):
+            raise DataError(
+                f"{where}: {formula} has no stored value; open the file in a spreadsheet program "
+                "and save it there, which stores the values of formulas"
+            )
+        require_digits(np.array(sheet.long_numbers), where)
+
+
+@contextmanager
+def _readable_sheets(path: Path) -> Iterator[None]:
+    """Within it, errors of the reader of spreadsheets are sentences."""
     try:
-        book = CalamineWorkbook.from_path(path)
-        for name in book.sheet_names:
-            sheet = book.get_sheet_by_name(name)
-            if cells := sheet.to_python(skip_empty_area=False):
-                break
-        else:
-            raise DataError(f"{path} has no sheet with cells")
-        merged = getattr(sheet, "merged_cell_ranges", None) or []  # newer versions
-    except DataError:
-        raise
+        yield
     except Exception as error:  # calamine's own classes of errors
         words = str(error).splitlines() or [type(error).__name__]
         raise DataError(f"{path} cannot be read as {path.suffix[1:].lower()}: {words[0]}") from None
-    for row in cells:
-        for cell in row:
-            if isinstance(cell, float) and len(repr(cell).partition("e")[0]) > KEPT_DIGITS:
-                require_digits(np.array([cell]), f"{path.name}, sheet {name!r}")
-    rows = [[_sheet_text(cell) for cell in row] for row in cells]
-    down = [(a, b, k) for (a, k), (b, last) in merged if k == last and a < b < len(rows)]
-    for first, end, k in down:
-        for row in rows[first + 1 : end + 1]:
-            row[k] = rows[first][k]
-    used = [k for k, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    texts = [tuple(row[k] for k in used) for row in rows if any(row)]
-    return name, len(book.sheet_names), texts, {used.index(k) for *_, k in down if k in used}
+
+
+def _unstored_formula(path: Path, number: int) -> str:
+    """The first formula without a stored value of a sheet, in words; empty where all have one.
+
+    A library that writes formulas leaves their values to the next spreadsheet program, and a reader
+    of values finds empty cells. Files of other kinds than xlsx, xlsm and ods have all values.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+            if _ODS in names:
+                sheet = packed.read(_ODS).split(b"<table:table ")[number + 1]
+                found = _UNSTORED_IN_ODS.search(sheet)
+                return f"the formula {found[1].decode()}" if found else ""
+            if _BOOK not in names:
+                return ""
+            tags = re.findall(rb"<(?:\w+:)?sheet\s[^>]*>", packed.read(_BOOK))
+            link = re.search(rb'\w+:id="([^"]*)"', tags[number])
+            links = re.findall(rb"<(?:\w+:)?Relationship\s[^>]*>", packed.read(_LINKS))
+            of_sheet = next(tag for tag in links if link and b'Id="%b"' % link[1] in tag)
+            target = re.search(rb'Target="(?:/xl/)?([^"]*)"', of_sheet)
+            content = packed.read(f"xl/{target[1].decode()}") if target else b""
+    except (*_DAMAGED, LookupError, StopIteration):  # the reader of cells has reported it
+        return ""
+    for attributes, _ in _UNSTORED.findall(content):
+        if b't="str"' not in attributes:  # of those, an empty text is the value
+            cell = re.search(rb'\br="([A-Z]+\d+)"', attributes)
+            return f"the formula in cell {cell[1].decode() if cell else 'without a name'}"
+    return ""
 
 
 def _sheet_text(cell: object) -> str:

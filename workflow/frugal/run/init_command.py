@@ -197,7 +197,15 @@ def init_command(words: Sequence[str]) -> int:
     if not str(args.table).isprintable():
         raise DataError(f"{args.table} has a character that is not printed in its name; rename it")
     named = [name for word in args.leave_out for name in (word, *word.split(","))]
-    opened = open_table(args.table, converted, args.header, args.decimal, named)
+    opened = open_table(
+        args.table,
+        converted,
+        args.header,
+        args.decimal,
+        named,
+        sheet=args.sheet,
+        holds=[args.label],
+    )
     try:
         guess = guess_table(
             opened.cells,
@@ -212,7 +220,7 @@ def init_command(words: Sequence[str]) -> int:
         )
     except DataError as error:
         remark = "" if opened.named else f" ({opened.remarks[-1]})"
-        raise DataError(f"{args.table}: {error}{remark}") from None
+        raise DataError(f"{opened.where}: {error}{remark}") from None
     guess = left_out(guess, _columns(args.leave_out, guess))
     require_feature(args.table, guess)
     texts = {args.label, *(column.name for column in guess.columns if column.kind == "categorical")}
@@ -312,6 +320,9 @@ def _parser() -> argparse.ArgumentParser:
         action=argparse.BooleanOptionalAction,
         default=None,
         help="the first line holds the names of the columns, or does not; guessed without",
+    )
+    parser.add_argument(
+        "--sheet", help="of a spreadsheet (default: the first that is shown and holds the label)"
     )
     parser.add_argument(
         "--decimal", choices=[".", ","], help="mark of decimals in texts; guessed without"
