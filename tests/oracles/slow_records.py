@@ -78,12 +78,33 @@ def _records(lines, separator, comment, strip):
         for cells in reader:
             if begins <= len(lines) < reader.line_num:
                 raise SlowError(f"f, line {begins} opens a quote that is never closed")
+            record = "".join((*lines, "\n")[begins - 1 : reader.line_num])
+            if not (comment and record.lstrip().startswith(comment)):
+                _require_closed(record, separator, strip, begins)
             begins = reader.line_num + 1
             cells = [c.strip() for c in cells] if strip else cells
             if cells and cells != [""]:
                 yield reader.line_num, cells
     except csv.Error as error:
         raise SlowError(f"f, line {begins} is no record: {error}") from None
+
+
+def _require_closed(record, separator, strip, line):
+    """Refuses a record in which text follows a closing quote: one character after the other."""
+    blanks = " \t".replace(separator, "") if strip and separator != " " else ""
+    state = "start"  # of a cell; or inside quotes, behind them, or in plain text
+    for at, letter in enumerate(record):
+        if state == "start":
+            state = "quoted" if letter == '"' else "start" if letter in blanks else "plain"
+            state = "start" if letter in (separator, "\n") else state
+        elif state == "quoted":
+            state = "behind" if letter == '"' else "quoted"
+        elif letter in (separator, "\n"):
+            state = "start"
+        elif state == "behind" and letter == '"' and record[at - 1] == '"':
+            state = "quoted"
+        elif state == "behind" and letter not in blanks:
+            raise SlowError(f"f, line {line} is no record: text follows a closing quote")
 
 
 def slow_numbers(cells, missing):

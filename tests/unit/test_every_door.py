@@ -16,6 +16,8 @@ import frugal
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from frugal.core.errors import FrugalError
 from frugal.data.description import Description, load_description
@@ -25,7 +27,7 @@ from frugal.run.init_command import init_command
 
 from tests.unit.init_cases import priced
 
-N = 40
+N = 80
 Cell = float | str | None
 Reading = Mapping[str, list[Cell]]
 
@@ -38,6 +40,7 @@ class File:
         name: of the file; of a frame, of the Parquet file that file doors get.
         content: its bytes, or the frame.
         reading: what each door reads; columns that are not listed here are not looked at.
+        clusters: how many there are; 0: not looked at.
         absent: columns that no door makes a feature of.
         refusal: words of the sentence with which each door refuses it; empty: it is read.
         said: words of a remark, at doors that make remarks.
@@ -46,12 +49,13 @@ class File:
     """
 
     name: str
-    content: bytes | pd.DataFrame
+    content: "bytes | pd.DataFrame | pa.Table"
     reading: Reading = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     refusal: str = ""
     said: str = ""
     doors: tuple[str, ...] = ()
+    clusters: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def written(self, folder: Path) -> Path:
@@ -60,7 +64,10 @@ class File:
         if isinstance(self.content, bytes):
             path.write_bytes(self.content)
         else:
-            self.content.to_parquet(path)
+            table = self.content
+            pq.write_table(
+                table if isinstance(table, pa.Table) else pa.Table.from_pandas(table), path
+            )
         return path
 
 
@@ -72,7 +79,7 @@ def _clean() -> dict[str, list[Cell]]:
         "age": [float(v) for v in rng.integers(20, 90, N)],
         "sex": [str(v) for v in rng.choice(["f", "m"], N)],
         "crp": [None if gap[k] else k / 2 + 0.25 for k in range(N)],
-        "ill": [str(v) for v in np.where(rng.random(N) < 0.4, "yes", "no")],
+        "ill": [str(v) for v in np.where(rng.random(N) < 0.5, "yes", "no")],
     }
 
 
@@ -166,11 +173,22 @@ def _loaded(table: Any, options: Mapping[str, Any]) -> Reading:
 
 def door_frame(file: File, folder: Path) -> Reading:
     """`load` of a data frame: as it is, or as pandas reads the Parquet file."""
-    frame = file.content if isinstance(file.content, pd.DataFrame) else None
-    return _loaded(pd.read_parquet(file.written(folder)) if frame is None else frame, file.options)
+    frame = (
+        pd.read_parquet(file.written(folder)) if isinstance(file.content, bytes) else file.content
+    )
+    return _loaded(frame, file.options)
 
 
-DOORS: dict[str, Callable[[File, Path], Reading]] = {"init": door_init, "load(frame)": door_frame}
+def door_file(file: File, folder: Path) -> Reading:
+    """`load` of the file itself."""
+    return _loaded(file.written(folder), file.options)
+
+
+DOORS: dict[str, Callable[[File, Path], Reading]] = {
+    "init": door_init,
+    "load(file)": door_file,
+    "load(frame)": door_frame,
+}
 
 
 def takes(door: str, file: File) -> bool:
@@ -211,6 +229,34 @@ def _bytes_of(made: openpyxl.Workbook) -> bytes:
 
 
 OLD = {name: cells[:30] for name, cells in texts().items()}
+SEX = [str(v) for v in CLEAN["sex"]]
+MIXED = [v.upper() if k % 4 == 0 else v for k, v in enumerate(SEX)]
+COMMON: list[Cell] = [*SEX]  # the commoner spelling of each
+IDS = [906 * 10**15 + 70 * (k // 2) for k in range(N)]
+SHUFFLED = [str(k * 7 % N) for k in range(N)]
+
+
+def _occ(word: str | None) -> list[Any]:
+    """A column of texts, some of which are a word."""
+    return [word if k % 4 == 0 else "abc"[k % 3] for k in range(N)]
+
+
+def arff(cells: Mapping[str, list[str]] | None = None, **types: str) -> str:
+    """The plain table in Weka's format."""
+    cells = cells or texts()
+    kinds = {"age": "numeric", "crp": "numeric", "sex": "{f,m}", "ill": "{no,yes}"} | types
+    head = "".join(f"@attribute {name} {kinds[name]}\n" for name in cells)
+    rows = (",".join(cell or "?" for cell in row) for row in zip(*cells.values(), strict=True))
+    return f"@relation t\n{head}@data\n" + "\n".join(rows) + "\n"
+
+
+def keel() -> str:
+    """The plain table in KEEL's format."""
+    text = arff(age="integer[20, 90]", crp="real [0.0, 99.0]", sex="{f, m}", ill="{no, yes}")
+    head, data = text.replace("?", "<null>").split("@data\n")
+    return f"{head}@inputs age, sex, crp\n@outputs ill\n@data\n{data.replace(',', ', ')}"
+
+
 FORMULAS = texts(crp=["=A2*2", *texts()["crp"][1:]])
 SHIFTED = texts(dict(list(CLEAN.items())[::-1]))  # the label first, the age last
 NO_LAC = texts(lac=[""] * N)
@@ -253,6 +299,184 @@ FILES: dict[str, File] = {
         .encode(),
         {name: (cells * 3)[:100] for name, cells in CLEAN.items()},
         ("column_1",),
+    ),
+    # declared by the file
+    "ARFF": File("t.arff", arff().encode(), CLEAN),
+    "ARFF in latin-1": File("t.arff", ("% Größe\n" + arff()).encode("latin-1"), CLEAN),
+    "KEEL": File("t.dat", keel().encode(), CLEAN),
+    "ARFF, levels in quotes of either kind": File(
+        "t.arff", arff(sex="{\"f\",'f','m ', m}", ill="{'no',yes}").encode(), CLEAN
+    ),
+    "ARFF, spellings": File(
+        "t.arff",
+        arff(texts(sex=MIXED), sex="{F,f,M,m}").encode(),
+        CLEAN | {"sex": COMMON},
+        said="are taken for one value",
+    ),
+    "ARFF, a level that is not declared": File(
+        "t.arff", arff(sex="{f}").encode(), CLEAN, said="'m', which its declaration lacks"
+    ),
+    "ARFF, levels that mean no value": File(
+        "t.arff",
+        arff(
+            texts(sex=["?" if k % 5 else "f" if k % 2 else "m" for k in range(N)]), sex="{f,m,NA}"
+        ).encode(),
+        {"sex": [None if k % 5 else "f" if k % 2 else "m" for k in range(N)]},
+    ),
+    "categories, spellings": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(sex=pd.Categorical(MIXED)),
+        CLEAN | {"sex": COMMON},
+        said="are taken for one value",
+    ),
+    "categories with blanks": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(
+            sex=pd.Categorical([f"{v}{' ' * (k % 2)}" for k, v in enumerate(SEX)])
+        ),
+        CLEAN,
+    ),
+    # bytes
+    "bytes": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(
+            sex=[v.encode() for v in SEX],
+            ill=[str(v).encode() for v in CLEAN["ill"]],
+            crp=[None if v is None else str(v).encode() for v in CLEAN["crp"]],
+        ),
+        CLEAN,
+    ),
+    "bytes that are no text": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(sex=[b"\xff\xfe" + v.encode() for v in SEX]),
+        refusal=r"column 'sex' holds b?.*bytes that are no UTF-8 text",
+    ),
+    "lists": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(sex=[[v] for v in SEX]),
+        refusal=r"column 'sex' holds \['[fm]'\], which is no single value",
+        doors=("load(frame)",),
+    ),
+    # names by numbers
+    "whole numbers with a gap": File(
+        "t.parquet",
+        pa.table({**CLEAN, "patient_id": pa.array([None, *IDS[1:]], pa.int64())}),
+        CLEAN,
+        ("patient_id",),
+        doors=("load(frame)",),
+    ),
+    "whole numbers of 18 digits": File(
+        "t.parquet",
+        pa.table({**CLEAN, "patient_id": pa.array(IDS, pa.int64())}),
+        CLEAN,
+        ("patient_id",),
+        clusters=N // 2,
+    ),
+    "floats that lost digits": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(patient_id=[float(k) for k in IDS]),
+        refusal="column 'patient_id' holds .*, a number that has lost its last digits",
+    ),
+    "single floats that lost digits": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(patient_id=np.float32([3e7 + k // 2 for k in range(N)])),
+        refusal="column 'patient_id' holds .*, a number that has lost its last digits",
+    ),
+    "floats that are quantities": File(
+        "t.parquet",
+        pd.DataFrame(CLEAN).assign(x=[(k * 7 % N + 0.5) * 1e17 for k in range(N)]),
+        CLEAN | {"x": [(k * 7 % N + 0.5) * 1e17 for k in range(N)]},
+    ),
+    "shuffled row numbers": File(
+        "t.csv", csv({"": SHUFFLED, **texts()}).encode(), CLEAN, ("column_1",)
+    ),
+    "row numbers as pandas names them": File(
+        "t.csv", csv({"Unnamed: 0": SHUFFLED, **texts()}).encode(), CLEAN, ("Unnamed: 0",)
+    ),
+    "row numbers as readr names them": File(
+        "t.csv", csv({"...1": SHUFFLED, **texts()}).encode(), CLEAN, ("...1",)
+    ),
+    "a named column of whole numbers": File(
+        "t.csv",
+        csv({"x": SHUFFLED, **texts()}).encode(),
+        CLEAN | {"x": [float(v) for v in SHUFFLED]},
+    ),
+    "codes of two digits": File(
+        "t.csv",
+        csv(texts(site=[f"{k % 10 + 1:02d}" for k in range(N)])).encode(),
+        CLEAN | {"site": [f"{k % 10 + 1:02d}" for k in range(N)]},
+        said="different numbers with a zero in front",
+    ),
+    "codes that outgrow their zeros": File(
+        "t.csv",
+        csv(texts(site=[["08", "09", "10", "100"][k % 4] for k in range(N)])).encode(),
+        CLEAN | {"site": [["08", "09", "10", "100"][k % 4] for k in range(N)]},
+    ),
+    "a number with a zero in front": File(
+        "t.csv",
+        csv(texts(x=["05", *[str(k * 7 % 30) for k in range(1, N)]])).encode(),
+        CLEAN | {"x": [5.0, *[float(k * 7 % 30) for k in range(1, N)]]},
+        said="x: holds '05', which is read as the number 5",
+    ),
+    "wells": File(
+        "t.csv",
+        csv(texts(well=[f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)])).encode(),
+        CLEAN | {"well": [f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)]},
+        said="read as names and no powers of ten",
+    ),
+    "wells among numbers": File(
+        "t.csv",
+        csv(texts(x=["1E2", *[str(k * 7 % 30) for k in range(1, N)]])).encode(),
+        CLEAN | {"x": [100.0, *[float(k * 7 % 30) for k in range(1, N)]]},
+        said="x: holds '1E2', which is read as the number 100",
+    ),
+    # words for no value
+    **{
+        f"no value: {word}": File(
+            "t.csv",
+            csv(texts(occ=_occ(word))).encode(),
+            {"occ": _occ(None)},
+            said="means no value (occ)",
+        )
+        for word in ("\\N", "<NA>", "(null)", "NaT", "#NULL!", "<null>", "Null", "NAN")
+    },
+    **{
+        f"maybe no value: {word}": File(
+            "t.csv",
+            csv(texts(occ=_occ(word))).encode(),
+            {"occ": _occ(word)},
+            said="may mean no value",
+        )
+        for word in (
+            "None",
+            "Not recorded",
+            "-",
+            "n.a.",
+            "unknown",
+            "#DIV/0!",
+            "Na",
+            "not_done",
+            "--",
+        )
+    },
+    # records
+    "text behind a quote": File(
+        "t.csv",
+        csv(texts(x=['"a"b', *["c", "d"] * (N // 2 - 1), "c"])).encode(),
+        refusal="line 2 is no rec",
+    ),
+    "blanks around quotes": File(
+        "t.csv", csv(texts(sex=[f' "{v}" ' for v in SEX])).encode(), CLEAN
+    ),
+    "quotes within": File(
+        "t.csv",
+        csv(texts(x=[['"a ""b"" , c"', "d"][k % 2] for k in range(N)])).encode(),
+        CLEAN | {"x": [['a "b" , c', "d"][k % 2] for k in range(N)]},
+    ),
+    "words in rows that are left out": File(
+        "t.csv",
+        csv(texts(crp=["not done", *texts()["crp"][1:]], ill=["", *texts()["ill"][1:]])).encode(),
+        {name: cells[1:] for name, cells in CLEAN.items()},
     ),
     # spreadsheets
     "Excel": File("t.xlsx", book(("data", texts())), CLEAN),

@@ -10,7 +10,7 @@ WRONG = {
     "decide({})": "the table is a dict",
     "load(pd.DataFrame({'a': ['secret']}), label='a', prices=[12])": "prices is a list; allowed",
     "load(CLINIC, label='a')": "label: arguments for a data frame",
-    "load('visits.csv', label='a')": "visits.csv is read first, for example by pandas.read_csv",
+    "load('visits.csv', label='a')": "there is no file visits.csv",
     "load(CLINIC, folder={})": "folder is a dict; allowed is a path, or None",
     "load(CLINIC, folder='/dev/null/x')": "cannot be made: Not a directory",
     "load(CLINIC, config=[])": "config is a list; allowed is keys",

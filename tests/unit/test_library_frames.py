@@ -221,7 +221,7 @@ def test_what_cannot_be_guessed_is_refused_by_its_argument(refusal):
 
 
 def test_what_is_no_table_is_refused():
-    with pytest.raises(DataError, match="holds cells that are no value"):
+    with pytest.raises(DataError, match=r"column 'crp' holds \[1, 2\], which is no single"):
         frugal.load(visits().assign(crp=pd.Series([[1, 2]] * N)), **TERMS)
     with pytest.raises(ConfigError, match="label: arguments for a data frame"):
         frugal.load("docs/examples/clinic.yaml", label="pneumonia")

@@ -313,8 +313,8 @@ def test_identifiers_that_lost_their_last_digits_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"column 'who' holds .*lost its last digits"):
         text_column(raw, "who", (), "cluster")
     frame.to_excel(tmp_path / "t.xlsx", index=False)
+    book = Workbook(tmp_path / "t.xlsx")
     with pytest.raises(DataError, match=r"sheet 'Sheet1' holds .*lost its last digits"):
-        book = Workbook(tmp_path / "t.xlsx")
         book.require_values(book.sheet("Sheet1"))
     for number in (1e20, 2.5e300, 1 / 3, 2.0**53 - 1):
         frame.assign(who=number).to_excel(tmp_path / "t.xlsx", index=False)

@@ -20,7 +20,18 @@ from frugal.data.description import Column
 from frugal.data.parsing import RawTable
 
 MOST_LEVELS = 30  # of a categorical column that is guessed
-NO_VALUE = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing")
+# Texts that mean no value, as databases, libraries and spreadsheets write them
+NO_VALUE = (
+    *("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", ".", "#N/A", "missing"),
+    *("\\N", "<NA>", "<na>", "NaT", "nat", "(null)", "(NULL)", "<null>", "<NULL>", "#NULL!"),
+    *("NAN", "Nan", "Null", "Missing", "MISSING", "-nan", "-NaN", "#NA", "#N/A N/A", "1.#QNAN"),
+)
+# Spellings that may mean no value, and may be a level: asked about, never decided
+MAY_BE_NO_VALUE = re.compile(
+    r"[-–—*_]+|n[./ ]{0,2}[ad]\.?|[<(]?(none|nil|empty|blank|void|unk|unknown|undefined)[>)]?"
+    r"|(not|no|un)[ _-]?(recorded|known|done|measured|tested|available|applicable|reported"
+    r"|performed|specified|stated|value|data|result|answer|entry)|#[a-z]+(/0)?[!?]"
+)
 _INTEGER_WITH_DECIMALS = re.compile(r"([+-]?\d+)[.,]0")
 
 

@@ -96,6 +96,7 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     typed, impossible = _typed_columns(raw, description, missing)
     answer = text_column(raw, description.label.column, missing, "label.column")
     retained, dropped = _rows_kept(raw, typed, answer, description)
+    _require_numbers(raw, typed, retained, description)
     rows = np.flatnonzero(retained)
     label = class_index(
         raw,
@@ -108,7 +109,8 @@ def encode(raw: RawTable, description: Description) -> Encoded:
     _require_two_classes(raw, label, description)
     numeric, number = description.label.numeric, None
     if numeric is not None:
-        number = numeric_column(raw, _numbers_in(description.label.column), missing)[rows]
+        of_label = _numbers_in(description.label.column)
+        number = numeric_column(raw, of_label, missing, retained)[rows]
         numeric = replace(numeric, low=float(number.min()), high=float(number.max()))
     groups = description.groups
     sensitive = (
@@ -171,18 +173,34 @@ def encode(raw: RawTable, description: Description) -> Encoded:
 def _typed_columns(
     raw: RawTable, description: Description, missing: tuple[str, ...]
 ) -> tuple[TypedColumns, dict[str, int]]:
-    """Numbers or levels of every feature, and the number of invalid values of each."""
-    typed = TypedColumns()
+    """Numbers or levels of every feature, and the number of invalid values of each.
+
+    A cell that is no number is infinite: `_require_numbers` refuses those of rows that are kept.
+    """
+    typed, none = TypedColumns(), np.zeros(len(raw), dtype=bool)
     impossible: dict[str, int] = {}
     for column in description.columns:
         if column.kind == "numeric":
-            values, count = possible(numeric_column(raw, column, missing), column)
+            numbers = numeric_column(raw, column, missing, none)
+            wrong = np.isinf(numbers)
+            values, count = possible(np.where(wrong, np.nan, numbers), column)
+            values[wrong] = np.inf
             impossible |= {column.name: count} if column.valid is not None else {}
         else:
             text = text_column(raw, column.raw_name, missing, "columns")
             values = levels_of(text, column)
         typed.put(column.name, values)
     return typed, impossible
+
+
+def _require_numbers(
+    raw: RawTable, typed: TypedColumns, retained: Bool[np.ndarray, " n"], description: Description
+) -> None:
+    """Refuse cells that are no numbers, in rows that no rule leaves out."""
+    missing = description.format.missing if description.format else ()
+    for column in description.columns:
+        if column.kind == "numeric" and np.isinf(typed[column.name][retained]).any():
+            numeric_column(raw, column, missing, retained)
 
 
 def drawn_costs(description: Description) -> dict[str, float]:
@@ -221,7 +239,9 @@ def _rows_kept(
                 value = float(rule.value or 0.0)
                 features = [c for c in description.columns if c.raw_name == rule.column]
                 column = next(iter(features), None)
-                numbers = numbers_of(raw, str(rule.column), missing, "drop_rows", column=column)
+                numbers = numbers_of(
+                    raw, str(rule.column), missing, "drop_rows", column=column, retained=retained
+                )
                 hit = ~(numbers >= value if rule.rule == "below" else numbers <= value)
                 absent = {"rows_without_value": int((np.isnan(numbers) & retained).sum())}
             case _:
@@ -261,7 +281,8 @@ def class_index(
     else:
         column = _numbers_in(rule.column)
         by = None if rule.by is None else text_column(raw, rule.by, missing, f"{owner}.by")[rows]
-        index = rule.index_of_number(numeric_column(raw, column, missing)[rows], by)
+        kept = np.isin(np.arange(len(raw)), rows)
+        index = rule.index_of_number(numeric_column(raw, column, missing, kept)[rows], by)
     refused = (index < 0) & ~(may_lack & is_absent(text))
     if refused.any():
         row = int(np.argmax(refused))
@@ -334,7 +355,8 @@ def _gap_sentence(raw: RawTable, row: int, column: Column, description: Descript
     """That a cell has no value, or one outside `valid`, which counts as none."""
     form = description.format
     if column.valid is not None:
-        number = numeric_column(raw, column, form.missing if form else ())[row]
+        missing = form.missing if form else ()
+        number = numeric_column(raw, column, missing, np.zeros(len(raw), dtype=bool))[row]
         if not np.isnan(number):
             low, high = column.valid
             return f"holds {shown_cell(float(number))}, outside its 'valid' [{low:g}, {high:g}]"

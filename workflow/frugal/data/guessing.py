@@ -19,7 +19,7 @@ from frugal.config.dataset import NumberEntry
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.numeric import MOST_VALUES, best_values, cuts_between
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
-from frugal.data.encoded_columns import MOST_LEVELS, NO_VALUE, spelling
+from frugal.data.encoded_columns import MAY_BE_NO_VALUE, MOST_LEVELS, NO_VALUE, spelling
 from frugal.data.parsing import AMOUNT, NumberStyle
 from frugal.data.splits import copied
 
@@ -54,6 +54,11 @@ _QUANTITY = re.compile(
 )
 _ID = re.compile(r"(^|[_\W])(id|ids|uuid|mrn|subject|patient|person)$|ID$", re.I)
 _NUMBER = re.compile(r"(^|[_\W])(nr|no|number|key|index|record|case|visit)$", re.I)
+# Names that libraries give to the column of row numbers
+_NAMELESS = re.compile(
+    r"Unnamed: \d+(_level_\d+)?|\.\.\.\d+|row[._ ]?names?|__index_level_\d+__", re.I
+)
+_EXPONENT = re.compile(r"\d+[eE]\d+")  # 1E2: a number, or the name of a well
 _LOOKED_AT = 1000  # values of a column by which dates are found
 
 
@@ -194,6 +199,7 @@ def guess_table(
     marks: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
+    nameless: Iterable[str] = (),
     positive: str | None = None,
     weigh: bool = False,
     predict: Mapping[str, Any] | None = None,
@@ -207,6 +213,7 @@ def guess_table(
         marks: keys `decimal` and `thousands` of the file's format.
         units: of columns, as the file has them.
         levels: of columns that the file declares to be categories.
+        nameless: columns that have no name in the file.
         positive: value of a label of two classes that is the positive one; None: guessed.
         weigh: whether rows without a label are kept.
         predict: keys of `NumberEntry` of a label that is a number; `values` may be how many, which
@@ -222,7 +229,7 @@ def guess_table(
             f"there is no column {label!r} to predict; {columns_listed(cells.columns)}"
             f"{did_you_mean(label, cells.columns)}"
         )
-    units, levels, marks = units or {}, levels or {}, marks or {}
+    units, levels, marks, nameless = units or {}, levels or {}, marks or {}, set(nameless)
     style = NumberStyle(marks.get("decimal", "."), marks.get("thousands"))
     factors = {str(name): _factors(cells[name]) for name in cells.columns}
     words = {name: set(kinds) & set(NO_VALUE) for name, (_, kinds) in factors.items()}
@@ -253,7 +260,7 @@ def guess_table(
     for name, (code, kinds) in factors.items():
         unit = units.get(name, "")
         values = _Values.of(name, code[used], kinds, style._replace(unit=unit))
-        guess = _column(values, levels.get(name), unit)
+        guess = _column(values, levels.get(name), unit, nameless=name in nameless)
         columns.append(guess)
         if guess.kind != "out":
             recode = {text: str(level) for text, level in guess.recode.items()}
@@ -359,7 +366,7 @@ def _classes(
     if positive is not None:
         order = _ending_in(positive, order, values.name)
     share = rows[order[-1]] / values.rows
-    remarks = _spelling_remarks(values, spellings)
+    remarks = _spelling_remarks(values, spellings) + _doubts(values, spellings)
     if len(order) == 2 and positive is None:
         remarks.append(
             f"{order[-1]!r} is the positive class ({share:.0%} of the rows); exchange the two "
@@ -407,6 +414,19 @@ def _spelling_remarks(values: _Values, spellings: Mapping[str, Sequence[int]]) -
     return [f"{pairs} are taken for one value"]
 
 
+def _doubts(values: _Values, spellings: Mapping[str, Sequence[int]]) -> list[str]:
+    """That levels may mean no value."""
+    doubted = [level for level in spellings if MAY_BE_NO_VALUE.fullmatch(spelling(level))]
+    if not doubted:
+        return []
+    rows = sum(int(values.count[k]) for level in doubted for k in spellings[level])
+    named = " and ".join(map(shown_cell, doubted[:3])) + (", …" if len(doubted) > 3 else "")
+    return [
+        f"{named} ({rows / values.rows:.0%} of its rows) may mean no value: add it to 'missing', "
+        "or replace it in the table, if it does"
+    ]
+
+
 def _remedy(values: _Values) -> str:
     """Remedy for a label with many values."""
     if np.isfinite(values.numbers).all():
@@ -417,7 +437,7 @@ def _remedy(values: _Values) -> str:
     return "put them together into few in a column of its own"
 
 
-def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess:
+def _column(values: _Values, declared: Sequence[str] | None, unit: str, *, nameless: bool) -> Guess:
     """One column."""
     name, kinds = values.name, values.kinds
     missing_share = float(1 - values.observed.mean())
@@ -428,7 +448,7 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
     if len(kinds) < 2:
         return out(f"holds {shown_cell(kinds[0])} alone" if kinds else "is empty")
     if declared is not None:
-        return Guess(name, "categorical", levels=list(declared), missing_share=missing_share)
+        return _declared(values, declared, missing_share)
     if values.are_mostly(_DATE):
         return out(DATES)
     if values.are_mostly(_TIME):
@@ -439,36 +459,76 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str) -> Guess
         )
     if amount := values.amount():
         return out(f"holds amounts such as {amount!r}; write the numbers without the sign")
-    zeros = _have_zeros_in_front(kinds)
-    quantities = None if zeros else _quantities(values, unit)
+    codes = _codes_in_digits(kinds)
+    quantities = None if codes else _quantities(values, unit)
     numbers = values.numbers if quantities is None else quantities.numbers
-    if reason := _names_of_units(values, numbers):
+    if reason := _names_of_units(values, numbers, nameless=nameless):
         return out(reason, again=reason == AGAIN)
     if quantities is not None:
         return _numeric(values, quantities, missing_share)
-    return _category(values, missing_share, zeros=zeros)
+    return _category(values, missing_share, codes)
 
 
-def _have_zeros_in_front(kinds: Sequence[str]) -> bool:
-    """Whether numbers are written with as many digits each, some of them zeros in front."""
+def _codes_in_digits(kinds: Sequence[str]) -> str:
+    """What numbers that are names have, in words; empty where these are none.
+
+    All shorter ones are filled up by zeros in front; or all are written as wells are, such as 1E2.
+    """
     first = kinds[:_LOOKED_AT]
-    same_length = len({len(kind) for kind in first}) == 1 and len(first[0]) > 2
-    return same_length and all(map(str.isdigit, first)) and any(kind[0] == "0" for kind in first)
+    filled = {len(kind) for kind in first if kind[0] == "0" and len(kind) > 1}
+    if len(filled) == 1 and all(map(str.isdigit, first)) and min(map(len, first)) in filled:
+        return "numbers with a zero in front, as a code has"
+    if all(map(_EXPONENT.fullmatch, first)):
+        return f"texts such as {first[0]!r}, which are read as names and no powers of ten"
+    return ""
 
 
-def _category(values: _Values, missing_share: float, *, zeros: bool) -> Guess:
-    """A column of texts."""
+def _number_doubts(values: _Values) -> list[str]:
+    """That a few numbers of a column are written as codes are."""
+    for kind in values.kinds[:_LOOKED_AT]:
+        if _EXPONENT.fullmatch(kind) or (len(kind) > 1 and kind[0] == "0" and kind.isdigit()):
+            number = float(values.style.numbers([kind])[0])
+            return [f"holds {shown_cell(kind)}, which is read as the number {number:g}"]
+    return []
+
+
+def _declared(values: _Values, declared: Sequence[str], missing_share: float) -> Guess:
+    """A column whose file declares its levels: in their order, put together as texts are."""
+    count = dict(zip(values.kinds, values.count, strict=True))
+    stated = [level for level in declared if level not in NO_VALUE]
+    undeclared = [kind for kind in values.kinds if kind not in stated]
+    by_spelling: dict[str, list[str]] = defaultdict(list)
+    for level in dict.fromkeys([*stated, *undeclared]):
+        by_spelling[spelling(level).rstrip(".") or level].append(level)
+    groups = [sorted(group, key=lambda t: -count.get(t, 0)) for group in by_spelling.values()]
+    found = [[text for text in group if text in count] for group in groups]
+    together = {group[0]: list(map(values.kinds.index, group)) for group in found if group}
+    remarks = _spelling_remarks(values, together) + _doubts(values, together)
+    new = [group[0] for group in groups if not set(group) & set(stated)]
+    if new:
+        remarks.append(f"holds {listed(map(shown_cell, new))}, which its declaration lacks")
+    return Guess(
+        values.name,
+        "categorical",
+        levels=[group[0] for group in groups],
+        missing_share=missing_share,
+        recode={text: group[0] for group in groups for text in group[1:]},
+        remarks=remarks,
+    )
+
+
+def _category(values: _Values, missing_share: float, codes: str) -> Guess:
+    """A column of texts; `codes` says in words which numbers these are, if all are."""
     name, kinds = values.name, values.kinds
-    named = f"holds {len(kinds):,} different texts"
-    if zeros:
-        named = f"holds {len(kinds):,} different numbers with a zero in front, as a code has"
+    named = f"holds {len(kinds):,} different {codes or 'texts'}"
     spellings = _spellings(values)
     if len(spellings) > MOST_LEVELS or len(spellings) > 0.5 * values.rows:
         return Guess(name, "out", missing_share=missing_share, remarks=[named])
     variants = {
         kinds[k]: level for level, group in spellings.items() for k in group if kinds[k] != level
     }
-    remarks = _spelling_remarks(values, spellings) + ([named] if zeros else [])
+    remarks = _spelling_remarks(values, spellings) + _doubts(values, spellings)
+    remarks += [named] if codes else []
     rare = [level for level, group in spellings.items() if values.count[group].sum() < EACH]
     if rare:
         remarks.append(
@@ -531,7 +591,7 @@ def _quantities(values: _Values, unit: str) -> _Quantities | None:
     return _Quantities(numbers, unit, limits, words) if enough else None
 
 
-def _names_of_units(values: _Values, numbers: np.ndarray) -> str:
+def _names_of_units(values: _Values, numbers: np.ndarray, *, nameless: bool) -> str:
     """Why a column seems to name rows, or units with several rows; empty where it does not."""
     finite, k, rows = numbers[np.isfinite(numbers)], len(values.kinds), values.rows
     numeric = len(finite) == k
@@ -543,7 +603,8 @@ def _names_of_units(values: _Values, numbers: np.ndarray) -> str:
     ascending = numeric and k == rows > 20 and bool((np.diff(finite) > 0).all())
     digits = {len(kind) for kind in values.kinds}
     long = numeric and len(digits) == 1 and min(digits) >= 8 and k > MOST_LEVELS
-    if k == rows and (ascending or strong or weak or (long and rows > 20)):
+    nameless = numeric and (nameless or bool(_NAMELESS.fullmatch(values.name)))
+    if k == rows and (nameless or ascending or strong or weak or (long and rows > 20)):
         return "numbers the rows" if numeric else "names the rows"
     if (strong and k > _FEW) or ((strong or weak) and k > 0.2 * rows) or long:
         return AGAIN
@@ -575,6 +636,7 @@ def _numeric(values: _Values, quantities: _Quantities, missing_share: float) -> 
         low=float(finite.min()),
         high=float(finite.max()),
     )
+    guess.remarks += _number_doubts(values)
     if quantities.unit:
         guess.unit = quantities.unit
         if any(kind.endswith(quantities.unit) for kind in values.kinds):
@@ -651,7 +713,10 @@ def _compare(guesses: Mapping[str, Guess], values_of: Mapping[str, _Values]) -> 
                 f"{relation} {other} in every row: leave one of the two out"
             )
         if guesses[name].missing_share:
-            number = places.setdefault(values.observed.tobytes(), len(places) + 1)
+            observed = values.observed  # words among numbers are no value, either
+            if guesses[name].kind == "numeric":
+                observed = np.isfinite(np.append(values.numbers, np.nan))[values.code]
+            number = places.setdefault(observed.tobytes(), len(places) + 1)
             guesses[name].together = number
 
 

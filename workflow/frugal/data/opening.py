@@ -8,7 +8,7 @@ table, lines of names or units, and the marks in numbers are found here; the typ
 import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,10 @@ class Opened:
         form: the block `format` of the YAML.
         remarks: assumptions, a sentence each.
         line: in which each record ends, from 1; of what is no text, its number. (n,)
-        where: the file, and the sheet of one that has several, for refusals.
+        where: the file, and its sheet, for refusals; empty for a data frame.
         below: lines below the table, which are left out.
+        nameless: columns that have no name in the file.
+        floats: the largest number of each column of floating-point numbers, in its precision.
         converted: whether `path` is to be written, from the cells.
         named: whether a line of the file holds the names of the columns.
         units: of columns, where a line of the file holds them.
@@ -77,11 +79,27 @@ class Opened:
     line: np.ndarray
     where: str
     below: int = 0
+    nameless: frozenset[str] = frozenset()
+    floats: Mapping[str, np.floating] = field(default_factory=dict)
     converted: bool = False
     named: bool = True
     units: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cleaned: frozenset[str] = frozenset()
+
+    def cited(self, sentence: str) -> str:
+        """A sentence about its columns, with the place of the table."""
+        return f"{self.where}: {sentence}" if self.where else sentence
+
+    def require_exact(self, names: Iterable[str]) -> None:
+        """Refuse columns whose cells are names, and of which one has lost digits.
+
+        Raises:
+            DataError: with the column and the number.
+        """
+        for name in names:
+            if name in self.floats:
+                require_digits(np.array([self.floats[name]]), self.cited(f"column {name!r}"))
 
     def as_csv(self, place: Path, why: str) -> "Opened":
         """The same, written anew as a plain CSV next to the YAML."""
@@ -172,7 +190,7 @@ def _declared(path: Path, place: Path) -> Opened:
     read, line = parse_text(text, form, source=path.name)
     declared = arff_attributes(text, path.name)
     nominal = {plain_name(name): arff_levels(of) for name, of in declared.items()}
-    levels = {name: of for name, of in nominal.items() if of is not None}
+    levels = {name: tuple(map(_printable, of)) for name, of in nominal.items() if of is not None}
     texts, cleaned = as_texts(read.frame())
     opened = Opened(
         path, texts, {"kind": "arff"}, (), line, str(path), levels=levels, cleaned=cleaned
@@ -183,8 +201,10 @@ def _declared(path: Path, place: Path) -> Opened:
 def _transport(path: Path) -> Opened:
     form = Format("xpt", (), ",", None, "%", True, "utf-8")
     read, line = read_file(path, form, source=path.name)
-    texts, cleaned = as_texts(read.frame())
-    return Opened(path, texts, {"kind": "xpt"}, (), line, str(path), cleaned=cleaned)
+    frame = read.frame()
+    texts, cleaned = as_texts(frame)
+    where, floats = str(path), _largest(frame)
+    return Opened(path, texts, {"kind": "xpt"}, (), line, where, floats=floats, cleaned=cleaned)
 
 
 def _parquet(path: Path, place: Path) -> Opened:
@@ -194,26 +214,57 @@ def _parquet(path: Path, place: Path) -> Opened:
 
 def _opened_frame(frame: pd.DataFrame, path: Path) -> Opened:
     """A frame as texts, with names that a YAML can hold."""
-    names, _, remarks = _names([str(name) for name in frame.columns], (), True)
-    texts, cleaned = as_texts(frame.set_axis(names, axis=1))
-    line = np.arange(1, len(texts) + 1)
+    written = [plain_text(name) for name in frame.columns]
+    names, _, remarks = _names(written, (), True)
+    frame = frame.set_axis(names, axis=1)
+    texts, cleaned = as_texts(frame)
     return Opened(
-        path, texts, {"kind": "parquet"}, tuple(remarks), line, str(path), cleaned=cleaned
+        path,
+        texts,
+        {"kind": "parquet"},
+        tuple(remarks),
+        np.arange(1, len(texts) + 1),
+        str(path),
+        nameless=_nameless(names, written),
+        floats=_largest(frame),
+        cleaned=cleaned,
     )
+
+
+def _nameless(names: Sequence[str], written: Sequence[str]) -> frozenset[str]:
+    """Names of the columns that have none as they are written."""
+    return frozenset(name for name, text in zip(names, written, strict=True) if not text)
+
+
+def _largest(frame: pd.DataFrame) -> dict[str, np.floating]:
+    """The number of largest size of each column of floating-point numbers."""
+    largest = {}
+    for name, column in frame.items():
+        kinds = pd.unique(column) if column.dtype == object else column
+        numbers = (
+            np.array([kind for kind in kinds if isinstance(kind, float)])
+            if column.dtype == object
+            else column.to_numpy(na_value=np.nan)
+            if pd.api.types.is_float_dtype(column.dtype)
+            else np.array([])
+        )
+        finite = numbers[np.isfinite(numbers)]
+        largest |= {str(name): finite[np.abs(finite).argmax()]} if len(finite) else {}
+    return largest
 
 
 def open_frame(frame: pd.DataFrame, place: Path) -> Opened:
     """A data frame as the plain CSV that its YAML names; categories of a column are its levels.
 
     Raises:
-        TypeError: a cell is no single value.
+        DataError: a cell is no single value.
     """
     opened, levels = _opened_frame(frame, place), {}
     for name, kind in zip(opened.cells.columns, frame.dtypes, strict=True):
         if isinstance(kind, pd.CategoricalDtype) and len(kind.categories) <= MOST_LEVELS:
             texts = as_texts(kind.categories.to_frame(name=name))[0][name]
             levels[name] = tuple(text for text in texts if text not in NO_VALUE)
-    written = replace(opened, levels=levels).as_csv(place, "")
+    written = replace(opened, levels=levels, where="").as_csv(place, "")
     return replace(written, remarks=opened.remarks)
 
 
@@ -277,7 +328,16 @@ def _of_sheet(path: Path, sheet: Sheet, header: bool | None) -> Opened:
     texts, cleaned = as_texts(frame)
     line = np.arange(1, len(texts) + 1) + skipped + named + bool(units)
     return Opened(
-        path, texts, {}, tuple(remarks), line, str(path), named=named, units=units, cleaned=cleaned
+        path,
+        texts,
+        {},
+        tuple(remarks),
+        line,
+        str(path),
+        nameless=_nameless(names, rows[skipped]) if named else frozenset(),
+        named=named,
+        units=units,
+        cleaned=cleaned,
     )
 
 
@@ -365,6 +425,7 @@ def _text_file(
         line,
         str(path),
         below,
+        _nameless(names, head) if named else frozenset(),
         named=named,
         units=units,
         cleaned=cleaned,
@@ -729,24 +790,45 @@ def as_texts(frame: pd.DataFrame, names_of: str = "") -> tuple[pd.DataFrame, fro
         names_of: the file, where numbers may be names, which must not lose digits.
 
     Raises:
-        DataError: one has.
+        DataError: one has, or a cell is no single value, or bytes that are no UTF-8.
     """
     texts, cleaned = {}, set()
     for name in frame.columns:
         column = frame[name]
-        code, kinds = pd.factorize(column)
+        try:
+            code, kinds = pd.factorize(column)
+            listed_cells = [kind for kind in kinds if isinstance(kind, tuple | frozenset)]
+        except TypeError:  # cells that Python cannot compare
+            listed_cells = [cell for cell in column if not isinstance(cell, Hashable)] or [*column]
+        if listed_cells:
+            raise DataError(
+                f"column {str(name)!r} holds {shown_cell(listed_cells[0])}, which is no single "
+                "value; make columns of its parts, or leave it out of the table"
+            )
         if names_of and column.dtype == np.float64:
             require_digits(np.asarray(kinds), f"{names_of}: column {name!r}")
-        as_written = [_text(kind) for kind in kinds]
-        printable = [text if text.isprintable() else plain_name(text) for text in as_written]
+        try:
+            as_written = [plain_text(kind) for kind in kinds]
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"column {str(name)!r} holds {shown_cell(error.object)}, bytes that are no UTF-8 "
+                "text; decode them, or leave the column out of the table"
+            ) from None
+        printable = list(map(_printable, as_written))
         if printable != as_written:
             cleaned.add(str(name))
         texts[str(name)] = np.array([*printable, ""], dtype=object)[code]
     return pd.DataFrame(texts), frozenset(cleaned)
 
 
-def _text(cell: object) -> str:
-    """A cell of a frame as written to a CSV."""
+def _printable(text: str) -> str:
+    return text if text.isprintable() else plain_name(text)
+
+
+def plain_text(cell: object) -> str:
+    """A cell of a frame as written to a CSV; bytes are UTF-8."""
+    if isinstance(cell, bytes):
+        return cell.decode().strip()
     if isinstance(cell, float | np.floating):
         return number_text(float(cell)) or ""
     return str(cell).strip()

@@ -41,6 +41,7 @@ AMOUNT = re.compile(
     r"[(+-]?\s*(?:[A-Z]{0,2}[$£¥€]|(?:USD|EUR|GBP|CHF|JPY)\b)\s*[+-]?\d.*|[(+-]?\d.*[$£¥€]\)?"
 )
 
+_NONE_WRONG = np.array([], dtype=np.int64)
 STATE_MISSING = "add it to 'source.format.missing'"  # remedy where a text of a file is no value
 
 
@@ -173,13 +174,15 @@ def read_file(path: Path, form: Format, *, source: str) -> tuple[Cells, np.ndarr
     return cells, np.arange(1, len(cells) + 1)
 
 
-def numeric_column(raw: RawTable, column: Column, missing: Iterable[str]) -> np.ndarray:
+def numeric_column(
+    raw: RawTable, column: Column, missing: Iterable[str], retained: np.ndarray | None = None
+) -> np.ndarray:
     """A raw column as numbers; NaN where it holds a text that denotes a missing value. (n,)
 
     Raises:
         DataError: the column is not there, or a cell is no finite number (which, and where).
     """
-    return numbers_of(raw, column.raw_name, missing, "columns", column=column)
+    return numbers_of(raw, column.raw_name, missing, "columns", column=column, retained=retained)
 
 
 def numbers_of(
@@ -190,12 +193,14 @@ def numbers_of(
     *,
     column: Column | None = None,
     remedy: str = f"if it means a missing value, {STATE_MISSING}",
+    retained: np.ndarray | None = None,
 ) -> np.ndarray:
     """A raw column, which `key` of the description names, as numbers; NaN where missing. (n,)
 
     A number that denotes a missing value does so however it is written: -9 also as -9.0. `column`
     is the feature that is read, if one is: its unit may follow a number, and its `recode` maps
-    other texts. `remedy` is the proposal of the error where a cell is no number.
+    other texts. `remedy` is the proposal of the error where a cell is no number. Of records that
+    are not `retained` (n,), such a cell is no error, and infinite.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and
@@ -207,17 +212,25 @@ def numbers_of(
         values, start = np.empty(len(cells)), 0
         for chunk in cells.chunks:
             part, wrong = _numbers(chunk, missing, style)
-            if wrong is not None:
+            for k in wrong if retained is None else wrong[retained[start + wrong]]:
                 raise DataError(
-                    f"{raw.place(start + wrong)}: column {name!r} holds "
-                    f"{shown_cell(chunk[wrong].as_py())}, which is not a number; {remedy}"
+                    f"{raw.place(start + int(k))}: column {name!r} holds "
+                    f"{shown_cell(chunk[int(k)].as_py())}, which is not a number; {remedy}"
                 )
+            if len(wrong):
+                part[wrong] = np.inf
             values[start : start + len(chunk)] = part
             start += len(chunk)
     else:
         values = cells.cast(pa.float64(), safe=False).to_numpy().copy()
     values[_stands_for_missing(values, missing)] = np.nan
-    _require_single_precision(raw, name, values)
+    beyond = (values > LARGEST) | (values < -LARGEST)  # False where NaN
+    for row in np.flatnonzero(beyond if retained is None else beyond & retained)[:1]:
+        raise DataError(  # networks and forests compute in single precision
+            f"{raw.place(int(row))}: column {name!r} holds {shown_cell(float(values[row]))}; "
+            f"allowed are numbers between -{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
+        )
+    values[beyond] = np.inf
     return values
 
 
@@ -266,12 +279,12 @@ class NumberStyle(NamedTuple):
 
 def _numbers(
     cells: pa.Array, missing: tuple[str, ...], style: NumberStyle
-) -> tuple[np.ndarray, int | None]:
-    """Texts as numbers, NaN where missing, and the position of the first that is no number."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Texts as numbers, NaN where missing, and the positions of those that are no number."""
     as_python = style.decimal == "." and style.thousands is None
     values = _cast(cells) if as_python else None
     if values is not None and np.isfinite(values).all():
-        return values, None
+        return values, _NONE_WRONG
     absent = pc.is_null(cells)
     if missing:
         absent = pc.or_(absent, pc.is_in(cells, pa.array(missing, pa.string())))
@@ -283,8 +296,9 @@ def _numbers(
         values = kinds[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
     finite = np.isfinite(values)
     if np.count_nonzero(finite) + absent.true_count == len(cells):
-        return values, None
-    return values, int(np.argmax(~finite & ~absent.to_numpy(zero_copy_only=False)))
+        return values, _NONE_WRONG
+    wrong = np.flatnonzero(~finite & ~absent.to_numpy(zero_copy_only=False))
+    return values.copy(), wrong
 
 
 def _cast(cells: pa.Array) -> np.ndarray | None:
@@ -305,17 +319,6 @@ def _stands_for_missing(values: np.ndarray, missing: Sequence[str]) -> np.ndarra
     """True where a number denotes a missing value. (n,)"""
     numbers = _converted(missing)
     return np.isin(values, numbers[~np.isnan(numbers)])
-
-
-def _require_single_precision(raw: RawTable, name: str, values: np.ndarray) -> None:
-    """Refuse a number that networks and forests, which compute in single precision, cannot hold."""
-    beyond = (values > LARGEST) | (values < -LARGEST)  # False where NaN
-    if beyond.any():
-        row = int(np.argmax(beyond))
-        raise DataError(
-            f"{raw.place(row)}: column {name!r} holds {shown_cell(float(values[row]))}; allowed "
-            f"are numbers between -{LARGEST:.2g} and {LARGEST:.2g} (single precision)"
-        )
 
 
 def text_column(raw: RawTable, name: str, missing: Iterable[str], key: str) -> np.ndarray:

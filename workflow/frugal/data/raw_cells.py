@@ -187,22 +187,35 @@ def parquet_cells(path: Path) -> Cells:
 
     def read(name: str) -> pa.ChunkedArray:
         with readable(path):
-            return _plain_column(file.read([name], use_threads=False).column(0), fits)
+            column = file.read([name], use_threads=False).column(0)
+            return _plain_column(column, fits, f"{path.name}: column {name!r}")
 
     fits(max(8 * rows, sum(group.total_byte_size for group in groups)))
     return Cells(columns, rows, read, fits)
 
 
-def _plain_column(column: pa.ChunkedArray, fits: Callable[[int], None]) -> pa.ChunkedArray:
+def _plain_column(
+    column: pa.ChunkedArray, fits: Callable[[int], None], subject: str
+) -> pa.ChunkedArray:
     """A column of a Parquet file as numbers or texts; whole ones digit by digit, as names."""
     kind = column.type
     if pa.types.is_floating(kind):
-        return column.cast(pa.float64())
+        return column if kind == pa.float32() else column.cast(pa.float64())
     if pa.types.is_dictionary(kind):
         fits(_text_bytes(column))
         column = column.cast(kind.value_type)
-    if pa.types.is_integer(kind) or pa.types.is_string(column.type):
+    if pa.types.is_integer(kind):
         return column
+    if pa.types.is_string(column.type):
+        return pc.utf8_trim_whitespace(column)
+    if "binary" in str(column.type):
+        try:
+            return pc.utf8_trim_whitespace(column.cast(pa.binary()).cast(pa.string()))
+        except pa.ArrowInvalid:
+            raise DataError(
+                f"{subject} holds bytes that are no UTF-8 text; decode them, or leave the column "
+                "out of the file"
+            ) from None
     texts = [None if cell is None else str(cell) for cell in column.to_pylist()]
     return pa.chunked_array([pa.array(texts, pa.string())])
 
@@ -278,13 +291,17 @@ def require_digits(numbers: np.ndarray, subject: str) -> None:
     """Refuse names that are stored as numbers in which two of them may be the same.
 
     Raises:
-        DataError: a number in double precision is so large that its last digits are lost.
+        DataError: a number in double (single) precision is so large that its last digits are lost.
     """
-    lost = np.isfinite(numbers) & (np.abs(numbers) >= MOST_EXACT)
-    if np.issubdtype(numbers.dtype, np.floating) and lost.any():
+    if not np.issubdtype(numbers.dtype, np.floating):
+        return
+    precision = np.finfo(numbers.dtype)
+    lost = np.isfinite(numbers) & (np.abs(numbers) >= 2.0 ** (precision.nmant + 1))
+    if lost.any():
         raise DataError(
             f"{subject} holds {shown_cell(float(numbers[lost][0]))}, a number that has lost its "
-            "last digits; store names of more than 15 digits as text or as integers"
+            f"last digits; store names of more than {precision.precision} digits as text or as "
+            "integers"
         )
 
 

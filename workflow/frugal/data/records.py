@@ -195,6 +195,7 @@ class _Records:
     def _line_by_line(self, lines: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Line number and cells of each record that begins in these lines, the next to be read."""
         above, strip = self.number, self._form.strip
+        self.text: list[str] = []  # of the record that is read
         reader: Any = (
             _ArffReader(self._without_comments(lines))
             if self._form.kind == "arff"
@@ -208,12 +209,15 @@ class _Records:
         begins = above + 1
         try:
             while reader.line_num < len(lines):
+                self.text.clear()
                 cells = next(reader)
                 if self.ended:
                     raise DataError(
                         f"{self._source}, line {begins} opens a quote that is never closed"
                     )
                 number = above + reader.line_num
+                if self._form.kind != "arff":
+                    self._require_closed("".join(self.text), begins)
                 begins = number + 1
                 if strip:
                     cells = [c.strip() for c in cells]
@@ -233,12 +237,27 @@ class _Records:
                     separators = line.lstrip().count(self._form.separator)
                     self.suspects.setdefault(separators, []).append(self.number)
                 yield "\n"
-            elif self._form.separator == " " and self._form.strip:  # no cell follows a last blank
-                yield line.rstrip(" \n") + "\n"
             else:
+                if self._form.separator == " " and self._form.strip:  # a last blank ends no cell
+                    line = line.rstrip(" \n") + "\n"
+                self.text.append(line)
                 yield line
         self.ended = True
         yield "\n"
+
+    def _require_closed(self, record: str, line: int) -> None:
+        """Refuse text behind a closing quote, which Python's csv module adds to the cell."""
+        if self._quote not in record:
+            return
+        mark, strip = re.escape(self._form.separator), self._form.strip
+        blank = r"[ \t]*" if strip and self._form.separator not in " \t" else " *" if strip else ""
+        blank = "" if self._form.separator == " " else blank
+        cell = rf"{blank}\"(?:[^\"]|\"\")*\"{blank}(?=[\n]|{mark}|$)|(?!{blank}\")[^\n{mark}]*"
+        if not re.fullmatch(rf"(?:{cell})(?:{mark}(?:{cell}))*\n*", record):
+            raise DataError(
+                f"{self._source}, line {line} is no record: text follows a closing quote; a quote "
+                "within a cell in quotes is written twice"
+            )
 
     def require_none_hidden(self, width: int) -> None:
         """Refuse a record that begins with the mark of comments: one as wide as the others.

@@ -1,4 +1,4 @@
-"""A data frame as the table that a YAML describes: the guesses of `frugal init`, with terms.
+"""A data frame or file as the table of a YAML: the guesses of `frugal init`, with terms.
 
 Nothing is decided here: `data.guessing` guesses the columns, `run.init_command` writes the YAML,
 and the frame becomes the CSV that it names. So a frame gives the numbers of its YAML.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """A data frame with its description.
+    """A data frame, or a table's file, with its description.
 
     Attributes:
         opened: its cells as texts.
@@ -33,7 +33,7 @@ class Described:
         label: the column to predict.
         terms: panels, prices and costs of errors.
         name: of the data set.
-        index: labels of the frame's rows. (n,)
+        index: labels of the frame's rows; None for a file. (n,)
     """
 
     opened: "Opened"
@@ -41,7 +41,7 @@ class Described:
     label: str
     terms: "StatedTerms"
     name: str
-    index: "pd.Index"
+    index: "pd.Index | None"
 
     @contextmanager
     def rows_named(self) -> Iterator[None]:
@@ -55,6 +55,8 @@ class Described:
             within = self.opened.cells.apply(lambda cells: cells.str.count("\n")).sum(axis=1)
             ends = 1 + (1 + within.to_numpy()).cumsum()  # of each record; names are above
             at = int(ends.searchsorted(int(match[1])))
+            if self.index is None:
+                return f"{self.opened.where}, line {self.opened.line[at]}"
             return f"row {self.index[at]!r} of the data frame (position {at})"
 
         try:
@@ -63,7 +65,8 @@ class Described:
             sentence = place.sub(row, str(error))
             if sentence == str(error):
                 raise
-            raise type(error)(sentence.replace(STATE_MISSING, "replace it by NaN")) from error
+            remedy = "replace it by NaN" if self.index is not None else "empty the cell"
+            raise type(error)(sentence.replace(STATE_MISSING, remedy)) from error
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -99,12 +102,19 @@ def as_pandas(frame: Any) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
+    def digit_by_digit(kind: pa.DataType) -> Any:  # with a gap, they would be float64
+        return pd.ArrowDtype(kind) if pa.types.is_integer(kind) else None
+
     try:
         if isinstance(frame, pd.DataFrame):
             return frame
+        if hasattr(frame, "to_arrow") and not hasattr(frame, "__arrow_c_stream__"):
+            frame = frame.to_arrow()
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pa.table(frame).to_pandas(types_mapper=digit_by_digit)
         if hasattr(frame, "to_pandas"):
             return frame.to_pandas()
-        return pa.table(frame).to_pandas()
+        return pa.table(frame).to_pandas(types_mapper=digit_by_digit)
     except (TypeError, ValueError, AttributeError, ImportError) as error:
         raise DataError(
             f"the table is a {type(frame).__name__}, which pandas cannot read ({error}); allowed "
@@ -112,11 +122,28 @@ def as_pandas(frame: Any) -> "pd.DataFrame":
         ) from None
 
 
-def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
-    """The description of a data frame.
+def _opened(table: Any, name: str, label: str, sheet: str | None) -> "Opened":
+    """The cells of a data frame, or of a table's file, as the CSV that a YAML names."""
+    from frugal.data.opening import open_frame, open_table
+
+    if is_frame(table):
+        if sheet is not None:
+            raise ConfigError(f"sheet is {sheet!r}; it goes with the path of a spreadsheet")
+        return open_frame(as_pandas(table), Path(f"{name}.csv"))
+    path = Path(table)
+    if not path.is_file():
+        raise DataError(f"there is no file {path}")
+    opened = open_table(path, path, None, sheet=sheet, holds=[label])
+    written = opened.as_csv(Path(f"{name}.csv"), "")
+    return replace(written, remarks=opened.remarks[opened.converted :])
+
+
+def describe(table: Any, stated: Mapping[str, Any]) -> Described:
+    """The description of a data frame, or of a table's file.
 
     Args:
-        frame: of pandas, or of a library that converts to it; its index is for messages alone.
+        table: a frame of pandas, or of a library that converts to it, whose index is for messages
+            alone; or the path of a file, as `frugal init` reads it.
         stated: arguments of `load` by name, None where left out.
 
     Raises:
@@ -124,11 +151,16 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
         DataError: an argument names an unknown column, or cells of a column cannot be written as
             text.
     """
-    from frugal.data.guessing import guess_table, known_at_start, left_out
-    from frugal.data.opening import open_frame
-    from frugal.run.init_command import UNLABELLED, StatedTerms, require_feature
+    from frugal.data.guessing import known_at_start, left_out
+    from frugal.data.opening import plain_text
+    from frugal.run.init_command import (
+        UNLABELLED,
+        StatedTerms,
+        guess_opened,
+        require_exact_names,
+        require_feature,
+    )
 
-    frame = as_pandas(frame)
     label, name = stated["label"], stated["name"] or "table"
     if label is None:
         raise ConfigError(
@@ -151,21 +183,18 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     unlabelled = stated["unlabelled"] or UNLABELLED[0]
     if unlabelled not in UNLABELLED:
         raise ConfigError(f"unlabelled is {unlabelled!r}; allowed are {listed(UNLABELLED)}")
-    try:
-        opened = open_frame(frame, Path(f"{name}.csv"))
-    except TypeError as error:
-        raise DataError(f"a column of the table holds cells that are no value: {error}") from None
+    opened = _opened(table, name, str(label), stated["sheet"])
     positive = stated["positive"]
-    guess = guess_table(
-        opened.cells,
+    guess = guess_opened(
+        opened,
         str(label),
-        levels=opened.levels,
-        positive=None if positive is None else str(positive),
+        positive=None if positive is None else plain_text(positive),
         weigh=unlabelled == "weigh",
         predict=stated["predict"],
     )
     guess = left_out(guess, list(map(str, stated["leave_out"] or ())), "leave_out")
-    require_feature("the data frame", guess)
+    require_feature(opened.where or "the data frame", guess)
+    require_exact_names(opened, guess, str(label))
     terms = StatedTerms(
         [str(panel_name) for panel_name in stated["free"] or ()],
         {str(key): [str(c) for c in columns] for key, columns in (stated["panels"] or {}).items()},
@@ -176,7 +205,8 @@ def describe(frame: Any, stated: Mapping[str, Any]) -> Described:
     )
     _require_all_stated(terms, guess)
     guess = known_at_start(guess, terms.free)
-    return Described(opened, guess, str(label), terms, name, frame.index)
+    index = as_pandas(table).index if is_frame(table) else None
+    return Described(opened, guess, str(label), terms, name, index)
 
 
 def ask_frame(

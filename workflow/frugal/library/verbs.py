@@ -40,6 +40,7 @@ def load(
     unlabelled: str | None = None,
     predict: Mapping[str, Any] | None = None,
     name: str | None = None,
+    sheet: str | None = None,
     folder: str | Path | None = None,
     config: Mapping[str, Any] | str | Path | None = None,
     sensitive: str | None = None,
@@ -54,13 +55,14 @@ def load(
 ) -> Table:
     """A table of one's own, read and encoded.
 
-    A table with a YAML takes none of the arguments from `label` to `name`. The columns of a
-    data frame are guessed as by `frugal init`; `remarks` of the table list the assumptions, and
-    `table.description(path)` writes the YAML, which gives the same numbers.
+    A table with a YAML takes none of the arguments from `label` to `sheet`. The columns of a
+    data frame or another file are guessed as by `frugal init`; `remarks` of the table list the
+    assumptions, and `table.description(path)` writes the YAML, which gives the same numbers.
 
     Args:
         table: a data frame (pandas, Polars, Arrow), a row for each case, NaN or None for values
-            not acquired; or the path of its YAML, as `frugal init TABLE --label COLUMN` writes it.
+            not acquired; the path of a file that `frugal init` reads, with `label`; or of its YAML,
+            as `frugal init TABLE --label COLUMN` writes it.
         label: name of the column to predict.
         prices: panel → price: a number, two ends such as `(20, 35)`, or as the YAML has it, such as
             `{"column": "fee"}`; a panel of one column has its name.
@@ -79,6 +81,7 @@ def load(
             `price` (of a unit of loss), `values` (numbers that may be predicted, or how many, by
             default 4) and `unit`, as under `label.predict` of the YAML.
         name: of the table, small letters and digits; random streams depend on it. Default: table.
+        sheet: of a spreadsheet; by default the first that is shown and holds the label.
         folder: where the workflow is run by Snakemake, which keeps everything below
             `results/decide/NAME/`, as `snakemake decide` does; None: the same stages run here, and
             everything stays in memory.
@@ -124,8 +127,11 @@ def load(
         "unlabelled": unlabelled,
         "predict": predict,
         "name": name,
+        "sheet": sheet,
     }
-    if is_frame(table):
+    is_yaml = isinstance(table, str | Path) and Path(table).suffix.lower() in (".yaml", ".yml")
+    is_file = isinstance(table, str | Path) and label is not None and not is_yaml
+    if is_frame(table) or is_file:
         described = describe(table, stated)
         with described.rows_named():
             question = ask_frame(described, folder, config, **keys)
@@ -133,10 +139,10 @@ def load(
     else:
         if named := [key for key, value in stated.items() if value is not None]:
             require("the table", table, (str, Path), "a data frame, or the path of a YAML")
-            does = "states them itself"
-            if Path(table).suffix.lower() not in (".yaml", ".yml"):
-                does = "is read first, for example by pandas.read_csv, or described by a YAML"
-            raise ConfigError(f"{listed(named)}: arguments for a data frame; {table} {does}")
+            does = "states them itself" if is_yaml else "needs 'label', too"
+            raise ConfigError(
+                f"{listed(named)}: arguments for a data frame or a table's file; {table} {does}"
+            )
         question = ask(table, folder, config, **keys)
         payloads_of(question, "prepare_data", again=True)
     return Table(question)

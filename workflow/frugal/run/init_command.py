@@ -206,23 +206,17 @@ def init_command(words: Sequence[str]) -> int:
         sheet=args.sheet,
         holds=[args.label],
     )
-    try:
-        guess = guess_table(
-            opened.cells,
-            args.label,
-            _numbers("--cut", args.cut, ","),
-            marks={key: opened.form[key] for key in MARKS if key in opened.form},
-            units=opened.units,
-            levels=opened.levels,
-            positive=args.positive,
-            weigh=args.unlabelled == "weigh",
-            predict=_predict(args.predict, opened.units.get(args.label)),
-        )
-    except DataError as error:
-        remark = "" if opened.named else f" ({opened.remarks[-1]})"
-        raise DataError(f"{opened.where}: {error}{remark}") from None
+    guess = guess_opened(
+        opened,
+        args.label,
+        _numbers("--cut", args.cut, ","),
+        positive=args.positive,
+        weigh=args.unlabelled == "weigh",
+        predict=_predict(args.predict, opened.units.get(args.label)),
+    )
     guess = left_out(guess, _columns(args.leave_out, guess))
     require_feature(args.table, guess)
+    require_exact_names(opened, guess, args.label)
     texts = {args.label, *(column.name for column in guess.columns if column.kind == "categorical")}
     if opened.cleaned & texts and not opened.converted:
         opened = opened.as_csv(converted, "has characters that are not printed")
@@ -359,6 +353,37 @@ def _init_over_time(args: argparse.Namespace, out: Path) -> int:
 def _require_new(path: Path) -> None:
     if os.path.lexists(path):
         raise DataError(f"{path} is there already, and is not overwritten; name another with --out")
+
+
+def guess_opened(
+    opened: Opened, label: str, cuts: Sequence[float] = (), **stated: Any
+) -> TableGuess:
+    """The guess of a table as it was opened; `stated` are further arguments of `guess_table`.
+
+    Raises:
+        ConfigError, DataError: as `guess_table`.
+    """
+    try:
+        return guess_table(
+            opened.cells,
+            label,
+            cuts,
+            marks={key: opened.form[key] for key in MARKS if key in opened.form},
+            units=opened.units,
+            levels=opened.levels,
+            nameless=opened.nameless,
+            **stated,
+        )
+    except DataError as error:
+        remark = "" if opened.named else f" ({opened.remarks[-1]})"
+        raise DataError(opened.cited(f"{error}{remark}")) from None
+
+
+def require_exact_names(opened: Opened, guess: TableGuess, label: str) -> None:
+    """Refuse numbers that have lost digits, where they name levels, classes or clusters."""
+    levels = [column.name for column in guess.columns if column.kind == "categorical"]
+    classes = [] if guess.cuts else [label]
+    opened.require_exact([*levels, *classes, *(column.name for column in guess.clusters[:1])])
 
 
 def require_feature(path: Path | str, guess: TableGuess) -> None:
