@@ -152,18 +152,30 @@ def with_referral(
     return replace(advice, label=np.where(refers, len(bundle.layout.classes), advice.label))
 
 
+def prices_of(bundle: CaseBundle, cases: Cases) -> Float[np.ndarray, "n a"]:
+    """Price of each panel for each case. (n, a)"""
+    layout = bundle.layout
+    price = np.tile(layout.action_cost, (len(cases.ids), 1))
+    names = [panel.name for panel in layout.actions]
+    for fee in bundle.cases.get("fees", ()):
+        if fee["panel"] in names:
+            of_case = cases.values[:, layout.columns.index(fee["column"])]
+            price[:, names.index(fee["panel"])] = of_case + fee["waiting"]
+    return price
+
+
 def advice_frame(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> pd.DataFrame:
     """A row for each decision, in the words of the table; `threshold` is `decision_threshold`."""
     panels = [panel.name for panel in bundle.layout.actions]
     choices = [*panels, STOP]
-    paid = bundle.layout.price(advice.acquired)
+    price, shared = prices_of(bundle, cases)[advice.row], bundle.layout.shared_costs
     names = np.array(panels, dtype=object)
     frame = pd.DataFrame(
         {
             "acquired": [" + ".join(names[acquired]) for acquired in advice.acquired],
             "next": [choices[j] for j in advice.action],
-            "price": bundle.layout.step_price(advice.acquired, advice.action),
-            "cost_so_far": paid,
+            "price": shared.step_price(advice.acquired, advice.action, price),
+            "cost_so_far": shared.price(advice.acquired, price),
             "predicted": [(*bundle.layout.classes, REFERRED)[j] for j in advice.label],
         }
     )

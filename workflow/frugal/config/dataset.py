@@ -672,6 +672,12 @@ class Dataset(Block):
                 f"{at} is {column!r}; allowed are numeric columns of free panels: "
                 f"{listed(numeric) or 'none'}{did_you_mean(column, numeric)}"
             )
+        for entry in self.columns:
+            if entry.name == column and entry.unit not in ("1", "", self.cost_unit):
+                yield (
+                    f"{at} is {column!r}, which is in {entry.unit!r}; allowed is a column in "
+                    f"`cost_unit`, {self.cost_unit!r}"
+                )
 
     def _check_parts(self) -> Iterator[str]:
         split, files = self.split, self.source.files

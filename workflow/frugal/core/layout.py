@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed
@@ -52,16 +52,6 @@ class Layout(OfPanels):
     def of(cls, table: Table) -> "Layout":
         """That of a table."""
         return cls(table.columns, table.onehot, table.panels, table.classes, table.set_ups)
-
-    def price(self, acquired: Bool[np.ndarray, "*m a"]) -> Float[np.ndarray, "*m"]:
-        """Cost of sets of panels: prices, and each set-up once. (…,)"""
-        return self.shared_costs.price(acquired, self.action_cost)
-
-    def step_price(
-        self, acquired: Bool[np.ndarray, "m a"], action: Int[np.ndarray, " m"]
-    ) -> Float[np.ndarray, " m"]:
-        """Cost of an action once panels are acquired; 0 to stop. (m,)"""
-        return self.shared_costs.step_price(acquired, action, self.action_cost)
 
     def require_same(self, table: Table, subject: str) -> None:
         """Refuse a table of another layout; costs may differ.

@@ -86,20 +86,24 @@ class SharedCosts:
         return acquired.astype(np.float32) @ self.shares.T.astype(np.float32) > 0
 
     def price(
-        self, acquired: Bool[np.ndarray, "*m a"], action_cost: Float[np.ndarray, " a"]
+        self, acquired: Bool[np.ndarray, "*m a"], action_cost: Float[np.ndarray, "... a"]
     ) -> Float[np.ndarray, "*m"]:
-        """Cost of sets of panels: prices, and each set-up once. (…,)"""
-        paid = acquired @ action_cost
+        """Cost of sets of panels: prices, of all or of each set, and each set-up once. (…,)"""
+        same = action_cost.ndim == 1
+        paid = acquired @ action_cost if same else (acquired * action_cost).sum(axis=-1)
         return paid + self.used(acquired) @ self.cost if len(self.cost) else paid
 
     def step_price(
         self,
         acquired: Bool[np.ndarray, "m a"],
         action: Int[np.ndarray, " m"],
-        action_cost: Float[np.ndarray, " a"],
+        action_cost: Float[np.ndarray, "... a"],
     ) -> Float[np.ndarray, " m"]:
         """Cost of an action once panels are acquired; 0 for one that acquires none. (m,)"""
-        price = np.append(action_cost, 0.0)[np.minimum(action, len(action_cost))]
+        none = np.zeros((*action_cost.shape[:-1], 1))
+        last = np.minimum(action, action_cost.shape[-1])
+        price = np.append(action_cost, none, axis=-1)
+        price = price[last] if price.ndim == 1 else price[np.arange(len(last)), last]
         if not len(self.cost):
             return price
         new = np.append(self.shares.T, np.zeros((1, len(self.cost)), dtype=bool), axis=0)[action]

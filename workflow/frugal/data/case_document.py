@@ -45,6 +45,7 @@ CASES = {
     "missing_values": str,
     "ignored": [str],
 }
+FEES = [{"panel": str, "column": str, "waiting": float}]  # prices of each case, if there are any
 JUDGES = "test"  # the part that no training sees
 
 
@@ -92,6 +93,11 @@ def case_document(
             start += width
     present = {column["name"] for column in columns}
     form = description.format
+    fees = [
+        {"panel": p.name, "column": p.fee, "waiting": float(p.delay * description.waiting_cost)}
+        for p in description.panels
+        if p.fee is not None and p.fee in present
+    ]
     return {
         "columns": columns,
         "panels": [
@@ -105,7 +111,7 @@ def case_document(
         "thousands": None if form is None else form.thousands,
         "missing_values": description.missing_values,
         "ignored": list(catalogue["report"].get("no_features", ())),
-    }
+    } | ({"fees": fees} if fees else {})
 
 
 def no_features(description: Description, left_out: Sequence[str]) -> list[str]:
@@ -194,8 +200,19 @@ def require_case_document(document: Any) -> Mapping[str, Any]:
     Raises:
         DataError: it has another shape, or contradicts itself.
     """
-    require_document(document, CASES, "description of cases")
+    shape = CASES | ({"fees": FEES} if isinstance(document, dict) and "fees" in document else {})
+    require_document(document, shape, "description of cases")
     names = {entry["name"] for entry in document["columns"]}
+    for fee in document.get("fees", ()):
+        if fee["panel"] not in {panel["name"] for panel in document["panels"]}:
+            raise DataError(
+                f"the stored description of cases lacks the panel {fee['panel'][:60]!r}"
+            )
+        if fee["column"] not in {c["name"] for c in document["columns"] if c["levels"] is None}:
+            raise DataError(
+                f"the stored description of cases lacks the numeric column {fee['column'][:60]!r}, "
+                "which has prices of cases"
+            )
     for entry in document["columns"]:
         levels, valid = entry["levels"], entry["valid"]
         if (levels is not None) != (entry["type"] == "categorical") or len(valid or (0, 0)) != 2:

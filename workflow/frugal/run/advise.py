@@ -19,6 +19,7 @@ from frugal.acquire.advice import (
     advise_path,
     case_uniforms,
     decision_threshold,
+    prices_of,
     with_referral,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
@@ -190,7 +191,8 @@ def referral_thresholds(
 def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:
     """A table of one decision for each case."""
     choices = [*(panel.name for panel in bundle.layout.actions), STOP]
-    prices = bundle.layout.step_price(advice.acquired, advice.action)
+    of_case, shared = prices_of(bundle, cases)[advice.row], bundle.layout.shared_costs
+    prices = shared.step_price(advice.acquired, advice.action, of_case)
     shown = slice(0, MOST_SHOWN)
     rows = [
         [
@@ -219,7 +221,8 @@ def path_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str
     """A table of the whole path of each case: panels, their cost, and the final belief."""
     panels = np.array([panel.name for panel in bundle.layout.actions], dtype=object)
     last = np.flatnonzero(advice.action == len(panels))[:MOST_SHOWN]
-    cost = bundle.layout.price(advice.acquired[last])
+    of_case = prices_of(bundle, cases)[advice.row[last]]
+    cost = bundle.layout.shared_costs.price(advice.acquired[last], of_case)
     begins = np.append(-1, last[:-1]) + 1
     predictions = _predictions(bundle, advice)
     rows = []
