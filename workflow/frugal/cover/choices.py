@@ -14,7 +14,7 @@ from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import cell_hint, did_you_mean
 from frugal.cover.catalogue import Catalogue, Lists
 from frugal.cover.instance import COST_DECIMALS, MOST_COST, check_total, in_millionths
-from frugal.cover.sheets import Sheet, names_in, price_of
+from frugal.cover.sheets import Sheet, names_in, price_of, whole_numbers
 from frugal.cover.solvers.bitsets import NOTHING_LEFT, action_links
 from frugal.cover.solvers.lagrangian_tree import MOST_TIES
 from frugal.cover.solvers.proofs import solve_proven
@@ -90,12 +90,8 @@ def rules_of(sheet: Sheet, catalogue: Catalogue, for_all: RulesForAll, *, source
             budget[u] = min(budget[u], unit_budget)
     for u, cell in enumerate(cells.get("at_most", ())):
         if cell:
-            if not (cell.isascii() and cell.isdigit()):
-                raise DataError(
-                    f"{source}, line {lines[u]}: column 'at_most' holds {shown_cell(cell)}; "
-                    "allowed is a whole number from 0"
-                )
-            at_most[u] = min(at_most[u], int(cell))
+            number = whole_numbers(frame.iloc[[u]], ("at_most",), lines[[u]], source)
+            at_most[u] = min(at_most[u], int(number[0, 0]))
     cost = np.tile(catalogue.instance.cost, (n, 1))
     for column in (name for name in cells if name.startswith(PRICE)):
         i = _number(column.removeprefix(PRICE), catalogue, f"{source}: column {column!r}")

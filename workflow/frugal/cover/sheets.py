@@ -1,10 +1,11 @@
-"""Cells of the recourse study's own tables: text of CSV or Parquet files, names, numbers, prices.
+"""Cells of the recourse study's own tables, opened as tables are: names, numbers, prices.
 
 Errors name a wrong cell and its place. Knows neither actions nor units.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,70 +16,50 @@ from jaxtyping import Int
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed
 from frugal.cover.instance import COST_DECIMALS
-from frugal.data.description import Format
-from frugal.data.opening import parquet_texts
+from frugal.data.encoded_columns import no_name, truth
+from frugal.data.long_files import LongFile
 from frugal.data.packed import unpacked_bytes
-from frugal.data.records import lines_of, parse_text
 
 Sheet = tuple[pd.DataFrame, np.ndarray]  # cells as text, and the line of each row
-_CSV = Format("csv", (), ",", None, None, True, "utf-8")
+NAMES = ("unit", "group", "action", "groups", "requires", "excludes", "required", "forbidden")
 _COMMENT = "#"
 _NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def read_text(path: Path) -> str:
-    """The text of a CSV file in UTF-8, with a byte order mark (as of a spreadsheet) or without.
+def open_sheet(path: Path, *columns: str) -> LongFile:
+    """A file with these columns, of which all but the names of things are quantities.
 
     Raises:
-        DataError: it cannot be read, or is in another encoding; which line.
+        DataError: it cannot be read, or a line below the column names is a comment.
     """
-    content = unpacked_bytes(path)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path.name}, line {line} is not UTF-8 text (byte 0x{content[error.start]:02x}); save "
-            "the file in UTF-8, which spreadsheets call 'CSV UTF-8'"
-        ) from None
+    file = LongFile.of(path, *columns)
+    first = file.cells.iloc[:, 0].astype(str).str.startswith(_COMMENT).to_numpy()
+    text = unpacked_bytes(path).decode("latin-1").splitlines() if first.any() else []
+    for line in file.lines[first]:
+        if text[line - 1 : line] and text[line - 1].lstrip().startswith(_COMMENT):
+            raise DataError(
+                f"{path.name}, line {line} begins with '#'; comments are allowed above the column "
+                "names only: remove the line or, where it is a name, write it in quotes"
+            )
+    return replace(file, quantities=[c for c in file.cells.columns if c not in NAMES])
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Cells of a CSV or, by its suffix, of a Parquet file; of the latter, rows are counted from 1.
+def cells_of(file: LongFile) -> Sheet:
+    """Cells as texts, with plain numbers, and the line of each row."""
+    cells = file.plain()
+    for column in {"unit", "group", "action", "groups"} & set(cells.columns):
+        cells[column] = file.names(column, empty=True).astype(object)
+    return cells, file.lines
 
-    Raises:
-        DataError: it cannot be read, is not UTF-8 text, or has rows of different lengths.
-    """
-    if path.suffix.lower() not in (".parquet", ".pq"):
-        return table_of(read_text(path), path.name)
-    cells, line = parquet_texts(path)
-    return cells.replace({"True": "1", "False": "0"}), line
+
+def read_sheet(path: Path, *columns: str) -> Sheet:
+    """The cells of a file; see `open_sheet`."""
+    return cells_of(open_sheet(path, *columns))
 
 
 def names_in(cell: str) -> list[str]:
     """Names separated by `;`, without empty ones."""
     return [name.strip() for name in cell.split(";") if name.strip()]
-
-
-def table_of(text: str, source: str) -> Sheet:
-    """Cells as text and their lines; a line that begins with `#` is no row and no silent loss.
-
-    Raises:
-        DataError: such a line is below the column names, where it could be either.
-    """
-    rows = lines_of(text)
-    header = next(
-        (k for k, row in enumerate(rows) if row.strip() and not row.lstrip().startswith(_COMMENT)),
-        len(rows),
-    )
-    for k, row in enumerate(rows[header:], start=header + 1):
-        if row.lstrip().startswith(_COMMENT):
-            raise DataError(
-                f"{source}, line {k} begins with '#'; comments are allowed above the column names "
-                "only: remove the line or, where it is a name, write it in quotes"
-            )
-    cells, line = parse_text("\n" * header + "".join(rows[header:]), _CSV, source=source)
-    return cells.frame(), line
 
 
 def require_column(frame: pd.DataFrame, name: str, source: str) -> None:
@@ -94,8 +75,9 @@ def require_names(names: Sequence[str], lines: np.ndarray, kind: str, source: st
     """Every row has a name, and no two have the same."""
     first: dict[str, int] = {}
     for name, line in zip(names, lines, strict=True):
-        if not name.strip():
-            raise DataError(f"{source}, line {line}: the {kind} has no name")
+        if no_name(name):
+            what = f"is {shown_cell(name)}, which means no value" if name.strip() else "has no name"
+            raise DataError(f"{source}, line {line}: the {kind} {what}")
         if name in first:
             raise DataError(
                 f"{source} has two rows for {kind} {shown_cell(name)}, lines {first[name]} and "
@@ -112,13 +94,21 @@ def whole_numbers(
     numbers = np.zeros(cells.shape, dtype=np.int64)
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
-            if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
+            if (number := _whole_number(cell)) is None:
                 raise DataError(
                     f"{source}, line {lines[i]}: column {columns[j]!r} holds {shown_cell(cell)}; "
                     "allowed is a whole number from 0"
                 )
-            numbers[i, j] = int(cell)
+            numbers[i, j] = number
     return numbers
+
+
+def _whole_number(cell: str) -> int | None:
+    """A whole number from 0 below 10⁹, or 1 for yes and 0 for no; None for other texts."""
+    if digits := re.fullmatch(r"([0-9]{1,9})(\.0+)?", cell):
+        return int(digits[1])
+    said = truth(cell)
+    return None if said is None else int(said)
 
 
 def price_of(cell: str, line: int, source: str, *, quantity: str = "the cost") -> float:

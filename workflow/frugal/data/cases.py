@@ -11,14 +11,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from jaxtyping import Bool, Float
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
 from frugal.data.description import Column, Format
-from frugal.data.encoded_columns import coded_cells, is_absent, level_cells, levels_of, possible
+from frugal.data.encoded_columns import (
+    NO_VALUE,
+    coded_cells,
+    is_absent,
+    level_cells,
+    levels_of,
+    possible,
+)
 from frugal.data.opening import MARKS, as_texts, is_stored, number_marks, open_cells, plain_name
-from frugal.data.parsing import RawTable, numbers_of, text_column
+from frugal.data.parsing import NumberStyle, RawTable, numbers_of, text_column
 from frugal.data.raw_cells import Cells
 from frugal.data.records import parse_file
 
@@ -76,6 +84,7 @@ def read_cases(
         else coded_cells(typed[c.name], np.array([v for v, _ in c.special_values]), instead)
         for c, instead in zip(described, (e["instead"] for e in document["columns"]), strict=True)
     ]
+    _require_fees(raw, document, typed)
     values = np.concatenate(blocks, axis=1)
     acquired = _acquired(document, values, provides, notes)
     for entry, block in zip(document["columns"], blocks, strict=True):
@@ -216,15 +225,25 @@ def _typed(
     remedy = f"texts that mean no value are {listed(map(repr, missing))}"
     for column in columns:
         if column.kind == "numeric":
+            style = NumberStyle.of(raw.form, column)
             numbers = numbers_of(
-                raw, column.raw_name, missing, "columns", column=column, remedy=remedy
+                raw,
+                column.raw_name,
+                (*missing, *NO_VALUE),
+                "columns",
+                column=column,
+                limits=style.halves_limits,
+                remedy=remedy,
             )
+            _note_limits(notes, raw, column, style, numbers)
             typed[column.name], _ = possible(numbers, column)
             for row in np.flatnonzero(np.isnan(typed[column.name]) & ~np.isnan(numbers)):
                 notes[row].append(f"{column.name} {numbers[row]:g} cannot be: taken as missing")
             continue
         text = text_column(raw, column.raw_name, (), "columns")
-        blank = np.array([cell == "" for cell in text], dtype=bool)
+        named = {*(column.levels or ()), *dict(column.recode), *missing[1:]}
+        blank = np.array([cell in NO_VALUE and cell not in named for cell in text], dtype=bool)
+        text[blank] = ""
         text[np.isin(text.astype(str), missing)] = None
         typed[column.name] = levels_of(text, column)
         if not complete and column.missing_level is not None:
@@ -237,6 +256,25 @@ def _typed(
     if document["missing_values"] != "partial":
         _require_free(raw, document, typed)
     return typed, notes
+
+
+def _note_limits(
+    notes: list[list[str]],
+    raw: RawTable,
+    column: Column,
+    style: NumberStyle,
+    numbers: Float[np.ndarray, " n"],
+) -> None:
+    """Note values that are known up to a limit that the table did not have."""
+    cells = raw.frame.read(column.raw_name)
+    if not pa.types.is_string(cells.type):
+        return
+    for row, text in enumerate(cells.to_pylist()):
+        plain = "".join((text or "").split())
+        if plain not in style.recode and style.limit(plain) is not None:
+            notes[row].append(
+                f"{column.name} {text}: known up to a limit, read as {numbers[row]:g}"
+            )
 
 
 def _opened(
@@ -268,6 +306,18 @@ def _require_free(
                     f"{raw.place(row)}: column {name!r} {reason}, and the panel {panel['name']!r} "
                     "is free: it is known for every unit before anything is acquired"
                 )
+
+
+def _require_fees(
+    raw: RawTable, document: Mapping[str, Any], typed: Mapping[str, np.ndarray]
+) -> None:
+    """Refuse a case without a price where each case has its own."""
+    for fee in document.get("fees", ()):
+        for row in np.flatnonzero(~(typed[fee["column"]] >= 0))[:1]:
+            raise DataError(
+                f"{raw.place(int(row))}: column {fee['column']!r} has the cost of panel "
+                f"{fee['panel']!r} for each case; allowed is a number from 0 on"
+            )
 
 
 def _note_unseen(

@@ -32,7 +32,9 @@ MAY_BE_NO_VALUE = re.compile(
     r"|(not|no|un)[ _-]?(recorded|known|done|measured|tested|available|applicable|reported"
     r"|performed|specified|stated|value|data|result|answer|entry)|#[a-z]+(/0)?[!?]"
 )
-_INTEGER_WITH_DECIMALS = re.compile(r"([+-]?\d+)[.,]0")
+_INTEGER_WITH_DECIMALS = re.compile(r"([+-]?\d+)[.,]0+")
+_TRUTH = {"true": True, "yes": True, "on": True, "1": True}
+_TRUTH |= {"false": False, "no": False, "off": False, "0": False}
 
 
 def spelling(text: str) -> str:
@@ -43,20 +45,64 @@ def spelling(text: str) -> str:
 def levels_of(text: np.ndarray, column: Column) -> np.ndarray:
     """Raw texts under the names of their levels, with the level that denotes a missing value. (n,)
 
-    A whole number with decimals, as a column with missing values may be written, is the one
-    without: 1.0 is the level 1.
+    A text that is no level becomes the one that it denotes, see `same_level`.
     """
     levels, recode = column.levels or (), dict(column.recode)
     for unlisted in set(text) - {None, *levels, *recode}:
-        same_number = [level for level in levels if _whole(level) == _whole(unlisted)]
-        recode |= {unlisted: same_number[0]} if len(same_number) == 1 else {}
+        level = same_level(unlisted, levels)
+        recode |= {} if level is None else {unlisted: level}
     text = np.array([recode.get(t, t) for t in text], dtype=object)
     if column.missing_level is not None:
         text[is_absent(text)] = column.missing_level
     return text
 
 
-def _whole(text: str) -> str:
+def same_level(text: str, levels: Sequence[str]) -> str | None:
+    """The only level that a text denotes; None where it is none, or could be several.
+
+    It is the text itself, the same whole number (1.0 is 1, as a column with missing values may be
+    written), the same word in other capitals and blanks, or, where the levels are a yes and a no,
+    the other word for it: TRUE is yes.
+    """
+    if text in levels:
+        return text
+    if text != text.strip():  # a table that keeps blanks means them
+        return None
+    for form in (whole, word, truth):
+        same = [level for level in levels if form(level) is not None and form(level) == form(text)]
+        if same:
+            both = form is not truth or {*map(truth, levels)} == {True, False}
+            return same[0] if len(same) == 1 and both else None
+    return None
+
+
+def word(text: str) -> str:
+    """A text without differences in blanks, case, Unicode composition and a last period."""
+    return spelling(text).rstrip(".") or text
+
+
+def unaccented(text: str) -> str:
+    """The spelling of a text without accents."""
+    letters = unicodedata.normalize("NFKD", spelling(text))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def truth(text: str) -> bool | None:
+    """Whether a text says yes or no; None where it says neither."""
+    return _TRUTH.get(spelling(whole(text)))
+
+
+def no_name(text: str) -> bool:
+    """Whether a text names nothing: a word for no value, or without a letter and digit."""
+    may_be = text if len(text) < 3 else text.casefold()  # Na is sodium
+    return (
+        text in NO_VALUE
+        or MAY_BE_NO_VALUE.fullmatch(may_be) is not None
+        or not any(map(str.isalnum, text))
+    )
+
+
+def whole(text: str) -> str:
     """A whole number without decimals; any other text as it is."""
     match = _INTEGER_WITH_DECIMALS.fullmatch(text)
     return match[1] if match else text

@@ -5,7 +5,7 @@ Knows nothing of files, parts or missingness mechanisms.
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -380,11 +380,13 @@ def _require_plain_levels(column: Column, levels: Iterable[str]) -> None:
         )
 
 
-def spelled_alike(names: Iterable[str]) -> tuple[str, str] | None:
-    """The first two names that differ by blanks or capitals only."""
+def spelled_alike(
+    names: Iterable[str], form: Callable[[str], str] = spelling
+) -> tuple[str, str] | None:
+    """The first two names of one normal form: by default they differ by blanks or capitals."""
     first_with: dict[str, str] = {}
     for name in names:
-        other = first_with.setdefault(spelling(name), name)
+        other = first_with.setdefault(form(name), name)
         if other != name:
             return other, name
     return None

@@ -19,8 +19,8 @@ from frugal.config.dataset import NumberEntry
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.numeric import MOST_VALUES, best_values, cuts_between
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
-from frugal.data.encoded_columns import MAY_BE_NO_VALUE, MOST_LEVELS, NO_VALUE, spelling
-from frugal.data.parsing import AMOUNT, NumberStyle
+from frugal.data.encoded_columns import MAY_BE_NO_VALUE, MOST_LEVELS, NO_VALUE, spelling, word
+from frugal.data.parsing import AMOUNT, QUANTITY, NumberStyle, up_to_limit
 from frugal.data.splits import copied
 
 _REPEATED = (float(str(digit) * times) for times in (1, 2, 3, 4) for digit in (7, 8, 9))
@@ -47,11 +47,6 @@ _SERIAL = (30_000, 60_000)  # days since 1900, as spreadsheets count them: 1982 
 _YEARS = 12 * 366  # days, within which such days of one table lie
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
-_QUANTITY = re.compile(
-    r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?\d(?:[\d.,'’\s]*\d)?)\s*"
-    r"(?!e[+-]?\d|(?<=\b0)x)(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)",
-    re.IGNORECASE,  # 1e400 and 0x10 have no unit
-)
 _ID = re.compile(r"(^|[_\W])(id|ids|uuid|mrn|subject|patient|person)$|ID$", re.I)
 _NUMBER = re.compile(r"(^|[_\W])(nr|no|number|key|index|record|case|visit)$", re.I)
 # Names that libraries give to the column of row numbers
@@ -400,7 +395,7 @@ def _spellings(values: _Values) -> dict[str, list[int]]:
     """Values that differ by capitals, blanks or a last period only, under the commonest of them."""
     by_spelling: dict[str, list[int]] = defaultdict(list)
     for k, kind in enumerate(values.kinds):
-        by_spelling[spelling(kind).rstrip(".") or kind].append(k)
+        by_spelling[word(kind)].append(k)
     groups = (sorted(group, key=lambda k: -values.count[k]) for group in by_spelling.values())
     return {values.kinds[group[0]]: group for group in groups}
 
@@ -569,7 +564,7 @@ def _quantities(values: _Values, unit: str) -> _Quantities | None:
     others = np.flatnonzero(~np.isfinite(numbers)).tolist()
     if not others:
         return _Quantities(numbers, unit, {}, [])
-    parts = {k: m for k in others if (m := _QUANTITY.fullmatch(values.kinds[k]))}
+    parts = {k: m for k in others if (m := QUANTITY.fullmatch(values.kinds[k]))}
     behind = Counter(m["unit"] for m in parts.values() if m["unit"])
     common, times = behind.most_common(1)[0] if behind else ("", 0)
     unit = unit or (common if times > 0.9 * behind.total() else "")
@@ -577,18 +572,27 @@ def _quantities(values: _Values, unit: str) -> _Quantities | None:
     for k, part in parts.items():
         number = float(values.style.numbers([part["number"]])[0])
         if part["unit"] in ("", unit) and np.isfinite(number):
-            low = part["limit"][:1] in ("<", "≤")
-            numbers[k] = number = number / 2 if low else number
+            numbers[k] = number = up_to_limit(part["limit"], number)
             if part["limit"]:
                 limits[values.kinds[k]] = number
     words = [values.kinds[k] for k in np.flatnonzero(~np.isfinite(numbers)).tolist()]
-    finite = numbers[np.isfinite(numbers)]
-    enough = values.share(np.isfinite(numbers)) > 0.9
-    if words and not enough:  # few words among many numbers
-        many = len(finite) >= 10 or bool((finite != finite.round()).any())
-        few = len(finite) >= max(3, 3 * len(words)) and values.share(np.isfinite(numbers)) > 0.3
-        enough = many and few
-    return _Quantities(numbers, unit, limits, words) if enough else None
+    return (
+        _Quantities(numbers, unit, limits, words) if are_quantities(numbers, values.count) else None
+    )
+
+
+def are_quantities(numbers: np.ndarray, count: np.ndarray) -> bool:
+    """Whether the texts of a column are numbers, but for a few words among many of them.
+
+    Args:
+        numbers: each different text as a number; NaN for a word. (k,)
+        count: rows of each. (k,)
+    """
+    is_number = np.isfinite(numbers)
+    finite, share = numbers[is_number], count[is_number].sum() / count.sum()
+    many = len(finite) >= 10 or bool((finite != finite.round()).any())
+    few = len(finite) >= max(3, 3 * int((~is_number).sum())) and share > 0.3
+    return bool(share > 0.9 or is_number.all() or (many and few))
 
 
 def _names_of_units(values: _Values, numbers: np.ndarray, *, nameless: bool) -> str:

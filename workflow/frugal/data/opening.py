@@ -461,7 +461,9 @@ def _head(
         head = (*names, *[""] * surplus)
         if header or _holds_names(names, [row[: len(names)] for row in rows]):
             return head, surplus
-    as_r_writes = surplus == 1 and len(above) == len(names) and header is not False and not empty
+    as_r_writes = (
+        surplus == 1 and 0 < len(above) == len(names) and header is not False and not empty
+    )
     if as_r_writes and (header or _holds_names(("", *above), rows)):
         return ("", *above), 0
     unnamed = next((k for k, name in enumerate(rows[0][::-1]) if name), 0)
@@ -533,20 +535,30 @@ def _divided(
         count = len([line for line in lines if line.strip()])
         raise DataError(f"{path} has {count} lines; a table has a head and rows")
     by_mark: dict[str, tuple[tuple[int, int], int, list[tuple[str, ...]], tuple[str, ...]]] = {}
+    by_head: dict[str, tuple[int, list[tuple[str, ...]], tuple[str, ...]]] = {}
     for mark in (*SEPARATORS, " "):
-        if mark == " " and by_mark:
+        if mark == " " and (by_mark or by_head):
             break
         records = _records(complete_lines, mark)[: LINES + MOST_SKIPPED]
         sizes = [len(cells) for _, cells in records]
-        above = _rows_above(sizes)
+        above, wanted = _rows_above(sizes), {*holds}
+        tops = enumerate(cells for _, cells in records[: MOST_SKIPPED + 1])
+        head = next((k for k, cells in tops if wanted and wanted <= {*cells}), None)
+        if head is not None and sizes[head] == sizes[above]:
+            above = head  # the lines above are as wide
         below = sizes[above:]
         if below[0] > 1 and sum(n == below[0] for n in below) > _MOST * len(below):
             skipped, last = records[above - 1] if above else (0, ())
+            last = () if above == head else last
             equal_width = [cells for _, cells in records[above:] if len(cells) == below[0]]
             names = len({*equal_width[0], *last} & set(holds))
             by_mark[mark] = ((names, below[0]), skipped, equal_width, last)
-    if not by_mark and alone and lines[0].strip() in holds:  # the only column
-        return ",", 0, [(line.strip(),) for line in complete_lines if line.strip()], ()
+        elif alone and head is not None:  # one column, or lines that the table's reader reports
+            skipped = records[head - 1][0] if head else 0
+            rows = [cells for _, cells in records[head:] if len(cells) == sizes[head]]
+            by_head.setdefault(mark, (skipped, rows, ()))
+    if by_head and not by_mark:
+        return next(iter(by_head.items()))[0], *next(iter(by_head.values()))
     if not by_mark:
         raise DataError(
             f"{path}: no separator among comma, semicolon, tab, | and blank divides its lines "
@@ -658,6 +670,24 @@ def _units(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str
     return {names[k]: plain_name(rows[0][k]) for k in words}
 
 
+def rows_of_file(path: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """Line and cells of each row of a small file that may lack a head, such as a list of prices.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    if is_stored(path):
+        cells = open_cells(path, path, True).cells
+        return list(enumerate([tuple(cells.columns), *map(tuple, cells.to_numpy())], start=1))
+    lines = lines_of(_decoded(path)[0])
+    first = next((line for line in lines if line.strip()), "")
+    reader = csv.reader(lines, delimiter=next((mark for mark in ";\t|" if mark in first), ","))
+    try:
+        return [(reader.line_num, tuple(cells)) for cells in reader if any(map(str.strip, cells))]
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num} is no record: {error}") from None
+
+
 def number_marks(
     cells: pd.DataFrame, decimal: str | None = None, otherwise: Mapping[str, str] | None = None
 ) -> tuple[dict[str, str], list[str]]:
@@ -683,7 +713,7 @@ def number_marks(
         return {}, []
     by: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, texts in numbers.items():
-        for fact in set().union(*map(_marks_in, texts)):
+        for fact in set().union(*map(marks_in, texts)):
             by[fact].append(name)
     if otherwise is not None and not any(role != "either" for role, _ in by):
         return dict(otherwise), []
@@ -701,7 +731,7 @@ def number_marks(
         return _marks(decimal, by)
     if otherwise is not None:
         return dict(otherwise), []
-    at = next(t for t in numbers[open_ones[0]] if ("either", ",") in _marks_in(t))
+    at = next(t for t in numbers[open_ones[0]] if ("either", ",") in marks_in(t))
     raise DataError(
         f"column {open_ones[0]!r} holds {shown_cell(at)}, whose comma may be one of decimals or of "
         "thousands; set --decimal , or --decimal ."
@@ -749,10 +779,10 @@ def _larger_alone_have_points(texts: Sequence[str]) -> bool:
     """Whether all points precede three digits, and numbers without one have up to three."""
     longest = max((len(text) for text in texts if text.isdigit()), default=0)
     pointed = [text for text in texts if "." in text] if longest == 3 else []
-    return bool(pointed) and all(("either", ".") in _marks_in(text) for text in pointed)
+    return bool(pointed) and all(("either", ".") in marks_in(text) for text in pointed)
 
 
-def _marks_in(number: str) -> set[tuple[str, str]]:
+def marks_in(number: str) -> set[tuple[str, str]]:
     """Roles of the marks in a number: decimal, thousands, or either of both."""
     parts = re.split(rf"([.,'’{_BLANK}])", number.lstrip("+-"))
     groups = parts[::2]

@@ -16,11 +16,13 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from frugal.config.over_time import TimedDataset, TimedLabel
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.over_time import CENSORED, TimedCosts, TimedRecords
-from frugal.core.schema_check import listed, read_yaml
+from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.table import Panel, SetUp, SharedCosts
 from frugal.data.description import Column, Description
+from frugal.data.encoded_columns import unaccented, whole, word
+from frugal.data.guessing import are_quantities
 from frugal.data.long_files import LongFile, have_zones
 from frugal.data.stays import ARCHIVES, KEY, read_archive, read_outcomes, summarise
 
@@ -193,7 +195,7 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
         path.parent / keys.measurements.file,
         path.parent / keys.units.file,
     )
-    units = LongFile.of(file)
+    units, long = units_file(keys, file), _measurements_file(keys, measurements)
     form, label = keys.units, keys.units.label
     others = (form.unit, form.start, form.end, form.cluster, label.column)
     for k, column in enumerate(form.static):
@@ -204,7 +206,7 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
             )
     units.require_columns(form.end, form.cluster, label.column)
     names, start = _unit_names(units, keys)
-    events, result = _events_of(keys, LongFile.of(measurements), units.name, names, start)
+    events, result, of_events = _events_of(keys, long, units.name, names, start)
     end = np.full(len(names), np.inf)
     if form.end is not None:
         hours = _hours(units, form.end, start, np.arange(len(names)), empty=True)
@@ -213,11 +215,8 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
     delay = np.array([panel.delay or 0 for panel in keys.panels.values()], dtype=np.int64)
     if result is not None:
         delay = _delays(keys, events, result)
-    static, static_names, levels = _static(units, form.static)
-    named = names
-    if form.cluster is not None:
-        named = units.cells[form.cluster].to_numpy(dtype=str)
-        units.refuse(named == "", form.cluster, f"column {form.cluster!r} is empty")
+    static, static_names, levels, of_static = _static(units, form.static)
+    named = names if form.cluster is None else units.names(form.cluster)
     cluster = np.unique(named, return_inverse=True)[1]
     records, remarks = _windowed(
         events,
@@ -231,8 +230,26 @@ def read_over_time(path: Path, files: tuple[Path, Path] | None = None) -> TimedD
     )
     records = replace(records.take(np.argsort(names)), needed=_needed(keys))  # in any file's order
     costs = costs_of(keys, delay)
+    texts = [label.negative, label.positive, *(text for of in levels.values() for text in of)]
+    of_units = units.remarks_on((*form.static, form.start, form.end, label.column), texts)
+    remarks = (*units.remarks, *long.remarks, *of_units, *of_static, *of_events, *remarks)
     parts = (keys.name, records, costs, keys.cost_unit, remarks)
     return TimedData(*parts, document, path.parent.absolute(), levels)
+
+
+def units_file(keys: TimedDataset, file: Path) -> LongFile:
+    """The file of units, opened."""
+    form = keys.units
+    counted = (*form.static, form.start, form.end)
+    return LongFile.of(file, form.unit, form.label.column, *counted, quantities=counted)
+
+
+def _measurements_file(keys: TimedDataset, file: Path, *, none_yet: bool = False) -> LongFile:
+    """The file of measurements, opened; `none_yet`: it may hold no row."""
+    form = keys.measurements
+    counted = (form.value, form.ordered, form.result)
+    columns = (form.unit, form.item, *counted)
+    return LongFile.of(file, *columns, quantities=counted, none_yet=none_yet)
 
 
 def read_running(
@@ -256,9 +273,9 @@ def read_running(
         DataError: a file lacks a column or holds a cell that is none; which, and where.
     """
     measurements, file = files
-    units, values = LongFile.of(file), LongFile.of(measurements, none_yet=True)
+    units, values = units_file(keys, file), _measurements_file(keys, measurements, none_yet=True)
     names, start = _unit_names(units, keys)
-    events, result = _events_of(keys, values, units.name, names, start)
+    events, result, _ = _events_of(keys, values, units.name, names, start)
     number, length = keys.windows.number, keys.windows.hours
     if hours is not None and not (np.isfinite(hours) and hours >= 0):
         raise DataError(f"hours is {hours}; allowed is a number from 0 on")
@@ -269,7 +286,7 @@ def read_running(
     if hours is None:
         np.maximum.at(now, events.unit, _floor(events.hour, length).astype(np.int64) + 1)
     now = np.clip(now, 0, number)
-    static, static_names, _ = _static(units, keys.units.static, levels)
+    static, static_names, _, _ = _static(units, keys.units.static, levels)
     records, _ = _windowed(
         events,
         *_layout(keys),
@@ -310,28 +327,83 @@ def costs_of(keys: TimedDataset, delay: Int[np.ndarray, " a"]) -> TimedCosts:
 
 def _events_of(
     keys: TimedDataset, long: LongFile, units: str, names: np.ndarray, start: "_Start | None"
-) -> tuple[_Events, Float[np.ndarray, " m"] | None]:
-    """Values of the described columns, and the hour of their results, if it is known."""
-    place, form = {name: k for k, name in enumerate(names)}, keys.measurements
+) -> tuple[_Events, Float[np.ndarray, " m"] | None, list[str]]:
+    """Values of the described columns, the hour of their results, if it is known, and remarks."""
+    form = keys.measurements
     long.require_columns(form.unit, form.item, form.value, form.ordered, form.result)
-    strange = ~long.cells[form.unit].isin(names).to_numpy()
-    long.refuse(strange, form.unit, f"unit CELL is none of {units}")
+    named, item = pd.Series(long.names(form.unit)), pd.Series(long.names(form.item, empty=True))
+    place = named.map({name: k for k, name in enumerate(names)})
+    long.refuse(place.isna().to_numpy(), form.unit, f"unit CELL is none of {units}")
     items = {column.item: k for k, column in enumerate(keys.columns.values())}
-    described = long.cells[form.item].isin(list(items)) & (long.cells[form.value] != "")
-    long = long.take(described.to_numpy(dtype=bool))
-    unit = long.cells[form.unit].map(place).to_numpy(dtype=np.int64)
+    item = item.map({kind: kind if kind in items else whole(kind) for kind in item.unique()})
+    remarks = _require_items(long, form.item, item, list(items))
+    column = item.map(items)
+    described = column.notna().to_numpy() & ~long.absent(form.value)
+    long, unit = long.take(described), place[described].to_numpy(dtype=np.int64)
+    remarks += long.remarks_on((form.value, form.ordered, form.result))
     events = _Events(
         unit,
-        long.cells[form.item].map(items).to_numpy(dtype=np.int64),
+        column[described].to_numpy(dtype=np.int64),
         _hours(long, form.ordered, start, unit),
         long.numbers(form.value),
     )
-    if form.result is None:
-        return events, None
-    result = _hours(long, form.result, start, unit)
-    early = f"column {form.result!r} is before {form.ordered!r}"
-    long.refuse(result < events.hour, form.result, early)
-    return events, result
+    result = None
+    if form.result is not None:
+        result = _hours(long, form.result, start, unit)
+        early = f"column {form.result!r} is before {form.ordered!r}"
+        long.refuse(result < events.hour, form.result, early)
+    events, result, several = _one_value_each(keys, events, result)
+    return events, result, remarks + several
+
+
+def _require_items(
+    long: LongFile, column: str, item: pd.Series, described: Sequence[str]
+) -> list[str]:
+    """Refuse items that are likely one of the described; remarks on those that never occur."""
+    by_spelling = {unaccented(name): name for name in described}
+    kinds = [kind for kind in item.unique() if kind not in described]
+    for kind in kinds:
+        if (alike := by_spelling.get(unaccented(kind))) is not None:
+            long.refuse(
+                (item == kind).to_numpy(),
+                column,
+                f"column {column!r} holds CELL, which differs from the item {alike!r} by blanks, "
+                "capitals or accents only; write an item always in the same way",
+            )
+    return [
+        f"{long.name}: no row has the item {name!r}{did_you_mean(name, kinds)}"
+        for name in described
+        if not (item == name).any()
+    ]
+
+
+def _one_value_each(
+    keys: TimedDataset, events: _Events, result: np.ndarray | None
+) -> tuple[_Events, np.ndarray | None, list[str]]:
+    """One value for a unit, column and hour, whatever the order of the lines, and remarks.
+
+    The later result counts, as it corrects the earlier; of several at one time, the mean of those
+    in the valid range.
+    """
+    if result is not None:
+        order = np.argsort(result, kind="stable")
+        parts = (part[order] for part in (events.unit, events.column, events.hour, events.value))
+        events, result = _Events(*parts), result[order]
+    at = {"unit": events.unit, "column": events.column, "hour": events.hour}
+    frame = pd.DataFrame(at | ({} if result is None else {"result": result}))
+    by = list(frame.columns)
+    again = frame.duplicated(keep=False).to_numpy()
+    if not again.any():
+        return events, result, []
+    value = events.value.copy()
+    for k, column in enumerate(keys.columns.values()):
+        rows = again & (events.column == k)
+        value[rows] = _within(value[rows], _pair(column.valid))
+    means = frame[again].assign(value=value[again]).groupby(by)["value"].transform("mean")
+    value[again] = np.where(means.isna(), events.value[again], means)
+    differ = int((value != events.value).sum())
+    remark = f"{differ} values differ from another of their unit, item and time; the mean counts"
+    return replace(events, value=value), result, [remark] if differ else []
 
 
 def stays_over_time(
@@ -528,10 +600,11 @@ def _unit_names(units: LongFile, keys: TimedDataset) -> tuple[np.ndarray, _Start
     """Name of each unit, and its start; None where times are hours."""
     form = keys.units
     units.require_columns(form.unit, form.start, *form.static)
-    names = units.cells[form.unit].to_numpy(dtype=str)
-    twice = units.cells[form.unit].duplicated().to_numpy() | (names == "")
-    problem = "unit CELL is empty or occurs before; each row is a unit of its own"
-    units.refuse(twice, form.unit, problem)
+    names = units.names(form.unit)
+    twice = pd.Series(names).duplicated().to_numpy()
+    units.refuse(
+        twice, form.unit, "unit CELL is empty or occurs before; each row is a unit of its own"
+    )
     if form.start is None:
         return names, None
     days = _days(units, form.start)
@@ -581,18 +654,16 @@ def _delays(keys: TimedDataset, events: _Events, result: np.ndarray) -> Int[np.n
 
 
 def _labels(units: LongFile, label: TimedLabel) -> Int[np.ndarray, " n"]:
-    cells = units.cells[label.column]
-    codes = cells.map({label.negative: 0, label.positive: 1, "": CENSORED})
-    allowed = f"{label.negative!r}, {label.positive!r}, and nothing where follow-up ended first"
-    problem = f"column {label.column!r} holds CELL; allowed are {allowed}"
-    units.refuse(codes.isna().to_numpy(), label.column, problem)
-    return codes.to_numpy(dtype=np.int64)
+    classes = (label.negative, label.positive)
+    allowed = f"allowed are {listed(map(repr, classes))}, and nothing where follow-up ended first"
+    codes = units.levels(label.column, classes, allowed)
+    return np.where(codes < 0, CENSORED, codes)
 
 
 def _static(
     units: LongFile, names: Sequence[str], levels: Mapping[str, tuple[str, ...]] | None = None
-) -> tuple[np.ndarray, tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Numbers as they are; texts with a column for each level but the first. (n, w)
+) -> tuple[np.ndarray, tuple[str, ...], dict[str, tuple[str, ...]], list[str]]:
+    """Numbers as they are; texts with a column for each level but the first; remarks. (n, w)
 
     Args:
         units: a row for each unit.
@@ -600,26 +671,35 @@ def _static(
         levels: of the columns that hold texts; None: those of the file.
     """
     values: list[Any] = [np.zeros((len(units.cells), 0))]
-    columns, of_column = [], {}
+    columns, of_column, remarks = [], {}, []
     for name in names:
-        cells = units.cells[name].astype(object)
-        cells = cells.where(cells != "")
-        numbers = pd.to_numeric(cells, errors="coerce")
-        holds_texts = (numbers.isna() & cells.notna()).any()
-        if not (holds_texts if levels is None else name in levels):
-            values.append(units.numbers(name, empty=True)[:, None])
+        numbers, absent = units.quantities_in(name)
+        kinds = units.cells[name][~absent].value_counts()
+        holds_texts = not are_quantities(units.style.numbers(list(kinds.index)), kinds.to_numpy())
+        if not (holds_texts and len(kinds) if levels is None else name in levels):
+            allowed = "allowed is a number, or nothing where there is no value"
+            words = np.isnan(numbers) & ~absent
+            units.refuse(words, name, f"column {name!r} holds CELL; {allowed}")
+            values.append(numbers[:, None])
             columns.append(name)
             continue
-        texts = sorted(cells.dropna().unique()) if levels is None else list(levels[name])
+        if levels is None:
+            by_word: dict[str, list[str]] = {}
+            for kind in kinds.index:  # the commonest first
+                by_word.setdefault(word(kind), []).append(kind)
+            texts = sorted(group[0] for group in by_word.values())
+            alike = [" and ".join(map(shown_cell, g)) for g in by_word.values() if len(g) > 1]
+            remarks += [f"{units.name}: {name}: {pair} are taken for one value" for pair in alike]
+        else:
+            texts = list(levels[name])
         if len(texts) > MOST_LEVELS:
             raise DataError(
                 f"static column {name!r} has {len(texts)} texts ({listed(texts, at_most=3)}); "
                 f"allowed are numbers, or at most {MOST_LEVELS} texts"
             )
-        strange = (cells.notna() & ~cells.isin(texts)).to_numpy()
-        units.refuse(strange, name, f"column {name!r} holds CELL; known are {listed(texts)}")
+        code = units.levels(name, texts, f"known are {listed(texts)}")
         of_column[name] = tuple(map(str, texts))
-        for level in texts[1:]:
-            values.append((cells == level).to_numpy(dtype=np.float64)[:, None])
+        for k, level in enumerate(texts[1:], start=1):
+            values.append((code == k).astype(np.float64)[:, None])
             columns.append(f"{name}: {level}")
-    return np.concatenate(values, axis=1), tuple(columns), of_column
+    return np.concatenate(values, axis=1), tuple(columns), of_column, remarks

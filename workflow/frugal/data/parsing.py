@@ -41,6 +41,13 @@ AMOUNT = re.compile(
     r"[(+-]?\s*(?:[A-Z]{0,2}[$£¥€]|(?:USD|EUR|GBP|CHF|JPY)\b)\s*[+-]?\d.*|[(+-]?\d.*[$£¥€]\)?"
 )
 
+# A number with a limit before it and a unit behind it, both of which may lack
+QUANTITY = re.compile(
+    r"(?P<limit>[<>≤≥]?=?)\s*(?P<number>[+-]?(?:\d(?:[\d.,'’\s]*\d)?|\.\d+))\s*"
+    r"(?!e[+-]?\d|(?<=\b0)x)(?P<unit>(?:[^\W\d_]|[%°µ‰])[^\s,;<>]*|)",
+    re.IGNORECASE,  # 1e400 and 0x10 have no unit
+)
+
 _NONE_WRONG = np.array([], dtype=np.int64)
 STATE_MISSING = "add it to 'source.format.missing'"  # remedy where a text of a file is no value
 
@@ -192,6 +199,7 @@ def numbers_of(
     key: str,
     *,
     column: Column | None = None,
+    limits: bool = False,
     remedy: str = f"if it means a missing value, {STATE_MISSING}",
     retained: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -199,15 +207,16 @@ def numbers_of(
 
     A number that denotes a missing value does so however it is written: -9 also as -9.0. `column`
     is the feature that is read, if one is: its unit may follow a number, and its `recode` maps
-    other texts. `remedy` is the proposal of the error where a cell is no number. Of records that
-    are not `retained` (n,), such a cell is no error, and infinite.
+    other texts. With `limits`, half of a limit is read of a value that is only known to be below
+    it, see `up_to_limit`. `remedy` is the proposal of the error where a cell is no number. Of
+    records that are not `retained` (n,), such a cell is no error, and infinite.
 
     Raises:
         DataError: the column is not there, or a cell is no number of single precision (which, and
             where).
     """
     cells, missing = _cells(raw, name, key), tuple(missing)
-    style = NumberStyle.of(raw.form, column)
+    style = NumberStyle.of(raw.form, column)._replace(limits=limits)
     if pa.types.is_string(cells.type):
         values, start = np.empty(len(cells)), 0
         for chunk in cells.chunks:
@@ -234,13 +243,22 @@ def numbers_of(
     return values
 
 
+def up_to_limit(limit: str, number: float) -> float:
+    """The number for a value that is below or above a limit: half the limit, or the limit."""
+    return number / 2 if limit[:1] in ("<", "≤") else number
+
+
 class NumberStyle(NamedTuple):
-    """How numbers are written as text: marks of decimals and thousands, a unit, other texts."""
+    """How numbers are written as text: marks of decimals and thousands, a unit, other texts.
+
+    With `limits`, a value may be known up to a limit, as <2.
+    """
 
     decimal: str = "."
     thousands: str | None = None
     unit: str = ""
     recode: Mapping[str, str] = MappingProxyType({})
+    limits: bool = False
 
     @classmethod
     def of(cls, form: Format | None, column: Column | None) -> "NumberStyle":
@@ -255,6 +273,9 @@ class NumberStyle(NamedTuple):
         """The text as Python writes a number, if it is one in this style."""
         if text in self.recode:
             return self.recode[text]
+        if (self.limits or self.recode) and (limit := self.limit(text)) is not None:
+            unread = repr(limit) if self.limits else "no number"
+            return self.recode.get("".join(text.split()), unread)
         text = text.strip()
         if (
             self.unit
@@ -269,6 +290,22 @@ class NumberStyle(NamedTuple):
                 return "no number"
             text = re.sub(f"[{marks}]", "", text)
         return text if self.decimal == "." else text.replace(",", ".")
+
+    def limit(self, text: str) -> float | None:
+        """The number for a value that is known up to a limit; None where it is none."""
+        text = text.strip()
+        part = QUANTITY.fullmatch(text) if text[:1] in ("<", ">", "≤", "≥", "=") else None
+        if part is None or not part["limit"] or part["unit"] not in ("", self.unit):
+            return None
+        number = float(self._replace(limits=False, recode={}).numbers([part["number"]])[0])
+        return up_to_limit(part["limit"], number) if np.isfinite(number) else None
+
+    @property
+    def halves_limits(self) -> bool:
+        """Whether limits among the other texts are read as `limit` reads any."""
+        known = {text: self.limit(text) for text in self.recode}
+        others = ((self.recode[t], limit) for t, limit in known.items() if limit is not None)
+        return all(_converted([number])[0] == limit for number, limit in others)
 
     def numbers(self, texts: Sequence[str | None] | np.ndarray) -> np.ndarray:
         """Texts as numbers, NaN where one is none. (n,)"""

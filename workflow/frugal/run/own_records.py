@@ -76,7 +76,7 @@ def _searches(path: Path, folder: Path) -> RecordFiles:
 
 def _over_time(path: Path, folder: Path) -> RecordFiles:
     from frugal.config.over_time import TimedDataset
-    from frugal.data.long_files import LongFile
+    from frugal.data.over_time import units_file
 
     keys = TimedDataset.read(read_yaml(path), where=str(path))
     if not keys.plans:
@@ -89,7 +89,7 @@ def _over_time(path: Path, folder: Path) -> RecordFiles:
         written = getattr(keys, name).file
         inputs[name] = (path.parent / written).absolute()
         _require_file(path, f"{name}.file", inputs[name], written)
-    size = len(LongFile.of(inputs["units"]).lines) * keys.windows.number, len(keys.panels)
+    size = len(units_file(keys, inputs["units"]).lines) * keys.windows.number, len(keys.panels)
     return RecordFiles(OVER_TIME, inputs, folder / "results" / OVER_TIME / keys.name, size)
 
 

@@ -20,7 +20,7 @@ from frugal.cover.choices import (
     rules_of,
     unread_columns,
 )
-from frugal.cover.sheets import price_of, read_sheet
+from frugal.cover.sheets import cells_of, open_sheet, price_of
 from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser, file_path, whole_number
@@ -96,7 +96,8 @@ def advise_units(
     for path in (units, actions):
         if not path.is_file():
             raise DataError(f"there is no file {path}")
-    people, sheet = read_sheet(units), read_sheet(actions)
+    files = open_sheet(units, "unit"), open_sheet(actions, "action", "cost")
+    people, sheet = map(cells_of, files)
     if "action" in people[0].columns and "unit" in sheet[0].columns:
         raise DataError(
             f"{units.name} holds actions and {actions.name} holds units: name the units first"
@@ -104,7 +105,8 @@ def advise_units(
     catalogue = catalogue_of(sheet, source=actions.name)
     names, features, group = units_of(people, catalogue, source=units.name)
     rules = rules_of(people, catalogue, for_all, source=units.name)
-    remarks = unread_columns(people, catalogue, source=units.name) + group_warnings(
+    remarks = [remark for file in files for remark in file.remarks]
+    remarks += unread_columns(people, catalogue, source=units.name) + group_warnings(
         people, group, catalogue, source=actions.name, of_units=units.name
     )
     most = max(MOST_CELLS // max(len(names) * (len(catalogue.actions) + 1), 1), 1)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.core.errors import DataError, shown_cell
-from frugal.core.schema_check import cell_hint, listed
+from frugal.data.long_files import LongFile
 
 MISSING = "missing"  # level of a covariate that the file leaves empty
 
@@ -33,33 +33,18 @@ class ColumnLevels:
     edges: tuple[float, ...]
     falling: bool = False
 
-    def code(self, cells: Sequence[str], lines: np.ndarray, source: str) -> Int[np.ndarray, " n"]:
-        """Index of the level of each cell; −1 where it is empty.
+    def code(self, file: LongFile) -> Int[np.ndarray, " n"]:
+        """Index of the level of each cell of a file; −1 where there is no value.
 
         Raises:
             DataError: a cell is none of the levels, or no number; which, and where.
         """
-        coded = np.full(len(cells), -1, dtype=np.int64)
-        for row, cell in enumerate(cells):
-            if cell == "":
-                continue
-            where = f"{source}, line {lines[row]}: column {self.column!r} holds {shown_cell(cell)}"
-            if self.texts:
-                if cell not in self.texts:
-                    raise DataError(
-                        f"{where}; allowed are {listed(self.texts)}{cell_hint(cell, self.texts)}"
-                    )
-                coded[row] = self.texts.index(cell)
-                continue
-            try:
-                number = float(cell)
-            except ValueError:
-                raise DataError(f"{where}; allowed is a number, or nothing") from None
-            if not np.isfinite(number):
-                raise DataError(f"{where}; allowed is a number, or nothing")
-            place = int(np.searchsorted(self.edges, number, side="right"))
-            coded[row] = len(self.edges) - place if self.falling else place
-        return coded
+        if self.texts:
+            return file.levels(self.column, self.texts)
+        numbers = file.numbers(self.column, empty=True)
+        place = np.searchsorted(self.edges, numbers, side="right")
+        place = len(self.edges) - place if self.falling else place
+        return np.where(np.isnan(numbers), -1, place)
 
 
 @dataclass(frozen=True, eq=False)

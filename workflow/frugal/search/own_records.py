@@ -18,7 +18,7 @@ from jaxtyping import Int
 from frugal.config.search import RecordsEntry
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import cell_hint, listed, read_yaml
-from frugal.data.encoded_columns import NO_VALUE
+from frugal.data.encoded_columns import unaccented
 from frugal.data.encoding import spelled_alike
 from frugal.data.long_files import LongFile
 from frugal.search.levels import ColumnLevels
@@ -138,7 +138,7 @@ def read_own_records(
     Raises:
         DataError: a column is missing, or a cell is invalid; which, and where.
     """
-    cells, fresh, document = LongFile.of(file), treatments is not None, described.document
+    fresh, document = treatments is not None, described.document
     columns = [document["unit"], *(level.column for level in described.covariates)]
     if not fresh:
         columns += [level.column for level in described.confounders]
@@ -150,6 +150,7 @@ def read_own_records(
         columns += list(document["treatments"].values())
         if not fresh and document["order"] != "columns":
             columns += list(document["order"].values())
+    cells = LongFile.of(file, *columns, quantities=_quantities(described))
     cells.require_columns(*columns)
     long = _long(cells, described, fresh=fresh)
     treatment_names = (
@@ -164,36 +165,50 @@ def read_own_records(
     return _searches(cells, long, described, treatment_names, fresh=fresh)
 
 
+def _quantities(described: RecordsDescription) -> list[str]:
+    """Columns that hold numbers or dates."""
+    document = described.document
+    kinds = (*described.covariates, *described.confounders)
+    columns = [level.column for level in kinds if not level.texts]
+    if not described.outcomes.texts:
+        wide = document["layout"] == "wide"
+        columns += document["treatments"].values() if wide else [document["outcome"]]
+    order = document.get("order")
+    columns += [document["step"]] if document["layout"] == "long" else []
+    return columns + (list(order.values()) if isinstance(order, Mapping) else [])
+
+
 def _long(file: LongFile, described: RecordsDescription, *, fresh: bool) -> pd.DataFrame:
     """One row per trial: unit, step, treatment, outcome (index), line; sorted as the file is."""
-    document, frame, lines, source = described.document, file.cells, file.lines, file.name
+    document = described.document
     if document["layout"] == "long":
-        part = pd.DataFrame(
+        is_trial = (file.cells[document["treatment"]] != "").to_numpy()
+        tried = file.take(is_trial)
+        return pd.DataFrame(
             {
-                "unit": frame[document["unit"]],
-                "step": 0.0 if fresh else file.times(document["step"]),
-                "treatment": frame[document["treatment"]],
-                "outcome": described.outcomes.code(list(frame[document["outcome"]]), lines, source),
-                "line": lines,
+                "unit": file.names(document["unit"])[is_trial],
+                "step": 0.0 if fresh else tried.times(document["step"]),
+                "treatment": tried.names(document["treatment"]),
+                "outcome": described.outcomes.code(tried),
+                "line": tried.lines,
             }
         )
-        return part[part["treatment"] != ""]
-    parts = []
+    parts, units = [], file.names(document["unit"])
     for place, (name, column) in enumerate(document["treatments"].items()):
         level = replace(described.outcomes, column=column)
         order = document["order"]
         step: Any = float(place)
         if not fresh and order != "columns":
             step = file.times(order[name])
-        coded = level.code(list(frame[column]), lines, source)
+        coded = level.code(file)
         parts.append(
             pd.DataFrame(
                 {
-                    "unit": frame[document["unit"]],
+                    "unit": units,
                     "step": step,
                     "treatment": name,
                     "outcome": coded,
-                    "line": lines,
+                    "line": file.lines,
                 }
             )[coded >= 0]
         )
@@ -209,18 +224,21 @@ def _searches(
     fresh: bool,
 ) -> OwnRecords:
     """Trials under their units: each treatment's first, cut where an outcome is missing."""
-    document, frame, lines, source = described.document, file.cells, file.lines, file.name
-    remarks = []
-    names, first = np.unique(frame[document["unit"]].to_numpy(dtype=str), return_index=True)
-    if names.size and names[0] == "":
-        raise DataError(f"{source}, line {lines[first[0]]}: the unit has no name")
-    _require_names(names, lines[first], document["unit"], source)
+    document, lines, source = described.document, file.lines, file.name
+    kinds = (*described.covariates, *(() if fresh else described.confounders))
+    columns = [] if fresh else [c for c in _quantities(described) if c in file.cells]
+    texts = [text for level in (described.outcomes, *kinds) for text in level.texts]
+    columns += [level.column for level in kinds]
+    columns += [c for c in [document.get("outcome")] if c is not None]
+    remarks = [*file.remarks, *file.remarks_on(columns, texts)]
+    units = file.names(document["unit"])
+    names, first = np.unique(units, return_index=True)
     levels = {}
     for key, kind in (("covariates", described.covariates), ("confounders", described.confounders)):
         coded = []
         for level in kind if not (fresh and key == "confounders") else ():
-            codes = level.code(list(frame[level.column]), lines, source)
-            _require_constant(frame[document["unit"]], codes, level.column, lines, source)
+            codes = level.code(file)
+            _require_constant(units, codes, level.column, lines, source)
             codes = codes[first]
             if n_missing := int((codes < 0).sum()):
                 remarks.append(
@@ -268,16 +286,8 @@ def _searches(
     cluster = np.arange(len(names))
     if document.get("belongs_to") and not fresh:
         column = document["belongs_to"]
-        whose = frame[column].to_numpy(dtype=str)
-        file.refuse(
-            whose == "",
-            column,
-            f"column {column!r} is empty; 'belongs_to' names the unit of every row, and units of "
-            "nobody known would be one: write a name for each, or leave the rows out",
-        )
-        _require_names(whose, lines, column, source)
-        numbers = np.unique(whose, return_inverse=True)[1]
-        _require_constant(frame[document["unit"]], numbers, column, lines, source)
+        numbers = np.unique(file.names(column), return_inverse=True)[1]
+        _require_constant(units, numbers, column, lines, source)
         cluster = numbers[first]
     with_trials = np.ones(len(names), dtype=bool) if fresh else action[:, 0] >= 0
     if not with_trials.all():
@@ -296,26 +306,15 @@ def _searches(
     )
 
 
-def _require_names(
-    names: np.ndarray, lines: Sequence[int] | np.ndarray, column: str, source: str
-) -> None:
-    """Refuse texts that mean no value: all units without a name would be one."""
-    for k in np.flatnonzero(np.isin(names, NO_VALUE))[:1]:
-        raise DataError(
-            f"{source}, line {lines[k]}: column {column!r} holds {shown_cell(names[k])}, which "
-            "means no value; write a name for each, or leave the rows out"
-        )
-
-
 def _treatments(long: pd.DataFrame, document: Mapping[str, Any], source: str) -> tuple[str, ...]:
     if document["layout"] == "wide":
         return tuple(document["treatments"])
     names = tuple(sorted(long["treatment"].unique()))
-    if confusable := spelled_alike(names):
+    if confusable := spelled_alike(names, unaccented):
         raise DataError(
             f"{source}: column {document['treatment']!r} holds {shown_cell(confusable[0])} and "
-            "another text that differs from it by blanks or capitals only; write a treatment "
-            "always in the same way, and give different ones different names"
+            "another text that differs from it by blanks, capitals or accents only; write a "
+            "treatment always in the same way, and give different ones different names"
         )
     return names
 

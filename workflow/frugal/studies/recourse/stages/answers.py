@@ -149,7 +149,7 @@ def recommend_actions(
     del streams, progress
     kind, arrays, max_nodes = _requested(generators, settings)
     catalogue = catalogue_of(names, instance)
-    who, amounts, group = units_of(read_sheet(units), catalogue, source=units.name)
+    who, amounts, group = units_of(read_sheet(units, "unit"), catalogue, source=units.name)
     if amounts.max(initial=0) > 1:
         raise DataError(f"{units.name} has a {amounts.max()}; generators know features of 0 or 1")
     features, actions = amounts.astype(bool), len(catalogue.actions)

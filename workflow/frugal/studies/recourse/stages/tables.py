@@ -138,13 +138,15 @@ def _source_files(kind: str, files: Mapping[str, Any]) -> Mapping[str, Path]:
 def _users_units(files: Mapping[str, Path], remarks: list[str]) -> Units:
     """Units of one's own; remarks on their groups are added to `remarks`."""
     catalogue, units = files["catalogue"], files["units"]
-    labelled_catalogue = catalogue_of(read_sheet(catalogue), source=catalogue.name)
+    labelled_catalogue = catalogue_of(
+        read_sheet(catalogue, "action", "cost"), source=catalogue.name
+    )
     if labelled_catalogue.rules:
         raise DataError(
             f"{catalogue.name} has actions that require or exclude others; the study knows no such "
             "rules, `python -m frugal recourse` does"
         )
-    people = read_sheet(units)
+    people = read_sheet(units, "unit")
     names, features, group = units_of(people, labelled_catalogue, source=units.name)
     if rules := rule_columns(people, labelled_catalogue):
         raise DataError(
