@@ -67,13 +67,17 @@ def described() -> dict[str, Any]:
 
 
 def made(
-    folder: Path, settings: dict[str, Any] = RULE, table: dict[str, Any] | None = None, **more: Any
+    folder: Path,
+    settings: dict[str, Any] = RULE,
+    table: dict[str, Any] | None = None,
+    text: str = "",
+    **more: Any,
 ) -> Path:
     """A bundle of the small table of which the last row is the test part."""
     folder.mkdir(exist_ok=True)
     description = load(folder.parent, table or described())
     file = folder.parent / "small.csv"
-    file.write_text(CSV)
+    file.write_text(text or CSV)
     done = encode(parse_files(description, {"small.csv": file}), description)
     rows, part = done.table, np.array(["train"] * (len(done.table) - 1) + ["test"])
     forest = fit_forest(
@@ -148,6 +152,38 @@ def test_an_empty_cell_is_not_acquired_yet(bundle):
         shares["belief ill"] * 5000 > shares["belief healthy"] * 1000, "ill", "healthy"
     )
     assert told["predicted"].tolist() == cheap.tolist()
+
+
+def test_a_price_of_each_case_is_that_of_the_case(tmp_path, capsys):
+    own = described()
+    own["columns"].append({"name": "fee", "type": "numeric", "unit": "EUR"})
+    own["panels"][0]["columns"].append("fee")
+    own["panels"][1] |= {"cost": {"column": "fee"}, "delay": 2}
+    own |= {"waiting_cost": 3, "set_ups": [{"panels": ["blood", "scan"], "cost": 50}]}
+    fees = iter(["fee", *range(5, 12)])
+    table = "".join(f"{line},{next(fees)}\n" for line in CSV.splitlines())
+    folder, head = (
+        made(tmp_path / "bundle", table=own, text=table),
+        "case,age,smoker,job,marker,scan,fee\n",
+    )
+    told = advised(
+        folder, head + "a,60,no,,,,3\nb,60,no,,,,29.5\nc,60,no,,0.5,,3\nd,60,no,,0.5,1,0\n"
+    )
+    assert told["price"].tolist() == [59, 85.5, 900, 0]
+    assert told["cost_so_far"].tolist() == [0, 0, 59, 956]
+    said = capsys.readouterr().out
+    assert "85.5" in said
+    path = advised(folder, head + "a,60,no,clerk,0.5,1,3\nb,60,no,clerk,0.5,1,29.5\n", "--simulate")
+    last = path[path["next"] == "stop"]
+    assert last["cost_so_far"].tolist() == [959, 985.5]
+    assert "985.5" in capsys.readouterr().out
+    for cell in ("", "-1", "NA"):
+        (tmp_path / "cases.csv").write_text(head + f"a,60,no,,,,{cell}\n")
+        assert "'fee'" in refused(capsys, str(folder), str(tmp_path / "cases.csv"))
+    given = json.loads((folder / "cases.json").read_text())
+    given["cases"]["fees"][0]["column"] = "smoker"
+    (folder / "cases.json").write_text(json.dumps(given | {"seal": seal(given)}))
+    assert "lacks the numeric column 'smoker'" in refused(capsys, str(folder), "cases.csv")
 
 
 def test_step_by_step_it_is_the_path(bundle):
@@ -368,6 +404,57 @@ def test_blanks_that_a_table_keeps_are_kept_in_its_cases(tmp_path):
     assert advised(folder, HEAD + "a,60, yes,,,\n")["outside"].tolist() == [
         "smoker  yes: never seen"
     ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "recode"),
+    [
+        ("<1.5", 0.75, {}),
+        ("<1.5", 0.75, {"<0.5": 0.25}),
+        ("< 0.5", 0.25, {"<0.5": 0.25}),
+        (" <0.5 ", 0.25, {"<0.5": 0.25}),
+        ("<5", 2.5, {"<0.5": 0.25, ">90": 90.0}),
+        (">95", 95.0, {"<0.5": 0.25}),
+        ("≤ 3", 1.5, {"<0.5": 0.25}),
+        (">=7", 7.0, {}),
+        ("<3 ng/mL", 1.5, {}),
+        ("<.5", 0.25, {}),
+        ("< 0.5", 0.1, {"<0.5": 0.1}),
+        ("<1.5", None, {"<0.5": 0.1}),
+        ("<3 mg", None, {}),
+        ("<x", None, {}),
+        ("<", None, {}),
+    ],
+)
+def test_a_new_limit_is_read_by_the_rule_of_the_table_and_noted(
+    tmp_path, capsys, cell, value, recode
+):
+    own = described()
+    own["columns"][3] |= {"recode": recode} if recode else {}
+    folder = made(tmp_path / "bundle", table=own)
+    (tmp_path / "cases.csv").write_text(HEAD + f"a,60,no,,{cell},1\n")
+    if value is None:
+        assert "which is not a number" in refused(capsys, str(folder), str(tmp_path / "cases.csv"))
+        return
+    loaded = read_bundle(folder)
+    given = {"provides": loaded.layout.provides, "id_column": None, "complete": False}
+    cases = read_cases(tmp_path / "cases.csv", loaded.cases, **given)
+    assert cases.values[0, loaded.layout.columns.index("marker")] == value
+    known = "".join(cell.split()) in recode
+    assert ("known up to a limit, read as" in cases.outside[0]) == (not known)
+
+
+@pytest.mark.parametrize("cell", ["No", "NO", " no ", "FALSE", "no."])
+@pytest.mark.parametrize("job", ["Nurse", "NURSE", "nurse."])
+def test_levels_of_new_cases_are_those_that_their_texts_denote(tmp_path, cell, job):
+    own = described()
+    own["columns"][1]["levels"] = ["no", "yes"]
+    del own["columns"][1]["missing_level"]
+    text = CSV.replace("NA", "no")
+    folder = made(tmp_path / "bundle", table=own, text=text)
+    told = advised(folder, HEAD + f"a,60,{cell},{job},,1\nb,60,no,nurse,NA,1\n")
+    assert told["outside"].tolist() == ["", ""]
+    assert told.iloc[0, 1:].tolist() == told.iloc[1, 1:].tolist()
 
 
 @pytest.mark.parametrize("name", ["price", "next", "why", "outside", "predicted", "belief ill"])

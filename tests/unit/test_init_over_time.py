@@ -102,3 +102,25 @@ def test_a_role_that_is_open_is_refused_with_the_remedy(folder):
     long.to_csv(folder / "wards.csv", index=False)
     with pytest.raises(DataError, match="which column holds the value is open"):
         init(folder)
+
+
+@pytest.mark.parametrize(
+    ("errors", "sentence"),
+    [
+        ("missed=1,false alarm=2,false_alarm=3", "'false_alarm' with a second number; allowed"),
+        ("missd=1", "--errors names 'missd'; allowed are missed and false_alarm"),
+    ],
+)
+def test_an_error_is_stated_once_and_by_its_name(folder, errors, sentence):
+    with pytest.raises(DataError, match=sentence):
+        init(folder, "--errors", errors)
+
+
+def test_semicolons_and_decimal_commas_give_the_same_description(folder):
+    plain = init(folder, *STATED)
+    (folder / "wards.yaml").unlink()
+    for name in ("wards.csv", "wards_units.csv"):
+        text = (folder / name).read_text().replace(",", ";").replace(".", ",")
+        (folder / name).write_text(text)
+    assert init(folder, *STATED) == plain
+    frugal.load_over_time(folder / "wards.yaml")

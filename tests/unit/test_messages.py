@@ -12,6 +12,7 @@ from frugal.core.errors import FrugalError, say
 from frugal.cover.sheets import price_of, read_sheet, require_column, whole_numbers
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
+from frugal.data.long_files import LongFile
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import belonging_of
 from frugal.run.init_command import init_command
@@ -110,7 +111,9 @@ REFUSALS = {
     "a class": lambda folder: _table(folder, "2,1", f"2,{SECRET}"),
     "a case": lambda folder: _cases(folder, f"a,{SECRET},no,,,\n"),
     "a label": _init,
-    "an outcome": lambda folder: ColumnLevels("x", ("a",), ("a",), ()).code([SECRET], ONE, "f"),
+    "an outcome": lambda folder: ColumnLevels("x", ("a",), ("a",), ()).code(
+        LongFile("f", pd.DataFrame({"x": [SECRET]}), ONE)
+    ),
     "a price": lambda folder: price_of(SECRET, 1, "f"),
     "the only group": _one_group,
     "a unit": _new_unit,

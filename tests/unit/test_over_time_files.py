@@ -12,7 +12,7 @@ import yaml
 from frugal.acquire.over_time import plan_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
-from frugal.data.over_time import TimedData, read_over_time, stays_over_time
+from frugal.data.over_time import TimedData, read_over_time, read_running, stays_over_time
 from frugal.judge.history_fits import TimedFit, cases_over_time
 from frugal.judge.over_time_answer import TimedQuestion
 from frugal.library.over_time import _written
@@ -95,11 +95,13 @@ def test_a_value_out_of_range_leaves_its_panel_recorded(tmp_path):
     data = read_over_time(written(tmp_path, ROWS + "a,lactate,1,2,99\n", UNITS))
     assert data.records.recorded[0, 0].tolist() == [False, True]
     assert np.isnan(data.records.values).all()
-    assert data.remarks == ("1 values lie outside the valid range and count as missing",)
+    lacking = "wards.csv: no row has the item 'creatinine'"
+    outside = "1 values lie outside the valid range and count as missing"
+    assert data.remarks == (lacking, outside)
     rows = "a,lactate,1,2,3\na,lactate,3,4,99\n"  # it hides no valid one of its window
     data = read_over_time(written(tmp_path, ROWS + rows, UNITS))
     assert data.records.values[0, 0, 1] == 3
-    assert data.remarks == ("1 values lie outside the valid range and count as missing",)
+    assert data.remarks == (lacking, outside)
 
 
 def shuffled(text: str, seed: int) -> str:
@@ -390,3 +392,119 @@ def test_what_cannot_be_judged_at_all_is_refused_in_a_sentence(tmp_path):
     path = written(tmp_path, texts[0], texts[1].replace(",yes", ",no"))
     with pytest.raises(DataError, match="all units have the same label of 'no' and 'yes'"):
         frugal.over_time(frugal.load_over_time(path))
+
+
+CROWD = "stay,age,ward,died\n" + "".join(
+    f"u{k},{30 + k},{('medical', 'surgical')[k % 2]},{('no', 'yes')[k % 3 == 0]}\n"
+    for k in range(24)
+)
+TWICE = ROWS + "".join(f"u{k},{('creatinine', 'lactate')[k % 2]},1,2,{k}.5\n" for k in range(24))
+
+
+@pytest.mark.parametrize(
+    "item",
+    ["Creatinine", "CREATININE", " creatinine ", "creatinine", "créatinine", "Cre\u0301atinine"],
+)
+def test_an_item_in_another_spelling_is_refused(tmp_path, item):
+    rows = TWICE.replace("u2,creatinine", f"u2,{item}")
+    path = written(tmp_path, rows, CROWD)
+    if item.strip() == "creatinine":
+        assert read_over_time(path).remarks == ()
+        return
+    with pytest.raises(DataError, match=r"csv, line 4: column 'item' holds .* 'creatinine' by"):
+        read_over_time(path)
+    with pytest.raises(DataError, match="write an item always in the same way"):
+        read_over_time(written(tmp_path, TWICE.replace("creatinine", item), CROWD))
+    data = read_over_time(written(tmp_path, TWICE, CROWD))
+    (tmp_path / "now.csv").write_text(rows)
+    with pytest.raises(DataError, match="write an item always in the same way"):
+        read_running(data.keys, (tmp_path / "now.csv", tmp_path / "wards_units.csv"), data.levels)
+
+
+@pytest.mark.parametrize(
+    ("item", "hint"), [("creatinin", "; did you mean 'creatinine'?"), ("ph", "")]
+)
+def test_an_item_that_never_occurs_is_told(tmp_path, item, hint):
+    path = written(tmp_path, TWICE, CROWD, columns__creatinine={"item": item})
+    assert read_over_time(path).remarks == (f"wards.csv: no row has the item {item!r}{hint}",)
+
+
+@pytest.mark.parametrize("word", ["NA", "", "?", "None", "-", "null", "NaN", "<NA>", "n.a.", "."])
+@pytest.mark.parametrize("column", ["cluster", "stay"])
+def test_a_word_for_no_value_names_no_cluster_and_no_unit(tmp_path, word, column):
+    lines = CROWD.replace("stay,", "whose,stay,").replace("\nu", "\np,u").splitlines()
+    old = "p,u4," if column == "cluster" else ",u4,"
+    lines[5] = lines[5].replace(old, f"{word},u4," if column == "cluster" else f",{word},")
+    path = written(tmp_path, TWICE, "\n".join(lines) + "\n", units__cluster="whose")
+    name = "whose" if column == "cluster" else "stay"
+    with pytest.raises(DataError, match=f"line 6: column '{name}' (is empty|holds .* no value)"):
+        read_over_time(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (",34,", ",old,", "column 'age' holds 'old'; allowed is a number"),
+        (",34,", ",34 years,", "column 'age' holds '34 years'; allowed is a number, or nothing"),
+        (",34,", ",3 4,", "column 'age' holds '3 4'; allowed is a number, or nothing"),
+        (",34,", ",NA,", np.nan),
+        (",34,", ",,", np.nan),
+        (",34,", ",?,", np.nan),
+        (",34,", ",<34,", 17.0),
+        (",34,", ",> 90,", 90.0),
+        (",34,", ",34.0,", 34.0),
+    ],
+)
+def test_a_word_among_numbers_of_a_static_column_makes_no_levels(tmp_path, old, new, expected):
+    path = written(tmp_path, TWICE, CROWD.replace(old, new))
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=f"line 6: {expected}"):
+            read_over_time(path)
+        return
+    data = read_over_time(path)
+    assert data.records.static_columns[0] == "age"
+    np.testing.assert_equal(data.records.static[4, 0], expected)
+    assert bool(data.remarks) == (new in (",NA,", ",?,", ",<34,", ",> 90,"))
+
+
+def test_spellings_of_levels_are_one_level_and_told(tmp_path):
+    units = CROWD.replace("u2,32,medical", "u2,32,Medical").replace(
+        "u5,35,surgical", "u5,35,SURGICAL"
+    )
+    units = units.replace("u1,31,surgical,no", "u1,31,surgical,NO").replace(",yes\nu4", ",TRUE\nu4")
+    plain = read_over_time(written(tmp_path, TWICE, CROWD))
+    data = read_over_time(written(tmp_path, TWICE, units))
+    assert data.levels == {"ward": ("medical", "surgical")}
+    np.testing.assert_array_equal(data.records.static, plain.records.static)
+    np.testing.assert_array_equal(data.records.label, plain.records.label)
+    assert [remark.partition(" ")[2] for remark in data.remarks] == [
+        f"ward: {pair} are taken for one value"
+        for pair in ("'medical' and 'Medical'", "'surgical' and 'SURGICAL'")
+    ]
+    (tmp_path / "now.csv").write_text(units)
+    running = read_running(data.keys, (tmp_path / "wards.csv", tmp_path / "now.csv"), data.levels)
+    np.testing.assert_array_equal(running[0].static, plain.records.static)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "told"),
+    [
+        ([("1", "2", "3"), ("1", "2", "5")], 4.0, 2),
+        ([("1", "2", "3"), ("1", "2", "3")], 3.0, 0),
+        ([("1", "2", "3"), ("1", "2", "99")], 3.0, 1),  # beyond the valid range
+        ([("1", "2", "3"), ("1", "4", "5")], 5.0, 0),  # a later result corrects
+        ([("1", "2", "3"), ("1.5", "2", "5")], 5.0, 0),
+        ([("1", "2", "2"), ("1", "2", "3"), ("1", "2", "7")], 4.0, 3),
+        ([("1", "2", "1"), ("1", "2", "3"), ("2", "3", "7")], 7.0, 2),
+    ],
+)
+def test_of_several_values_at_one_time_the_mean_counts_whatever_their_order(
+    tmp_path, values, expected, told
+):
+    for order in (values, values[::-1]):
+        rows = "".join(f"a,lactate,{','.join(row)}\n" for row in order) + "b,creatinine,1,2,1\n"
+        data = read_over_time(written(tmp_path, ROWS + rows, UNITS))
+        assert data.records.values[0, 0, 1] == expected
+        told_of = [remark for remark in data.remarks if "the mean counts" in remark]
+        assert len(told_of) == bool(told)
+        assert not told or told_of[0].startswith(f"{told} values differ")

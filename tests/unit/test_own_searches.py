@@ -329,7 +329,7 @@ def test_identifiers_that_lost_their_last_digits_are_refused(tmp_path):
         (
             ROWS.replace("x,3,B", "x,3,a"),
             {},
-            "column 'drug' holds 'A' and another text that differs from it by blanks or capitals",
+            "column 'drug' holds 'A' and another text that differs from it by blanks, capitals or",
         ),
         (
             ROWS.replace("x,3", "x,2024-01-03T08:00Z").replace("x,1", "x,2024-01-01T08:00"),
@@ -372,6 +372,103 @@ def test_a_file_that_is_wrong_is_refused_in_a_sentence(tmp_path, text, changed, 
     with pytest.raises(DataError, match=None) as raised:
         _read(tmp_path, text, **changed)
     assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "NA",
+        "?",
+        "None",
+        "NULL",
+        "null",
+        "nan",
+        "NaN",
+        "-",
+        ".",
+        "--",
+        "N/A",
+        "<NA>",
+        "\\N",
+        "NaT",
+        "#N/A",
+    ],
+)
+def test_a_word_for_no_value_names_no_treatment(tmp_path, word):
+    for text in (ROWS.replace("x,3,B", f"x,3,{word}"), ROWS.replace("x,1,A", f"x,1,{word}")):
+        with pytest.raises(DataError, match=r"column 'drug' holds .*, which means no value; write"):
+            _read(tmp_path, text)
+        described = describe_records(LONG, tmp_path / "own.yaml")
+        with pytest.raises(DataError, match=r"column 'drug' holds .*, which means no value; write"):
+            read_own_records(described, described.file, treatments=("A", "B"))
+    empty = _read(tmp_path, ROWS.replace("x,3,B", "x,3,"))
+    assert empty.treatments == ("A", "B")
+    assert empty.action.tolist() == [[0, -1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("levels", "cells"),
+    [
+        ([False, True], ("FALSE", "TRUE")),
+        ([False, True], ("False", "True")),
+        ([False, True], ("false", "true")),
+        ([False, True], ("no", "yes")),
+        ([False, True], ("No", "YES")),
+        ([False, True], ("off", "on")),
+        ([False, True], ("0", "1")),
+        ([False, True], ("0.0", "1.0")),
+        (["no", "yes"], ("FALSE", "TRUE")),
+        (["FALSE", "TRUE"], ("False", "True")),
+        ([0, 1], ("0.0", "1.0")),
+        ([0, 1], ("0.00", "1.")),
+        (["0", "1"], ("False", "True")),
+        (["worse", "well"], ("Worse", "WELL")),
+        (["worse", "well"], ("worse.", "well ")),
+        (["Très mal", "bien"], ("tr\u00e8s  mal", "Bien")),
+    ],
+)
+def test_levels_may_be_spelled_in_any_way_that_denotes_one(tmp_path, levels, cells):
+    text = f"who,day,drug,result\nx,1,A,{cells[0]}\nx,3,B,{cells[1]}\ny,2,B,{cells[1]}\n"
+    own = _read(tmp_path, text, outcomes={"levels": levels})
+    assert own.outcome.tolist() == [[0, 1], [1, -1]]
+    if all(map(str.isalpha, "".join(cells))):
+        frame = pd.read_csv(tmp_path / "own.csv")  # truth values, where pandas takes them for such
+        frame.to_parquet(tmp_path / "own.parquet")
+        described = describe_records(
+            LONG | {"outcomes": {"levels": levels}, "file": "own.parquet"}, tmp_path / "own.yaml"
+        )
+        assert read_own_records(described, described.file).outcome.tolist() == [[0, 1], [1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("levels", "cell"),
+    [
+        ([False, True], "maybe"),
+        ([False, True], "2"),
+        (["no", "yes", "maybe"], "TRUE"),
+        (["f", "m"], "no"),
+        (["A", "a"], "a."),
+        (["1", "1.0"], "1.00"),
+    ],
+)
+def test_a_text_that_denotes_no_level_or_several_is_refused(tmp_path, levels, cell):
+    text = f"who,day,drug,result\nx,1,A,{cell}\nx,3,B,{cell}\n"
+    with pytest.raises(DataError, match=r"line 2: column 'result' holds .*; allowed are"):
+        _read(tmp_path, text, outcomes={"levels": levels})
+
+
+def test_limits_and_words_for_no_value_are_read_as_in_tables(tmp_path):
+    rows = "who,day,drug,result,age\nx,1,A,<3,< 70\nx,2,B,>7,< 70\ny,1,A,NA,?\n"
+    own = _read(
+        tmp_path,
+        rows,
+        outcomes={"edges": [2, 5], "better": "higher"},
+        covariates={"age": {"edges": [40]}},
+    )
+    assert own.outcome.tolist() == [[0, 2]]
+    assert own.covariate.tolist() == [[0]]
+    for part in ("'NA' means no value (result)", "'?' means no value (age)", "half the limit"):
+        assert any(part in remark for remark in own.remarks), part
 
 
 def test_estimates_rest_on_clusters_and_say_what_no_record_took(world):

@@ -2,11 +2,13 @@
 
 from itertools import permutations, product
 
+import frugal
 import numpy as np
+import pandas as pd
 import pytest
 from frugal.acquire.policies.fixed import FixedPolicy
 from frugal.acquire.rollouts import roll_out
-from frugal.core.errors import DataError
+from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.core.table import Panel, SetUp, Table
 from frugal.core.world import World
 from frugal.data.encoding import _mean_fee
@@ -158,6 +160,97 @@ def test_prices_of_a_data_frame_may_be_two_ends():
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("crp,1,500\nage,2", "line 1: '500' follows the number of 'crp'"),
+        ("crp,4,5\nage,2", "line 1: '5' follows the number of 'crp'"),
+        ("age,2\ncrp,4,5,6", "line 2: '5' follows the number of 'crp'"),
+        ("name,price,unit\ncrp,4,EUR\nage,2,USD", "line 3: 'USD' follows .* here 'EUR'"),
+        ("crp,4,eur", "line 1: 'eur' follows"),
+        ("panel;price\ncrp;1.500\nage;2", "line 2: 'crp' has '1.500'"),
+        ("crp\t1,500\nage\t2", "line 1: 'crp' has '1,500'"),
+        ("crp;1.500\nage;1,500", "line 1: 'crp' has '1.500'"),
+        ("crp;1.500\nage;2,5\nlac;2.5", "line 1: 'crp' has '1.500'"),
+        ("crp;1.500..2.500", r"line 1: 'crp' has '1.500\.\.2.500'"),
+        ("crp,15 USD\nage,2", "line 1: 'crp' has '15 USD'"),
+        ("crp,EUR 15\nage,2", "line 1: 'crp' has 'EUR 15'"),
+        ("crp,1e999", "line 1: 'crp' has '1e999'"),
+        ("crp,-1", "line 1: 'crp' has '-1'"),
+        ("crp,nan\nage,2\nage,3", "line 3: 'age' has two numbers"),
+        ("name,price,unit\ncrp,4,EUR\nage,2,", {"crp": 4, "age": 2}),
+        ("crp;1.500\nage;2,5", {"crp": 1500, "age": 2.5}),
+        ("crp;1.500\nage;2.25", {"crp": 1.5, "age": 2.25}),
+        ("crp;1.500,00\nage;2", {"crp": 1500, "age": 2}),
+        ('crp,"1,500.00"\nage,2', {"crp": 1500, "age": 2}),
+        ("crp;1.000.000\nage;1.500", {"crp": 1000000, "age": 1500}),
+        ("crp;1'500\nage;2", {"crp": 1500, "age": 2}),
+        ("crp;4,5\nage;2,25", {"crp": 4.5, "age": 2.25}),
+        ("crp;0,125\nage;.125\nlac;1e3", {"crp": 0.125, "age": 0.125, "lac": 1000}),
+        ("crp|20..35\nage|2 EUR", {"crp": (20, 35), "age": 2}),
+        ("panel;price 2024\ncrp;4;EUR\n\nage;2;\n", {"crp": 4, "age": 2}),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_file_of_prices_is_read_in_the_only_way_or_refused_with_its_line(
+    tmp_path, text, expected, encoding
+):
+    (tmp_path / "p.csv").write_text(text, encoding=encoding)
+    if isinstance(expected, dict):
+        amounts = _amounts("--prices", str(tmp_path / "p.csv"), "EUR")
+        assert amounts == expected
+        assert list(map(type, amounts.values())) == list(map(type, expected.values()))
+    else:
+        with pytest.raises(DataError, match=expected):
+            _amounts("--prices", str(tmp_path / "p.csv"), "EUR")
+
+
+@pytest.mark.parametrize("cell", ["{} USD", "{} usd", "{}Fr", "{} ct"])
+def test_a_price_of_each_case_in_another_unit_is_refused(cell):
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.7] * 20, "ill": ["no", "yes", "no"] * 20})
+    frame["fee"] = [cell.format(k % 19) for k in range(60)]
+    terms = {
+        "free": ["fee"],
+        "prices": {"a": {"column": "fee"}},
+        "errors": {"missed": 2, "false alarm": 1},
+    }
+    with pytest.raises(FrugalError, match="'fee', which is in"):
+        frugal.load(frame, label="ill", **terms)
+    unit = cell.format("").strip()
+    assert frugal.load(frame, label="ill", **terms, unit=unit) is not None
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "xlsx"])
+def test_a_file_of_prices_may_be_a_spreadsheet_or_parquet(tmp_path, suffix):
+    frame = pd.DataFrame({"panel": ["crp", "age"], "price": [4.5, 2.0], "unit": ["EUR", None]})
+    write = frame.to_parquet if suffix == "parquet" else frame.to_excel
+    write(tmp_path / f"p.{suffix}", index=False)
+    stated = _amounts("--prices", str(tmp_path / f"p.{suffix}"), "EUR")
+    assert stated == {"crp": 4.5, "age": 2}
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {"missed": 600, "yes as no": 3},
+        {"yes as no": 5, "missed": 7},
+        {"false alarm": 1, "false_alarm": 2},
+        {"no as yes": 1, "false_alarm": 2},
+        {"no_as_yes": 1, "no as yes": {"from": 1, "to": 2}},
+        {"missed": (1, 2), "yes_as_no": 1},
+        {"missed": 0, "yes as no": 1},
+    ],
+)
+def test_one_error_in_two_words_with_two_numbers_is_refused(errors):
+    with pytest.raises(DataError, match="are one error with two numbers"):
+        StatedTerms(errors=errors).errors_of(["no", "yes"])
+    same = dict.fromkeys(errors, 3)
+    assert StatedTerms(errors=same).errors_of(["no", "yes"])[0][0] == 0
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.7] * 20, "ill": ["no", "yes", "no"] * 20})
+    with pytest.raises(FrugalError, match="are one error with two numbers"):
+        frugal.load(frame, label="ill", prices={"a": 1}, errors=errors)
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [('a,"1,061"\nb,2', "'a' has '1,061'"), (f"a,{'9' * 200_000}", "allowed is a CSV of names")],
 )
@@ -254,6 +347,7 @@ def test_mean_costs_of_complete_records_count_set_ups_and_prices_by_case():
 def _shared(described):
     described["set_ups"] = [{"panels": ["blood", "scan"], "cost": 5}]
     described["panels"][1]["cost"] = {"column": "age"}
+    described["columns"][0]["unit"] = "EUR"
     described["panels"][2]["delay"] = 4
     described["waiting_cost"] = 10
 
@@ -275,6 +369,9 @@ def test_a_table_has_the_set_ups_delays_and_prices_by_case_of_its_yaml(tmp_path)
 def test_prices_by_case_below_zero_are_counted_and_shown(tmp_path):
     described = document()
     described["panels"][1]["cost"] = {"column": "age"}
+    with pytest.raises(ConfigError, match=r"'age', which is in 'year'; allowed is .* 'EUR'"):
+        load(tmp_path, described)
+    described["columns"][0]["unit"] = "1"
     panel = load(tmp_path, described).panels[1]
     with pytest.raises(DataError, match=r"2 of 3 rows have another value .* first -5$"):
         _mean_fee(np.array([1.0, -5.0, -2.0]), panel)

@@ -8,7 +8,7 @@ import pytest
 from frugal.core.errors import DataError
 from frugal.cover.capabilities import capabilities_of, load_capability_rules
 from frugal.cover.catalogue import catalogue_of, refusal_sentences, units_of
-from frugal.cover.sheets import table_of
+from frugal.cover.sheets import read_sheet
 from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
 from frugal.data.description import load_description
 from frugal.data.parsing import raw_from_frame
@@ -19,7 +19,18 @@ OWN = (EXAMPLES / "recourse_actions.csv").read_text()
 UNITS = (EXAMPLES / "recourse_units.csv").read_text()
 
 
-def test_an_own_catalogue_is_solved_and_a_refusal_explained():
+@pytest.fixture
+def table_of(tmp_path):
+    """The cells of a text."""
+
+    def read(text, name):
+        (tmp_path / name).write_text(text)
+        return read_sheet(tmp_path / name, *(("action", "cost") if "cost" in text else ("unit",)))
+
+    return read
+
+
+def test_an_own_catalogue_is_solved_and_a_refusal_explained(table_of):
     catalogue = catalogue_of(table_of(OWN, "own.csv"), source="own.csv")
     assert catalogue.actions == ("save", "inherit", "save_more", "course", "apply")
     assert catalogue.features == ("savings", "skills", "permit")
@@ -36,13 +47,46 @@ def test_an_own_catalogue_is_solved_and_a_refusal_explained():
     }
 
 
-def test_a_catalogue_without_groups_is_for_everyone():
+def test_a_catalogue_without_groups_is_for_everyone(table_of):
     sheet = table_of("action,cost,f\nthreshold,,1\na,1,1\n", "own.csv")
     catalogue = catalogue_of(sheet, source="own.csv")
     assert catalogue.groups == ("everyone",)
     units = table_of("unit,f\nann,0\n", "units.csv")
     _, features, group = units_of(units, catalogue, source="units.csv")
     assert (features.tolist(), group.tolist()) == ([[0]], [0])
+
+
+@pytest.mark.parametrize(
+    ("actions", "units", "sentence"),
+    [
+        ("a,5,1.0", "ann,2.0", ""),
+        ("a,5,TRUE", "ann,FALSE", ""),
+        ("a,5,yes", "ann,No", ""),
+        ("a,5.50,1", "ann,0", ""),
+        ("a,5,1.5", "ann,0", "a.csv, line 3: column 'f' holds '1.5'; allowed is a whole number"),
+        ("a,5,<2", "ann,0", "a.csv, line 3: column 'f' holds '<2'; allowed is a whole number"),
+        ("a,5,-1", "ann,0", "a.csv, line 3: column 'f' holds '-1'; allowed is a whole number"),
+        ("a,5,", "ann,0", "a.csv, line 3: column 'f' holds ''; allowed is a whole number"),
+        ("a,,1", "ann,0", "a.csv, line 3: the cost is ''"),
+        ("a,<5,1", "ann,0", "a.csv, line 3: the cost is '<5'"),
+        ("a,5,1", "NA,0", "u.csv, line 2: the unit is 'NA', which means no value"),
+        ("a,5,1", "ann,NA", "u.csv, line 2: column 'f' holds ''; allowed is a whole number"),
+        ("a,5,1,2", "ann,0", "a.csv, line 3 has 4 cells, but there are 3 columns"),
+        ("#a,5,1", "ann,0", "a.csv, line 3 begins with '#'; comments are allowed above"),
+    ],
+)
+def test_cells_of_actions_and_units_are_read_as_those_of_tables(table_of, actions, units, sentence):
+    def read():
+        cells = table_of(f"action,cost,f\nthreshold,NA,1\n{actions}\n", "a.csv")
+        catalogue = catalogue_of(cells, source="a.csv")
+        return units_of(table_of(f"unit,f\n{units}\n", "u.csv"), catalogue, source="u.csv")
+
+    if not sentence:
+        assert read()[0] == ("ann",)
+        return
+    with pytest.raises(DataError) as refusal:
+        read()
+    assert str(refusal.value).startswith(sentence)
 
 
 def german_rows(**changes):

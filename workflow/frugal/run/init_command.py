@@ -6,7 +6,6 @@ ones.
 """
 
 import argparse
-import csv
 import math
 import os
 import re
@@ -25,9 +24,11 @@ import yaml
 from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell
-from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
-from frugal.data.opening import MARKS, Opened, open_table
+from frugal.data.long_files import LongFile
+from frugal.data.opening import MARKS, Opened, marks_in, open_table, rows_of_file
+from frugal.data.parsing import NumberStyle
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import amount, command_parser, file_path, one_line
 from frugal.run.init_over_time import describe_over_time, over_time_lines
@@ -110,7 +111,7 @@ class StatedTerms:
         errors, k = errors_between(classes), range(len(classes))
         rows: list[list[Amount | None]] = [[None if i != j else 0 for j in k] for i in k]
         for name, cost in self.errors.items():
-            spaced = name if name in errors else name.replace("_", " ")
+            spaced = _spaced(name, errors)
             self._require(
                 "errors",
                 spaced,
@@ -120,7 +121,14 @@ class StatedTerms:
                 else "the label is a number; the errors are",
             )
             i, j = errors[spaced]
-            rows[i][j] = self._cost("errors", name, cost)
+            stated = self._cost("errors", name, cost)
+            if rows[i][j] not in (None, stated):
+                other = next(n for n in self.errors if errors[_spaced(n, errors)] == (i, j))
+                raise DataError(
+                    f"{self.dash}errors: {other!r} and {name!r} are one error with two numbers, "
+                    f"{shown_cell(self.errors[other])} and {shown_cell(cost)}; allowed is one"
+                )
+            rows[i][j] = stated
         return rows
 
     def _cost(self, argument: str, name: str, cost: Any) -> Any:
@@ -161,6 +169,11 @@ class StatedTerms:
             f"{self.dash}{argument} names {name!r}{left}; {subject} {listed(allowed) or 'none'}"
             f"{did_you_mean(name, allowed)}"
         )
+
+
+def _spaced(name: str, errors: Mapping[str, Any]) -> str:
+    """The name of an error, blanks for its underscores."""
+    return name if name in errors else name.replace("_", " ")
 
 
 def errors_between(classes: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -223,8 +236,8 @@ def init_command(words: Sequence[str]) -> int:
     terms = StatedTerms(
         _columns(args.free, guess),
         _panels(args.panel),
-        _amounts("--prices", args.prices),
-        _amounts("--errors", args.errors),
+        _amounts("--prices", args.prices, args.unit),
+        _amounts("--errors", args.errors, args.unit),
         args.unit,
         args.by_prefix,
         "--",
@@ -331,7 +344,7 @@ def _init_over_time(args: argparse.Namespace, out: Path) -> int:
     for path in paths:
         if not path.is_file():
             raise DataError(f"there is no file {path}")
-    cells = [open_table(path, path, args.header, args.decimal).cells for path in paths]
+    cells = [LongFile.of(path).plain() for path in paths]
     roles = dict(part.partition("=")[::2] for part in args.columns.split(",") if part)
     text, remarks = describe_over_time(
         (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
@@ -341,8 +354,8 @@ def _init_over_time(args: argparse.Namespace, out: Path) -> int:
         positive=args.positive,
         hours=args.hours,
         columns=roles,
-        prices=_amounts("--prices", args.prices),
-        errors=_amounts("--errors", args.errors),
+        prices=_amounts("--prices", args.prices, args.unit),
+        errors=_amounts("--errors", args.errors, args.unit),
         unit=args.unit,
     )
     replace_files({out: text.encode()})
@@ -434,43 +447,79 @@ def _panels(words: Sequence[str]) -> dict[str, list[str]]:
     return panels
 
 
-def _amounts(argument: str, text: str) -> dict[str, Any]:
-    """Name → number, of NAME=NUMBER,… or of the first two columns of a CSV."""
+def _amounts(argument: str, text: str, unit: str = "") -> dict[str, Any]:
+    """Name → number, of NAME=NUMBER,… or of a file: a name, a number, and at most its unit."""
     if not text:
         return {}
     if is_file := "=" not in text or os.path.isfile(text):
-        try:
-            lines = Path(text).read_text("utf-8-sig").splitlines()
-            mark = next((mark for mark in ";\t" if mark in (lines or [""])[0]), ",")
-            pairs = [row[:2] for row in csv.reader(lines, delimiter=mark) if any(row)]
-        except (OSError, UnicodeDecodeError, csv.Error):
-            raise DataError(
-                f"{argument} is {text!r}; allowed is a CSV of names and numbers, or NAME=NUMBER,…"
-            ) from None
-        pairs = pairs[1:] if pairs and _number(pairs[0][-1]) is None else pairs  # names of columns
+        rows = _rows_of(argument, text)
     else:
-        pairs = [list(part.rpartition("=")[::2]) for part in text.split(",")]
+        rows = [(0, part.rpartition("=")[::2]) for part in text.split(",")]
+    rows = [(line, [cell.strip() for cell in (*cells, "")]) for line, cells in rows]
+    marks = {mark for _, (_, number, *_) in rows for mark in _roles(number)}
     amounts: dict[str, Any] = {}
-    for name, number in (("", *pair)[-2:] for pair in pairs):
-        name, amount = name.strip(), _number(number)
-        if amount is None or not name or name in amounts:
-            why = "has two numbers" if name in amounts else f"has {shown_cell(number.strip())}"
-            where = f" {text}" if is_file else ""
+    for line, (name, number, *further) in rows:
+        where = f" {text}, line {line}" if is_file else ""
+        if strange := [cell for cell in further if cell not in ("", unit)]:
             raise DataError(
-                f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on without marks "
-                "between thousands, or a range such as 20..35"
+                f"{argument}{where}: {shown_cell(strange[0])} follows the number of {name!r}; "
+                f"allowed are a name, a number and its unit, here {unit!r} (--unit); a number with "
+                "a comma stands in quotes"
+            )
+        amount = _number(number if unit[:1].isdigit() else number.removesuffix(unit), marks)
+        if amount is None or not name or name in amounts:
+            why = "has two numbers" if name in amounts else f"has {shown_cell(number)}"
+            raise DataError(
+                f"{argument}{where}: {name!r} {why}; allowed are numbers from 0 on, written as "
+                "1500 or 1.5, or a range such as 20..35"
             )
         amounts[name] = amount
     return amounts
 
 
-def _number(text: str) -> Any:
-    """A number from 0 on, with a decimal point or comma; of A..B two; None for other texts."""
+def _rows_of(argument: str, text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Line and cells of each row of a file of amounts, without the names of its columns."""
+    try:
+        rows = rows_of_file(Path(text)) if os.path.isfile(text) else None
+        why = "there is no such file"
+    except DataError as error:
+        rows, why = None, str(error)
+    if rows is None:
+        raise DataError(
+            f"{argument} is {shown(text)}; allowed is a CSV of names and numbers, or "
+            f"NAME=NUMBER,… ({why})"
+        )
+    top = next((k for k, (_, row) in enumerate(rows) if sum(map(bool, row)) > 1), 0)
+    number = "".join(rows[top][1][1:2]) if rows else ""
+    is_head = not re.search(r"\d", number) or re.match(r"[^\W\d_]{4}", number)
+    return rows[top + 1 :] if is_head else rows
+
+
+def _roles(text: str) -> set[tuple[str, str]]:
+    """Roles of the marks in the ends of an amount: of decimals, of thousands, or of either."""
+    ends = (end.strip() for end in text.split(".."))
+    return set().union(*(marks_in(end) for end in ends if not re.search(r"[^\d.,'’]", end)))
+
+
+def _number(text: str, others: Iterable[tuple[str, str]] = ()) -> Any:
+    """A number from 0 on; of A..B two; None for other texts, and where a mark could be either.
+
+    Unlike the cells of a column, prices are few: sizes show nothing, only the marks of others.
+    """
     if text.count("..") == 1:
-        ends = [_number(end) for end in text.split("..")]
+        ends = [_number(end, others) for end in text.split("..")]
         return None if None in ends or any(isinstance(end, tuple) for end in ends) else tuple(ends)
-    thousands = re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", text.strip())
-    number = None if thousands else amount(text.replace(",", "."))
+    mark = dict(_roles(text))
+    point, others = mark.get("decimal", "."), {*others}
+    if either := mark.get("either"):
+        other = {".": ",", ",": "."}[either]
+        may = {"decimal": ("decimal", either) in others, "thousands": False}
+        may["thousands"] = bool({("thousands", either), ("decimal", other)} & others)
+        if may["decimal"] == may["thousands"]:
+            return None
+        point = either if may["decimal"] else other
+    thousands = mark.get("thousands", either if either != point else None)
+    number = amount(NumberStyle(point, thousands).plain(text))
     return int(number) if number is not None and number.is_integer() else number
 
 

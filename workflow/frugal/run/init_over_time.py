@@ -80,6 +80,14 @@ def describe_over_time(
     roles = dict(columns or {})
     key = _units_column(long, units, files, roles)
     _fill_roles(long, files[0], roles)
+    stated: dict[str, Any] = {}
+    for error, cost in (errors or {}).items():
+        key = error.replace(" ", "_")
+        if key not in ("missed", "false_alarm") or stated.setdefault(key, cost) != cost:
+            raise DataError(
+                f"--errors names {error!r}{' with a second number' if key in stated else ''}; "
+                "allowed are missed and false_alarm, each with one number"
+            )
     classes = [str(cell) for cell in units[label].dropna().value_counts().index]
     if len(classes) != 2 or (positive is not None and positive not in classes):
         raise DataError(
@@ -116,10 +124,7 @@ def describe_over_time(
         "windows": {"hours": int(length) if length == int(length) else length, "number": number},
         "columns": {item: {"item": item} for group in groups for item in group},
         "panels": panels,
-        "errors": {
-            "missed": (errors or {}).get("missed"),
-            "false_alarm": (errors or {}).get("false alarm", (errors or {}).get("false_alarm")),
-        },
+        "errors": {key: stated.get(key) for key in ("missed", "false_alarm")},
         "plans": {
             "nothing": {},
             "all at the start": {"at": [{"windows": [0], "panels": list(panels)}]},
