@@ -192,6 +192,12 @@ REFUSED = {
     "label": (ONE, UNITS.replace("yes", "y"), {}, "column 'died' holds 'y'; allowed are 'no'"),
     "panel": (ROWS, UNITS, {"panels__lactate__columns": ["ph"]}, "names 'ph'; columns are"),
     "two panels": (ROWS, UNITS, {"panels__lactate__columns": ["creatinine"]}, "occurs twice"),
+    "free errors": (
+        ONE,
+        UNITS,
+        {"errors__missed": 0, "errors__false_alarm": 0.0},
+        "errors are zero, so no acquisition could pay; state how much",
+    ),
     "key": (ROWS, UNITS, {"windows__hour": 3}, "unknown key 'hour' under 'windows'"),
     "label as static": (ONE, UNITS, {"units__static": ["age", "died"]}, "names 'died', which has"),
     "static twice": (ONE, UNITS, {"units__static": ["age", "age"]}, "names 'age', which has"),

@@ -1,6 +1,7 @@
 from frugal.library import Answer as Answer
 from frugal.library import Evaluation as Evaluation
 from frugal.library import FairForm as FairForm
+from frugal.library import FrugalError as FrugalError
 from frugal.library import Masks as Masks
 from frugal.library import Policy as Policy
 from frugal.library import Rollouts as Rollouts

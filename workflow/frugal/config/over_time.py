@@ -101,6 +101,13 @@ class TimedErrors(Block):
         "the label is negative, the decision positive; in `cost_unit`"
     )
 
+    def _refusals(self) -> Iterator[str]:
+        if not self.missed and not self.false_alarm:
+            yield (
+                " are zero, so no acquisition could pay; state how much a missed case and a false "
+                "alarm cost, in 'cost_unit'"
+            )
+
 
 Window = Annotated[int, Ge(0)]
 Limit = Annotated[tuple[str, float], Strict(False)]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Annotated, Literal
 
-from annotated_types import Len
+from annotated_types import Gt, Le, Len
 
 from frugal.config.blocks import (
     Block,
@@ -35,7 +35,9 @@ class UncertainCost(Block):
     )
     high: Maybe[NonNegative] = maybe("largest cost, in `cost_unit`", name="to")
     median: Maybe[Positive] = maybe("of a lognormal cost, in `cost_unit`")
-    sigma: Maybe[Positive] = maybe("of a lognormal cost: standard deviation of its logarithm")
+    sigma: Maybe[Annotated[float, Gt(0), Le(4)]] = maybe(
+        "of a lognormal cost: standard deviation of its logarithm; at 4 the mean is 3,000 medians"
+    )
 
     def _refusals(self) -> Iterator[str]:
         written = {

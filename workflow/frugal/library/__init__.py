@@ -9,6 +9,7 @@ files that are up to date are not made again.
 The verbs return objects; their tables are computed or read on first use.
 """
 
+from frugal.core.errors import FrugalError
 from frugal.library.objects import (
     Answer,
     Evaluation,
@@ -37,6 +38,7 @@ __all__ = [
     "Answer",
     "Evaluation",
     "FairForm",
+    "FrugalError",
     "Masks",
     "Policy",
     "Rollouts",

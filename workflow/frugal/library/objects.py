@@ -324,12 +324,18 @@ class StoredPolicy(_Advises):
     def _read(self) -> "CaseBundle":
         from frugal.acquire.bundles import read_bundle
 
-        return read_bundle(self.bundle, function=self.function)
+        read = read_bundle(self.bundle, function=self.function)
+        vars(self)["_kept"] = self._files()
+        return read
+
+    def _files(self) -> list[KeptFile]:
+        """The files as they are now."""
+        files = [*self.bundle.glob("*.json"), *self.bundle.glob("*.safetensors")]
+        return [KeptFile.of(path) for path in (*files, *filter(None, [self.function]))]
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the files themselves."""
-        files = [*self.bundle.glob("*.json"), *self.bundle.glob("*.safetensors")]
-        kept = [KeptFile.of(path) for path in (*files, *filter(None, [self.function]))]
+        kept = vars(self).get("_kept") or self._files()
         return {"name": self.bundle.name, "files": kept, "function": self.function is not None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -339,7 +345,8 @@ class StoredPolicy(_Advises):
             {path: file.content for path, file in zip(paths, state["files"], strict=True)}
         )
         function = paths[-1] if state["function"] else None
-        vars(self).update(bundle=paths[0].parent, function=function, _scratch=scratch)
+        parts = {"bundle": paths[0].parent, "function": function, "_kept": state["files"]}
+        vars(self).update(parts, _scratch=scratch)
 
     @property
     def kind(self) -> str:

@@ -111,6 +111,7 @@ def judge_candidates(
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
     followed = from_frame(frame, data)
+    followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
     referral, errors = settings["referral"], data.misclassification_cost
     decides, streams = followed, streams.of_any_table()
     if referral is not None:
@@ -119,7 +120,6 @@ def judge_candidates(
             for name, path in decides.items()
         }
     without = {name: followed.pop(name) for name in list(followed) if IN in name}
-    followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
     values = np.where(data.columns_observed(observed), data.values, np.nan)
     recorded = settings["recorded"]
     record_model = RecordLaw(
