@@ -8,7 +8,9 @@ with a probability of at most 0.001.
 from dataclasses import replace
 from fractions import Fraction
 
+import frugal
 import numpy as np
+import pandas as pd
 import pytest
 from frugal.judge.choice import judged
 from frugal.judge.referral import LEAST, by_pattern, conformal_threshold, pattern_groups, referred
@@ -16,6 +18,9 @@ from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, KnownLaw, RecordLaw
 from scipy.stats import norm
 
+from tests.workflow.runs import ROOT
+
+CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
 PERSON, PRICE = 2.5, np.array([2.0])
 ERRORS = np.array([[0.0, 3.0, 9.0], [6.0, 0.0, 3.0], [12.0, 6.0, 0.0]])
 COUNTS = np.array([[30, 6, 0], [8, 8, 8], [0, 2, 10]])  # of each value of the panel and class
@@ -143,3 +148,20 @@ def test_patterns_are_judged_on_folds_that_their_thresholds_do_not_come_from():
     observed[0] = True  # a pattern of one row
     alone = list(by_pattern(paths, label, fold, observed, costs, price=1.0, bound=0.3))[-1]
     assert (alone["rows"], alone["std_error"], alone["threshold"]) == (1, None, 0.0)
+
+
+@pytest.mark.parametrize("options", [{"refer": 40.0}, {"refer": 40.0, "refer_risk": 80.0}])
+def test_panels_of_todays_practice_cost_as_much_with_a_person(options, tmp_path):
+    """Net benefit is that of decisions without a person."""
+    (tmp_path / "clinic.yaml").write_bytes(CLINIC.read_bytes())
+    rows = CLINIC.with_suffix(".csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "clinic.csv").write_text("".join(rows[:201]), encoding="utf-8")
+    both = [
+        frugal.decide(tmp_path / "clinic.yaml", agents=["always", "never"], **asked)
+        for asked in ({}, options)
+    ]
+    curves = [answer.net_benefit.query("agent == 'practice'") for answer in both]
+    pd.testing.assert_frame_equal(*curves)
+    assert (curves[0]["panels_net_benefit"] > 0).all()
+    found = [answer.document["net_benefit"]["practice"] for answer in both]
+    assert found[0] == found[1]

@@ -1,6 +1,7 @@
 """Records over time lead to a policy by the workflow, with the numbers of the library."""
 
 import json
+import pickle
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -62,6 +63,10 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
 
     advice = answer.advise(*FILES, hours=9)
     pd.testing.assert_frame_equal(stored.advise(*FILES, hours=9), advice, rtol=1e-9)
+    copied = pickle.loads(pickle.dumps(answer))
+    pd.testing.assert_frame_equal(copied.advise(*FILES, hours=9), advice)
+    assert copied.page != answer.page
+    assert copied.page.read_bytes() == answer.page.read_bytes()
     capsys.readouterr()
     command = ["advise", str(place / "results/policy"), FILES[0], "--units", FILES[1]]
     assert main([*command, "--hours", "9", "--out", str(tmp_path / "advice.csv")]) == 0

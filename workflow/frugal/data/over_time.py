@@ -476,6 +476,11 @@ def stays_over_time(
         np.arange(n),
     )
     errors = np.array(description.misclassification_cost, dtype=np.float64)
+    if not errors.any():
+        raise ConfigError(
+            f"{description.path}: 'misclassification_cost' is zero everywhere, so no acquisition "
+            "could pay"
+        )
     costs = _costs(paid, errors, description.set_ups, description.waiting_cost, None)
     return TimedData(description.name, records, costs, description.cost_unit, remarks)
 
