@@ -1,14 +1,16 @@
 """Coverage of policies over time on simulated wards whose ordering law is known.
 
-  python -m tests.trust.over_time [DRAWS] [UNITS] [MIRROR]
+  python -m tests.trust.over_time [DRAWS] [UNITS] [METHOD] [MIRROR] [KEY=VALUE …]
   python -m tests.trust.over_time learned [DRAWS] [UNITS] [KIND]
 
-Every draw has new stays (`tests/oracles/wards.py`) and fits all nuisances from them. With a MIRROR
-of `physionet2012/` stays are drawn from the real ones that have a heart rate and a coma scale in
-each of the first three windows of 6 hours. Values and deaths are theirs; orders are drawn by the
-law of the wards, where a fast heart is a high chemistry and a deep coma a high gas. The truth is
-the mean over all of them. It prints for each estimator its bias, root mean squared error, mean
-standard error, coverage of 95 % intervals and the variance as a share of that of offline weighting.
+Every draw has new stays (`tests/oracles/wards.py`), and is judged as `frugal.over_time` judges it:
+laws, expected outcomes and rules of decision are fitted on five draws of folds by METHOD (linear
+or boosting). The true cost of a policy is that with these rules, on 40,000 fresh complete stays.
+With a MIRROR of `physionet2012/` stays are drawn from the real ones that have a heart rate and a
+coma scale in each of the first three windows of 6 hours, and fresh are all of them. Values and
+deaths are theirs; orders are drawn by the law of the wards, where a fast heart is a high chemistry
+and a deep coma a high gas. Keys: `fold_draws`, `learned=1` (a learned policy, too), `factor` (of
+the costs of errors) and `first` (draw).
 
 `learned` prints true costs of learned policies (KIND trees or network, default trees) and of seven
 schedules, errors 40 times as expensive: on 40,000 complete stays, decisions by a boosted model that
@@ -17,17 +19,22 @@ is fitted to 40,000 others.
 
 import sys
 from dataclasses import replace
+from unittest import mock
 
 import frugal
 import numpy as np
 import pandas as pd
-from frugal.acquire.over_time import TimedPaths, follow, plan
-from frugal.core.errors import NoSupportError
+from frugal.acquire.over_time import FADE, LEARNED, PRACTICE, TimedPaths, follow, plan
 from frugal.core.over_time import TimedCosts, TimedRecords
+from frugal.core.scaling import fit_scaling
 from frugal.core.table import SharedCosts
-from frugal.judge.history_fits import TimedFit, cases_over_time
+from frugal.data.over_time import TimedData
+from frugal.judge import history_fits
+from frugal.judge.history_fits import TimedFit, chance_of
 from frugal.judge.order_learning import learn_guarded
-from frugal.judge.over_time import TIMED_ESTIMATORS, estimate_over_time
+from frugal.judge.over_time import READ
+from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.shared.frames import without_bar
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tests.oracles import wards
@@ -38,7 +45,7 @@ COSTS = TimedCosts(
     np.array([[0.0, wards.ALARM], [wards.MISSED, 0.0]]),
     SharedCosts(np.array([[True, True]]), np.array([wards.SET_UP])),
 )
-POPULATION = 2_000_000
+FRESH = 40_000  # complete stays
 
 
 def records_of(stays: wards.Stays) -> TimedRecords:
@@ -60,13 +67,6 @@ def records_of(stays: wards.Stays) -> TimedRecords:
     )
 
 
-def path_of(records: TimedRecords) -> TimedPaths:
-    """The plan of the oracle along records."""
-    gas = {"panels": ["gas"], "every": 1, "above": ("chemistry", 0.3)}
-    chemistry = {0: ["chemistry"], 2: ["chemistry"]}
-    return follow(records, GasInTheMiddle(plan(records, "plan", chemistry, [gas])), COSTS)
-
-
 class GasInTheMiddle:
     """A plan whose gas is ordered in window 1 only."""
 
@@ -78,6 +78,14 @@ class GasInTheMiddle:
         action = self.every.order(state)
         action[:, 1] &= state.window == 1
         return action
+
+
+def plans_of(records: TimedRecords) -> list:
+    """The plan of the oracle, and three schedules."""
+    gas = {"panels": ["gas"], "every": 1, "above": ("chemistry", 0.3)}
+    oracle = plan(records, "plan", {0: ["chemistry"], 2: ["chemistry"]}, [gas])
+    some = ("nothing", "chemistry always", "both last")
+    return [GasInTheMiddle(oracle), *(plan(records, name, SCHEDULES[name]) for name in some)]
 
 
 def dense_stays(mirror: str) -> wards.Stays:
@@ -93,61 +101,95 @@ def dense_stays(mirror: str) -> wards.Stays:
     return wards.Stays(values, every, data.records.label[dense], (age - age.mean()) / age.std())
 
 
-def estimates(seed: int, units: int, dense: wards.Stays | None = None) -> pd.DataFrame:
-    """Estimate and standard error of every estimator in one draw."""
-    rng = np.random.default_rng([47, seed])
-    records = records_of(wards.draw(units, rng, dense))
-    path = path_of(records)
-    seen = np.nan_to_num(path.last)
-    probability = np.stack([wards.risk(records.static[:, 0], last) for last in seen])
-    fit = TimedFit(method="linear", folds=4)
-    (case,) = cases_over_time(records, COSTS, [path], fit, rng, [probability])
-    rows = []
-    for name in TIMED_ESTIMATORS:
-        try:
-            result = estimate_over_time(case, name)
-        except NoSupportError:  # too few records match exactly
-            rows.append((name, np.nan, np.nan, np.nan, np.nan, 0.0))
-        else:
-            low, high = result.interval()
-            spread = (result.std_error[0], low[0], high[0], result.effective)
-            rows.append((name, result.mean[0], *spread))
-    columns = ["estimator", "estimate", "std_error", "low", "high", "effective"]
-    return pd.DataFrame(rows, columns=columns)
+class Fresh:
+    """Complete stays, on which a policy costs what it does with the rules fitted to records."""
+
+    def __init__(self, dense: wards.Stays | None = None) -> None:
+        stays = dense or wards.draw(FRESH, np.random.default_rng(7))
+        complete = np.ones_like(stays.recorded)
+        self.records, self.paths = records_of(replace(stays, recorded=complete)), {}
+
+    def path(self, policy) -> TimedPaths:
+        """Of a plan, which is followed once."""
+        if policy.name == LEARNED:
+            return follow(self.records, policy, COSTS)
+        if policy.name not in self.paths:
+            self.paths[policy.name] = follow(self.records, policy, COSTS)
+        return self.paths[policy.name]
+
+    def cost(self, policy, models, costs: TimedCosts, scale: TimedRecords) -> float:
+        """Mean over rules of decision, whose inputs are scaled by the records of their fit."""
+        path, n = self.path(policy), len(self.records)
+        at = (path.windows, np.arange(n))
+        every = scale.values.reshape(-1, scale.values.shape[2])
+        static = fit_scaling(scale.static, unknown=True).standardise(self.records.static)
+        last = fit_scaling(every, unknown=True).standardise(path.last[at])
+        ended = path.windows >= self.records.end
+        inputs = [static, np.nan_to_num(last), np.exp(-path.age[at] / FADE), path.windows, ended]
+        errors = []
+        for model in models:
+            chance = chance_of(model, np.column_stack(inputs))
+            verdict = costs.verdict(np.column_stack([1 - chance, chance]))
+            errors.append(costs.errors[self.records.label, verdict].mean())
+        return float(costs.acquisition(path.acquired, path.windows).mean() + np.mean(errors))
 
 
-def truth(dense: wards.Stays | None = None) -> float:
-    """Mean cost of the plan on complete values of a population."""
-    every = dense or wards.draw(POPULATION, np.random.default_rng(7))
-    return float(wards.true_costs(every).mean())
+def estimates(
+    seed: int,
+    records: TimedRecords,
+    fresh: Fresh,
+    fit: TimedFit,
+    costs: TimedCosts = COSTS,
+    *,
+    learned: bool = False,
+) -> pd.DataFrame:
+    """What ships: every estimate of an answer, next to the true cost of the fitted rules.
 
-
-def summary(draws: int, units: int, dense: wards.Stays | None = None) -> pd.DataFrame:
-    """A row for each estimator, over draws."""
-    every = pd.concat([estimates(seed, units, dense) for seed in range(draws)])
-    true = truth(dense)
-    every["error"] = every["estimate"] - true
-    every["covers"] = (every["low"] <= true) & (true <= every["high"])
-    every["below"] = every["high"] < true
-    every["squared"] = every["error"] ** 2
-    by = every.groupby("estimator", sort=False)
-    table = pd.DataFrame(
-        {
-            "bias": by["error"].mean(),
-            "rmse": np.sqrt(by["squared"].mean()),
-            "mean_std_error": by["std_error"].mean(),
-            "coverage": by["covers"].mean(),
-            "below": by["below"].mean(),
-            "effective": by["effective"].mean(),
-            "variance": by["estimate"].var(),
-        }
+    The true cost is the mean over folds and draws of folds; of a learned policy also over the
+    policies of the folds.
+    """
+    question = TimedQuestion(
+        TimedData("wards", records, costs, "", ()), plans_of(records), fit, seed
     )
-    variance = table["variance"].to_dict()
-    table["of_offline"] = [v / variance["offline_ipw"] for v in variance.values()]
-    return table
+    others = learn_policies(question, without_bar)[1] if learned else []
+    models, fit_label = [], history_fits.fit_label
+
+    def remembered(*args):
+        models.append(fit_label(*args))
+        return models[-1]
+
+    with mock.patch.object(history_fits, "fit_label", remembered):
+        cases = fit_cases(question, others, without_bar)
+    by_policy = np.array(models, dtype=object).reshape(fit.draws, -1, fit.folds)
+    rules = [by_policy[:, k].ravel() for k in range(by_policy.shape[1])]
+    plans = question.policies
+    true = {each.name: fresh.cost(each, rules[k], costs, records) for k, each in enumerate(plans)}
+    parts = zip(others, rules[len(plans) + 1 :], strict=True)  # after those of practice
+    if others:
+        true[LEARNED] = float(np.mean([fresh.cost(*each, costs, records) for each in parts]))
+    table = judge_cases(question.data, cases, 0.05, seed).estimates
+    first = {name: draws[:1] for name, draws in cases.items()}
+    single = judge_cases(question.data, first, 0.05, seed).estimates
+    single = single[single["estimator"] == READ].assign(estimator=f"{READ}, one draw")
+    table = pd.concat([table, single])
+    table = table[table["policy"] != PRACTICE]
+    return table.assign(true=table["policy"].map(true))
 
 
-FACTOR, FRESH = 40.0, 80_000  # of the costs of errors; complete stays
+def summary(every: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Over draws."""
+    every = every.assign(
+        bias=every["cost"] - every["true"],
+        coverage=(every["ci_low"] <= every["true"]) & (every["true"] <= every["ci_high"]),
+        below=every["ci_high"] < every["true"],
+    )
+    columns = ["true", "bias", "std_error", "coverage", "below", "effective"]
+    table = every.groupby(by, sort=False)[columns].mean()
+    table.insert(2, "sd", every.groupby(by, sort=False)["bias"].std())
+    return table.assign(draws=every.groupby(by, sort=False).size())
+
+
+FACTOR = 40.0  # of the costs of errors
 BOTH = ["chemistry", "gas"]
 SCHEDULES = {
     "nothing": {},
@@ -175,7 +217,7 @@ def true_cost(policy, costs: TimedCosts, fresh: TimedRecords) -> float:
 
 def learned(draws: int, units: int, learner) -> None:
     """Print true costs of schedules, then of the policy that is learned in each draw."""
-    complete = wards.draw(FRESH, np.random.default_rng(99))
+    complete = wards.draw(2 * FRESH, np.random.default_rng(99))
     fresh = records_of(replace(complete, recorded=np.ones_like(complete.recorded)))
     costs = replace(COSTS, errors=FACTOR * COSTS.errors)
     plans = [plan(fresh, name, at) for name, at in SCHEDULES.items()]
@@ -192,19 +234,37 @@ def learned(draws: int, units: int, learner) -> None:
     print(f"mean {np.mean(every, axis=0).round(2)}, largest {np.max(every, axis=0).round(2)}")
 
 
+def coverage(draws: int, units: int, method, mirror: str | None = None, **stated) -> None:
+    """Print a row for each policy and for each estimator of the oracle's plan."""
+    dense = None if mirror in (None, "-") else dense_stays(mirror)
+    fresh, every = Fresh(dense), []
+    fit = TimedFit(method=method, draws=int(stated.get("fold_draws", 5)))
+    learned = bool(stated.get("learned", False))
+    costs = replace(COSTS, errors=float(stated.get("factor", 1)) * COSTS.errors)
+    for seed in range(int(stated.get("first", 0)), int(stated.get("first", 0)) + draws):
+        rng = np.random.default_rng([47, seed])
+        records = records_of(wards.draw(units, rng, dense))
+        every.append(estimates(seed, records, fresh, fit, costs, learned=learned))
+        if not (seed + 1) % 20:
+            print(f"{seed + 1} draws", flush=True)
+    table = pd.concat(every)
+    print(f"{draws} draws of {units} stays, {method}, {fit.draws} draws of folds, {stated}")
+    read = table[table["estimator"].str.startswith(READ)]
+    print(summary(read, ["estimator", "policy"]).round(4).to_string())
+    print(summary(read, ["estimator"]).round(4).to_string())
+    print(summary(table[table["policy"] == "plan"], ["estimator"]).round(4).to_string())
+
+
 def main() -> None:
     """Print the table."""
     if sys.argv[1:2] == ["learned"]:
         draws, units, kind = [*sys.argv[2:], *["6", "16000", "trees"][len(sys.argv) - 2 :]]
         learned(int(draws), int(units), "network" if kind == "network" else "trees")
         return
-    draws, units = (int(v) for v in [*sys.argv[1:3], *["400", "2000"][len(sys.argv) - 1 :]])
-    dense = dense_stays(sys.argv[3]) if len(sys.argv) > 3 else None
-    whose = (
-        "" if dense is None else f" of {len(dense.label)}, {dense.label.mean():.1%} of them died"
-    )
-    print(f"truth {truth(dense):.4f}, {draws} draws of {units} stays{whose}", flush=True)
-    print(summary(draws, units, dense).round(4).to_string())
+    words = [word for word in sys.argv[1:] if "=" not in word]
+    draws, units, method, mirror = [*words, *["200", "500", "linear", "-"][len(words) :]]
+    stated = dict(word.split("=") for word in sys.argv[1:] if "=" in word)
+    coverage(int(draws), int(units), method, mirror, **stated)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from frugal.acquire.over_time import plan_of
+from frugal.acquire.over_time import follow, plan_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
 from frugal.data.over_time import TimedData, read_over_time, read_running, stays_over_time
@@ -514,3 +514,47 @@ def test_of_several_values_at_one_time_the_mean_counts_whatever_their_order(
         told_of = [remark for remark in data.remarks if "the mean counts" in remark]
         assert len(told_of) == bool(told)
         assert not told or told_of[0].startswith(f"{told} values differ")
+
+
+ORDERING = ["both once", "lactate while above 2"]  # plans of the example that order lactate
+
+
+@pytest.fixture(scope="module")
+def medical_without_lactate(tmp_path_factory):
+    """The example, where no medical stay has a lactate."""
+    units = pd.read_csv(EXAMPLES / "wards_units.csv", dtype=str)
+    rows = pd.read_csv(EXAMPLES / "wards.csv", dtype=str)
+    medical = rows["stay"].isin(units["stay"][units["ward"] == "medical"])
+    rows = rows[~(medical & (rows["item"] == "lactate"))]
+    texts = (rows.to_csv(index=False), units.to_csv(index=False))
+    return frugal.load_over_time(written(tmp_path_factory.mktemp("medical"), *texts))
+
+
+def test_a_plan_that_orders_what_a_stratum_never_holds_is_not_judged_there(
+    medical_without_lactate, tmp_path
+):
+    data = medical_without_lactate
+    surgical = data.records.static[:, 1] == 1
+    answer = frugal.over_time(data, fold_draws=1, learned=True)
+    rows = answer.outcomes.set_index("policy")
+    first = answer.summary().splitlines()[0]
+    assert f"lactate was never recorded for ward medical ({(~surgical).sum()} of 1,000): " in first
+    assert "record it for about 30 of them." in first
+    for name in ORDERING:
+        row = rows.loc[name]
+        assert np.isnan(row["cost"])
+        assert row["judged_share"] == pytest.approx(surgical.mean())
+        assert row["reason"].startswith("it orders lactate where records never hold it; it can be ")
+        assert f"{name} ({row['reason']})" in first
+        within = rows.loc[f"{name} within support"]
+        assert np.isfinite(within["cost"])
+        assert within["reason"] == ""
+    assert rows["judged_share"].drop(index=ORDERING).eq(1).all()
+    path = follow(data.records, answer.learned, data.costs)
+    assert not path.ordered[~surgical, :, 1].any()
+    files = [tmp_path / "new.csv", tmp_path / "new_units.csv"]
+    files[0].write_text("stay,item,ordered,result,value\n", encoding="utf-8")
+    files[1].write_text("stay,age,ward,died\nm,60,medical,\ns,60,surgical,\n", encoding="utf-8")
+    advice = answer.advise(*files, hours=1, policy="both once within support")
+    assert advice["next"].tolist() == ["chemistry", "chemistry + lactate"]
+    assert advice["why"][0].endswith("lactate is never recorded for such units: not ordered")

@@ -9,6 +9,7 @@ import pytest
 from frugal.__main__ import main
 from frugal.core.errors import DataError
 from frugal.core.schema_check import read_yaml
+from frugal.core.streams import Streams
 from frugal.cover.sheets import read_sheet
 from frugal.data.parsing import raw_from_frame, text_column
 from frugal.data.raw_cells import Workbook
@@ -40,6 +41,8 @@ from frugal.search.simulated_worlds import (
     sample_searches,
     sample_units,
 )
+from frugal.studies.shared.frames import without_bar
+from frugal.studies.treatment.stages.planners import judge_searches
 from safetensors.numpy import save_file
 
 from tests.unit.search_cases import expected_trials
@@ -588,6 +591,39 @@ def test_tables_that_are_too_large_are_refused_with_what_fits(tmp_path):
         SearchSizeError, match=r"own.csv: 14 actions .* at most 12 actions fit; lea"
     ):
         require_memory(own, describe_records(LONG, tmp_path / "own.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("column", "level", "where", "verb"),
+    [
+        ("age", lambda cells: cells.astype(float) >= 65, "age 65 or more", "advised"),
+        ("ward", lambda cells: cells == "intensive", "ward intensive", "judged"),
+    ],
+)
+def test_a_treatment_that_a_stratum_never_had_is_not_advised_there(
+    tmp_path, column, level, where, verb
+):
+    """A policy reads the age; it does not read the ward."""
+    rows = pd.read_csv(ROOT / "docs/examples/searches.csv", dtype=str)
+    drug = rows["drug"].value_counts().index[1]
+    inside = level(rows[column])
+    rows = rows[~(inside & (rows["drug"] == drug))]
+    rows.to_csv(tmp_path / "searches.csv", index=False)
+    parts = {"settings": {}, "progress": without_bar}
+    made = judge_searches(
+        description=ROOT / "docs/examples/searches.yaml",
+        records=tmp_path / "searches.csv",
+        streams=Streams(0, "judge_searches", {}),
+        **parts,
+    )
+    verdict = made["policy"]["verdict"]
+    patients = rows[inside].groupby("episode").ngroups
+    start = f"{drug} was never tried for {where} ({patients} of {rows['episode'].nunique():,}): "
+    assert verdict[1].startswith(f"{start}it is not {verb} there; ")
+    old = made["steps"]["context"] == "age 65 or more"
+    if column == "age":
+        assert not (made["steps"].loc[old, ["next", "runner_up"]] == drug).any().any()
+    assert (made["steps"]["next"] == drug).any()
 
 
 def test_the_example_is_described_as_the_schema_asks():

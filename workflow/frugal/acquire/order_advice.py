@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from frugal.acquire.over_time import LearnedOrders, OrderPlan, Repeat, follow
+from frugal.acquire.over_time import LearnedOrders, OrderPlan, Repeat, WithinSupport, follow
 from frugal.core.errors import ConfigError
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.schema_check import did_you_mean, listed
@@ -121,6 +121,9 @@ def why_words(
     action: Bool[np.ndarray, " a1"],
 ) -> str:
     """Why a policy orders these panels for a unit, or decides."""
+    if isinstance(policy, WithinSupport):
+        words = why_words(records, policy.policy, state, unit, policy.policy.order(state)[unit])
+        return words + _unsupported(records, policy, state, unit)
     if isinstance(policy, LearnedOrders) and policy.plan is not None:
         name = getattr(policy.plan, "name", "plan")
         return f"as {name}: {why_words(records, policy.plan, state, unit, action)}"
@@ -143,6 +146,13 @@ def why_words(
     if isinstance(policy, OrderPlan):
         return "; ".join(_reasons(records, policy, state, unit, action))
     return f"{policy.name} has it"
+
+
+def _unsupported(records: TimedRecords, policy: WithinSupport, state: TimedState, unit: int) -> str:
+    """The panels that a policy would order, were there records of such units."""
+    barred = policy.support.barred(state)[unit] & policy.policy.order(state)[unit, :-1]
+    panels = [name for name, not_offered in zip(records.panels, barred, strict=True) if not_offered]
+    return "".join(f"; {name} is never recorded for such units: not ordered" for name in panels)
 
 
 def _reasons(

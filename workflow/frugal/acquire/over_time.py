@@ -7,7 +7,7 @@ estimators, which read records that were followed to the end, and blocking, whic
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -134,6 +134,40 @@ class DrawnOrders:
         return np.column_stack([now, np.zeros(len(now), dtype=bool)])
 
 
+@runtime_checkable
+class Bars(Protocol):
+    """Where records never hold a panel."""
+
+    def barred(self, state: TimedState) -> Bool[np.ndarray, "m a"]:
+        """Panels that are not offered in a state. (m, a)"""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WithinSupport:
+    """A policy that goes on without the panels that records never hold in its state.
+
+    Attributes:
+        policy: that orders.
+        support: where it does not.
+    """
+
+    policy: TimedPolicy
+    support: Bars
+
+    @property
+    def name(self) -> str:
+        """In tables."""
+        return f"{self.policy.name} within support"
+
+    def order(self, state: TimedState) -> Bool[np.ndarray, "m a1"]:
+        """See `TimedPolicy`. (m, a + 1)"""
+        action = np.array(self.policy.order(state))
+        if action.ndim == 2 and action.shape[1] == state.since.shape[1] + 1:
+            action[:, :-1] &= ~self.support.barred(state)
+        return action
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedOrders:
     """Orders the set of panels of least expected cost, by regressions of each window; or a plan.
@@ -150,6 +184,7 @@ class LearnedOrders:
         margin: an order must save more than this; infinite: it orders nothing.
         plan: that it follows instead; None: none.
         number: of that plan in a list; −1 without.
+        support: where a set with a panel is not offered; None: nowhere.
     """
 
     name: str
@@ -161,6 +196,7 @@ class LearnedOrders:
     margin: float = 0.0
     plan: TimedPolicy | None = None
     number: int = -1
+    support: Bars | None = None
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policy is; `from_arrays` is the inverse."""
@@ -173,9 +209,12 @@ class LearnedOrders:
 
     @staticmethod
     def from_arrays(
-        arrays: Mapping[str, np.ndarray], columns: int, plans: Sequence[TimedPolicy]
+        arrays: Mapping[str, np.ndarray],
+        columns: int,
+        plans: Sequence[TimedPolicy],
+        support: Bars | None = None,
     ) -> "LearnedOrders":
-        """The policy that `to_arrays` wrote, for some number of inputs and a list of plans.
+        """The policy that `to_arrays` wrote, for some number of inputs, plans and a support.
 
         Raises:
             DataError: the arrays are no such policy; the sentence names the first.
@@ -217,6 +256,7 @@ class LearnedOrders:
             margin,
             None if number < 0 else plans[number],
             number,
+            support,
         )
 
     def expected(self, state: TimedState) -> Float[np.ndarray, "m s1"]:
@@ -240,6 +280,9 @@ class LearnedOrders:
             inputs[:, -a - 1 :] = choices[k]
             halves = self.regressions.predict(state.window, [1, 2], inputs)
             cost[:, k] = cost[:, 0] + price[k] + halves.max(axis=0)
+        if self.support is not None:
+            lacking = self.support.barred(state).astype(np.int64) @ self.sets.T.astype(np.int64)
+            cost[:, :-1][lacking > 0] = np.inf
         return cost
 
     def order(self, state: TimedState) -> Bool[np.ndarray, "m a1"]:

@@ -32,6 +32,7 @@ class Words(NamedTuple):
 RECORDED = Words("recorded", "ordered", "to know whether it would pay, record it for")
 OF_GROUP = RECORDED._replace(where="for anyone, as no policy sees the group")
 TRIED = Words("tried", "advised", "to know whether it works, it takes records of it from")
+JUDGED = TRIED._replace(refused="judged")  # there, by policies that do not read who is there
 
 
 def records_needed(recorded: int) -> int:
@@ -128,17 +129,11 @@ def region_text(
 def _range_text(name: str, low: float, high: float) -> str:
     if np.isnan(low):
         return f"missing {name}"
+    ends = [f"{end:.12g}" if float(end).is_integer() else f"{end:.4g}" for end in (low, high)]
     if low == high:
-        return f"{name} {_number(low)}"
+        return f"{name} {ends[0]}"
     if np.isinf(low) and np.isinf(high):
         return f"known {name}"
     if np.isinf(high):
-        return f"{name} from {_number(low)}"
-    if np.isinf(low):
-        return f"{name} up to {_number(high)}"
-    return f"{name} {_number(low)} to {_number(high)}"
-
-
-def _number(end: float) -> str:
-    """A whole number as it is, others with four digits."""
-    return f"{end:.12g}" if float(end).is_integer() else f"{end:.4g}"
+        return f"{name} from {ends[0]}"
+    return f"{name} up to {ends[1]}" if np.isinf(low) else f"{name} {ends[0]} to {ends[1]}"

@@ -27,6 +27,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.over_time import (
     LEARNED,
+    Bars,
     DrawnOrders,
     LearnedOrders,
     TimedPaths,
@@ -130,6 +131,7 @@ def learn_guarded(
     plans: Sequence[TimedPolicy],
     fit: TimedFit,
     rng: np.random.Generator,
+    support: Bars | None = None,
 ) -> LearnedOrders:
     """The learned policy with a margin, or a plan: that of the least upper bound of its cost.
 
@@ -142,6 +144,7 @@ def learn_guarded(
         plans: that it may follow; the learned policy orders one of their sets of panels, or none.
         fit: how the law, the model of the label and the policy are fitted.
         rng: of folds, drawn orders and learners.
+        support: where it orders no set with some panel.
     """
     records = replace(records, needed=None)  # it learns as if orders depend on the record alone
     fold = unit_folds(records.cluster, fit.folds, rng)
@@ -152,7 +155,7 @@ def learn_guarded(
     )
     parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
     learned = [
-        learn_orders(records.take(part), costs, sets, fit, stream, order_law.take(part))
+        learn_orders(records.take(part), costs, sets, fit, stream, order_law.take(part), support)
         for part, stream in zip(parts, rng.spawn(len(parts)), strict=True)
     ]
     tried = [
@@ -191,6 +194,7 @@ def learn_orders(
     fit: TimedFit,
     rng: np.random.Generator,
     order_law: OrderLaw | None = None,
+    support: Bars | None = None,
 ) -> tuple[LearnedOrders, Float[np.ndarray, " q"]]:
     """A policy that orders one of some sets of panels in each window, and margins to try.
 
@@ -203,6 +207,7 @@ def learn_orders(
         fit: how the law, the model of the label and the policy are fitted.
         rng: of folds, drawn orders and learners.
         order_law: of the records, for these sets; None: it is fitted.
+        support: where a set with some panel is not ordered; None: nowhere.
 
     Returns:
         The policy; infinity, at which nothing is ordered, and the quantiles `MARGINS` of what its
@@ -216,7 +221,9 @@ def learn_orders(
     copies = _copies(records, costs, sets, fit, rng, order_law)
     allowed = np.zeros((records.windows, len(sets)), dtype=bool)
     regressions = REGRESSIONS[fit.learner]()
-    policy = LearnedOrders(LEARNED, sets, price, costs.waiting, regressions, allowed)
+    policy = LearnedOrders(
+        LEARNED, sets, price, costs.waiting, regressions, allowed, support=support
+    )
     for window in range(records.windows - 1, -1, -1):
         _learn_window(copies, policy, window, fit, rng)
     saved = []

@@ -5,7 +5,7 @@ their draws from one seed, and so share the folds of the units.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from frugal.judge.comparisons import compare
 from frugal.judge.history_fits import TimedFit, cases_over_time, unit_folds
 from frugal.judge.intervals import ROUNDING, normal_interval
 from frugal.judge.order_learning import learn_guarded
+from frugal.judge.order_support import OrderSupport, find_support
 from frugal.judge.over_time import (
     READ,
     TIMED_ESTIMATORS,
@@ -45,6 +46,7 @@ class TimedQuestion:
         policies: fixed ones, each with a name of its own.
         fit: how nuisances are fitted.
         seed: of folds and learners.
+        support: regions without records, see `within_support`.
 
     Raises:
         ConfigError: no policy, a name that occurs twice, or a label of other than two classes.
@@ -55,6 +57,7 @@ class TimedQuestion:
     policies: Sequence[TimedPolicy]
     fit: TimedFit
     seed: int
+    support: OrderSupport = field(default_factory=OrderSupport)
 
     def __post_init__(self) -> None:
         names, classes = [policy.name for policy in self.policies], self.data.records.classes
@@ -80,6 +83,20 @@ class TimedQuestion:
                 f"{classes[0]!r} and {classes[1]!r}; policies are judged where both occur"
             )
 
+    def within_support(self, *, learned: bool) -> "TimedQuestion":
+        """The same of policies that order no panel where records never hold it.
+
+        Args:
+            learned: a policy is learned, too.
+        """
+        parts = (self.data.records, self.data.costs, self.policies, self.data.levels)
+        return self.within(find_support(*parts, learned=learned))
+
+    def within(self, support: OrderSupport) -> "TimedQuestion":
+        """The same within a support that was found."""
+        support = support.of_plans(self.data.records, self.data.costs, self.policies)
+        return replace(self, policies=support.within(self.policies), support=support)
+
     def generator(self, draw: int = 0) -> tuple[np.random.Generator, np.ndarray]:
         """A generator, and the fold of each unit, its first numbers; of a draw of folds."""
         rng = np.random.default_rng([self.seed, 3, draw] if draw else self.seed)
@@ -101,7 +118,9 @@ def learn_policies(
     parts = [fold >= 0, *(fold != number for number in np.unique(fold))]
     streams = np.random.default_rng([question.seed, 1]).spawn(question.fit.folds + 1)
     policies = [
-        learn_guarded(records.take(part), costs, question.policies, question.fit, stream)
+        learn_guarded(
+            records.take(part), costs, question.policies, question.fit, stream, question.support
+        )
         for part, stream in progress(
             list(zip(parts, streams, strict=False)), desc="policies learned"
         )
@@ -160,7 +179,11 @@ class TimedVerdict:
 
 
 def judge_cases(
-    data: TimedData, cases: Mapping[str, Sequence[TimedCase]], margin: float, seed: int
+    data: TimedData,
+    cases: Mapping[str, Sequence[TimedCase]],
+    margin: float,
+    seed: int,
+    support: OrderSupport | None = None,
 ) -> TimedVerdict:
     """Costs by every estimator, their comparison, and the answer in words.
 
@@ -171,7 +194,9 @@ def judge_cases(
         cases: of each draw of folds, by name of the policy, recorded practice included.
         margin: share of the cost that counts as nothing.
         seed: of the simultaneous comparison.
+        support: regions without records, and plans without an estimate; None: none.
     """
+    support = support or OrderSupport()
     readings, reasons, rows, middle = {}, {}, [], {}
     for name, draws in cases.items():
         middle[name] = draws[0]
@@ -197,19 +222,22 @@ def judge_cases(
                     "effective": result.effective,
                 }
             )
-    outcomes = pd.DataFrame(
-        [_outcome(data, name, case, readings, reasons) for name, case in middle.items()]
-    )
+    judged = [_outcome(data, name, case, readings, reasons) for name, case in middle.items()]
+    lacking = [{"policy": name, **plan.row} for name, plan in support.plans.items()]
+    outcomes = pd.DataFrame([*judged[:-1], *lacking, judged[-1]])  # practice is last
+    share = {name: plan.share for name, plan in support.plans.items()}
+    outcomes["judged_share"] = outcomes["policy"].map(share).fillna(1.0)
     frames = []
     for name, case in middle.items():
-        windows = range(case.reach.shape[1] - 1) if {name, PRACTICE} <= set(readings) else ()
-        gamma = [tipping_gamma_of(case, middle[PRACTICE], t) for t in windows] or np.nan
+        each = range(case.reach.shape[1] - 1) if {name, PRACTICE} <= set(readings) else ()
+        gamma = [tipping_gamma_of(case, middle[PRACTICE], t) for t in each] or np.nan
         columns = {**support_by_window(case), "tipping_gamma": gamma, "policy": name}
         frames.append(pd.DataFrame(columns).rename_axis("window"))
-    support = pd.concat(frames).reset_index()
+    windows = pd.concat(frames).reset_index()
     rng = np.random.default_rng([seed, 2])
-    words = _sentences(data, middle, readings, outcomes, support, margin, rng)
-    return TimedVerdict(outcomes, pd.DataFrame(rows), support, *words)
+    name, gamma, words = _sentences(data, middle, readings, outcomes, windows, margin, rng)
+    words = (" ".join([words[0], *support.sentences]), *words[1:])
+    return TimedVerdict(outcomes, pd.DataFrame(rows), windows, name, gamma, words)
 
 
 def _outcome(

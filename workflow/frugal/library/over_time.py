@@ -254,9 +254,11 @@ def over_time(
             data = _written(data, Path(folder))
         config = {"seed": seed, "margin": margin}
         return _in_folder(data, by_name, settings.model_dump(), Path(folder), config, cores)
+    question = question.within_support(learned=settings.learned)
+    by_name |= {policy.name: policy for policy in question.policies}
     best, others = learn_policies(question, without_bar) if settings.learned else (None, [])
     cases = fit_cases(question, others, without_bar)
-    verdict, scratch = judge_cases(data, cases, margin, seed), TemporaryFolder()
+    verdict, scratch = judge_cases(data, cases, margin, seed, question.support), TemporaryFolder()
     (page := scratch / "answer.html").write_bytes(timed_page(question, verdict, cases, others))
     tables = (verdict.outcomes, verdict.estimates, verdict.support)
     result = (*tables, verdict.tipping_gamma, verdict.named, best, page)
@@ -337,7 +339,8 @@ def _in_folder(
                 f"{name!r} of the data is not that of the files; with a folder allowed are "
                 "data as load_over_time reads them"
             )
-    document, learned = read_orders(place / "policy", data.records, list(policies.values()))
+    plans = list(policies.values())
+    document, within, learned = read_orders(place / "policy", data.records, plans, data.levels)
     outcomes, estimates, support = (
         read_payload(place / f"{name}.parquet") for name in ("outcomes", "estimates", "support")
     )
@@ -347,4 +350,5 @@ def _in_folder(
     sentences = tuple(document["sentences"])
     tables = (outcomes, estimates, support)
     page = place.parent / "answer.html"
+    policies = {policy.name: policy for policy in (*plans, *within)}
     return TimedAnswer(*tables, gamma, named, learned, page, sentences, data, policies)

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.order_advice import order_advice, require_policy
-from frugal.acquire.over_time import LearnedOrders, input_count, plan_of
+from frugal.acquire.over_time import LearnedOrders, WithinSupport, input_count, plan_of
 from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.over_time import TimedPolicy, TimedRecords
 from frugal.core.stored import Each, OrNull, require_document, under
 from frugal.data.over_time import costs_of, read_running
+from frugal.judge.order_support import OrderSupport
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
 from frugal.run.search_advice import OF_TABLES, refuse_options
@@ -31,6 +32,8 @@ _SHAPE = {
     "named": OrNull(str),
     "tipping_gamma": OrNull(float),
     "sentences": [str],
+    "regions": [dict],
+    "unsupported": [str],
     "digests": Each(str),
     "seal": str,
 }
@@ -42,17 +45,24 @@ def is_orders(folder: Path) -> bool:
 
 
 def read_orders(
-    folder: Path, records: TimedRecords, plans: Sequence[TimedPolicy]
-) -> tuple[Mapping[str, Any], LearnedOrders | None]:
-    """The stored document, and the learned policy, if there is one.
+    folder: Path,
+    records: TimedRecords,
+    plans: Sequence[TimedPolicy],
+    levels: Mapping[str, Sequence[str]],
+) -> tuple[Mapping[str, Any], list[TimedPolicy], LearnedOrders | None]:
+    """The stored document, the plans within support, and the learned policy, if there is one.
 
     Raises:
         DataError: a part is invalid, or belongs to other records or plans.
     """
     document = _document(folder)
-    parts = under(read_payload(folder / "orders.safetensors"), "learned.")
-    learned = LearnedOrders.from_arrays(parts, input_count(records), plans) if parts else None
-    return document, learned
+    arrays = read_payload(folder / "orders.safetensors")
+    support = OrderSupport.from_arrays(under(arrays, "support."), records, levels)
+    parts, lacking = under(arrays, "learned."), document["unsupported"]
+    within = [WithinSupport(plan, support) if plan.name in lacking else plan for plan in plans]
+    if not parts:
+        return document, within, None
+    return document, within, LearnedOrders.from_arrays(parts, input_count(records), within, support)
 
 
 def _document(folder: Path) -> Mapping[str, Any]:
@@ -79,10 +89,9 @@ def time_advice(
         raise DataError(str(error)) from None
     levels = {name: tuple(of) for name, of in document["levels"].items()}
     records, now = read_running(keys, files, levels, hours)
-    policies: dict[str, Any] = {
-        name: plan_of(records, name, entry) for name, entry in keys.plans.items()
-    }
-    learned = read_orders(folder, records, list(policies.values()))[1]
+    plans = [plan_of(records, name, entry) for name, entry in keys.plans.items()]
+    _, within, learned = read_orders(folder, records, plans, levels)
+    policies: dict[str, Any] = {policy.name: policy for policy in (*plans, *within)}
     if learned is not None:
         policies[learned.name] = learned
     chosen = require_policy(policies, policy, document["named"])

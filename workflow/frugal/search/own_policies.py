@@ -5,15 +5,18 @@ if any is without; of these, those whose expected outcome is not significantly b
 (paired, 95 %); of these the one of fewest expected trials. Knows no file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
+from frugal.core.region_words import JUDGED, TRIED, condition_text, hole_sentence, records_needed
 from frugal.core.streams import Streams
+from frugal.judge.support import find_holes
 from frugal.results.files import all_digits
+from frugal.search.levels import MISSING, ColumnLevels, Strata
 from frugal.search.off_policy import (
     ESTIMATORS,
     FOLDS,
@@ -71,8 +74,77 @@ class EvaluatedPolicy:
         return f"{cell['estimate']:.3g} ({cell['ci_low']:.3g} to {cell['ci_high']:.3g})"
 
 
+@dataclass(frozen=True, eq=False)
+class Untried:
+    """Treatments that were never tried in a region of the patients' columns.
+
+    Attributes:
+        barred: contexts in which no policy takes a treatment. (x, a)
+        sentences: one for each region.
+    """
+
+    barred: Bool[np.ndarray, "x a"]
+    sentences: tuple[str, ...]
+
+
+def untried_regions(
+    records: OwnRecords, context: Int[np.ndarray, " n"], contexts: Strata, hidden: Strata
+) -> Untried:
+    """Regions of covariates and confounders in which a treatment was never tried.
+
+    A policy reads covariates alone: where confounders bound a region, it is reported, not barred.
+
+    Args:
+        records: of n units.
+        context: of each unit.
+        contexts: of covariates.
+        hidden: strata of confounders.
+    """
+    tried = np.zeros((len(records.names), len(records.treatments)), dtype=bool)
+    unit, place = np.nonzero(records.action >= 0)
+    tried[unit, records.action[unit, place]] = True
+    codes = np.concatenate([records.covariate, records.confounder], axis=1)
+    names, values = _indicators(codes, (*contexts.kinds, *hidden.kinds))
+    barred = np.zeros((len(contexts.names), len(records.treatments)), dtype=bool)
+    if not names:
+        return Untried(barred, ())
+    own = {kind.column for kind in contexts.kinds}
+    provides = np.zeros((tried.shape[1], values.shape[1]), dtype=bool)
+    sentences = []
+    for hole in find_holes(values, tried, provides):
+        read = {names[c.column][0] for c in hole.conditions} <= own
+        if read:
+            barred[np.unique(context[hole.contains(values)]), hole.panel] = True
+        where = condition_text(hole.conditions, names.__getitem__)
+        counts = (hole.recorded, hole.rows, records_needed(hole.recorded))
+        words = TRIED if read else JUDGED
+        treatment = records.treatments[hole.panel]
+        sentences.append(hole_sentence(treatment, where, *counts, total=len(tried), words=words))
+    return Untried(barred, tuple(sentences))
+
+
+def _indicators(
+    codes: Int[np.ndarray, "n c"], kinds: tuple[ColumnLevels, ...]
+) -> tuple[list[tuple[str, str | tuple[str, str]]], Float[np.ndarray, "n f"]]:
+    """Name and level of each indicator, and its values; one of a column with two levels."""
+    names, values = [], [np.zeros((len(codes), 0))]
+    for code, kind in zip(codes.T, kinds, strict=True):
+        levels, seen = (*kind.names, MISSING), np.unique(code)
+        if len(seen) == 2:
+            names.append((kind.column, (levels[seen[0]], levels[seen[1]])))
+            values.append((code == seen[1])[:, None].astype(np.float64))
+        elif len(seen) > 2:
+            names += [(kind.column, levels[k]) for k in seen]
+            values.append((code[:, None] == seen).astype(np.float64))
+    return names, np.concatenate(values, axis=1)
+
+
 def search_options(
-    outcome_value: np.ndarray, *, epsilon: float, deltas: tuple[float, ...]
+    outcome_value: np.ndarray,
+    *,
+    epsilon: float,
+    deltas: tuple[float, ...],
+    barred: Bool[np.ndarray, "x a"] | None = None,
 ) -> ComparisonOptions:
     """Planners and models that are tried on one's own records."""
     return ComparisonOptions(
@@ -91,6 +163,7 @@ def search_options(
         forest=ForestOptions(action_code="onehot", trees=50, max_depth=None, min_leaf_trials=10),
         outcome_value=outcome_value,
         memory_gib=MEMORY_GIB,
+        barred=barred,
     )
 
 
@@ -208,8 +281,9 @@ def verdict(
     judged: EvaluationRecords,
     outcome_value: Mapping[str, float],
     learned: int,
+    untried: Sequence[str] = (),
 ) -> list[str]:
-    """The answer in sentences, its evidence and its limits."""
+    """The answer in sentences, its evidence and its limits; `untried` follow the first one."""
     practice_values = practice(judged, np.array(list(outcome_value.values())))
     n, estimates = len(judged.records), chosen.estimates
     fewer, error = _difference(
@@ -224,6 +298,7 @@ def verdict(
         f"{chosen.interval('mean_trials')} trials per unit, mean outcome "
         f"{chosen.interval('mean_outcome')}; the best outcome for "
         f"{chosen.interval('best_share')} of the units.",
+        *untried,
         *(f"{WARNINGS[w][0].upper()}{WARNINGS[w][1:]}." for w in chosen.warnings),
         f"The records themselves: {means['mean_trials']} trials, {means['mean_outcome']}, and "
         f"{means['best_share']}. {_compared('Trials', fewer, error, 'fewer', 'more')} "

@@ -7,10 +7,10 @@ simulated or are isolates with laboratory tests.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.search.environment import SearchOutcome, found_near_optimal
@@ -45,6 +45,8 @@ class ComparisonOptions:
         forest: how a forest is grown.
         outcome_value: value of each outcome, ascending. (y,)
         memory_gib: limit of the tables of one policy.
+        barred: actions that no policy takes in a context, since none of its units ever did; None:
+            none. (x, a)
     """
 
     planners: tuple[str, ...]
@@ -62,6 +64,7 @@ class ComparisonOptions:
     forest: ForestOptions
     outcome_value: Float64[np.ndarray, " y"]
     memory_gib: float
+    barred: Bool[np.ndarray, "x a"] | None = None
 
     def __post_init__(self) -> None:
         planners_of(self.planners)
@@ -121,6 +124,27 @@ class SearchScore:
 
 
 def fit_outcome_model(
+    name: str,
+    records: TrialRecords,
+    counts: OutcomeCounts,
+    context_features: Float[np.ndarray, "x f"],
+    rng: np.random.Generator,
+    *,
+    options: ComparisonOptions,
+    true_model: TrueModel | None,
+) -> OutcomeTable:
+    """The outcome model of that name; a barred action has the worst outcome, so none is tried.
+
+    Args and errors are those of `_outcome_model`.
+    """
+    parts = (name, records, counts, context_features, rng)
+    table = _outcome_model(*parts, options=options, true_model=true_model)
+    if options.barred is not None:
+        table.probability[options.barred] = np.eye(table.n_outcomes)[0]
+    return table
+
+
+def _outcome_model(
     name: str,
     records: TrialRecords,
     counts: OutcomeCounts,
@@ -238,9 +262,19 @@ def _plans(
             for planner in (candidate for candidate in chosen if candidate.thresholds == key):
                 start = time.process_time()
                 policy = planner.plan(planning, threshold)
+                if planning.options.barred is not None:
+                    policy = without_barred(policy, planning.options.barred)
                 took_s = spent_s + time.process_time() - start
                 yield PlannedSearch(planner.name, *at, threshold, policy, took_s)
                 del policy  # the tables of one policy at a time
+
+
+def without_barred(policy: SearchPolicy, barred: Bool[np.ndarray, "x a"]) -> SearchPolicy:
+    """The policy that stops where it would take a barred action after some trial."""
+    never = np.append(barred, np.zeros((len(barred), 1), dtype=bool), axis=1)
+    stops = np.take_along_axis(never, policy.action.astype(np.int64), axis=1)
+    stops[:, 0] = False  # something is tried
+    return replace(policy, action=np.where(stops, policy.n_actions, policy.action).astype(np.int8))
 
 
 def score_search(

@@ -33,7 +33,7 @@ def explore_over_time(
         DataError: a stored policy is invalid.
     """
     del settings, progress
-    question = question_of(records, catalogue, streams.root)
+    question = question_of(records, catalogue, streams.root, policies)
     learned, named = learned_of(policies, question), orders["named"]
     by_name = cases_of(cases, question, bool(learned))
     steps = timed_steps(question, named, by_name, learned[1:])

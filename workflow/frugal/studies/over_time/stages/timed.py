@@ -13,6 +13,7 @@ from frugal.core.streams import Streams
 from frugal.data.over_time import TimedData, read_over_time
 from frugal.draw.over_time_page import timed_page
 from frugal.judge.history_fits import TimedFit
+from frugal.judge.order_support import OrderSupport
 from frugal.judge.over_time import TimedCase
 from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
 from frugal.results.files import sealed
@@ -49,9 +50,10 @@ def learn_over_time(
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Learn a policy from all units, and one for each fold from the others, if it is requested."""
+    """Find regions without records; learn a policy from all units, and one for each fold."""
     del settings
     question, learned = question_of(records, catalogue, streams.root), []
+    question = question.within_support(learned=question.data.keys.learned)
     if question.data.keys.learned:
         best, others = learn_policies(question, progress)
         learned = [best, *others]
@@ -60,7 +62,8 @@ def learn_over_time(
         for k, policy in enumerate(learned)
         for name, array in policy.to_arrays().items()
     }
-    return {"policies": {"number": np.array([len(learned)]), **arrays}}
+    regions = {f"support.{n}": array for n, array in question.support.to_arrays().items()}
+    return {"policies": {"number": np.array([len(learned)]), **arrays, **regions}}
 
 
 def fit_over_time(
@@ -78,7 +81,7 @@ def fit_over_time(
         DataError: a stored policy is invalid.
     """
     del settings
-    question = question_of(records, catalogue, streams.root)
+    question = question_of(records, catalogue, streams.root, policies)
     cases = fit_cases(question, learned_of(policies, question)[1:], progress)
     return {
         "cases": {
@@ -106,15 +109,16 @@ def answer_over_time(
         DataError: a stored policy is invalid.
     """
     del progress
-    question = question_of(records, catalogue, streams.root)
-    data = question.data
+    question = question_of(records, catalogue, streams.root, policies)
+    data, support = question.data, question.support
     learned = learned_of(policies, question)
     by_name = cases_of(cases, question, bool(learned))
-    verdict = judge_cases(data, by_name, settings["margin"], streams.root)
+    verdict = judge_cases(data, by_name, settings["margin"], streams.root, support)
     gamma = verdict.tipping_gamma
     trees = {f"learned.{n}": a for policy in learned[:1] for n, a in policy.to_arrays().items()}
+    regions = {f"support.{n}": array for n, array in support.to_arrays().items()}
     read = [f"Read: {sentence}." for sentence in data.remarks]
-    arrays = {"delay": records["delay"], **trees}
+    arrays = {"delay": records["delay"], **trees, **regions}
     return {
         "outcomes": verdict.outcomes,
         "estimates": verdict.estimates,
@@ -127,6 +131,8 @@ def answer_over_time(
                 "named": verdict.named,
                 "tipping_gamma": gamma if np.isfinite(gamma) else None,
                 "sentences": list(verdict.sentences),
+                "regions": [hole.document() for hole in support.holes],
+                "unsupported": list(support.plans),
             },
             {"orders.safetensors": arrays},
         ),
@@ -151,19 +157,35 @@ def cases_of(
 
 
 def question_of(
-    records: Mapping[str, np.ndarray], catalogue: Mapping[str, Any], seed: int
+    records: Mapping[str, np.ndarray],
+    catalogue: Mapping[str, Any],
+    seed: int,
+    policies: Mapping[str, np.ndarray] | None = None,
 ) -> TimedQuestion:
-    """The records with the plans of their YAML, and how they are judged."""
+    """The records with the plans of their YAML, and how they are judged.
+
+    Args:
+        records: arrays of the data.
+        catalogue: all else.
+        seed: of folds and learners.
+        policies: with regions without records, within whose support plans are; None: none.
+    """
     data = TimedData.from_arrays(records, catalogue)
     keys = data.keys
     plans = [plan_of(data.records, name, entry) for name, entry in keys.plans.items()]
-    return TimedQuestion(data, plans, TimedFit.of(keys), seed)
+    question = TimedQuestion(data, plans, TimedFit.of(keys), seed)
+    if policies is None:
+        return question
+    support = OrderSupport.from_arrays(under(policies, "support."), data.records, data.levels)
+    return question.within(support)
 
 
 def learned_of(policies: Mapping[str, np.ndarray], question: TimedQuestion) -> list[LearnedOrders]:
     """The policy learned from all units, then those of the folds; none where none was learned."""
     columns, number = input_count(question.data.records), int(policies["number"][0])
     return [
-        LearnedOrders.from_arrays(under(policies, f"{k}."), columns, question.policies)
+        LearnedOrders.from_arrays(
+            under(policies, f"{k}."), columns, question.policies, question.support
+        )
         for k in range(number)
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
@@ -25,6 +25,7 @@ from frugal.search.own_policies import (
     judge_policies,
     require_memory,
     search_options,
+    untried_regions,
     verdict,
 )
 from frugal.search.own_records import (
@@ -253,7 +254,13 @@ def judge_searches(
         outcome_value=outcome_value,
         memory_gib=MEMORY_GIB,
     )
-    options = search_options(outcome_value, epsilon=described.keys.epsilon, deltas=described.deltas)
+    untried = untried_regions(records_read, context, contexts, hidden)
+    options = search_options(
+        outcome_value,
+        epsilon=described.keys.epsilon,
+        deltas=described.deltas,
+        barred=untried.barred if untried.barred.any() else None,
+    )
     policies = judge_policies(training, contexts.features, judged, streams, options)
     chosen = choose(policies, described.deltas[0], judged.cluster)
     judged = replace(judged, tables=())  # most of the memory
@@ -277,6 +284,7 @@ def judge_searches(
                     judged,
                     dict(zip(described.outcomes.names, described.outcome_value, strict=True)),
                     len(training),
+                    untried.sentences,
                 ),
                 "said": list(records_read.remarks),
             },
@@ -311,7 +319,7 @@ def _steps(
     trials = trials_left(policy, table)
     cells = np.arange(policy.action.size)
     parts = [
-        _step_cells(policy, table, trials, behind, cells[start : start + _CELLS])
+        _step_cells(policy, table, trials, behind, cells[start : start + _CELLS], options.barred)
         for start in range(0, len(cells), _CELLS)
     ]
     tables = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -332,6 +340,7 @@ def _step_cells(
     trials: Float[np.ndarray, "x h"],
     behind: Float[np.ndarray, "x h a"],
     cells: Int[np.ndarray, " m"],
+    barred: Bool[np.ndarray, "x a"] | None,
 ) -> dict[str, np.ndarray]:
     """Records, visits, runner-up and trials left of some cells of a policy, each with m rows."""
     x, h = np.divmod(cells, policy.action.shape[1])
@@ -341,6 +350,8 @@ def _step_cells(
     at = np.where(going, following, 0)
     own_value = np.where(going, values[rows, at], np.nan)
     values[rows, at] = np.nan
+    if barred is not None:
+        values[barred[x]] = np.nan
     best = np.nanargmin(np.where(np.isnan(values), np.inf, values), axis=1)
     its = values[rows, best]
     return {
