@@ -162,3 +162,50 @@ def test_a_refusal_of_several_lines_keeps_them_and_a_line_break_in_a_name_adds_n
     assert main(["audit"]) == 2
     lines = ["frugal audit: a stage failed; its output:", "Killed", r"a\nb: no such file"]
     assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_an_interrupted_command_says_so_and_ends_with_130(tmp_path, monkeypatch, capsys):
+    def interrupted(_: str) -> str:
+        raise KeyboardInterrupt
+
+    (tmp_path / "t.csv").write_text("a,crp,ill\n1,2,no\n2,,yes\n3,4,no\n4,1,yes\n")
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", interrupted)
+    assert main(["init", str(tmp_path / "t.csv"), "--label", "ill"]) == 130
+    assert capsys.readouterr().err.split() == ["frugal", "init:", "interrupted"]
+    assert not list(tmp_path.glob("*.yaml"))
+
+
+LEAVES = """
+import atexit, frugal.__main__ as program
+class Late:
+    def __del__(self): print("taken down")
+late = Late()
+atexit.register(print, "cleaned up")
+program._run = lambda words: print("answer") or 2
+raise SystemExit(program.command())
+"""
+
+
+def test_a_command_ends_before_python_is_taken_down_and_after_all_is_cleaned_up():
+    """Else a thread of Arrow may abort the process then: 5 of 25 with threads that starve."""
+    words = [sys.executable, "-c", LEAVES]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()) == (2, ["answer", "cleaned up"])
+
+
+@pytest.mark.parametrize("words", [["--help"], ["config"], ["advise", "--help"]])
+def test_an_output_that_cannot_be_written_is_a_sentence(words):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "frugal", *words],
+            env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "No space left on device" in done.stderr

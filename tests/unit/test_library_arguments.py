@@ -23,12 +23,12 @@ WRONG = {
     "advise(None, 'new.csv')": "policy is None",
     "advise(frugal.StoredPolicy(CLINIC), None)": "cases is None; allowed is a data frame",
     "load_policy({})": "folder is a dict",
-    "load_policy(CLINIC, function=5)": "function is an int; allowed is the path",
+    "load_policy(CLINIC, function=5)": "function is an int; allowed is a path, or None",
     "missingness(object.__new__(frugal.Table), 'secret')": "law is a str; allowed is keys, or",
     "fair_form(CLINIC)": "has no groups of a protected attribute",
     "fair_form(FORM, gammas=0.5)": "gammas is a float; allowed is a list of numbers",
     "fair_form(FORM, speed=2)": "unknown key 'speed' under 'dadi'; allowed are folds",
-    "decide(CLINIC, agents=5)": "agents is an int; allowed is names",
+    "decide(CLINIC, agents=5)": "agents is an int; allowed is a list of names, keys, or None",
 }
 
 

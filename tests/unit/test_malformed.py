@@ -2,12 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from tests.malformed import workers
-from tests.malformed.cases import Case, Refused, Right, Wrong
+from tests.malformed.cases import ROOT, Case, Refused, Right, Wrong
 from tests.malformed.outcomes import LONGEST, Outcome, happened, unclear
 from tests.malformed.page import LEAST, PAGE, page
 
@@ -88,3 +90,12 @@ def test_an_input_that_ends_its_process_is_seen(monkeypatch):
     workers._run_from(0, ended)
     assert [outcome.kind for outcome in ended.values()] == ["refused", "traceback"]
     assert "ended with -9" in ended[1].said
+
+
+def test_no_mutation_of_a_document_or_argument_ends_in_a_traceback():
+    """A few of them; `python -m tests.malformed.fuzzing 2000` in a minute or two."""
+    words = [sys.executable, "-m", "tests.malformed.fuzzing", "120"]
+    paths = os.pathsep.join([str(ROOT / "workflow"), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -3,6 +3,7 @@
 Apart from `frugal.run.stage_command`, so an edit of the audit makes no result out of date.
 """
 
+import atexit
 import io
 import os
 import sys
@@ -15,6 +16,20 @@ from typing import TYPE_CHECKING
 if __name__ == "__main__" and sys.path[:1] == [os.getcwd()] and not sys.flags.safe_path:
     del sys.path[0]
 
+_STATUS: list[int] = []  # of a command that has ended
+
+
+@atexit.register  # before any other, so the last to run: all others have cleaned up
+def _leave() -> None:
+    """End the process with its command's status.
+
+    While Python takes itself down, a thread of Arrow that lets go of one of its objects asks for
+    the interpreter's lock, is ended within code that may not be, and aborts the process (134).
+    """
+    if _STATUS:
+        os._exit(_STATUS[-1])
+
+
 # One thread a process, whatever the caller has set, and before numpy is loaded: with two threads
 # sums are rounded in another order, and a job run by hand would not give the workflow's bytes.
 # Parallelism is the engine's.
@@ -23,7 +38,15 @@ for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
 
 from frugal.core.arithmetic import PORTABLE, begin_pinned, is_pinned  # noqa: E402
-from frugal.core.errors import PRIVATE, ConfigError, DataError, FrugalError, extras_named, say  # noqa: E402
+from frugal.core.errors import (  # noqa: E402
+    PRIVATE,
+    ConfigError,
+    DataError,
+    FrugalError,
+    extras_named,
+    say,
+    sentences,
+)
 from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import COMMANDS, read_command, run_job  # noqa: E402
 
@@ -34,20 +57,23 @@ _NUMBA = ".numba_config.yaml"
 
 
 def main(words: list[str]) -> int:
-    """Entry of the command line; returns the exit status: 0 done, 1 differs, 2 refused."""
+    """Entry of the command line.
+
+    Returns:
+        The exit status: 0 done, 1 differs, 2 refused, 130 interrupted.
+    """
     if "--private" in words:
         os.environ[PRIVATE] = "1"  # the jobs of a command inherit it
         words = [word for word in words if word != "--private"]
     try:
-        with extras_named("this command"):
+        with extras_named("this command"), sentences():
             return _run(words)
     except FrugalError as error:
         return _refuse(words, *map(str, error.args))
-    except BrokenPipeError:  # an OSError, which ends the program without a sentence
-        raise
-    except OSError as error:  # a full disk, a folder that cannot be written to
-        place = f"{error.filename}: " if error.filename else ""
-        return _refuse(words, f"{place}{error.strerror or error}")
+    except KeyboardInterrupt:
+        say("", file=sys.stderr)  # below the ^C of a terminal
+        _refuse(words, "interrupted")
+        return 130
 
 
 def _run(words: list[str]) -> int:
@@ -93,19 +119,32 @@ def _refuse(words: list[str], sentence: str, *more: str) -> int:
 
 def command() -> int:
     """Entry of `frugal` and `python -m frugal`; returns the exit status of `main`."""
+    status = _ended(sys.argv[1:])
+    _STATUS.append(status)
+    return status
+
+
+def _ended(words: list[str]) -> int:
+    """The exit status, once all output is written."""
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows its number
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        begin_pinned(sys.argv[1:])
+        begin_pinned(words)
     except FrugalError as error:
-        return _refuse(sys.argv[1:], *map(str, error.args))
+        return _refuse(words, *map(str, error.args))
+    status = 0
     try:
-        status = main(sys.argv[1:])
+        try:
+            status = main(words)
+        except SystemExit as stop:  # of argparse
+            status = int(stop.code or 0)
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # where the output is a file of a full disk
+        return status or _refuse(words, f"the standard output: {error.strerror}")
     return status
 
 

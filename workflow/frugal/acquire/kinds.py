@@ -298,9 +298,11 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
             f"the stored policy {stored.source} is of kind {stored.header['kind']!r} and has the "
             f"settings of {settings.get('kind')!r}"
         )
+    kind = kind_of(settings)
+    block_of(kind.name).read(dict(settings), where=f"settings of the stored policy {stored.source}")
     arrays = {name: array for name, array in stored.items() if not name.startswith(CLASSIFIER)}
     policy = StoredArrays(arrays, stored.source, stored.header)
-    return kind_of(settings).build(settings, layout, policy), layout
+    return kind.build(settings, layout, policy), layout
 
 
 def _listed(names: Any) -> str:

@@ -59,6 +59,31 @@ def extras_named(feature: str) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Within it, errors of the system, and inputs that no file could hold, are refusals.
+
+    Raises:
+        DataError: names the file and the reason.
+    """
+    try:
+        yield
+    except BrokenPipeError:  # nobody reads on: the program ends without a sentence
+        raise
+    except OSError as error:  # no such folder, a full disk, a name too long
+        place = f"{error.filename}: " if error.filename else ""
+        raise DataError(f"{place}{error.strerror or error}") from error
+    except RecursionError as error:
+        raise DataError("a value is nested too deeply; allowed are some hundred levels") from error
+    except UnicodeEncodeError as error:
+        cell = ascii(error.object[error.start : error.end])[:LONGEST_CELL]
+        raise DataError(f"a text holds {cell}, which is no character of UTF-8") from error
+    except ValueError as error:
+        if str(error) != "embedded null byte":
+            raise
+        raise DataError("the name of a file holds a zero byte, which none can have") from error
+
+
 def _extra_of(module: str) -> str | None:
     """The first extra of this package whose distributions have the module; None if none has."""
     from importlib.metadata import PackageNotFoundError, requires

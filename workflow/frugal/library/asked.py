@@ -4,17 +4,20 @@ Every object of the library holds one; a further question is a changed copy. Run
 """
 
 import hashlib
+import inspect
+import numbers
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
-from frugal.config.declared import is_filed
+from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import ConfigError, DataError
+from frugal.core.errors import ConfigError, DataError, sentences
 from frugal.core.rows import readable
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.results.files import file_digest
@@ -210,7 +213,7 @@ class Question:
             raise ConfigError(f"agents names no policy; allowed are {listed(block['agents'])}")
         changes: dict[str, Any] = {"agents": agents, "figures": _figures(block["figures"], left)}
         grid, answer = block["grid"], block["answer"]
-        able = [name for name in left if not is_filed(str((agents[name] or {}).get("kind")))]
+        able = [name for name in left if not _is_filed(agents[name])]
         named = [name for name in grid["agents"] if name in left] or able[:1] or grid["agents"]
         practice = answer["practice"] if answer["practice"] in left else left[0]
         prefer = [name for name in answer["prefer"] if name in left]
@@ -270,9 +273,108 @@ def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str)
             data.
     """
     if not isinstance(value, kinds):
-        word = type(value).__name__
-        type_found = "None" if value is None else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-        raise ConfigError(f"{name} is {type_found}; allowed is {allowed}")
+        raise ConfigError(f"{name} is {_type_of(value)}; allowed is {allowed}")
+
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+_WORDS: dict[Any, tuple[Any, str, str]] = {  # annotation → its types, one in words, several
+    str: (str, "a text", "names"),
+    Path: (Path, "a path", "paths"),
+    bool: (bool, "True or False", "truth values"),
+    int: (numbers.Integral, "a whole number", "whole numbers"),
+    float: (numbers.Real, "a number", "numbers"),
+    NoneType: (NoneType, "None", "None"),
+}
+
+
+def door(verb: _Verb) -> _Verb:
+    """A function for users: its arguments are of their annotated types, its errors sentences.
+
+    Built-in types are checked, and containers of them; the function checks all others. NumPy's
+    numbers become Python's, and lists of any kind become lists.
+    """
+    signature = inspect.signature(verb)
+
+    @wraps(verb)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        given = signature.bind(*arguments, **named)
+        with sentences():
+            for name, value in given.arguments.items():
+                annotation = signature.parameters[name].annotation
+                if isinstance(annotation, str):  # names of types that are not imported
+                    continue
+                given.arguments[name] = _typed(name, value, annotation)
+            return verb(*given.args, **given.kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+def _typed(name: str, value: Any, annotation: Any) -> Any:
+    """A value of an annotated type.
+
+    Raises:
+        ConfigError: it is of another.
+    """
+    kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
+    if not all(_is_checked(kind) for kind in kinds):
+        return value
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
+    for kind in kinds:
+        of = get_origin(kind) or kind
+        if of in _WORDS and isinstance(value, _WORDS[of][0]):
+            return value
+        if of is Literal and isinstance(value, str):
+            return value  # which word it is, the function checks
+        if of is Mapping and isinstance(value, Mapping):
+            keys, values = get_args(kind)
+            return {
+                _typed(f"a key of {name}", key, keys): _typed(f"{name}[{key!r}]", cell, values)
+                for key, cell in value.items()
+            }
+        if of in (Sequence, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+            entries = _entries(value)
+            if entries is not None:
+                entry = get_args(kind)[0]
+                return [_typed(f"{name}[{k}]", cell, entry) for k, cell in enumerate(entries)]
+    raise ConfigError(f"{name} is {_type_of(value)}; allowed is {_allowed(kinds)}")
+
+
+def _entries(value: Any) -> list[Any] | None:
+    """The entries of a list of any kind; None of another value."""
+    try:
+        return list(value)
+    except TypeError:
+        return None
+
+
+def _is_checked(kind: Any) -> bool:
+    """Whether a type is one that `_typed` knows."""
+    return (get_origin(kind) or kind) in (*_WORDS, Literal, Mapping, Sequence, Iterable)
+
+
+def _allowed(kinds: Sequence[Any]) -> str:
+    """Types in words, a path for a text that may be one."""
+    texts = []
+    for kind in (kind for kind in kinds if not (kind is str and Path in kinds)):
+        of = get_origin(kind) or kind
+        if of in _WORDS:
+            texts.append(_WORDS[of][1])
+        elif of is Literal:
+            texts += map(repr, get_args(kind))
+        elif of is Mapping:
+            texts.append("keys")
+        else:
+            entry = get_args(kind)[0]
+            several = "names" if entry is Any else _WORDS.get(entry, (None, "", "values"))[2]
+            texts.append(f"a list of {several}")
+    texts = list(dict.fromkeys(texts))
+    return ", or ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+def _type_of(value: Any) -> str:
+    word = type(value).__name__
+    return "None" if value is None else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
 def ask(
@@ -347,6 +449,12 @@ def _files(study: Study, decided: Decision, mechanism: str) -> dict[str, KeptFil
     return {
         name: KeptFile.of(Path(path), raw=name.startswith("raw_")) for name, path in inputs.items()
     }
+
+
+def _is_filed(settings: Any) -> bool:
+    """Whether settings, which are not checked yet, are those of a policy in a file."""
+    kind = settings.get("kind") if isinstance(settings, Mapping) else None
+    return isinstance(kind, str) and kind in declared_kinds() and is_filed(kind)
 
 
 def only(question: Question, names: Iterable[str]) -> dict[str, None]:

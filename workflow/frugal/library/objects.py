@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import KeptFile, Question, TemporaryFolder, require
+from frugal.library.asked import KeptFile, Question, TemporaryFolder, door, require
 from frugal.library.chain import bundle_of, bundle_of_form, page_of, payloads_of
 from frugal.library.frames import as_pandas, is_frame
 from frugal.results.replacing import replace_files
@@ -93,6 +93,7 @@ class Table(_OfQuestion):
         """Columns with their units, panels with their prices, classes, costs of errors."""
         return payloads_of(self.question, "prepare_data")["catalogue"]
 
+    @door
     def description(self, path: str | Path) -> Path:
         """Write the YAML of a data frame, and its cells as a CSV; the path of the YAML.
 
@@ -211,6 +212,7 @@ class _Advises:
             source, bundle.cases, provides=provides, id_column=id_column, complete=complete
         )
 
+    @door
     def advise(
         self,
         cases: Any,
@@ -261,10 +263,11 @@ class _Advises:
             warnings.warn(
                 f"{len(outside):,} of {len(advice):,} cases are outside the training data, the "
                 f"first by {outside.iloc[0]}; `advise` has it for each in the column `outside`",
-                stacklevel=3,
+                stacklevel=4,  # beyond `door` and this
             )
         return advice
 
+    @door
     def next(self, cases: Any) -> "pd.Series":
         """The panel to acquire next for each case, or `stop`, by the index of the cases. (n,)
 
@@ -274,6 +277,7 @@ class _Advises:
         chosen = self._warned(cases)["next"]
         return chosen.set_axis(as_pandas(cases).index) if is_frame(cases) else chosen
 
+    @door
     def predict(self, cases: Any) -> "np.ndarray":
         """The class of least expected cost if nothing more is acquired, as a text. (n,)
 
@@ -282,6 +286,7 @@ class _Advises:
         """
         return self._warned(cases)["predicted"].to_numpy()
 
+    @door
     def predict_proba(self, cases: Any) -> "np.ndarray":
         """Predicted probability of each of `classes`, given the values of a case. (n, k)
 
@@ -290,6 +295,7 @@ class _Advises:
         """
         return self._warned(cases)[[f"belief {name}" for name in self.classes]].to_numpy()
 
+    @door
     def to_onnx(self, path: str | Path) -> Path:
         """Write the policy as an ONNX graph, as `frugal export` does; the path.
 
@@ -401,6 +407,7 @@ class Policy(_Advises):
         function = None if file is None else self.question.located(file)
         return read_bundle(self.bundle, function=function)
 
+    @door
     def save(self, folder: str | Path) -> Path:
         """Keep the policy as a folder of its own, which `load_policy` reads anywhere.
 
@@ -603,6 +610,7 @@ class Answer(_Comparison):
         """The whole answer as one page of HTML, with its picture."""
         return page_of(self.question)
 
+    @door
     def transport(self, cases: Any, *, id_column: str | None = None) -> "pd.DataFrame":
         """Costs of the policies for other cases, whose labels are not known.
 
@@ -628,9 +636,10 @@ class Answer(_Comparison):
         table = payloads_of(self.question, "prepare_data")
         moved = costs(judged["terms"], table["table"], table["catalogue"], read.values)
         if warning := overlap(moved, len(judged["terms"]) // len(moved)):
-            warnings.warn(warning, stacklevel=2)
+            warnings.warn(warning, stacklevel=3)
         return moved
 
+    @door
     def design(self, cases: int, *, budget: float | None = None) -> dict[str, Any]:
         """Which panels to record in further cases, with which probability; as in answer.json.
 
@@ -645,6 +654,7 @@ class Answer(_Comparison):
         question = self.question.with_design(cases, budget)
         return payloads_of(question, "judge_candidates")["choice"]["design"]
 
+    @door
     def policy(self, name: str) -> Policy:
         """One of the policies, which learned on all rows, for new cases.
 
@@ -703,6 +713,7 @@ class Evaluation(_Comparison):
         """Where the records contradict the assumptions on missing values."""
         return payloads_of(self.question, "check_graph")["graph_check"]
 
+    @door
     def policy(self, name: str) -> Policy:
         """One of the policies, for new cases.
 

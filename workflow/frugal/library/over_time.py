@@ -1,14 +1,14 @@
 """When to measure again: policies over time, judged on records of units in windows."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
-from frugal.library.asked import TemporaryFolder, require
+from frugal.library.asked import TemporaryFolder, door, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from frugal.core.over_time import TimedPolicy
     from frugal.data.over_time import TimedData
 
+_DATA = "the result of frugal.load_over_time(PATH)"
 
+
+@door
 def load_over_time(
     path: str | Path,
     *,
@@ -42,7 +45,6 @@ def load_over_time(
     """
     from frugal.data.over_time import read_over_time, stays_over_time
 
-    require("path", path, (str, Path), "the path of a YAML")
     document = read_yaml(Path(path))
     if not (isinstance(document, dict) and "source" in document):
         return read_over_time(Path(path))
@@ -63,6 +65,7 @@ def load_over_time(
     return stays_over_time(description, paths, hours=hours, static=static)
 
 
+@door
 def order_plan(
     data: "TimedData",
     name: str,
@@ -85,7 +88,9 @@ def order_plan(
         ConfigError: a panel, column, window or key does not exist.
     """
     from frugal.acquire.over_time import plan
+    from frugal.data.over_time import TimedData
 
+    require("data", data, TimedData, _DATA)
     return plan(data.records, name, at, again, stop)
 
 
@@ -138,6 +143,7 @@ class TimedAnswer:
         """The policy of least cost, how sure, assumptions, changes that would alter it."""
         return "\n".join(self._sentences)
 
+    @door
     def advise(
         self,
         measurements: str | Path,
@@ -173,6 +179,7 @@ class TimedAnswer:
         return order_advice(records, now, self._data.costs, chosen, self.learned)
 
 
+@door
 def over_time(
     data: "TimedData",
     policies: "Sequence[TimedPolicy] | None" = None,
@@ -223,16 +230,21 @@ def over_time(
     from frugal.acquire.over_time import plan_of
     from frugal.config.over_time import TimedSettings
     from frugal.config.root import Config
+    from frugal.core.over_time import TimedPolicy
     from frugal.data.over_time import TimedData
     from frugal.draw.over_time_page import timed_page
     from frugal.judge.history_fits import TimedFit
     from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
     from frugal.studies.shared.frames import without_bar
 
-    require("data", data, TimedData, "the result of frugal.load_over_time(PATH)")
+    require("data", data, TimedData, _DATA)
     if policies is None:
         plans = data.keys.plans
         policies = [plan_of(data.records, name, entry) for name, entry in plans.items()]
+    require("policies", policies, Iterable, "a list of results of order_plan")
+    policies = list(policies)
+    for policy in policies:
+        require("a policy", policy, TimedPolicy, "a result of order_plan, or has name and order")
     stated: dict[str, Any] = {
         "method": method,
         "folds": folds,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import Question, ask, only, require
+from frugal.library.asked import Question, ask, door, only, require
 from frugal.library.chain import missingness_identity, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.objects import (
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@door
 def load(
     table: Any,
     *,
-    label: str | None = None,
-    prices: Mapping[str, Any] | None = None,
-    errors: Mapping[str, Any] | None = None,
-    panels: Mapping[str, Sequence[str]] | None = None,
-    free: Iterable[str] | None = None,
+    label: Any = None,
+    prices: Mapping[Any, Any] | None = None,
+    errors: Mapping[Any, Any] | None = None,
+    panels: Mapping[Any, Sequence[Any]] | None = None,
+    free: Iterable[Any] | None = None,
     positive: Any = None,
     unit: str | None = None,
-    leave_out: Iterable[str] | None = None,
+    leave_out: Iterable[Any] | None = None,
     unlabelled: str | None = None,
     predict: Mapping[str, Any] | None = None,
     name: str | None = None,
@@ -148,6 +149,7 @@ def load(
     return Table(question)
 
 
+@door
 def missingness(
     table: Table, law: Mapping[str, Any] | None = None, *, name: str = "drawn"
 ) -> Masks:
@@ -164,7 +166,6 @@ def missingness(
         FrugalError: the law does not fit the table.
     """
     require("table", table, Table, "the result of load")
-    require("law", law, (Mapping, type(None)), "keys, or None for the table's own missing values")
     if law is not None and name == MECHANISM:
         raise ConfigError(
             f"name is {name!r}, which is the table's own missing values; choose another"
@@ -174,6 +175,7 @@ def missingness(
     return Masks(question)
 
 
+@door
 def train(
     masks: Masks, agent: str | Mapping[str, Any], *, name: str | None = None, **changes: Any
 ) -> Policy:
@@ -190,7 +192,6 @@ def train(
         FrugalError: training refuses the table.
     """
     require("masks", masks, Masks, "the result of missingness")
-    require("agent", agent, (str, Mapping), "a name, or settings with their kind")
     policies_of_study = masks.question.study.agents
     if isinstance(agent, str) and agent not in policies_of_study:
         raise ConfigError(
@@ -206,6 +207,7 @@ def train(
     return policy
 
 
+@door
 def load_policy(folder: str | Path, *, function: str | Path | None = None) -> StoredPolicy:
     """A policy from a folder that `save`, or the workflow under results/bundles, left.
 
@@ -216,13 +218,12 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
     Raises:
         DataError: the folder holds no policy, or the function is another one.
     """
-    require("folder", folder, (str, Path), "the path of a stored policy")
-    require("function", function, (str, Path, type(None)), "the path of a file, or None")
     policy = StoredPolicy(Path(folder), None if function is None else Path(function))
     policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
     return policy
 
 
+@door
 def roll_out(policy: Policy) -> Rollouts:
     """Run a policy on the records, on the full table and on imputed ones.
 
@@ -234,6 +235,7 @@ def roll_out(policy: Policy) -> Rollouts:
     return Rollouts(policy)
 
 
+@door
 def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
     """Costs of policies per unit at run time, by every estimator, and which to use.
 
@@ -269,12 +271,14 @@ def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
     return Evaluation(question)
 
 
+@door
 def verdict(answer: Answer | Evaluation) -> str:
     """Which policy to use, at which cost and how sure, in words."""
     require("answer", answer, (Answer, Evaluation), "a result of evaluate or decide")
     return answer.summary() if isinstance(answer, Answer) else answer.verdict
 
 
+@door
 def advise(
     policy: Policy | StoredPolicy | str | Path, cases: Any, **options: Any
 ) -> "pd.DataFrame":
@@ -298,6 +302,7 @@ def advise(
     return loaded.advise(cases, **options)
 
 
+@door
 def decide(
     table: Any,
     *,
@@ -315,7 +320,6 @@ def decide(
     Raises:
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
-    require("agents", agents, (Iterable, type(None)), "names, settings by name, or None for all")
     if isinstance(table, Table) and options:
         raise ConfigError(f"{listed(options)}: options of load; give them there")
     question = table.question if isinstance(table, Table) else load(table, **options).question
@@ -342,6 +346,7 @@ def _require_no_files(agents: Mapping[str, Mapping[str, Any] | None]) -> None:
             )
 
 
+@door
 def fair_form(
     table: Table | str | Path,
     *,
@@ -371,7 +376,6 @@ def fair_form(
             f"folder is {str(table.folder)!r}; fair_form takes a table that was loaded without a "
             "folder; for files run snakemake dadi"
         )
-    require("gammas", gammas, (list, tuple), "a list of numbers from 0 to 1")
     form = FairForm(table.question.with_form(settings, gammas, list(withheld)))
     payloads_of(form.question, "summarise_dadi", again=True)
     return form

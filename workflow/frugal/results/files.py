@@ -125,10 +125,10 @@ def json_bytes(document: Any) -> bytes:
 
 
 def seal(document: dict[str, Any]) -> str:
-    """SHA-256 of a document's content without its seal: an edited one shows."""
-    return hashlib.sha256(
-        json_bytes({k: v for k, v in document.items() if k != "seal"})
-    ).hexdigest()
+    """SHA-256 of a document's content without its seal: an edited one shows, whatever it holds."""
+    content = {k: v for k, v in document.items() if k != "seal"}
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"  # as `json_bytes`, NaN too
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sealed(document: Mapping[str, Any], files: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from frugal.acquire.bundles import CaseBundle, read_bundle
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.stored import OrNull, require_document
 from frugal.data.cases import Cases, read_cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes, read_payload, require_sealed
@@ -35,6 +36,8 @@ from frugal.run.search_advice import OVER_TIME, advise_searches, is_search_polic
 from frugal.run.time_advice import advise_over_time, is_orders
 
 MOST_SHOWN = 40  # cases on a terminal
+_PATTERN = {"missing": OrNull([str]), "threshold": float}
+_REFERRAL = {"price": float, "patterns": OrNull([_PATTERN])}
 _HEAD = ("predicted probability", "if nothing more is acquired")
 
 
@@ -167,11 +170,16 @@ def referral_thresholds(
     content = read_payload(path) if path.suffix == ".json" and path.is_file() else None
     content = content if isinstance(content, dict) else {}
     referral = content.get("referral")
-    if not isinstance(referral, dict) or not {"price", "patterns"} <= referral.keys():
+    if not isinstance(referral, dict) or not _REFERRAL.keys() <= referral.keys():
         raise DataError(
             f"--refer is {str(refer)!r}; allowed are a price from 0 on, or the answer.json of a "
             "decide with refer"
         )
+    patterns = referral["patterns"]
+    if isinstance(patterns, list):  # their other keys are for readers
+        patterns = [_of_pattern(entry) for entry in patterns]
+    read = {"price": referral["price"], "patterns": patterns}
+    require_document(read, _REFERRAL, f"referral of {path}")
     require_sealed(path, content, "make it again by decide with refer, or give a price")
     if referral["patterns"] is None:
         return np.full(len(available), float(referral["price"]))
@@ -186,6 +194,12 @@ def referral_thresholds(
     }
     names, rarer = np.array(panels, dtype=object), limits.get(None, 0.0)
     return np.array([float(limits.get(frozenset(names[~row]), rarer)) for row in available])
+
+
+def _of_pattern(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {key: cell for key, cell in entry.items() if key in _PATTERN}
 
 
 def next_lines(bundle: CaseBundle, cases: Cases, advice: CaseAdvice) -> list[str]:

@@ -16,7 +16,7 @@ from frugal.acquire.over_time import LearnedOrders, WithinSupport, input_count, 
 from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.over_time import TimedPolicy, TimedRecords
-from frugal.core.stored import Each, OrNull, require_document, under
+from frugal.core.stored import Array, Each, OrNull, Stored, part_of, require_document, under
 from frugal.data.over_time import costs_of, read_running
 from frugal.judge.order_support import OrderSupport
 from frugal.results.files import csv_bytes, read_payload, require_sealed
@@ -28,7 +28,7 @@ _EXPECTED = "expected: "
 _SHAPE = {
     "over_time": int,
     "description": dict,
-    "levels": dict,
+    "levels": Each([str]),
     "named": OrNull(str),
     "tipping_gamma": OrNull(float),
     "sentences": [str],
@@ -95,7 +95,11 @@ def time_advice(
     if learned is not None:
         policies[learned.name] = learned
     chosen = require_policy(policies, policy, document["named"])
-    delay = np.asarray(read_payload(folder / "orders.safetensors")["delay"])
+    stored = read_payload(folder / "orders.safetensors")
+    delays = part_of(stored, {"delay": "delay"} if "delay" in stored else {})
+    expected = {"delay": Array("int64", (len(keys.panels),), low=0)}
+    Stored("policy over time", delays).require(expected)
+    delay = np.asarray(delays["delay"])
     return order_advice(records, now, costs_of(keys, delay), chosen, learned)
 
 
