@@ -20,6 +20,8 @@ import numpy as np
 import pandas as pd
 import yaml
 from frugal.core.layout import Bundle
+from frugal.cover.catalogue import catalogue_of, units_of
+from frugal.cover.sheets import read_sheet
 from frugal.results.files import file_digest, payload_bytes, read_payload, seal
 from frugal.run.own_records import own_records
 
@@ -147,6 +149,7 @@ def _copied(*, cases: Any = None, header: Any = None) -> None:
     document = json.loads(Path("bundle/cases.json").read_text()) if cases is None else cases
     if header is not None:
         place = Path("bundle/policy.safetensors")
+        header = json.loads(json.dumps(header).replace("\\ud800", "?"))  # no file has such a letter
         place.write_bytes(payload_bytes(place, Bundle(header, dict(read_payload(place)))))
         document["digests"][place.name] = file_digest(place)
     document = {**document, "seal": seal(document)}
@@ -220,7 +223,8 @@ def _of_recourse(sheets: Mapping[str, Any]) -> None:
         lines = [",".join(map(str, row if isinstance(row, list) else [row])) for row in rows]
         text = "\n".join(lines) + "\n"
         Path(f"{name}.csv").write_text(text, encoding="utf-8", errors="surrogatepass")
-    command("recourse", "units.csv", "actions.csv")
+    catalogue = catalogue_of(read_sheet(Path("actions.csv")), source="actions.csv")
+    units_of(read_sheet(Path("units.csv")), catalogue, source="units.csv")
 
 
 def _frame() -> pd.DataFrame:
@@ -328,7 +332,7 @@ def doors() -> list[Door]:
     entry = {"panels": ["crp"], "probability": 0.5}
     where = {"age": {"from": 20, "below": 40}}
     protocol = {"first_row": 1, "strata": [{"where": where, "record": [entry]}]}
-    sheets = {name: _rows(f"loan_{name}.csv") for name in ("units", "actions")}
+    sheets = {name: _rows(f"recourse_{name}.csv") for name in ("units", "actions")}
     found = [
         Door("description of cases", bundle, _of_cases, weight=6),
         Door("header of a policy", header, _of_header),

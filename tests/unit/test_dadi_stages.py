@@ -280,6 +280,11 @@ def test_the_run_ends_with_an_answer_and_nobody_flagged_is_none(summary, stored,
     assert "the agent of γ = " in text.splitlines()[0]
     assert "instead of" in text.splitlines()[0]
     assert "← this one" in text
+    assert "Effective sample size below" not in text
+    shares = {"group_share": {"a": 0.98, "b": 0.001}}
+    small = catalogue | {"report": catalogue["report"] | shares}
+    small_text = _answer(summary, small, tmp_path)["sentence"].decode()
+    assert "Effective sample size below 30: b (" in small_text.replace("\n", " ")
     assert "data:image/png;base64,cGljdHVyZQ==" in page
     agents = summary["means"]["method"] == "dadi"
     spoilt = summary["means"].assign(degenerate=agents, positive_share=0.0)

@@ -58,10 +58,15 @@ def test_a_foreign_name_is_printed_escaped(tmp_path, capsys):
 
 
 def test_a_table_in_place_of_a_description_is_not_quoted(tmp_path, capsys):
-    (tmp_path / "t.csv").write_text(CSV.replace("yes", SECRET))
-    with pytest.raises(FrugalError) as refusal:
-        load_description(tmp_path / "t.csv")
-    assert "t.csv: 'top level' is a text; allowed is a mapping of keys" in str(refusal.value)
+    for name, words in (
+        ("t.csv", "t.csv is a table; allowed is the YAML that describes it: python -m frugal init"),
+        ("t.yaml", "t.yaml: 'top level' is a text; allowed is a mapping of keys"),
+    ):
+        (tmp_path / name).write_text(CSV.replace("yes", SECRET))
+        with pytest.raises(FrugalError) as refusal:
+            load_description(tmp_path / name)
+        assert words in str(refusal.value)
+        assert SECRET not in str(refusal.value)
 
 
 def test_a_record_in_place_of_names_is_not_quoted(tmp_path):

@@ -172,6 +172,15 @@ def instead(found) -> dict:
     return found.config["afape"]["answer"]["instead"]["clinic"]
 
 
+def test_a_table_in_place_of_its_yaml_is_named_as_one(folder):
+    for name in ("clinic.csv", "clinic.TSV", "clinic.xlsx"):
+        (folder / name).touch()
+        with pytest.raises(ConfigError) as refusal:
+            asked(folder, table=str(folder / name))
+        assert f"{folder / name} is a table; allowed is the YAML" in str(refusal.value)
+        assert f"python -m frugal init {folder / name} --label COLUMN" in str(refusal.value)
+
+
 def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
     found = asked(folder, sensitive="ward")
     assert instead(found)["groups"] == "ward"

@@ -2,12 +2,14 @@
 
 import io
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from frugal.__main__ import main
 from frugal.core.blocks import BLOCK_ROWS
 from frugal.run.plans import (
+    Plan,
     PlannedJob,
     amount,
     jobs_of_summary,
@@ -145,7 +147,23 @@ def test_sums_are_those_of_the_jobs_one_by_one(costs, names, cores):
     least = max(sum(each) / cores, max(each))
     count = "1 job" if len(names) == 1 else f"{len(names)} jobs"
     assert f"{count}: {sum(each) / 3600:.2f} core-hours" in first
-    assert f"at least {least / 60:.0f} minutes on {cores} cores" in first
+    words = first.partition("at least ")[2].split(" on ")[0]
+    size, unit = words.split()
+    seconds = float(size) * (60 if unit.startswith("minute") else 1)
+    assert seconds == pytest.approx(least, abs=30 if unit.startswith("minute") else 1)
+    assert "at least 1 minutes" not in first
+    assert " 0 " not in first
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 second"), (31.0, "31 seconds"), (119.4, "119 seconds"), (149.0, "2 minutes")],
+)
+def test_a_short_time_is_planned_in_seconds(costs, seconds, words):
+    plan = Plan({"fit": seconds}, Counter(["fit"]), {"fit": 100.0}, seconds)
+    first = next(iter(plan_lines(plan, cores=1, costs=costs)))
+    assert f"at least {words} on 1 core;" in first
+    assert f"the longest {words} (" in first
 
 
 def test_outputs_of_one_job_are_one_job_and_finished_ones_none():

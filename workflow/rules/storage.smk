@@ -179,8 +179,10 @@ def result_text(name):
 
 
 def shown(name):
-    """A result as a person finds it."""
-    return STORE.shown(name) if STORED else name
+    """A result as a person finds it, from the folder of the start on."""
+    if STORED:
+        return STORE.shown(name)
+    return name if MODULE or OWN_FOLDER is None else f"{OWN_FOLDER}/{name}"
 
 
 def store_words():

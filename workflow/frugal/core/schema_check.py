@@ -7,6 +7,7 @@ import difflib
 import math
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -18,6 +19,7 @@ from frugal.core.errors import ConfigError, DataError, is_private
 from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
 _PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
+_TABLES = {".csv", ".tsv", ".txt", ".arff", ".parquet", ".pq", ".xlsx", ".xls", ".xpt", ".gz"}
 _LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
 _LONGEST_NAME = 80  # characters of one name in a list
 
@@ -82,6 +84,21 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(placed(path, error)) from None
 
 
+def require_no_table(path: Path, remedy: str) -> None:
+    """Refuse a table in place of the YAML that describes it.
+
+    Args:
+        path: that is about to be read as a YAML.
+        remedy: how such a YAML is made; `{}` is the path, as a shell takes it.
+
+    Raises:
+        ConfigError: it is a file whose suffix is that of a table.
+    """
+    if path.suffix.lower() in _TABLES and path.is_file():
+        done = remedy.format(shlex.quote(str(path)))
+        raise ConfigError(f"{path} is a table; allowed is the YAML that describes it: {done}")
+
+
 def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str) -> None:
     """Refuses a document that its JSON Schema (2020-12) does not allow.
 
@@ -138,6 +155,11 @@ def _require_plain_text(
     elif isinstance(document, list):
         for value in document:
             _require_plain_text(value, where, key, visited)
+    elif hasattr(document, "__array__") and not isinstance(document, int | float):
+        raise ConfigError(
+            f"{where}: {key!r} is of type {type(document).__name__}; allowed are texts, numbers, "
+            "lists, and keys with these"
+        )
     elif isinstance(document, str) and key not in _PROSE and not document.isprintable():
         raise ConfigError(
             f"{where}: {key!r} holds {shown(document)}; allowed is text on one line without "

@@ -215,6 +215,11 @@ def require_case_document(document: Any) -> Mapping[str, Any]:
             )
     for entry in document["columns"]:
         levels, valid = entry["levels"], entry["valid"]
+        if entry["type"] not in ("numeric", "categorical"):
+            raise DataError(
+                f"the stored description of cases has a column of type {entry['type'][:60]!r}; "
+                "allowed are numeric, categorical"
+            )
         if (levels is not None) != (entry["type"] == "categorical") or len(valid or (0, 0)) != 2:
             raise DataError(
                 f"the stored description of cases has levels or a valid range of the column "

@@ -18,7 +18,7 @@ from frugal.config.dataset import Block, Dataset, DropRule, LabelRule, Source, S
 from frugal.config.panels import CostDraw, PanelEntry, UncertainCost, mean_cost
 from frugal.core.errors import ConfigError
 from frugal.core.numeric import NumericLabel
-from frugal.core.schema_check import listed, read_yaml
+from frugal.core.schema_check import listed, read_yaml, require_no_table
 from frugal.core.table import SetUp, error_name
 
 
@@ -232,6 +232,7 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
         ConfigError: the file is missing, not YAML, has an unknown key (the sentence names the
             closest one allowed), lacks one, or contradicts itself.
     """
+    require_no_table(path, "python -m frugal init {} --label COLUMN writes it")
     document = read_yaml(path)
     if instead and isinstance(document, dict):
         if isinstance(label := document.get("label"), dict) and "predict" in label:

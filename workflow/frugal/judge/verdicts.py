@@ -283,11 +283,20 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
             ["quantity", "estimate", "ci_low", "ci_high"]
         ].itertuples(index=False)
     ]
-    few = [str(group) for group in costs.loc[costs["ess"] < LEAST_ESS, "group"]]
-    caution = f" Effective sample size below {LEAST_ESS:g}: {', '.join(few)}." if few else ""
+    caution = small_groups(dict(zip(costs["group"], costs["ess"], strict=True)))
     return (
         f"By group, {plain(agent)} costs{unit} a case: {each}; {'; '.join(differences)}.{caution}"
     )
+
+
+def small_groups(rows: Mapping[str, float]) -> str:
+    """Which groups are too small for what is said of them, after a blank; empty where none is.
+
+    Args:
+        rows: group → rows that its number is as informative as.
+    """
+    few = [f"{group} ({size:.0f})" for group, size in rows.items() if size < LEAST_ESS]
+    return f" Effective sample size below {LEAST_ESS:g}: {', '.join(few)}." if few else ""
 
 
 def _gap(value: object, low: object, high: object) -> str:

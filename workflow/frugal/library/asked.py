@@ -6,18 +6,20 @@ Every object of the library holds one; a further question is a changed copy. Run
 import hashlib
 import inspect
 import numbers
+import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import ConfigError, DataError, sentences
+from frugal.core.errors import ConfigError, DataError, FrugalError, sentences
 from frugal.core.rows import readable
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
 from frugal.results.files import file_digest
@@ -286,6 +288,8 @@ _WORDS: dict[Any, tuple[Any, str, str]] = {  # annotation → its types, one in 
     NoneType: (NoneType, "None", "None"),
 }
 
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
+
 
 def door(verb: _Verb) -> _Verb:
     """A function for users: its arguments are of their annotated types, its errors sentences.
@@ -298,7 +302,7 @@ def door(verb: _Verb) -> _Verb:
     @wraps(verb)
     def checked(*arguments: Any, **named: Any) -> Any:
         given = signature.bind(*arguments, **named)
-        with sentences():
+        with _in_python(signature), sentences():
             for name, value in given.arguments.items():
                 annotation = signature.parameters[name].annotation
                 if isinstance(annotation, str):  # names of types that are not imported
@@ -309,13 +313,32 @@ def door(verb: _Verb) -> _Verb:
     return checked  # type: ignore[return-value]
 
 
+@contextmanager
+def _in_python(signature: inspect.Signature) -> Iterator[None]:
+    """Refusals that name an option of a command name the argument of Python instead."""
+
+    def argument(match: re.Match[str]) -> str:
+        name = match[1].replace("-", "_")
+        name = {"id": "id_column"}.get(name, name)
+        within_command = "frugal " in match.string[: match.start()]
+        return name if name in signature.parameters and not within_command else match[0]
+
+    try:
+        yield
+    except FrugalError as error:
+        sentence = _OPTION.sub(argument, str(error))
+        if sentence == str(error):
+            raise
+        raise type(error)(sentence) from error
+
+
 def _typed(name: str, value: Any, annotation: Any) -> Any:
     """A value of an annotated type.
 
     Raises:
         ConfigError: it is of another.
     """
-    kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
+    kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
     if not all(_is_checked(kind) for kind in kinds):
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import read_yaml
+from frugal.core.schema_check import read_yaml, require_no_table
 from frugal.library.asked import TemporaryFolder, door, require
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def load_over_time(
     """
     from frugal.data.over_time import read_over_time, stays_over_time
 
+    require_no_table(Path(path), "docs/how-to/over_time.md has an example")
     document = read_yaml(Path(path))
     if not (isinstance(document, dict) and "source" in document):
         return read_over_time(Path(path))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import asked_file, read_yaml
+from frugal.core.schema_check import asked_file, read_yaml, require_no_table
 
 SEARCH, OVER_TIME = "search", "over_time"  # targets
 
@@ -55,6 +55,7 @@ def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFi
             f"config: 'records' is {str(config['records'])!r}, and there is no such file; allowed "
             "is a YAML like docs/examples/searches.yaml or docs/examples/wards.yaml"
         )
+    require_no_table(path, "docs/how-to/over_time.md and docs/how-to/own_searches.md have examples")
     document = read_yaml(path)
     if isinstance(document, dict) and "measurements" in document:
         return _over_time(path.absolute(), folder)

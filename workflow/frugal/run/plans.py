@@ -258,8 +258,15 @@ def stated_memory_mb(job: PlannedJob, costs: Costs, attempt: int = 1) -> int:
     return math.ceil(amount(job, "memory_mb", costs) * _MEMORY_MARGIN) * 2 ** (attempt - 1)
 
 
-def _jobs(count: int) -> str:
-    return f"{count} job" if count == 1 else f"{count} jobs"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _time(seconds: float) -> str:
+    """A time in minutes, or in seconds where it is less than two minutes."""
+    if seconds < 120:
+        return _counted(max(1, round(seconds)), "second")
+    return _counted(round(seconds / 60), "minute")
 
 
 def plan_lines(plan: Plan, *, cores: int, costs: Costs) -> Iterator[str]:
@@ -270,16 +277,16 @@ def plan_lines(plan: Plan, *, cores: int, costs: Costs) -> Iterator[str]:
         return
     least = max(total / cores, plan.longest_s)
     yield (
-        f"Plan: {_jobs(jobs)}: {total / 3600:.2f} core-hours, "
-        f"at least {least / 60:.0f} minutes on {cores} cores; the largest job takes "
-        f"{max(plan.memory_mb.values()):.0f} MB, the longest "
-        f"{plan.longest_s / 60:.0f} minutes (measured on {costs.measured_on})"
+        f"Plan: {_counted(jobs, 'job')}: {total / 3600:.2f} core-hours, "
+        f"at least {_time(least)} on {_counted(cores, 'core')}; the largest job takes "
+        f"{max(plan.memory_mb.values()):.0f} MB, the longest {_time(plan.longest_s)} (measured on "
+        f"{costs.measured_on})"
     )
     for stage, cpu_s in sorted(plan.cpu_s.items(), key=lambda item: -item[1]):
         note = ", partly guessed" if stage in plan.guessed else ""
         note = ", never measured" if stage in plan.unmeasured else note
         yield (
-            f"  {stage:<24}{_jobs(plan.jobs[stage]):>10}{cpu_s:>10.0f} CPU s"
+            f"  {stage:<24}{_counted(plan.jobs[stage], 'job'):>10}{cpu_s:>10.0f} CPU s"
             f"{plan.memory_mb[stage]:>8.0f} MB{note}"
         )
     if plan.unmeasured:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from frugal.core import schema_check
-from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
+from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent, small_groups
 from frugal.studies.afape import elsewhere as other_cases
 from frugal.studies.afape import support as supports
 from frugal.studies.afape.habit import remark
@@ -200,7 +200,8 @@ def _groups(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
             shown = f"{number(new['cost'])} ({interval(low, high)}; today {number(old['cost'])})"
         each.append(f"{name} {shown}")
     if each:
-        yield f"{'F1' if f1 else f'Cost in {unit} a case'} by group: {', '.join(each)}."
+        few = small_groups({name: group["rows"] for name, group in choice["groups"].items()})
+        yield f"{'F1' if f1 else f'Cost in {unit} a case'} by group: {', '.join(each)}.{few}"
 
 
 def _saving(choice: Mapping[str, Any], unit: str) -> str:
@@ -248,7 +249,8 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
         )
         sentence += f" {margin}."
     if choice["left_out"]:
-        sentence += f" Not evaluated, as too few records follow it: {listed(choice['left_out'])}."
+        left_out = listed([*map(without_version, choice["left_out"])])
+        sentence += f" Not evaluated, as too few records follow it: {left_out}."
     return sentence
 
 
@@ -528,8 +530,8 @@ def without_version(name: object) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in words, with "and" before the last."""
-    return joined([schema_check.as_item(without_version(name)) for name in names])
+    """Names as they are written, with "and" before the last."""
+    return joined([schema_check.as_item(name) for name in names])
 
 
 def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:

@@ -23,6 +23,7 @@ from frugal.judge.fair_scores import (
     with_front,
 )
 from frugal.judge.fairness import LEVEL, adversary_auc
+from frugal.judge.verdicts import small_groups
 from frugal.studies.dadi.spec import LABEL_SHARE
 
 ACQUIRED = "acquired:"
@@ -315,7 +316,7 @@ def write_dadi_answer(
         heading=f"Results of each way of acquiring (cost in {unit} a case)",
         sentence=_sentence(chosen, near, reference, settings["auc_slack"], unit),
         curve=_curve(summary, means, chosen),
-        further=_further(summary, means, catalogue["classes"][1], settings["threshold"]),
+        further=_further(summary, means, catalogue, settings["threshold"]),
         reading=settings["reading"],
     )
     image = base64.b64encode(picture.read_bytes()).decode()
@@ -408,11 +409,16 @@ def _ends(summary: pd.DataFrame, row: pd.Series) -> tuple[float, float]:
 
 
 def _further(
-    summary: pd.DataFrame, means: pd.DataFrame, positive: str, threshold: float | int | str
+    summary: pd.DataFrame,
+    means: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    threshold: float | int | str,
 ) -> list[str]:
     """Notes on decisions, intervals, and uninformative disparities."""
     folds = int(means["folds"].max())
     rows = int(summary.groupby("fold")["n"].first().sum())
+    positive, shares = catalogue["classes"][1], catalogue["report"].get("group_share") or {}
+    few = small_groups({name: share * rows for name, share in shares.items()})
     cut = (
         f"The probability from which {positive!r} is decided is chosen on validation rows, so that "
         "as many are decided so as have that label"
@@ -421,7 +427,7 @@ def _further(
     )
     spread = {1: "a 95 % interval over rows", 2: "the range of the folds"}
     notes = [
-        f"{cut}; disparity is the difference between the groups' shares of {positive!r}.",
+        f"{cut}; disparity is the difference between the groups' shares of {positive!r}.{few}",
         f"{rows} test rows in {folds} fold{'s'[: folds > 1]}; from and to are "
         f"{spread.get(folds, '95 % intervals over folds')}.",
         "Agents are chosen and evaluated on the same rows: the best of several looks a little "
