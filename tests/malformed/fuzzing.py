@@ -247,7 +247,6 @@ _LOADED = {
     "unlabelled": "drop",
     "predict": None,
     "name": "t",
-    "folder": None,
     "config": {"seed": 1, "afape": {"answer": {"gamma": 1.5}}},
     "sensitive": None,
     "causes": None,
@@ -306,7 +305,7 @@ def _calls() -> Iterator[tuple[str, dict[str, Any], Callable[..., Any], int]]:
     plan = {"name": "p", "at": {0: ["lactate"]}, "again": again, "stop": 2}
     yield "order_plan", {"data": data, **plan}, frugal.order_plan, 4
     settings = {"method": "linear", "folds": 2, "fold_draws": 1, "margin": 0.05, "seed": 0}
-    settings |= {"learned": False, "learner": None, "folder": None, "cores": 1}
+    settings |= {"learned": False, "learner": None, "cores": 1}
     plans = [frugal.order_plan(data, "p", {0: ["lactate"]})]
     yield "over_time", {"data": data, "policies": plans, **settings}, frugal.over_time, 2
     files = {"measurements": EXAMPLES / "wards.csv", "units": EXAMPLES / "wards_units.csv"}

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder, fits, tabulate
-from frugal.config.declared import block_of, declared_kinds, needs_two_classes
+from frugal.config.declared import block_of, declared_kinds, learns, needs_two_classes
 from frugal.core.declarations import load_one
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError, DataError
@@ -299,7 +299,9 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
             f"settings of {settings.get('kind')!r}"
         )
     kind = kind_of(settings)
-    block_of(kind.name).read(dict(settings), where=f"settings of the stored policy {stored.source}")
+    if not learns(kind.name):  # its settings are all of it; a front has lists of them
+        where = f"settings of the stored policy {stored.source}"
+        block_of(kind.name).read(dict(settings), where=where)
     arrays = {name: array for name, array in stored.items() if not name.startswith(CLASSIFIER)}
     policy = StoredArrays(arrays, stored.source, stored.header)
     return kind.build(settings, layout, policy), layout
