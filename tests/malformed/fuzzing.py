@@ -269,8 +269,7 @@ def _calls() -> Iterator[tuple[str, dict[str, Any], Callable[..., Any], int]]:
     cases = pd.read_csv(EXAMPLES / "clinic.csv").head(30)
     yield "load of a frame", _LOADED, frugal.load, 6
     yield "load of a file", {"table": EXAMPLES / "clinic.yaml", **_FILED}, frugal.load, 3
-    decided = {"agents": ["never"], **{k: v for k, v in _LOADED.items() if k != "folder"}}
-    yield "decide", decided, frugal.decide, 1
+    yield "decide", {"agents": ["never"], **_LOADED}, frugal.decide, 1
     given = {"law": {"source": "own", "panels": None}, "name": "drawn"}
     law = partial(lambda **words: frugal.missingness(_table(), **words))
     yield "missingness", given, law, 2
