@@ -31,9 +31,9 @@ LEAST_ROWS, LEAST_SHARE = 12, 0.04  # of a hole
 THIN_SHARE = 0.05  # of a stratum that `fewest_recorded` looks at
 FLOOR = 0.1  # a panel is recorded at least so often, or half as often as in all records if rarer
 EMPTY = 0.3  # of the floor: recorded in a hole, while one is sought
-INTERCEPT, TREND, STEP, LEVEL = 5.0, 1.0, 0.15, 1.0  # prior standard deviations, log-odds
+INTERCEPT, TREND, STEP, LEVEL = 5.0, 1.0, 0.15, 0.5  # prior standard deviations, log-odds
 REGION, FAR, FAR_SHARE = 0.3, 1.5, 0.003  # of a region's own effect: mostly, and seldom
-SINGLE, PAIR, RESULTS = 6.0, 8.0, 1.0  # cuts of the log Bayes factor, see `_Panel.cut`
+CUT, NUMBER, RESULTS = 5.1, 2.0, 1.0  # of the log Bayes factor, see `_Panel.cut`
 SINGLES, PAIRS, HOLES = 3, 4, 5  # regions weighed at a time, holes of a panel
 PROMISING = 1.0  # least score of a region that is weighed, nats
 NODES = np.linspace(-5.0, 5.0, 61)  # of a standard normal
@@ -79,7 +79,7 @@ def fewest_recorded(
         fewest = held == held.min(initial=np.inf)
         if not np.isfinite(held).any():
             continue
-        at = np.unravel_index(np.where(fewest, rows, -1.0).argmax(), held.shape)
+        at = divmod(int(np.where(fewest, rows, -1.0).argmax()), len(held))
         region = table.region(*at)
         found.append(_hole(panel, region, values, observed[:, panel]))
     return found
@@ -157,6 +157,7 @@ class _Table:
         values: sorted rows. (n, d)
         known: columns without NaN. (d,)
         varies: columns of more than one value. (d,)
+        numbers: columns of more than two. (d,)
         designs: inputs of the law and their scales, by column.
         onehot: bins of each row. (n, b)
         incidence: bins of each interval. (b, r)
@@ -168,6 +169,7 @@ class _Table:
     values: Float[np.ndarray, "n d"]
     known: Bool[np.ndarray, " d"]
     varies: Bool[np.ndarray, " d"]
+    numbers: Bool[np.ndarray, " d"]
     designs: list[tuple[Float[np.ndarray, "n _"], list[float]]]
     onehot: Float[np.ndarray, "n b"]
     incidence: Float[np.ndarray, "b r"]
@@ -181,12 +183,13 @@ class _Table:
         parts = [_intervals(column, x) for column, x in enumerate(values.T)]
         constant = np.ones((len(values), 1), np.float32)
         onehot = np.hstack([*(part[0] for part in parts), constant])
-        incidence = np.float32(block_diag(*(part[1] for part in parts), [[1]]))
+        incidence = np.asarray(block_diag(*(part[1] for part in parts), [[1]]), np.float32)
         sizes = [len(part[2]) for part in parts]
         return cls(
             values=values,
-            known=np.isfinite(values).all(axis=0),
+            known=np.array([np.isfinite(x).all() for x in values.T], dtype=bool),
             varies=np.array([part[0].shape[1] > 1 for part in parts], dtype=bool),
+            numbers=np.array([part[0].shape[1] > 2 for part in parts], dtype=bool),
             designs=[_design(x) for x in values.T],
             onehot=onehot,
             incidence=incidence,
@@ -200,9 +203,9 @@ class _Table:
         weighted = self.onehot * of_rows.astype(np.float32)[:, None]
         return self.incidence.T @ (self.onehot.T @ weighted) @ self.incidence
 
-    def region(self, *pair: int | np.integer) -> list[Condition]:
+    def region(self, first: int, second: int) -> list[Condition]:
         """Conditions of a pair of intervals."""
-        return [self.intervals[i] for i in pair if i < len(self.intervals)]
+        return [self.intervals[i] for i in (first, second) if i < len(self.intervals)]
 
     def of_columns(self, allowed: Bool[np.ndarray, " d"]) -> Bool[np.ndarray, "r r"]:
         """Pairs of intervals of two columns that are allowed, the constant among them. (r, r)"""
@@ -289,7 +292,7 @@ class _Panel:
         score = self.score(self.log_odds, self.rows)
         counts = self.table.counts if self.rows.all() else self.table.sums(self.rows)
         sums = np.where(self.pairs & (counts >= self.least), self.table.sums(score), -np.inf)
-        starts = self.table.starts
+        starts = self.table.starts.tolist()
         top = np.maximum.reduceat(np.maximum.reduceat(sums, starts, axis=0), starts, axis=1)
         ends = [*starts[1:], len(sums)]
         single, pair = top[:-1, -1], top[:-1, :-1]
@@ -300,7 +303,7 @@ class _Panel:
         for i, j in blocks:
             if top[i, j] > PROMISING:
                 part = sums[starts[i] : ends[i], starts[j] : ends[j]]
-                first, second = np.unravel_index(part.argmax(), part.shape)
+                first, second = divmod(int(part.argmax()), part.shape[1])
                 regions.append(self.table.region(starts[i] + first, starts[j] + second))
         return regions
 
@@ -351,7 +354,7 @@ class _Panel:
             log_odds = inputs @ mode
             half = np.linalg.solve(factor, inputs[inside].mean(axis=0))
             excess = self.evidence(log_odds[inside], half @ half, self.recorded[inside])
-            excess -= self.cut(len(region), bool(results))
+            excess -= self.cut(columns)
             if best is None or excess > best[0]:
                 best = excess, region
         return best
@@ -397,11 +400,15 @@ class _Panel:
             law.append(np.log(share) + logsumexp(likelihood + LOG_MASS))
         return float(hole - logsumexp(law))
 
-    def cut(self, conditions: int, of_results: bool) -> float:
-        """Least evidence of a hole: more where more regions are tried, apart for results."""
+    def cut(self, columns: list[int]) -> float:
+        """Least evidence of a hole by these columns: more where more regions are tried.
+
+        Regions of results are a family of their own; intervals of a number are many.
+        """
         known = int((self.allowed & self.table.known).sum())
-        tried = int(self.allowed.sum()) - known if of_results else known
-        if conditions == 2:
+        results = not self.table.known[columns].all()
+        tried = int(self.allowed.sum()) - known if results else known
+        if len(columns) == 2:
             tried *= max(known - 1, 1) / 2
-        least = SINGLE if conditions == 1 else PAIR
-        return least + RESULTS * of_results + float(np.log(self.panels * max(tried, 1)))
+        numbers = int(self.table.numbers[columns].sum())
+        return CUT + NUMBER * numbers + RESULTS * results + float(np.log(self.panels * tried))
