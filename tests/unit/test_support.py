@@ -104,3 +104,25 @@ def test_the_stratum_with_the_fewest_records():
     assert first.rows >= 50
     assert second.panel == 1
     assert 0 < second.recorded < 25
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.empty((50, 0)),
+        np.ones((50, 1)),
+        np.full((50, 1), np.nan),
+        np.arange(5.0)[:, None],
+        np.empty((0, 1)),
+    ],
+    ids=["no column", "constant", "never known", "five rows", "no row"],
+)
+def test_tables_without_regions_have_no_hole(x):
+    observed = np.arange(len(x))[:, None] % 2 == 0
+    assert find_holes(x, observed, np.zeros((1, x.shape[1]), dtype=bool)) == ()
+
+
+def test_many_rows_are_searched_by_a_sample_and_counted_in_full():
+    x, observed = _table(lambda x: x[:, 2] == 1, n=50_000)
+    (hole,) = _found(x, observed)
+    assert (hole.rows, hole.recorded) == (x[:, 2].sum(), 0)

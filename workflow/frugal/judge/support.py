@@ -27,6 +27,7 @@ from frugal.core.regions import Condition, Hole
 from frugal.learn.weighted_logistic import logistic_mode
 
 BINS, STEPS = 12, 8  # of a number: to scan, and of the law
+MOST_ROWS = 20_000  # that are searched
 LEAST_ROWS, LEAST_SHARE = 12, 0.04  # of a hole
 THIN_SHARE = 0.05  # of a stratum that `fewest_recorded` looks at
 FLOOR = 0.1  # a panel is recorded at least so often, or half as often as in all records if rarer
@@ -52,12 +53,12 @@ def find_holes(
         observed: panels of each record. (n, a)
         provides: columns that each panel reveals. (a, d)
     """
-    values, observed = _sorted(values, observed)
-    table, holes = _Table.of(values), []
-    panels = _lacked(observed)
+    rows = _sample(values, observed)
+    table, panels, holes = _Table.of(values[rows]), _lacked(observed[rows]), []
     for panel in panels:
         allowed = table.varies & ~provides[panel]
-        holes += _Panel(table, panel, observed[:, panel], allowed, len(panels)).holes()
+        regions = _Panel(table, observed[rows, panel], allowed, len(panels)).regions()
+        holes += [_hole(panel, region, values, observed[:, panel]) for region in regions]
     return tuple(holes)
 
 
@@ -70,16 +71,16 @@ def fewest_recorded(
 
     By intervals of bins of one or two columns that are always known; the largest of equals.
     """
-    values, observed = _sorted(values, observed)
-    table, found = _Table.of(values), []
-    rows = table.counts
-    for panel in _lacked(observed):
-        held = np.where(rows >= THIN_SHARE * len(values), table.sums(observed[:, panel]), np.inf)
-        held[~table.of_columns(table.known & table.varies & ~provides[panel])] = np.inf
-        fewest = held == held.min(initial=np.inf)
-        if not np.isfinite(held).any():
+    rows = _sample(values, observed)
+    table, found = _Table.of(values[rows]), []
+    for panel in _lacked(observed[rows]):
+        usable = table.of_columns(table.known & table.varies & ~provides[panel])
+        usable &= table.counts >= THIN_SHARE * len(rows)
+        if not usable.any():
             continue
-        at = divmod(int(np.where(fewest, rows, -1.0).argmax()), len(held))
+        held = np.where(usable, table.sums(observed[rows, panel]), np.inf)
+        fewest = np.where(held == held.min(), table.counts, -1.0)
+        at = divmod(int(fewest.argmax()), len(held))
         region = table.region(*at)
         found.append(_hole(panel, region, values, observed[:, panel]))
     return found
@@ -90,12 +91,15 @@ def _lacked(observed: Bool[np.ndarray, "n a"]) -> list[int]:
     return np.flatnonzero(observed.any(axis=0) & ~observed.all(axis=0)).tolist()
 
 
-def _sorted(
+def _sample(
     values: Float[np.ndarray, "n d"], observed: Bool[np.ndarray, "n a"]
-) -> tuple[Float[np.ndarray, "n d"], Bool[np.ndarray, "n a"]]:
-    """Rows in one order, whatever theirs was: sums in floating point depend on it."""
+) -> Int[np.ndarray, " m"]:
+    """Rows that are searched, at most `MOST_ROWS`, the same whatever their order was. (m,)
+
+    Sums in floating point depend on the order; of many rows, every k-th one is taken.
+    """
     order = np.lexsort(np.hstack([observed, values]).T)
-    return values[order], observed[order]
+    return order[:: max(-(-len(order) // MOST_ROWS), 1)]
 
 
 def _inside(
@@ -249,14 +253,12 @@ class _Panel:
 
     Attributes:
         table: of n rows and d columns.
-        panel: its number.
         recorded: rows with it. (n,)
         allowed: columns that conditions may be on. (d,)
         panels: number of panels that are searched.
     """
 
     table: _Table
-    panel: int
     recorded: Bool[np.ndarray, " n"]
     allowed: Bool[np.ndarray, " d"]
     panels: int
@@ -269,15 +271,15 @@ class _Panel:
         inputs, _ = self.table.law_inputs()
         self.start = np.zeros(inputs.shape[1])
 
-    def holes(self) -> list[Hole]:
+    def regions(self) -> list[list[Condition]]:
         """The clearest hole, then that of the rows outside, and so on."""
-        found = []
+        found: list[list[Condition]] = []
         while len(found) < HOLES:
             weighed = [w for region in self.candidates() if (w := self.weigh(region))]
             excess, region = max(weighed, key=lambda w: w[0], default=(-1.0, []))
             if excess < 0:
                 break
-            found.append(_hole(self.panel, region, self.table.values, self.recorded))
+            found.append(region)
             self.rows &= ~_inside(region, self.table.values)
         return found
 
