@@ -123,6 +123,6 @@ def test_tables_without_regions_have_no_hole(x):
 
 
 def test_many_rows_are_searched_by_a_sample_and_counted_in_full():
-    x, observed = _table(lambda x: x[:, 2] == 1, n=50_000)
+    x, observed = _table(lambda x: x[:, 2] == 1, n=20_500)
     (hole,) = _found(x, observed)
     assert (hole.rows, hole.recorded) == (x[:, 2].sum(), 0)
