@@ -82,10 +82,10 @@ def describe_over_time(
     _fill_roles(long, files[0], roles)
     stated: dict[str, Any] = {}
     for error, cost in (errors or {}).items():
-        key = error.replace(" ", "_")
-        if key not in ("missed", "false_alarm") or stated.setdefault(key, cost) != cost:
+        word = error.replace(" ", "_")
+        if word not in ("missed", "false_alarm") or stated.setdefault(word, cost) != cost:
             raise DataError(
-                f"--errors names {error!r}{' with a second number' if key in stated else ''}; "
+                f"--errors names {error!r}{' with a second number' if word in stated else ''}; "
                 "allowed are missed and false_alarm, each with one number"
             )
     classes = [str(cell) for cell in units[label].dropna().value_counts().index]
