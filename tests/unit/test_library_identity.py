@@ -205,7 +205,7 @@ def _parts(value) -> tuple:
 
 
 def test_a_pool_of_processes_takes_policies(place):
-    policy = frugal.decide(load(), agents=AGENTS).policy("always")
+    policy = frugal.train(frugal.missingness(load()), "always")
     cases = pd.read_csv("clinic.csv").head(40)
     expected = policy.predict_proba(cases)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -108,8 +108,8 @@ class Question:
     mechanism: str
     folder: Path | None
     cores: int
-    files: Mapping[str, KeptFile]
-    functions: Mapping[str, KeptFile]
+    files: Mapping[str, KeptFile] = field(default_factory=dict)
+    functions: Mapping[str, KeptFile] = field(default_factory=dict)
     ran: set[str] = field(default_factory=set)
     memory: dict[str, Config] = field(default_factory=dict)
     scratch: TemporaryFolder = field(default_factory=TemporaryFolder)

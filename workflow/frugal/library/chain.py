@@ -275,7 +275,7 @@ def _fair_answer(question: Question) -> Payloads:
     inputs |= {"catalogue": table["catalogue"], "picture": KeptFile.of(picture)}
     settings = {**study.answer_settings(name), "reading": {"A new case": "form.policy.advise"}}
     answer = _run(question, "write_dadi_answer", {"dataset": name}, settings, inputs)
-    inputs = {**table, "choice": answer["choice"], "weights": summary["weights"]}
+    inputs: dict[str, Any] = {**table, "choice": answer["choice"], "weights": summary["weights"]}
     inputs["description"] = question.files["description"]
     settings = study.bundle_settings(name)
     return {**answer, **_run(question, "bundle_dadi", {"dataset": name}, settings, inputs)}
@@ -317,8 +317,8 @@ def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
     if of_answer and question.folder is not None:
         return files_of(question, "bundle_agent", {"agent": agent})["cases"].parent
     study = question.study
-    inputs = {**_payloads(question, "prepare_data"), **_payloads(question, "fit_classifier")}
-    inputs["description"] = question.files["description"]
+    inputs: dict[str, Any] = {"description": question.files["description"]}
+    inputs |= {**_payloads(question, "prepare_data"), **_payloads(question, "fit_classifier")}
     if of_answer:
         inputs["graph"] = _missingness(question)["graph"]
     if of_answer and agent in study.trained_agents:
