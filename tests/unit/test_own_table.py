@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from frugal.core.errors import ConfigError, FrugalError
-from frugal.library.asked import Question
+from frugal.library.asked import Question, question_of
 from frugal.library.chain import payloads_of
 from frugal.library.objects import Table
 from frugal.run.own_table import MECHANISM, decision
@@ -43,7 +43,7 @@ def asked(folder: Path, **changes):
 
 def in_memory(found) -> Question:
     """The same question, whose first steps a test runs."""
-    return Question(found, load_study(found.config, ROOT), MECHANISM, None, 1)
+    return question_of(found, load_study(found.config, ROOT))
 
 
 def assumed(folder: Path, **changes) -> dict[str, dict[str, list[str]]]:

@@ -108,8 +108,8 @@ class Question:
     mechanism: str
     folder: Path | None
     cores: int
-    files: Mapping[str, KeptFile] = field(default_factory=dict)
-    functions: Mapping[str, KeptFile] = field(default_factory=dict)
+    files: Mapping[str, KeptFile]
+    functions: Mapping[str, KeptFile]
     ran: set[str] = field(default_factory=set)
     memory: dict[str, Config] = field(default_factory=dict)
     scratch: TemporaryFolder = field(default_factory=TemporaryFolder)
@@ -451,9 +451,16 @@ def ask(
         raise ConfigError(
             f"folder is {str(folder)!r}, and {place} cannot be made: {error.strerror}"
         ) from None
+    return question_of(decided, study, place, cores)
+
+
+def question_of(
+    decided: Decision, study: Study, folder: Path | None = None, cores: int = 1
+) -> Question:
+    """The question of a config, with all files as they are now."""
     mechanism = study.scenario_names()[0][1]
     files = _files(study, decided, mechanism)
-    return Question(decided, study, mechanism, place, cores, files, _functions(study, {}))
+    return Question(decided, study, mechanism, folder, cores, files, _functions(study, {}))
 
 
 def _functions(study: Study, kept: Mapping[str, KeptFile]) -> dict[str, KeptFile]:
