@@ -731,7 +731,9 @@ def _stored(cells: Mapping[str, list[str]], path: Path) -> Path:
     columns = {n: [_typed(cell) for cell in column] for n, column in cells.items()}
     frame = pd.DataFrame({n: pd.Series(c).infer_objects() for n, c in columns.items()})
     texts = {n: frame[n].astype("string") for n in frame if frame[n].dtype == object}
-    frame.assign(**texts).to_parquet(path.with_suffix(".parquet"), index=False)
+    frame.assign(**{str(n): column for n, column in texts.items()}).to_parquet(
+        path.with_suffix(".parquet"), index=False
+    )
     return path.with_suffix(".parquet")
 
 

@@ -84,7 +84,9 @@ class LongFile:
         if none_yet and not is_stored(file) and len(rows := rows_of_file(file)) == 1:
             cells = pd.DataFrame(columns=[name.strip() for name in rows[0][1]], dtype=object)
             return LongFile(file.name, cells, np.zeros(0, dtype=np.int64))
-        counted = quantities and [column for column in quantities if column is not None]
+        counted = None
+        if quantities is not None:
+            counted = [column for column in quantities if column is not None]
         if kind_of(file) in (".parquet", ".pq"):
             return LongFile(file.name, *parquet_texts(file), counted)
         holds = [column for column in columns if column is not None]
@@ -134,7 +136,9 @@ class LongFile:
     def style(self) -> NumberStyle:
         """How its numbers are written, by their marks."""
         columns = self.cells.columns
-        counted = columns if self.quantities is None else columns.intersection(self.quantities)
+        counted = (
+            columns if self.quantities is None else columns.intersection(list(self.quantities))
+        )
         try:
             marks, _ = number_marks(self.cells[counted])
         except DataError as error:
@@ -215,7 +219,7 @@ class LongFile:
             column,
             f"column {column!r} holds CELL; {allowed}{hint}",
         )
-        place = {level: k for k, level in enumerate(levels)}
+        place: dict[str | None, int] = {level: k for k, level in enumerate(levels)}
         return np.array([place.get(level, -1) for level in same], dtype=np.int64)[code]
 
     def remarks_on(self, columns: Sequence[str | None], levels: Sequence[str] = ()) -> list[str]:
@@ -242,7 +246,7 @@ class LongFile:
     def plain(self) -> pd.DataFrame:
         """The cells, with numbers as Python writes them, and empty where a word means no value."""
         cells = self.cells.astype(object)
-        for column in cells if self.quantities is None else self.quantities:
+        for column in map(str, cells if self.quantities is None else self.quantities):
             numbers, absent = self.quantities_in(column, limits=False)
             as_they_are = pd.to_numeric(cells[column], errors="coerce").to_numpy(np.float64)
             other = np.isfinite(numbers) & (as_they_are != numbers)
