@@ -541,12 +541,12 @@ def test_a_plan_that_orders_what_a_stratum_never_holds_is_not_judged_there(
     assert f"lactate was never recorded for ward medical ({(~surgical).sum()} of 1,000): " in first
     assert "record it for about 30 of them." in first
     for name in ORDERING:
-        row = rows.loc[name]
+        row = rows.loc[name].to_dict()
         assert np.isnan(row["cost"])
         assert row["judged_share"] == pytest.approx(surgical.mean())
         assert row["reason"].startswith("it orders lactate where records never hold it; it can be ")
         assert f"{name} ({row['reason']})" in first
-        within = rows.loc[f"{name} within support"]
+        within = rows.loc[f"{name} within support"].to_dict()
         assert np.isfinite(within["cost"])
         assert within["reason"] == ""
     assert rows["judged_share"].drop(index=ORDERING).eq(1).all()

@@ -249,16 +249,9 @@ def _holes_of(
     needed: Bool[np.ndarray, "t a"],
     levels: Mapping[str, Sequence[str]],
 ) -> list[TimedHole]:
-    every = np.ones(len(records), dtype=bool)
-    found = _look(
-        ANY,
-        records,
-        records.static,
-        records.recorded.any(axis=1),
-        needed.any(axis=0),
-        every,
-        levels,
-    )
+    every, recorded = np.ones(len(records), dtype=bool), np.asarray(records.recorded.any(axis=1))
+    some = np.asarray(needed.any(axis=0))
+    found = _look(ANY, records, records.static, recorded, some, every, levels)
     known = OrderSupport(tuple(found)).missing(practice.states(records)[:-1])
     for window in range(records.windows):
         last = np.where(records.free, practice.last[window], np.nan)  # never a condition
