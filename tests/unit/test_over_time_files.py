@@ -14,6 +14,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
 from frugal.data.over_time import TimedData, read_over_time, read_running, stays_over_time
 from frugal.judge.history_fits import TimedFit, cases_over_time
+from frugal.judge.order_support import OrderSupport
 from frugal.judge.over_time_answer import TimedQuestion
 from frugal.library.over_time import _written
 
@@ -558,3 +559,19 @@ def test_a_plan_that_orders_what_a_stratum_never_holds_is_not_judged_there(
     advice = answer.advise(*files, hours=1, policy="both once within support")
     assert advice["next"].tolist() == ["chemistry", "chemistry + lactate"]
     assert advice["why"][0].endswith("lactate is never recorded for such units: not ordered")
+
+
+def test_regions_without_records_are_stored_and_spoilt_ones_refused(medical_without_lactate):
+    data = medical_without_lactate
+    plans = [plan_of(data.records, name, entry) for name, entry in data.keys.plans.items()]
+    question = TimedQuestion(data, plans, TimedFit("linear"), 0).within_support(learned=False)
+    arrays = question.support.to_arrays()
+    again = OrderSupport.from_arrays(arrays, data.records, data.levels)
+    assert again.holes == question.support.holes
+    assert [hole.where for hole in again.holes] == ["ward medical"]
+    assert list(question.support.plans) == ORDERING
+    for name, column, value in (("regions", 1, 2), ("conditions", 0, 1), ("conditions", 1, 0.5)):
+        spoilt = {**arrays, name: arrays[name].copy()}
+        spoilt[name][0, column] = value
+        with pytest.raises(DataError, match="names a panel, region or column that does not exist"):
+            OrderSupport.from_arrays(spoilt, data.records, data.levels)
