@@ -209,7 +209,8 @@ def _of_wards(document: Any) -> None:
 def _of_asked(key: str, document: Any) -> None:
     """A file that a key of the config names."""
     Path("a.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    frugal.missingness(frugal.load(EXAMPLES / "clinic.yaml", **{key: "a.yaml"}))
+    named: Any = {key: "a.yaml"}
+    frugal.missingness(frugal.load(EXAMPLES / "clinic.yaml", **named))
 
 
 def _rows(name: str) -> list[list[str]]:
@@ -345,7 +346,7 @@ def doors() -> list[Door]:
     ]
     values = (*NASTY, *_HOSTILE, *_OBJECTS)
     found += [
-        Door(name, *given, partial(_called, call), values, n) for name, *given, call, n in _calls()
+        Door(name, given, partial(_called, call), values, n) for name, given, call, n in _calls()
     ]
     return found
 

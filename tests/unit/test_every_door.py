@@ -6,7 +6,7 @@ from a file's path to what was read: column → numbers, levels as texts, None f
 
 import gzip
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -39,7 +39,7 @@ from tests.unit.init_cases import priced
 
 N = 80
 Cell = float | str | None
-Reading = Mapping[str, list[Cell]]
+Reading = Mapping[str, Sequence[Cell]]
 
 
 @dataclass(frozen=True)
@@ -398,7 +398,7 @@ FILES: dict[str, File] = {
         pd.DataFrame(CLEAN).assign(
             sex=[v.encode() for v in SEX],
             ill=[str(v).encode() for v in CLEAN["ill"]],
-            crp=[None if v is None else str(v).encode() for v in CLEAN["crp"]],
+            crp=pd.Series([None if v is None else str(v).encode() for v in CLEAN["crp"]]),
         ),
         CLEAN,
     ),
@@ -409,7 +409,7 @@ FILES: dict[str, File] = {
     ),
     "lists": File(
         "t.parquet",
-        pd.DataFrame(CLEAN).assign(sex=[[v] for v in SEX]),
+        pd.DataFrame(CLEAN).assign(sex=pd.Series([[v] for v in SEX])),
         refusal=r"column 'sex' holds \['[fm]'\], which is no single value",
         doors=("load(frame)",),
     ),
@@ -435,7 +435,9 @@ FILES: dict[str, File] = {
     ),
     "single floats that lost digits": File(
         "t.parquet",
-        pd.DataFrame(CLEAN).assign(patient_id=np.float32([3e7 + k // 2 for k in range(N)])),
+        pd.DataFrame(CLEAN).assign(
+            patient_id=np.array([3e7 + k // 2 for k in range(N)], dtype=np.float32)
+        ),
         refusal="column 'patient_id' holds .*, a number that has lost its last digits",
     ),
     "floats that are quantities": File(

@@ -92,6 +92,7 @@ def test_costs_within_support_are_those_of_a_table_without_gaps(answer):
         policy = build_policy(AGENTS[row["agent"]], table=new, stored=one_of(stored, row["agent"]))
         world = World.of_table(new, unsupported=holes)
         ends = roll_out(policy, world, uniforms=rng.random((len(new), 3)))
+        assert ends.verdict is not None
         errors = new.misclassification_cost[new.label, ends.verdict[0].argmax(axis=1)]
         truth = float((ends.cost[0] + errors).mean())
         assert row["ci_low"] - 0.1 < truth < row["ci_high"] + 0.1, row["agent"]

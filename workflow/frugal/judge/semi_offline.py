@@ -85,7 +85,7 @@ class Paths:
     def asks(self, missingness: RecordLaw) -> Bool[np.ndarray, " n"]:
         """Whether it requests a panel that some record lacks, or that such a law needs. (n,)"""
         gappy = np.asarray(~missingness.observed.all(axis=0))
-        return (missingness.closure(self.asked(len(gappy))) & gappy).any(axis=1)
+        return np.asarray((missingness.closure(self.asked(len(gappy))) & gappy).any(axis=1))
 
     @property
     def last_belief(self) -> Float[np.ndarray, "n k"]:
