@@ -118,7 +118,7 @@ def cases() -> Iterator[Case]:
             "column 'age' differs within unit",
         ),
         ("a ward that is not described", ROWS.replace("intensive", "other"), {}, "'other'"),
-        ("a unit without a name", ROWS.replace("e2,", ","), {}, "the unit has no name"),
+        ("a unit without a name", ROWS.replace("e2,", ","), {}, "column 'episode' is empty"),
         ("`layout: long` with an order", ROWS, {"order": "columns"}, "does not apply"),
         (
             "levels and edges",

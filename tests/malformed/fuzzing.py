@@ -22,7 +22,8 @@ import yaml
 from frugal.core.layout import Bundle
 from frugal.cover.catalogue import catalogue_of, units_of
 from frugal.cover.sheets import read_sheet
-from frugal.results.files import file_digest, payload_bytes, read_payload, seal
+from frugal.judge.order_support import OrderSupport
+from frugal.results.files import file_digest, payload_bytes, read_payload, seal, sealed
 from frugal.run.own_records import own_records
 
 from tests.malformed.cases import ROOT, Case, Right, command
@@ -108,10 +109,13 @@ def _wards() -> tuple[dict[str, Any], dict[str, np.ndarray], Any]:
         "named": answer.named,
         "tipping_gamma": 1.5,
         "sentences": ["a"],
+        "regions": [],
+        "unsupported": [],
     }
     learned = answer.learned
     assert learned is not None
     arrays = {f"learned.{name}": array for name, array in learned.to_arrays().items()}
+    arrays |= {f"support.{name}": array for name, array in OrderSupport().to_arrays().items()}
     return json.loads(json.dumps(document)), {"delay": np.zeros(2, np.int64), **arrays}, answer
 
 
@@ -167,15 +171,20 @@ def _of_header(header: Any) -> None:
     command("advise", "bundle", "cases.csv")
 
 
+def _sealed(document: Any, files: Mapping[str, Any] | None = None) -> Any:
+    """As it would be handed out: a wrong place is looked for behind the seal."""
+    return sealed(document, files) if isinstance(document, Mapping) else document
+
+
 def _of_answer(document: Any) -> None:
     _copied()
-    _json("answer.json", document)
+    _json("answer.json", _sealed(document))
     command("advise", "bundle", "cases.csv", "--refer", "answer.json")
 
 
 def _of_orders(document: Any) -> None:
     Path("policy").mkdir()
-    _json("policy/orders.json", document)
+    _json("policy/orders.json", _sealed(document, {"orders.safetensors": _wards()[1]}))
     arrays = Path("policy/orders.safetensors")
     arrays.write_bytes(payload_bytes(arrays, _wards()[1]))
     units = "stay,age,ward,died\na,50,medical,no\nb,60,surgical,\n"
@@ -186,7 +195,7 @@ def _of_orders(document: Any) -> None:
 
 def _of_search(document: Any) -> None:
     Path("policy").mkdir()
-    _json("policy/policy.json", document)
+    _json("policy/policy.json", _sealed(document, {"policy.safetensors": SEARCH_TABLE}))
     arrays = Path("policy/policy.safetensors")
     arrays.write_bytes(payload_bytes(arrays, SEARCH_TABLE))
     Path("new.csv").write_text("who,drug,result\nx,A,bad\ny,,\n")

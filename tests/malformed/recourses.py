@@ -92,9 +92,8 @@ def cases() -> Iterator[Case]:
         yield add(f"units with `{new}` for `{old}`", _in_units(old, new), words)
     for old, new, words in mistakes("rules"):
         yield add(f"rules with `{new}` for `{old}`", partial(_rules, old, new), words)
-    semicolons = OWN.replace(",", "\t").replace(";", ",").replace("\t", ";")
     for name, work, words in (
-        ("an empty catalogue", partial(_label, ""), "actions.csv is empty"),
+        ("an empty catalogue", partial(_label, ""), "actions.csv has 0 lines"),
         (
             "a catalogue of thresholds only",
             partial(_label, "action,cost,f\nthreshold,,1\n"),
@@ -105,25 +104,12 @@ def cases() -> Iterator[Case]:
             partial(_label, "action,cost\nthreshold,\n"),
             "no feature",
         ),
-        ("a catalogue with semicolons between cells", partial(_label, semicolons), "actions.csv"),
-        (
-            "a catalogue in Latin-1",
-            partial(_label, OWN.replace("course", "kürs").encode("latin-1")),
-            "UTF-8",
-        ),
-        (
-            "units in Latin-1",
-            partial(_label, OWN, UNITS.replace("eve", "éve").encode("latin-1")),
-            "units.csv, line 4 is not UTF-8 text (byte 0xe9)",
-        ),
-        ("a catalogue in UTF-16", partial(_label, OWN.encode("utf-16")), "actions.csv"),
         ("a catalogue that is a spreadsheet", partial(_label, b"PK\x03\x04" * 20), "actions.csv"),
         (
             "a remark between the actions",
             _in_catalogue("save,2.5", "# old\nsave,2.5"),
-            "begins with '#'",
+            "line 5 has 1 cells",
         ),
-        ("a cost with a decimal comma in quotes", _in_catalogue("save,2.5", 'save,"2,5"'), "'2,5'"),
         (
             "a cost with a decimal comma, bare",
             _in_catalogue("save,2.5", "save,2,5"),
@@ -150,7 +136,7 @@ def cases() -> Iterator[Case]:
             "allowed",
         ),
         ("units of no record", partial(_label, OWN, UNITS.split("\n")[0]), "units.csv"),
-        ("empty units", partial(_label, OWN, ""), "units.csv is empty"),
+        ("empty units", partial(_label, OWN, ""), "units.csv has 0 lines"),
         ("units with a cell too few", partial(_label, OWN, UNITS.rstrip()[:-2]), "units.csv, line"),
         ("units with a decimal", _in_units("bob,old,0", "bob,old,0.5"), "'0.5'"),
         ("units with a negative number", _in_units("bob,old,0", "bob,old,-1"), "'-1'"),

@@ -320,7 +320,7 @@ def test_the_clause_names_the_dearer_group_and_who_is_few():
     )
     assert told_by_group(rows, "x", "EUR") == (
         "By group, x costs EUR a case: f 1.5, m 1.8; m costs 0.3 (0.1 to 0.5) EUR more than f; "
-        "equal opportunity gap 0.1 (-0.5 to -0.1). Effective sample size below 30: m."
+        "equal opportunity gap 0.1 (-0.5 to -0.1). Effective sample size below 30: m (9)."
     )
     assert told_by_group(no_groups().assign(agent=""), "x", "EUR") == ""
 

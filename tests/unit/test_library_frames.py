@@ -108,7 +108,7 @@ def test_equal_tables_have_equal_answers_under_any_name():
     ]
     first, second = (answer.outcomes for answer in answers)
     pd.testing.assert_frame_equal(first, second, check_exact=True)
-    documents = [{**answer.document, "bundle": ""} for answer in answers]
+    documents = [{**answer.document, "bundle": "", "seal": ""} for answer in answers]
     assert documents[0] == documents[1]
     one, other = (answer.policy("always").predict_proba(visits()) for answer in answers)
     np.testing.assert_array_equal(one, other)

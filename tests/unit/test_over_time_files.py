@@ -138,7 +138,7 @@ def test_the_order_of_rows_in_either_file_changes_nothing(tmp_path, clustered):
         pd.testing.assert_frame_equal(answer.outcomes, seen[0][1].outcomes, check_exact=True)
         assert answer.summary() == seen[0][1].summary()
         assert answer.page.read_bytes() == seen[0][1].page.read_bytes()
-    assert any("at one time" in remark for remark in seen[0][0].remarks)
+    assert any("the mean counts" in remark for remark in seen[0][0].remarks)
 
 
 def test_times_may_be_dates_and_delays_follow_from_results(tmp_path):
@@ -470,7 +470,8 @@ def test_a_word_among_numbers_of_a_static_column_makes_no_levels(tmp_path, old, 
         return
     data = read_over_time(path)
     assert data.records.static_columns[0] == "age"
-    np.testing.assert_equal(data.records.static[4, 0], expected)
+    place = sorted(f"u{k}" for k in range(24)).index("u4")  # by name, in any file's order
+    np.testing.assert_equal(data.records.static[place, 0], expected)
     assert bool(data.remarks) == (new in (",NA,", ",?,", ",<34,", ",> 90,"))
 
 
@@ -490,7 +491,8 @@ def test_spellings_of_levels_are_one_level_and_told(tmp_path):
     ]
     (tmp_path / "now.csv").write_text(units)
     running = read_running(data.keys, (tmp_path / "wards.csv", tmp_path / "now.csv"), data.levels)
-    np.testing.assert_array_equal(running[0].static, plain.records.static)
+    by_name = np.argsort([f"u{k}" for k in range(24)])
+    np.testing.assert_array_equal(running[0].static[by_name], plain.records.static)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,9 @@
 """Regions without records in words: conditions by names and levels, and what to record."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from frugal.core.region_words import TRIED, condition_text, hole_sentence, records_needed
-
-
-class Bounds(NamedTuple):
-    """low ≤ value ≤ high of a column."""
-
-    column: int
-    low: float
-    high: float
-
+from frugal.core.regions import Interval
 
 NAMES = [("sex", ("m", "f")), ("age", None), ("ward", "3"), ("ward", "4"), ("smoker", None)]
 
@@ -42,7 +32,7 @@ NAMES = [("sex", ("m", "f")), ("age", None), ("ward", "3"), ("ward", "4"), ("smo
     ],
 )
 def test_conditions_are_worded_by_names_and_levels(conditions, text):
-    assert condition_text([Bounds(*each) for each in conditions], lambda k: NAMES[k]) == text
+    assert condition_text([Interval(each[0], float(each[1]), float(each[2])) for each in conditions], lambda k: NAMES[k]) == text
 
 
 def test_a_sentence_says_what_was_not_recorded_for_whom_and_what_to_record():

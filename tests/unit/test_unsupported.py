@@ -13,7 +13,7 @@ from frugal.acquire.rollouts import roll_out
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.region_words import region_text
-from frugal.core.regions import HOLE, Condition, Hole, closed, holes_of, inside
+from frugal.core.regions import HOLE, Hole, Interval, closed, holes_of, inside
 from frugal.core.stored import require_document
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -26,7 +26,7 @@ from frugal.studies.afape.support import sentences, shares
 
 from tests.unit.test_candidates import AGENTS, ALL, FOLDS, answered, drawn
 
-OLD = Hole(0, (Condition(0, 0.3, np.inf),), 120, 0)
+OLD = Hole(0, (Interval(0, 0.3, np.inf),), 120, 0)
 COLUMNS, PANELS = ("age", "a", "b"), ("A", "B")
 
 
@@ -109,7 +109,7 @@ def test_a_region_of_a_result_or_of_a_hidden_group_is_worded_by_what_follows():
 
 
 def test_states_are_closed_unless_known_to_lie_outside():
-    hole = Hole(1, (Condition(0, 0.3, np.inf), Condition(1, -np.inf, 2.0)), 50, 1)
+    hole = Hole(1, (Interval(0, 0.3, np.inf), Interval(1, -np.inf, 2.0)), 50, 1)
     values = np.array([[1.0, 0.0], [0.0, np.nan], [1.0, np.nan], [1.0, 3.0], [np.nan, np.nan]])
     assert closed((hole,), values, 2).tolist() == [[False, x] for x in (1, 0, 1, 0, 1)]
     assert inside((hole,), values, 2)[:, 1].tolist() == [True, False, False, False, False]
@@ -129,10 +129,10 @@ def test_regions_are_stored_by_names():
 
 def test_a_region_of_a_category_is_named_by_its_level():
     columns = ("age", "unit=ward=3", "unit=ward=4")
-    level = (Condition(1, 1.0, 1.0),)
+    level = (Interval(1, 1.0, 1.0),)
     assert region_text(level, columns, [(1, 2)]) == "unit=ward 3"
     assert (
-        region_text((Condition(2, 0.0, 0.0),), ("x", "sex=f", "sex=m"), [(1, 2)])
+        region_text((Interval(2, 0.0, 0.0),), ("x", "sex=f", "sex=m"), [(1, 2)])
         == "sex other than m"
     )
 

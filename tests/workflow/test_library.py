@@ -135,7 +135,7 @@ def test_a_policy_advises_as_the_command_does(example, tmp_path):
     kept = tmp_path / "policy_0"
     with pytest.raises(DataError, match="is there already"):
         policy.save(kept)
-    with pytest.raises(DataError, match="--without 'crpp' is no panel"):
+    with pytest.raises(DataError, match="without 'crpp' is no panel"):
         policy.advise(cases, without=["crpp"])
 
 

@@ -1,26 +1,16 @@
 """Regions in which something was never recorded, in words. Knows no table and no policy."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
+
+from frugal.core.regions import Interval
 
 LEAST_RECORDS = 30  # in a region, from which on a mean is read there; that of effective records
 
 
-@runtime_checkable
-class Bounds(Protocol):
-    """low ≤ value ≤ high of a column; NaN: the value is missing."""
-
-    @property
-    def column(self) -> int: ...  # noqa: D102
-    @property
-    def low(self) -> float: ...  # noqa: D102
-    @property
-    def high(self) -> float: ...  # noqa: D102
-
-
-class Words(NamedTuple):
+class RegionWords(NamedTuple):
     """Participles of what the records lack and of what is not done, and how to find out."""
 
     lacking: str
@@ -29,9 +19,9 @@ class Words(NamedTuple):
     where: str = "there"
 
 
-RECORDED = Words("recorded", "ordered", "to know whether it would pay, record it for")
+RECORDED = RegionWords("recorded", "ordered", "to know whether it would pay, record it for")
 OF_GROUP = RECORDED._replace(where="for anyone, as no policy sees the group")
-TRIED = Words("tried", "advised", "to know whether it works, it takes records of it from")
+TRIED = RegionWords("tried", "advised", "to know whether it works, it takes records of it from")
 JUDGED = TRIED._replace(refused="judged")  # there, by policies that do not read who is there
 
 
@@ -48,7 +38,7 @@ def hole_sentence(
     needed: int,
     *,
     total: int | None = None,
-    words: Words = RECORDED,
+    words: RegionWords = RECORDED,
 ) -> str:
     """What was never or hardly recorded, for whom, what follows, and what to record.
 
@@ -74,7 +64,7 @@ def hole_sentence(
 
 
 def condition_text(
-    conditions: Iterable[Bounds],
+    conditions: Iterable[Interval],
     describe: Callable[[int], tuple[str, str | tuple[str, str] | None]],
 ) -> str:
     """A region in words: "sex f", "age from 67.5", "ward other than 3 and age 40 to 55".
@@ -104,7 +94,7 @@ def condition_text(
 
 
 def region_text(
-    conditions: Iterable[Bounds], columns: Sequence[str], onehot: Sequence[Sequence[int]]
+    conditions: Iterable[Interval], columns: Sequence[str], onehot: Sequence[Sequence[int]]
 ) -> str:
     """The same of a table's encoded columns.
 

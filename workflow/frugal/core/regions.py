@@ -25,7 +25,7 @@ HOLE = {
 
 
 @dataclass(frozen=True)
-class Condition:
+class Interval:
     """Low ≤ value of an encoded column ≤ high; an end of ±∞ is open."""
 
     column: int
@@ -47,7 +47,7 @@ class Hole:
     """
 
     panel: int
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Interval, ...]
     rows: int
     recorded: int
     group: str | None = None
@@ -56,8 +56,8 @@ class Hole:
         """Whether units are known to lie in it; NaN is a value that is not known. (n,)"""
         if not self.conditions:
             return np.zeros(len(values), dtype=bool)
-        known = np.isfinite(values[:, [c.column for c in self.conditions]]).all(axis=1)
-        return known & self.closes(lambda column: values[:, column])
+        has_values = np.isfinite(values[:, [c.column for c in self.conditions]]).all(axis=1)
+        return has_values & self.closes(lambda column: values[:, column])
 
     def closes(self, of_column: Callable[[int], Any]) -> Any:
         """Whether states are not known to lie outside, so that the panel is not offered there.
@@ -97,10 +97,10 @@ def holes_of(
         Hole(
             panels.index(entry["panel"]),
             tuple(
-                Condition(
+                Interval(
                     columns.index(c["column"]),
-                    -np.inf if c["low"] is None else c["low"],
-                    np.inf if c["high"] is None else c["high"],
+                    -np.inf if c["low"] is None else float(c["low"]),
+                    np.inf if c["high"] is None else float(c["high"]),
                 )
                 for c in entry["conditions"]
             ),

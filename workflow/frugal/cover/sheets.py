@@ -76,8 +76,10 @@ def require_names(names: Sequence[str], lines: np.ndarray, kind: str, source: st
     first: dict[str, int] = {}
     for name, line in zip(names, lines, strict=True):
         if no_name(name):
-            what = f"is {shown_cell(name)}, which means no value" if name.strip() else "has no name"
-            raise DataError(f"{source}, line {line}: the {kind} {what}")
+            mistake = (
+                f"is {shown_cell(name)}, which means no value" if name.strip() else "has no name"
+            )
+            raise DataError(f"{source}, line {line}: the {kind} {mistake}")
         if name in first:
             raise DataError(
                 f"{source} has two rows for {kind} {shown_cell(name)}, lines {first[name]} and "
@@ -107,8 +109,8 @@ def _whole_number(cell: str) -> int | None:
     """A whole number from 0 below 10⁹, or 1 for yes and 0 for no; None for other texts."""
     if digits := re.fullmatch(r"([0-9]{1,9})(\.0+)?", cell):
         return int(digits[1])
-    said = truth(cell)
-    return None if said is None else int(said)
+    answer = truth(cell)
+    return None if answer is None else int(answer)
 
 
 def price_of(cell: str, line: int, source: str, *, quantity: str = "the cost") -> float:

@@ -270,8 +270,8 @@ def _note_limits(
     if not pa.types.is_string(cells.type):
         return
     for row, text in enumerate(cells.to_pylist()):
-        plain = "".join((text or "").split())
-        if plain not in style.recode and style.limit(plain) is not None:
+        without_blanks = "".join((text or "").split())
+        if without_blanks not in style.recode and style.limit(without_blanks) is not None:
             notes[row].append(
                 f"{column.name} {text}: known up to a limit, read as {numbers[row]:g}"
             )

@@ -71,8 +71,8 @@ def same_level(text: str, levels: Sequence[str]) -> str | None:
     for form in (whole, word, truth):
         same = [level for level in levels if form(level) is not None and form(level) == form(text)]
         if same:
-            both = form is not truth or {*map(truth, levels)} == {True, False}
-            return same[0] if len(same) == 1 and both else None
+            distinct_words = form is not truth or {*map(truth, levels)} == {True, False}
+            return same[0] if len(same) == 1 and distinct_words else None
     return None
 
 

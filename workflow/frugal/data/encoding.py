@@ -281,8 +281,8 @@ def class_index(
     else:
         column = _numbers_in(rule.column)
         by = None if rule.by is None else text_column(raw, rule.by, missing, f"{owner}.by")[rows]
-        kept = np.isin(np.arange(len(raw)), rows)
-        index = rule.index_of_number(numeric_column(raw, column, missing, kept)[rows], by)
+        in_table = np.isin(np.arange(len(raw)), rows)
+        index = rule.index_of_number(numeric_column(raw, column, missing, in_table)[rows], by)
     refused = (index < 0) & ~(may_lack & is_absent(text))
     if refused.any():
         row = int(np.argmax(refused))

@@ -496,8 +496,8 @@ def _declared(values: _Values, declared: Sequence[str], missing_share: float) ->
     for level in dict.fromkeys([*stated, *undeclared]):
         by_spelling[spelling(level).rstrip(".") or level].append(level)
     groups = [sorted(group, key=lambda t: -count.get(t, 0)) for group in by_spelling.values()]
-    found = [[text for text in group if text in count] for group in groups]
-    together = {group[0]: list(map(values.kinds.index, group)) for group in found if group}
+    present = [[text for text in group if text in count] for group in groups]
+    together = {group[0]: list(map(values.kinds.index, group)) for group in present if group}
     remarks = _spelling_remarks(values, together) + _doubts(values, together)
     new = [group[0] for group in groups if not set(group) & set(stated)]
     if new:

@@ -34,9 +34,14 @@ from frugal.data.parsing import NumberStyle
 from frugal.data.raw_cells import number_text
 
 # parts of remarks on forms that names of columns leave no doubt of
-_PLAIN = ("read as ", "separated by ", "passed over, as the table begins", "has an Excel sheet")
+_REMARKS_ON_FORM = (
+    "read as ",
+    "separated by ",
+    "passed over, as the table begins",
+    "has an Excel sheet",
+)
 _SECOND = "a second column {!r} is called"
-_WHOLE = r"[+-]?\d+\.0+"
+_INTEGER = r"[+-]?\d+\.0+"
 _ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 
 
@@ -97,16 +102,16 @@ class LongFile:
         remarks = (
             f"{file.name}: {remark.partition(': written anew')[0].removeprefix(f'{file.name} ')}"
             for remark in opened.remarks
-            if not any(part in remark for part in _PLAIN)
+            if not any(part in remark for part in _REMARKS_ON_FORM)
         )
         return LongFile(file.name, opened.cells, opened.line, counted, tuple(remarks))
 
     def take(self, rows: Bool[np.ndarray, " m"]) -> "LongFile":
         """Some of the rows."""
         cells, lines = self.cells[rows].reset_index(drop=True), self.lines[rows]
-        kept = replace(self, cells=cells, lines=lines)
-        kept.__dict__["style"] = self.style  # the marks are those of the whole file
-        return kept
+        of_rows = replace(self, cells=cells, lines=lines)
+        of_rows.__dict__["style"] = self.style  # the marks are those of the whole file
+        return of_rows
 
     def require_columns(self, *columns: str | None) -> None:
         """Refuses a file without a column; None requires none.
@@ -184,14 +189,14 @@ class LongFile:
             DataError: a cell names nothing: all units without a name would be one.
         """
         cells = self.cells[column].astype(str)
-        if (cells.str.fullmatch(_WHOLE) | (cells == "")).all():
+        if (cells.str.fullmatch(_INTEGER) | (cells == "")).all():
             cells = cells.str.replace(r"\.0+", "", regex=True)
         for kind in filter(no_name, () if empty else cells.unique()):
-            what = "holds CELL, which means no value" if kind else "is empty"
+            mistake = "holds CELL, which means no value" if kind else "is empty"
             self.refuse(
                 (cells == kind).to_numpy(),
                 column,
-                f"column {column!r} {what}; write a name for each, or leave the rows out",
+                f"column {column!r} {mistake}; write a name for each, or leave the rows out",
             )
         return cells.to_numpy(dtype=str)
 
@@ -231,8 +236,8 @@ class LongFile:
             for word in NO_VALUE[1:]:
                 if word in kinds and same_level(word, levels) is None:
                     of_word.setdefault(word, []).append(column)
-            if known := [kind for kind in kinds if self.style.limit(kind) is not None]:
-                limits[column] = known
+            if limited := [kind for kind in kinds if self.style.limit(kind) is not None]:
+                limits[column] = limited
         return [
             *(f"{self.name}: {word!r} means no value ({listed(c)})" for word, c in of_word.items()),
             *(

@@ -291,12 +291,12 @@ def _spreadsheet(
         )
     table = None
     for name in book.names if sheet is None else [sheet]:
-        found = book.sheet(name)
-        opened = _of_sheet(path, found, header) if len(found.rows) > 1 else None
+        page = book.sheet(name)
+        opened = _of_sheet(path, page, header) if len(page.rows) > 1 else None
         if opened is not None and set(holds) <= set(opened.cells.columns):
-            table = found, opened
+            table = page, opened
             break
-        table = table or (opened and (found, opened))
+        table = table or (opened and (page, opened))
     if table is None:
         which = "sheet" if sheet is None else f"sheet {sheet!r}"
         raise DataError(f"{path} has no {which} with cells; a table has a head and rows")
@@ -541,9 +541,9 @@ def _divided(
             break
         records = _records(complete_lines, mark)[: LINES + MOST_SKIPPED]
         sizes = [len(cells) for _, cells in records]
-        above, wanted = _rows_above(sizes), {*holds}
+        above, needed = _rows_above(sizes), {*holds}
         tops = enumerate(cells for _, cells in records[: MOST_SKIPPED + 1])
-        head = next((k for k, cells in tops if wanted and wanted <= {*cells}), None)
+        head = next((k for k, cells in tops if needed and needed <= {*cells}), None)
         if head is not None and sizes[head] == sizes[above]:
             above = head  # the lines above are as wide
         below = sizes[above:]

@@ -363,11 +363,11 @@ def _require_items(
     by_spelling = {unaccented(name): name for name in described}
     kinds = [kind for kind in item.unique() if kind not in described]
     for kind in kinds:
-        if (alike := by_spelling.get(unaccented(kind))) is not None:
+        if (similar := by_spelling.get(unaccented(kind))) is not None:
             long.refuse(
                 (item == kind).to_numpy(),
                 column,
-                f"column {column!r} holds CELL, which differs from the item {alike!r} by blanks, "
+                f"column {column!r} holds CELL, which differs from the item {similar!r} by blanks, "
                 "capitals or accents only; write an item always in the same way",
             )
     return [
@@ -693,8 +693,8 @@ def _static(
             for kind in kinds.index:  # the commonest first
                 by_word.setdefault(word(kind), []).append(kind)
             texts = sorted(group[0] for group in by_word.values())
-            alike = [" and ".join(map(shown_cell, g)) for g in by_word.values() if len(g) > 1]
-            remarks += [f"{units.name}: {name}: {pair} are taken for one value" for pair in alike]
+            merged = [" and ".join(map(shown_cell, g)) for g in by_word.values() if len(g) > 1]
+            remarks += [f"{units.name}: {name}: {pair} are taken for one value" for pair in merged]
         else:
             texts = list(levels[name])
         if len(texts) > MOST_LEVELS:

@@ -303,8 +303,8 @@ class NumberStyle(NamedTuple):
     @property
     def halves_limits(self) -> bool:
         """Whether limits among the other texts are read as `limit` reads any."""
-        known = {text: self.limit(text) for text in self.recode}
-        others = ((self.recode[t], limit) for t, limit in known.items() if limit is not None)
+        limit_of = {text: self.limit(text) for text in self.recode}
+        others = ((self.recode[t], limit) for t, limit in limit_of.items() if limit is not None)
         return all(_converted([number])[0] == limit for number, limit in others)
 
     def numbers(self, texts: Sequence[str | None] | np.ndarray) -> np.ndarray:

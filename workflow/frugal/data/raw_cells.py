@@ -410,8 +410,8 @@ def _unstored_formula(path: Path, number: int) -> str:
             names = packed.namelist()
             if _ODS in names:
                 sheet = packed.read(_ODS).split(b"<table:table ")[number + 1]
-                found = _UNSTORED_IN_ODS.search(sheet)
-                return f"the formula {found[1].decode()}" if found else ""
+                match = _UNSTORED_IN_ODS.search(sheet)
+                return f"the formula {match[1].decode()}" if match else ""
             if _BOOK not in names:
                 return ""
             tags = re.findall(rb"<(?:\w+:)?sheet\s[^>]*>", packed.read(_BOOK))

@@ -419,8 +419,8 @@ def cases_over_time(
                 chance = probability[k]
             outcome = outcomes_of(records, path, costs, chance)
             inputs = np.concatenate([history, _path_inputs(path, chance, costs)], axis=2)
-            own = learned_fold == number
-            judged = np.unique(fold if len(of_folds) == 1 else fold[own])
+            in_fold = learned_fold == number
+            judged = np.unique(fold if len(of_folds) == 1 else fold[in_fold])
             expected = fit_expected(
                 records, inputs, path, outcome, holds, fold, fit, streams[k], judged
             )

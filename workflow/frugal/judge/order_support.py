@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from frugal.acquire.over_time import TimedPaths, WithinSupport, follow
 from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.region_words import condition_text, hole_sentence, records_needed
-from frugal.core.regions import Condition, Hole
+from frugal.core.regions import Hole, Interval
 from frugal.core.stored import LARGEST, Array, Stored
 from frugal.judge.support import find_holes
 
@@ -184,7 +184,7 @@ class OrderSupport:
         holes = []
         for k, (window, panel, count, recorded, total) in enumerate(regions.tolist()):
             bounds = [(int(c), *_open(low, high)) for _, c, low, high in rows[rows[:, 0] == k]]
-            conditions = tuple(Condition(*bound) for bound in bounds)
+            conditions = tuple(Interval(*bound) for bound in bounds)
             hole = Hole(panel, conditions, count, recorded)
             holes.append(_named(window, hole, total, records, levels))
         return OrderSupport(tuple(holes))
@@ -210,8 +210,8 @@ def _named(
         if column >= static:
             return f"last {records.columns[column - static]}", None
         name, _, level = records.static_columns[column].partition(": ")
-        both = tuple(levels.get(name, ()))
-        return name, (both[0], both[1]) if level and len(both) == 2 else level or None
+        pair = tuple(levels.get(name, ()))
+        return name, (pair[0], pair[1]) if level and len(pair) == 2 else level or None
 
     where = condition_text(hole.conditions, describe)
     return TimedHole(window, hole, total, where, records.panels[hole.panel])
@@ -251,17 +251,17 @@ def _holes_of(
 ) -> list[TimedHole]:
     every, recorded = np.ones(len(records), dtype=bool), np.asarray(records.recorded.any(axis=1))
     some = np.asarray(needed.any(axis=0))
-    found = _look(ANY, records, records.static, recorded, some, every, levels)
-    known = OrderSupport(tuple(found)).missing(practice.states(records)[:-1])
+    holes = _look(ANY, records, records.static, recorded, some, every, levels)
+    barred = OrderSupport(tuple(holes)).missing(practice.states(records)[:-1])
     for window in range(records.windows):
         last = np.where(records.free, practice.last[window], np.nan)  # never a condition
         values = np.column_stack([records.static, last])
         for panel in np.flatnonzero(needed[window]):
-            rows = (records.end > window) & ~known[:, window, panel]
+            rows = (records.end > window) & ~barred[:, window, panel]
             alone = np.arange(needed.shape[1]) == panel
             recorded = records.recorded[:, window]
-            found += _look(window, records, values, recorded, alone, rows, levels)
-    return found
+            holes += _look(window, records, values, recorded, alone, rows, levels)
+    return holes
 
 
 def _look(
@@ -279,14 +279,14 @@ def _look(
     columns = np.flatnonzero(varied)
     provides = np.zeros((len(at), len(columns)), dtype=bool)
     holes = find_holes(values[rows][:, columns], recorded[rows][:, at], provides)
-    found = []
+    named = []
     for hole in holes:
         conditions = tuple(replace(c, column=int(columns[c.column])) for c in hole.conditions)
         moved = replace(hole, panel=int(at[hole.panel]), conditions=conditions)
-        found.append(_named(window, moved, int(rows.sum()), records, levels))
-    return found
+        named.append(_named(window, moved, int(rows.sum()), records, levels))
+    return named
 
 
 def _varies(column: np.ndarray) -> bool:
-    known = column[~np.isnan(column)]
-    return bool(len(known) and known.min() < known.max())
+    finite = column[~np.isnan(column)]
+    return bool(len(finite) and finite.min() < finite.max())

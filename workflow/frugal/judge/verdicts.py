@@ -289,7 +289,7 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
     )
 
 
-def small_groups(rows: Mapping[str, float]) -> str:
+def small_groups(rows: Mapping[str, float | int]) -> str:
     """Which groups are too small for what is said of them, after a blank; empty where none is.
 
     Args:

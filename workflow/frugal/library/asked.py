@@ -206,8 +206,8 @@ class Question:
         Raises:
             ConfigError: a policy is not one that a config may have.
         """
-        kept = {name: file for name, file in self.functions.items() if name not in agents}
-        asked = replace(self, functions={**kept, **(functions or {})})
+        files = {name: file for name, file in self.functions.items() if name not in agents}
+        question = replace(self, functions={**files, **(functions or {})})
         block = self.study.config["afape"]
         agents = {**block["agents"], **agents}
         left = [name for name, settings in agents.items() if settings is not None]
@@ -221,7 +221,7 @@ class Question:
         prefer = [name for name in answer["prefer"] if name in left]
         changes["grid"] = {**grid, "agents": named}
         changes["answer"] = {**answer, "practice": practice, "prefer": prefer}
-        return asked._with_afape(changes)
+        return question._with_afape(changes)
 
     def with_form(
         self, settings: Config, gammas: Iterable[float], withheld: list[str]
@@ -301,14 +301,14 @@ def door(verb: _Verb) -> _Verb:
 
     @wraps(verb)
     def checked(*arguments: Any, **named: Any) -> Any:
-        given = signature.bind(*arguments, **named)
+        bound = signature.bind(*arguments, **named)
         with _in_python(signature), sentences():
-            for name, value in given.arguments.items():
+            for name, value in bound.arguments.items():
                 annotation = signature.parameters[name].annotation
                 if isinstance(annotation, str):  # names of types that are not imported
                     continue
-                given.arguments[name] = _typed(name, value, annotation)
-            return verb(*given.args, **given.kwargs)
+                bound.arguments[name] = _typed(name, value, annotation)
+            return verb(*bound.args, **bound.kwargs)
 
     return checked  # type: ignore[return-value]
 
@@ -463,10 +463,10 @@ def question_of(
     return Question(decided, study, mechanism, folder, cores, files, _functions(study, {}))
 
 
-def _functions(study: Study, kept: Mapping[str, KeptFile]) -> dict[str, KeptFile]:
+def _functions(study: Study, loaded: Mapping[str, KeptFile]) -> dict[str, KeptFile]:
     """Files of one's own functions by agent, as they were kept, else as they are now."""
     return {
-        name: kept[name] if name in kept else KeptFile.of(path)
+        name: loaded[name] if name in loaded else KeptFile.of(path)
         for name, path in study.own_files.items()
     }
 

@@ -65,7 +65,8 @@ def payloads_of(
         FrugalError: a stage refuses; its own sentence.
     """
     payloads = {
-        name: made.payload for name, made in _payloads(question, stage, again=again, **keys).items()
+        name: payload.payload
+        for name, payload in _payloads(question, stage, again=again, **keys).items()
     }
     return payloads if question.folder else copy.deepcopy(payloads)  # tables may be changed
 
@@ -342,9 +343,9 @@ def _bundle_written(question: Question, agent: str, payloads: Payloads) -> Path:
     from frugal.results.files import payload_bytes, write_bytes
 
     folder = question.scratch / payloads["cases"].identity / agent
-    for name, made in payloads.items():
+    for name, payload in payloads.items():
         payload, path = (
-            made.payload,
+            payload.payload,
             folder / f"{name}.{'json' if name == 'cases' else 'safetensors'}",
         )
         if isinstance(payload, StoredArrays):
@@ -400,7 +401,7 @@ def _called(stage: str, keys: Mapping[str, str]) -> str:
 def _identity(value: Any) -> Any:
     """Identity of an input: the bytes of a file, or the call that made a payload."""
     if isinstance(value, list):
-        return [[dict(keys), made.identity] for keys, made in value]
+        return [[dict(keys), payload.identity] for keys, payload in value]
     if isinstance(value, KeptFile):
         return value.digest + value.path.suffix
     return value.identity if isinstance(value, Made) else repr(value)
@@ -418,7 +419,7 @@ def _as_taken(question: Question, stage: Callable[..., Any], name: str, value: A
         return read_payload(path) if StoredArrays in kinds_of(stage, name) else path
     if not isinstance(value, list):
         return value.payload if isinstance(value, Made) else value
-    folders, frames = [keys for keys, _ in value], [made.payload for _, made in value]
+    folders, frames = [keys for keys, _ in value], [payload.payload for _, payload in value]
     if Partitions in kinds_of(stage, name):
         return Partitions(folders, lambda k: FrameRows(frames[k]))
     return joined_frames(folders, frames)

@@ -341,8 +341,8 @@ class StoredPolicy(_Advises):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the files themselves."""
-        kept = vars(self).get("_kept") or self._files()
-        return {"name": self.bundle.name, "files": kept, "function": self.function is not None}
+        files = vars(self).get("_kept") or self._files()
+        return {"name": self.bundle.name, "files": files, "function": self.function is not None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         scratch = TemporaryFolder()

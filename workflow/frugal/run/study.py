@@ -275,32 +275,32 @@ def published_file(
     return matches[0]
 
 
-def load_study(config: Mapping[str, Any], base: Path, known: Study | None = None) -> Study:
+def load_study(config: Mapping[str, Any], base: Path, loaded: Study | None = None) -> Study:
     """Check a config and load the descriptions that its scenarios name.
 
     Args:
         config: as Snakemake merged it from config.yaml, `--configfile` and `--config`.
         base: the project's folder; relative paths of descriptions are tried here and in the
             working folder.
-        known: of the same data sets; its descriptions and own files are not read again.
+        loaded: of the same data sets; its descriptions and own files are not read again.
 
     Raises:
         ConfigError: one sentence with the key, the value found and the values allowed.
     """
     config = effective(config)
-    known = known or Study(config, {}, {}, {})
+    loaded = loaded or Study(config, {}, {}, {})
     paths: dict[str, Path] = {}
     for name in _used_datasets(config):
         path = config["datasets"][name]
-        if name in known.paths:
-            paths[name] = known.paths[name]
+        if name in loaded.paths:
+            paths[name] = loaded.paths[name]
             continue
         if (file := named_file(path, base)) is None:
             raise ConfigError(f"config: datasets.{name} is {path!r}, and there is no such file")
         paths[name] = file
     instead = config["afape"]["answer"]["instead"]
     descriptions = {
-        name: known.descriptions.get(name) or load_description(path, instead.get(name))
+        name: loaded.descriptions.get(name) or load_description(path, instead.get(name))
         for name, path in paths.items()
     }
     for name, description in descriptions.items():
@@ -310,7 +310,7 @@ def load_study(config: Mapping[str, Any], base: Path, known: Study | None = None
                 f"{description.name!r}; write one name in both"
             )
         _require_plain_costs(name, description, f1=config["objective"] == "f1")
-    own_files = _own_files(config["afape"]["agents"], base, known.own_files)
+    own_files = _own_files(config["afape"]["agents"], base, loaded.own_files)
     study = Study(config, paths, descriptions, own_files)
     for k, entry in enumerate(config["afape"]["scenarios"]):
         at = f"config: afape.scenarios[{k}]"
@@ -355,13 +355,15 @@ def _require_labels(
         )
 
 
-def _own_files(agents: Mapping[str, Any], base: Path, known: Mapping[str, Path]) -> dict[str, Path]:
+def _own_files(
+    agents: Mapping[str, Any], base: Path, loaded: Mapping[str, Path]
+) -> dict[str, Path]:
     """Agent → file of one's own function, found beside the project or in the working folder."""
     files = {}
     for name, chosen in agents.items():
         if chosen is None or not is_filed(chosen["kind"]):
             continue
-        path = known.get(name) or named_file(chosen["file"], base)
+        path = loaded.get(name) or named_file(chosen["file"], base)
         if path is None:
             raise ConfigError(
                 f"config: afape.agents.{name}.file is {chosen['file']!r}, and there is no such file"

@@ -108,11 +108,11 @@ def untried_regions(
     barred = np.zeros((len(contexts.names), len(records.treatments)), dtype=bool)
     if not names:
         return Untried(barred, ())
-    own = {kind.column for kind in contexts.kinds}
+    covariates = {kind.column for kind in contexts.kinds}
     provides = np.zeros((tried.shape[1], values.shape[1]), dtype=bool)
     sentences = []
     for hole in find_holes(values, tried, provides):
-        read = {names[c.column][0] for c in hole.conditions} <= own
+        read = {names[c.column][0] for c in hole.conditions} <= covariates
         if read:
             barred[np.unique(context[hole.contains(values)]), hole.panel] = True
         where = condition_text(hole.conditions, names.__getitem__)
@@ -129,13 +129,13 @@ def _indicators(
     """Name and level of each indicator, and its values; one of a column with two levels."""
     names, values = [], [np.zeros((len(codes), 0))]
     for code, kind in zip(codes.T, kinds, strict=True):
-        levels, seen = (*kind.names, MISSING), np.unique(code)
-        if len(seen) == 2:
-            names.append((kind.column, (levels[seen[0]], levels[seen[1]])))
-            values.append((code == seen[1])[:, None].astype(np.float64))
-        elif len(seen) > 2:
-            names += [(kind.column, levels[k]) for k in seen]
-            values.append((code[:, None] == seen).astype(np.float64))
+        levels, codes_used = (*kind.names, MISSING), np.unique(code)
+        if len(codes_used) == 2:
+            names.append((kind.column, (levels[codes_used[0]], levels[codes_used[1]])))
+            values.append((code == codes_used[1])[:, None].astype(np.float64))
+        elif len(codes_used) > 2:
+            names += [(kind.column, levels[k]) for k in codes_used]
+            values.append((code[:, None] == codes_used).astype(np.float64))
     return names, np.concatenate(values, axis=1)
 
 

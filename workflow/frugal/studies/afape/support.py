@@ -12,7 +12,7 @@ import pandas as pd
 from frugal.core.region_words import (
     OF_GROUP,
     RECORDED,
-    Words,
+    RegionWords,
     hole_sentence,
     records_needed,
     region_text,
@@ -48,9 +48,9 @@ def _offered_everything(holes: Sequence[Hole], data: Table) -> float:
     if any(hole.group for hole in holes):
         return 0.0
     columns = sorted({c.column for hole in holes for c in hole.conditions})
-    known = np.isfinite(data.values[:, columns]).all(axis=1)
-    lacking = inside(holes, data.values[known], len(data.actions)).any(axis=1)
-    return 1 - float(lacking.mean()) if known.any() else 0.0
+    has_values = np.isfinite(data.values[:, columns]).all(axis=1)
+    lacking = inside(holes, data.values[has_values], len(data.actions)).any(axis=1)
+    return 1 - float(lacking.mean()) if has_values.any() else 0.0
 
 
 def _described(
@@ -89,7 +89,7 @@ def sentences(support: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _place(region: Mapping[str, Any]) -> Words:
+def _place(region: Mapping[str, Any]) -> RegionWords:
     """Where a panel is not ordered: in the region, and where it is not known who lies in it."""
     if region["group"] is not None:
         return OF_GROUP

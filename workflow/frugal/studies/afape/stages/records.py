@@ -175,13 +175,15 @@ class _Support:
             for name, regions in (("unsupported", holes), ("fewest_recorded", fewest))
         }
 
-    def _in_groups(self, held: np.ndarray) -> tuple[Hole, ...]:
-        """The same of groups that policies do not see; `held` is true where nothing is lacking."""
+    def _in_groups(self, recorded: np.ndarray) -> tuple[Hole, ...]:
+        """The same of groups that policies do not see; `recorded` also where a region is named."""
         names, group = self._stored.group_names, self._stored.groups(EVERY)
         if group is None:
             return ()
         member = (group[:, None] == np.arange(len(names))).astype(np.float64)
-        of_groups = find_holes(member, held, np.zeros((held.shape[1], len(names)), dtype=bool))
+        of_groups = find_holes(
+            member, recorded, np.zeros((recorded.shape[1], len(names)), dtype=bool)
+        )
         return tuple(
             replace(hole, conditions=(), group=names[hole.conditions[0].column])
             for hole in of_groups

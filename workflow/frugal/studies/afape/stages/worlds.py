@@ -335,7 +335,7 @@ def _under_each_graph(
     unknown = [name for name in drawn.stored["masks"] if str(name).endswith("_probability")]
     changed = {
         "masks": drawn.stored["masks"].drop(columns=unknown),
-        "graph": graph.to_dict() | {"source": "own"},
+        "graph": graph.to_dict() | {"source": "own", "unsupported": [], "fewest_recorded": []},
         "identification": identify(graph, data, s=None).to_dict(),
     }
     yield NONE, Drawn({**drawn.stored, **changed}, drawn.blocked, drawn.worlds)
