@@ -132,11 +132,11 @@ def seal(document: dict[str, Any]) -> str:
 
 
 def sealed(document: Mapping[str, Any], files: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A document that shows whether it, or a file beside it, was edited: `require_sealed`.
+    """A document that shows whether it, or a file next to it, was edited: `require_sealed`.
 
     Args:
         document: that is handed out and read again.
-        files: name of a file beside it → its payload.
+        files: name of a file next to it → its payload.
     """
     digests = {
         name: hashlib.sha256(payload_bytes(Path(name), payload)).hexdigest()
@@ -147,13 +147,13 @@ def sealed(document: Mapping[str, Any], files: Mapping[str, Any] | None = None) 
 
 
 def require_sealed(path: Path, document: Any, hint: str, names: Iterable[str] = ()) -> None:
-    """Refuse a document of `sealed` that was edited, or a file beside it that is another.
+    """Refuse a document of `sealed` that was edited, or a file next to it that is another.
 
     Args:
         path: of the document.
         document: as it was read.
         hint: what to do instead of editing.
-        names: files that may lie beside it.
+        names: files that may lie next to it.
 
     Raises:
         DataError: names the first file that is not as it was written.
