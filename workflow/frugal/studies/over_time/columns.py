@@ -20,7 +20,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "label_shift_low": ("", "lower end of its 95 % interval"),
     "label_shift_high": ("", "upper end of its 95 % interval"),
     "reason": ("", "why the policy is not named; empty where it may be"),
-    "judged_share": ("", "share of the units for which it orders what records hold"),
+    "judged_share": ("", "share of the units for which it orders recorded panels alone"),
     "window": ("windows", "number of the window, from 0 on"),
     "at_risk": ("units", "units that have the window"),
     "least": ("", "smallest probability that a record contains all orders up to the window"),
