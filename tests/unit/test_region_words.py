@@ -32,7 +32,8 @@ NAMES = [("sex", ("m", "f")), ("age", None), ("ward", "3"), ("ward", "4"), ("smo
     ],
 )
 def test_conditions_are_worded_by_names_and_levels(conditions, text):
-    assert condition_text([Interval(each[0], float(each[1]), float(each[2])) for each in conditions], lambda k: NAMES[k]) == text
+    intervals = [Interval(column, float(low), float(high)) for column, low, high in conditions]
+    assert condition_text(intervals, lambda k: NAMES[k]) == text
 
 
 def test_a_sentence_says_what_was_not_recorded_for_whom_and_what_to_record():
