@@ -22,6 +22,7 @@ from frugal.data.prepare import gaps_of
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
+from frugal.results.files import sealed
 from frugal.results.replacing import together
 from frugal.studies.afape import design as designs
 from frugal.studies.afape.answers import STABLE, curve, document, words
@@ -274,8 +275,8 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
     further += " labels design elsewhere referral support"
-    assert set(stable) == {*STABLE, *further.split()}
-    assert stable == document(choice, f"bundles/agent={choice['policy']}")
+    assert set(stable) == {*STABLE, *further.split(), "seal"}
+    assert stable == sealed(document(choice, f"bundles/agent={choice['policy']}"))
 
 
 def test_the_design_is_a_protocol_within_the_money(chain):
