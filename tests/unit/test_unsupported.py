@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import frugal
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from frugal.acquire.kinds import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
-from frugal.core.region_words import region_text
+from frugal.core.region_words import not_offered, region_text
 from frugal.core.regions import HOLE, Hole, Interval, closed, holes_of, inside
 from frugal.core.stored import require_document
 from frugal.core.streams import Streams
@@ -20,6 +21,7 @@ from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.learn.record_law import Causes, RecordLaw
+from frugal.run.describe import described
 from frugal.studies.afape.answers import document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of
 from frugal.studies.afape.support import sentences, shares
@@ -129,12 +131,45 @@ def test_regions_are_stored_by_names():
 
 def test_a_region_of_a_category_is_named_by_its_level():
     columns = ("age", "unit=ward=3", "unit=ward=4")
-    level = (Interval(1, 1.0, 1.0),)
+    level = Hole(0, (Interval(1, 1.0, 1.0),), 90, 2)
     assert region_text(level, columns, [(1, 2)]) == "unit=ward 3"
-    assert (
-        region_text((Interval(2, 0.0, 0.0),), ("x", "sex=f", "sex=m"), [(1, 2)])
-        == "sex other than m"
+    assert not_offered(level, PANELS, columns, [(1, 2)]) == (
+        "A is not offered: 2 of 90 records have it for unit=ward 3"
     )
+    other = replace(level, conditions=(Interval(2, 0.0, 0.0),))
+    assert region_text(other, ("x", "sex=f", "sex=m"), [(1, 2)]) == "sex other than m"
+    hidden = Hole(1, (), 9, 0, "f")
+    assert not_offered(hidden, PANELS, COLUMNS, ()) == (
+        "B is not offered: 0 of 9 records have it for f"
+    )
+
+
+def test_every_door_to_a_policy_knows_its_regions(tmp_path):
+    """`advise` from Python, `describe` of the bundle, and the policy when it was kept."""
+    table = without_support(3)
+    frame = pd.DataFrame(table.values, columns=list(COLUMNS))
+    frame["ill"] = np.array(["no", "yes"])[table.label]
+    small = {"afape": {"agents": {"cascade": {"boosting": {"trees": 10, "repeats": 1}}}}}
+    answer = frugal.decide(
+        frame,
+        label="ill",
+        free=["age"],
+        prices={"a": 1, "b": 2},
+        errors={"missed": 10, "false alarm": 4},
+        agents=["cascade", "always"],
+        config=small,
+    )
+    assert "a was never recorded for age from 0.3" in answer.summary()
+    for agent in ("cascade", "always"):
+        policy = answer.policy(agent)
+        assert any(
+            "a is not offered: 0 of " in line for line in described(policy.bundle, None, None)
+        )
+        kept = frugal.load_policy(policy.save(tmp_path / agent))
+        for one in (policy, kept):
+            advice = one.advise(pd.DataFrame({"age": [2.0, -2.0], "a": np.nan, "b": np.nan}))
+            assert ["a is not offered" in why for why in advice["why"]] == [True, False]
+            assert advice["probability a"][0] == 0
 
 
 def test_probabilities_of_records_are_fitted_where_there_are_any():

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.rollouts import States, draw_actions, roll_out, states_of, visited_sets
 from frugal.core.episodes import REFERRED, RowPanels
-from frugal.core.region_words import region_text
+from frugal.core.region_words import not_offered
 from frugal.core.world import World
 from frugal.data.cases import Cases
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
@@ -131,12 +131,9 @@ def _with_closed(
 ) -> list[str]:
     """Reasons, with the panels that are not offered for lack of records."""
     layout, result = bundle.layout, list(why)
+    panels = [panel.name for panel in layout.actions]
     for hole in bundle.unsupported:
-        panel = layout.actions[hole.panel].name
-        where = region_text(hole.conditions, layout.columns, layout.onehot)
-        reason = (
-            f"{panel} is not offered: {hole.recorded} of {hole.rows} records have it for {where}"
-        )
+        reason = not_offered(hole, panels, layout.columns, layout.onehot)
         lacks = ~acquired[:, hole.panel] & hole.closes(lambda column: visible[:, column])
         for k in np.flatnonzero(lacks).tolist():
             result[k] += f"; {reason}"

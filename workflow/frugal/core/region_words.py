@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from frugal.core.regions import Interval
+from frugal.core.regions import Hole, Interval
 
 LEAST_RECORDS = 30  # in a region, from which on a mean is read there; that of effective records
 
@@ -93,16 +93,16 @@ def condition_text(
     return " and ".join(parts) or "all"
 
 
-def region_text(
-    conditions: Iterable[Interval], columns: Sequence[str], onehot: Sequence[Sequence[int]]
-) -> str:
-    """The same of a table's encoded columns.
+def region_text(region: Hole, columns: Sequence[str], onehot: Sequence[Sequence[int]]) -> str:
+    """A region of a table's encoded columns in words; a group that policies do not see by its name.
 
     Args:
-        conditions: that hold together.
+        region: of a panel.
         columns: names of the encoded columns.
         onehot: places of the columns of each category.
     """
+    if region.group is not None:
+        return region.group
 
     def describe(column: int) -> tuple[str, str | None]:
         group = next((group for group in onehot if column in group), None)
@@ -113,7 +113,16 @@ def region_text(
         end = max(k for k in ends if all(name[: k + 1] == names[0][: k + 1] for name in names))
         return names[0][:end], columns[column][end + 1 :]
 
-    return condition_text(conditions, describe)
+    return condition_text(region.conditions, describe)
+
+
+def not_offered(
+    region: Hole, panels: Sequence[str], columns: Sequence[str], onehot: Sequence[Sequence[int]]
+) -> str:
+    """Why a panel is not offered, in a few words."""
+    where = region_text(region, columns, onehot)
+    held = f"{region.recorded:,} of {region.rows:,} records have it for {where}"
+    return f"{panels[region.panel]} is not offered: {held}"
 
 
 def _range_text(name: str, low: float, high: float) -> str:

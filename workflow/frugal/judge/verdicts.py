@@ -290,7 +290,7 @@ def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
 
 
 def small_groups(rows: Mapping[str, float | int]) -> str:
-    """Which groups are too small for what is said of them, after a blank; empty where none is.
+    """Groups with too few rows for their numbers, after a blank; empty without any.
 
     Args:
         rows: group → rows that its number is as informative as.

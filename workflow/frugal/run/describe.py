@@ -19,6 +19,8 @@ from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError, say
 from frugal.core.layout import Layout
+from frugal.core.region_words import not_offered
+from frugal.core.regions import Hole
 from frugal.core.schema_check import as_item
 from frugal.core.stored import StoredArrays
 from frugal.core.world import World
@@ -152,19 +154,23 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
             f"{path} holds a policy of treatment searches; `python -m frugal advise` prints its "
             "next treatment"
         )
+    unsupported: tuple[Hole, ...] = ()
     if (path / FILES["policy"]).is_file():  # the bundle of one member
-        member = read_bundle(path).member if member is None else member
+        bundle = read_bundle(path)
+        member, unsupported = bundle.member if member is None else member, bundle.unsupported
         path = path / FILES["policy"]
     policy, layout, kind = _policy(path)
-    world = None if folder is None else _units(folder, layout, path)
+    panels = [panel.name for panel in layout.actions]
+    closed = [not_offered(hole, panels, layout.columns, layout.onehot) for hole in unsupported]
+    world = None if folder is None else _units(folder, layout, path, unsupported)
     count = policy.members
     if member is not None and member >= count:
         raise DataError(f"{path} has {count} members; there is no {member}, they count from 0")
     if member is None and count == 1:
         member = 0
     if isinstance(policy, CascadePolicies | ClassPath):
-        sentences = policy.sentences([panel.name for panel in layout.actions])
-        return _front(kind, sentences) if member is None else [sentences[member]]
+        sentences = policy.sentences(panels)
+        return _front(kind, sentences) if member is None else [sentences[member], *closed]
     if world is None:
         raise DataError(
             f"{path} holds an agent of kind {kind!r}, which is described by its orders for units; "
@@ -174,8 +180,8 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
     if member is None:
         return _front(kind, [watched.in_short(k) for k in range(count)])
     if isinstance(policy, LatticePolicies):
-        return watched.decisions(member)
-    return watched.first_orders(member)
+        return [*watched.decisions(member), *closed]
+    return [*watched.first_orders(member), *closed]
 
 
 def _front(kind: str, sentences: Sequence[str]) -> list[str]:
@@ -196,13 +202,18 @@ def _policy(path: Path) -> tuple[Policy, Layout, str]:
     return policy, layout, str(kind)
 
 
-def _units(folder: Path, layout: Layout, path: Path) -> World:
+def _units(folder: Path, layout: Layout, path: Path, unsupported: tuple[Hole, ...]) -> World:
     """Some units of a table that the policy was made for, with the panels that they can have."""
     frame = read_payload(folder / "table.parquet")
     table, _ = table_from_frames(frame, read_payload(folder / "catalogue.json"))
     layout.require_same(table, f"the policy {path}")
     rows = np.unique(np.linspace(0, len(table) - 1, MOST_UNITS).astype(np.int64))
-    world = World.of_table(table, available=available_panels(table), terminals=len(table.classes))
+    world = World.of_table(
+        table,
+        available=available_panels(table),
+        terminals=len(table.classes),
+        unsupported=unsupported,
+    )
     return world.take(rows)
 
 

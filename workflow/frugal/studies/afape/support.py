@@ -60,7 +60,7 @@ def _described(
     return [
         dict(entry)
         | {
-            "where": region.group or region_text(region.conditions, data.columns, data.onehot),
+            "where": region_text(region, data.columns, data.onehot),
             "after": sorted(
                 data.columns[c.column] for c in region.conditions if not data.free_columns[c.column]
             ),
