@@ -431,7 +431,7 @@ def test_an_item_in_another_spelling_is_refused(tmp_path, item):
 @pytest.mark.parametrize(
     ("item", "hint"), [("creatinin", "; did you mean 'creatinine'?"), ("ph", "")]
 )
-def test_an_item_that_never_occurs_is_told(tmp_path, item, hint):
+def test_an_item_that_never_occurs_is_remarked(tmp_path, item, hint):
     path = written(tmp_path, TWICE, CROWD, columns__creatinine={"item": item})
     assert read_over_time(path).remarks == (f"wards.csv: no row has the item {item!r}{hint}",)
 
@@ -475,7 +475,7 @@ def test_a_word_among_numbers_of_a_static_column_makes_no_levels(tmp_path, old, 
     assert bool(data.remarks) == (new in (",NA,", ",?,", ",<34,", ",> 90,"))
 
 
-def test_spellings_of_levels_are_one_level_and_told(tmp_path):
+def test_spellings_of_levels_are_one_level_and_remarked(tmp_path):
     units = CROWD.replace("u2,32,medical", "u2,32,Medical").replace(
         "u5,35,surgical", "u5,35,SURGICAL"
     )
@@ -496,7 +496,7 @@ def test_spellings_of_levels_are_one_level_and_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "expected", "told"),
+    ("values", "expected", "differing"),
     [
         ([("1", "2", "3"), ("1", "2", "5")], 4.0, 2),
         ([("1", "2", "3"), ("1", "2", "3")], 3.0, 0),
@@ -508,15 +508,15 @@ def test_spellings_of_levels_are_one_level_and_told(tmp_path):
     ],
 )
 def test_of_several_values_at_one_time_the_mean_counts_whatever_their_order(
-    tmp_path, values, expected, told
+    tmp_path, values, expected, differing
 ):
     for order in (values, values[::-1]):
         rows = "".join(f"a,lactate,{','.join(row)}\n" for row in order) + "b,creatinine,1,2,1\n"
         data = read_over_time(written(tmp_path, ROWS + rows, UNITS))
         assert data.records.values[0, 0, 1] == expected
-        told_of = [remark for remark in data.remarks if "the mean counts" in remark]
-        assert len(told_of) == bool(told)
-        assert not told or told_of[0].startswith(f"{told} values differ")
+        remarks = [text for text in data.remarks if "the mean counts" in text]
+        assert len(remarks) == bool(differing)
+        assert not differing or remarks[0].startswith(f"{differing} values differ")
 
 
 ORDERING = ["both once", "lactate while above 2"]  # plans of the example that order lactate

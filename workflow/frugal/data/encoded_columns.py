@@ -88,7 +88,7 @@ def unaccented(text: str) -> str:
 
 
 def truth(text: str) -> bool | None:
-    """Whether a text says yes or no; None where it says neither."""
+    """Truth of a text that means yes or no; None of any other text."""
     return _TRUTH.get(spelling(whole(text)))
 
 

@@ -513,7 +513,7 @@ def _declared(values: _Values, declared: Sequence[str], missing_share: float) ->
 
 
 def _category(values: _Values, missing_share: float, codes: str) -> Guess:
-    """A column of texts; `codes` says in words which numbers these are, if all are."""
+    """A column of texts; `codes` names the kind of numbers in words, if all are numbers."""
     name, kinds = values.name, values.kinds
     named = f"holds {len(kinds):,} different {codes or 'texts'}"
     spellings = _spellings(values)

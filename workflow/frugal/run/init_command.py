@@ -464,7 +464,7 @@ def _amounts(argument: str, text: str, unit: str = "") -> dict[str, Any]:
             raise DataError(
                 f"{argument}{where}: {shown_cell(strange[0])} follows the number of {name!r}; "
                 f"allowed are a name, a number and its unit, here {unit!r} (--unit); a number with "
-                "a comma stands in quotes"
+                "a comma is put in quotes"
             )
         amount = _number(number if unit[:1].isdigit() else number.removesuffix(unit), marks)
         if amount is None or not name or name in amounts:
