@@ -110,6 +110,22 @@ def test_a_region_of_a_result_or_of_a_hidden_group_is_worded_by_what_follows():
     assert "for f (40 of 90): it is not ordered for anyone, as no policy sees the group; " in line
 
 
+@pytest.mark.parametrize(("names", "lacking"), [("ab", 0), ("ab", 1), ("abc", 2), ("abc", 1)])
+def test_a_group_that_no_policy_sees_and_without_records_closes_a_panel_to_all(names, lacking):
+    table = drawn(4, 400)
+    group = np.arange(400) % len(names)
+    values = table.values.copy()
+    values[group == lacking, 1] = np.nan
+    agents = {name: AGENTS[name] for name in ("never", "always")}
+    table = replace(table, values=values)
+    hidden = answered(table, agents, ("A", "B"), belonging=(group, tuple(names)))
+    (region,) = hidden["choice"]["support"]["regions"]
+    assert (region["panel"], region["group"]) == ("A", names[lacking])
+    assert (region["rows"], region["recorded"]) == ((group == lacking).sum(), 0)
+    assert hidden["outcomes"]["share:A"][hidden["outcomes"]["agent"] == "always"].item() == 0
+    assert hidden["choice"]["support"]["offered_everything"] == 0
+
+
 def test_states_are_closed_unless_known_to_lie_outside():
     hole = Hole(1, (Interval(0, 0.3, np.inf), Interval(1, -np.inf, 2.0)), 50, 1)
     values = np.array([[1.0, 0.0], [0.0, np.nan], [1.0, np.nan], [1.0, 3.0], [np.nan, np.nan]])

@@ -1,7 +1,7 @@
 """Stages of records: masks are drawn, their graph is checked, missing values are imputed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -184,10 +184,16 @@ class _Support:
         of_groups = find_holes(
             member, recorded, np.zeros((recorded.shape[1], len(names)), dtype=bool)
         )
-        return tuple(
-            replace(hole, conditions=(), group=names[hole.conditions[0].column])
+        # a region may be "not a" for b, so its groups are those of its rows
+        named = {
+            (hole.panel, k): group == k
             for hole in of_groups
-            if hole.conditions[0].low > 0
+            for k in range(len(names))
+            if hole.contains(member)[group == k].any()
+        }
+        return tuple(
+            Hole(panel, (), int(rows.sum()), int(recorded[rows, panel].sum()), names[k])
+            for (panel, k), rows in named.items()
         )
 
 
