@@ -153,7 +153,9 @@ def test_a_region_of_a_category_is_named_by_its_level():
         "A is not offered: 2 of 90 records have it for unit=ward 3"
     )
     other = replace(level, conditions=(Interval(2, 0.0, 0.0),))
-    assert region_text(other, ("x", "sex=f", "sex=m"), [(1, 2)]) == "sex other than m"
+    assert region_text(other, ("x", "sex=f", "sex=m"), [(1, 2)]) == "sex f"
+    three = ("ward=3", "ward=4", "ward=5")
+    assert region_text(other, three, [(0, 1, 2)]) == "ward other than 5"
     hidden = Hole(1, (), 9, 0, "f")
     assert not_offered(hidden, PANELS, COLUMNS, ()) == (
         "B is not offered: 0 of 9 records have it for f"

@@ -104,14 +104,18 @@ def region_text(region: Hole, columns: Sequence[str], onehot: Sequence[Sequence[
     if region.group is not None:
         return region.group
 
-    def describe(column: int) -> tuple[str, str | None]:
+    def describe(column: int) -> tuple[str, str | tuple[str, str] | None]:
         group = next((group for group in onehot if column in group), None)
         if group is None:
             return columns[column], None
         names = [columns[j] for j in group]  # "name=level"; a name or a level may hold "=", too
         ends = [k for k, letter in enumerate(names[0]) if letter == "="]
         end = max(k for k in ends if all(name[: k + 1] == names[0][: k + 1] for name in names))
-        return names[0][:end], columns[column][end + 1 :]
+        levels = [name[end + 1 :] for name in names]
+        level = columns[column][end + 1 :]
+        if len(levels) == 2:
+            return names[0][:end], (levels[1 - levels.index(level)], level)
+        return names[0][:end], level
 
     return condition_text(region.conditions, describe)
 
