@@ -271,6 +271,10 @@ def test_policies_are_any_of_those_known_or_ones_own():
             frugal.decide(table, agents=none)
     one = frugal.decide(table, agents={"mine": {"kind": "fixed", "panels": "none"}})
     assert one.document["policy"] == "mine"
+    every = frugal.decide(table, agents=["always", "never"])
+    same = pytest.approx(every.document["practice"], rel=1e-5)  # but for calibrated labels
+    assert one.document["practice"] == same
+    assert sorted(one.outcomes["agent"]) == ["always", "mine", "practice"]
 
 
 def test_a_folder_is_run_again_where_another_question_was_asked_since(tmp_path, monkeypatch):

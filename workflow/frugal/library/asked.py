@@ -8,7 +8,7 @@ import inspect
 import numbers
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -487,22 +487,35 @@ def _is_filed(settings: Any) -> bool:
     return isinstance(kind, str) and kind in declared_kinds() and is_filed(kind)
 
 
-def only(question: Question, names: Iterable[str]) -> dict[str, None]:
-    """Settings that leave out all policies but these.
+def require_known(question: Question, names: Iterable[str]) -> None:
+    """Refuse names that no policy of the config has.
 
     Raises:
-        ConfigError: there is no policy of such a name.
+        ConfigError: names the first of them, and the policies that there are.
     """
-    policies, names = question.study.agents, list(names)
+    policies = question.study.agents
     for name in names:
         if name not in policies:
             raise ConfigError(
                 f"agents names {name!r}; allowed are "
                 f"{listed(policies)}{did_you_mean(name, policies)}"
             )
+
+
+def without_others(question: Question, names: Collection[str]) -> dict[str, None]:
+    """Settings that leave out all policies but these, and the one that decides in practice.
+
+    By other models practice would decide otherwise on the recorded panels, so its cost would depend
+    on the policies that are tried.
+
+    Raises:
+        ConfigError: there are no names.
+    """
+    policies = question.study.agents
     if not names:
         raise ConfigError(f"agents names no policy; allowed are {listed(policies)}")
-    return dict.fromkeys(name for name in policies if name not in names)
+    practice = question.study.config["afape"]["answer"]["practice"]
+    return dict.fromkeys(name for name in policies if name not in (*names, practice))
 
 
 def _overlay(config: Config | str | Path | None) -> Config:

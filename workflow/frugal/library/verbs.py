@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import Question, ask, door, only, require
+from frugal.library.asked import Question, ask, door, require, require_known, without_others
 from frugal.library.chain import missingness_identity, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.objects import (
@@ -314,7 +314,8 @@ def decide(
     Args:
         table: from `load`, or an argument of `load`: a data frame or a YAML.
         agents: names of the policies that are tried, of those of `table.policies`; or settings by
-            name, as under `afape.agents`; None: all of config/decide.yaml.
+            name, as under `afape.agents`; None: all of config/decide.yaml. `always` is tried, too,
+            as its models decide on the panels that were recorded in practice.
         options: those of `load`, such as `label`, `prices` and `errors` of a data frame.
 
     Raises:
@@ -325,10 +326,10 @@ def decide(
     question = table.question if isinstance(table, Table) else load(table, **options).question
     if isinstance(agents, Mapping):
         _require_no_files(agents)
-        others = dict.fromkeys(name for name in question.study.agents if name not in agents)
-        question = question.with_agents({**agents, **others})
+        question = question.with_agents({**agents, **without_others(question, agents)})
     elif agents is not None:
-        question = question.with_agents(only(question, agents))
+        require_known(question, agents)
+        question = question.with_agents(without_others(question, agents))
     payloads_of(question, "write_answer", again=True)
     return Answer(question)
 
