@@ -188,6 +188,11 @@ def test_every_door_to_a_policy_knows_its_regions(tmp_path):
             advice = one.advise(pd.DataFrame({"age": [2.0, -2.0], "a": np.nan, "b": np.nan}))
             assert ["a is not offered" in why for why in advice["why"]] == [True, False]
             assert advice["probability a"][0] == 0
+            given = pd.DataFrame({"age": [2.0, -2.0], "a": [0.5, 0.5], "b": np.nan})
+            outside = one.advise(given)["outside"]
+            with pytest.warns(UserWarning, match="1 of 2 cases are outside the training data"):
+                one.next(given)
+            assert ["records have it for age from 0.3" in text for text in outside] == [True, False]
 
 
 def test_probabilities_of_records_are_fitted_where_there_are_any():

@@ -5,6 +5,7 @@ Frames in the words of the table; decisions are those of the roll-out. Knows no 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.rollouts import States, draw_actions, roll_out, states_of, visited_sets
 from frugal.core.episodes import REFERRED, RowPanels
-from frugal.core.region_words import not_offered
+from frugal.core.region_words import few_records, not_offered
 from frugal.core.world import World
-from frugal.data.cases import Cases
+from frugal.data.cases import Cases, read_cases
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
 
 STOP = "stop"
@@ -43,6 +44,30 @@ class CaseAdvice:
     probability: Float[np.ndarray, "m k"]
     label: Int[np.ndarray, " m"]
     why: list[str]
+
+
+def cases_of(
+    bundle: CaseBundle, source: Path | pd.DataFrame, *, id_column: str | None, complete: bool
+) -> Cases:
+    """Cases of a file or frame, encoded as the policy's table; see `read_cases`.
+
+    A result that (almost) no record of such a case holds is noted under `outside`: what is
+    predicted from it was learned from other cases.
+    """
+    layout = bundle.layout
+    cases = read_cases(
+        source, bundle.cases, provides=layout.provides, id_column=id_column, complete=complete
+    )
+    if complete:  # all values are at hand, whether they would be ordered or not
+        return cases
+    outside = [[text] if text else [] for text in cases.outside]
+    for hole in bundle.unsupported:
+        panel = layout.actions[hole.panel].name
+        words = f"{panel}: {few_records(hole, layout.columns, layout.onehot)}"
+        given = cases.acquired[:, hole.panel] & hole.contains(cases.values)
+        for k in np.flatnonzero(given).tolist():
+            outside[k].append(words)
+    return replace(cases, outside=["; ".join(texts) for texts in outside])
 
 
 def case_uniforms(

@@ -120,13 +120,17 @@ def region_text(region: Hole, columns: Sequence[str], onehot: Sequence[Sequence[
     return condition_text(region.conditions, describe)
 
 
+def few_records(region: Hole, columns: Sequence[str], onehot: Sequence[Sequence[int]]) -> str:
+    """How many records of a region hold its panel, in a few words."""
+    where = region_text(region, columns, onehot)
+    return f"{region.recorded:,} of {region.rows:,} records have it for {where}"
+
+
 def not_offered(
     region: Hole, panels: Sequence[str], columns: Sequence[str], onehot: Sequence[Sequence[int]]
 ) -> str:
     """Why a panel is not offered, in a few words."""
-    where = region_text(region, columns, onehot)
-    held = f"{region.recorded:,} of {region.rows:,} records have it for {where}"
-    return f"{panels[region.panel]} is not offered: {held}"
+    return f"{panels[region.panel]} is not offered: {few_records(region, columns, onehot)}"
 
 
 def _range_text(name: str, low: float, high: float) -> str:

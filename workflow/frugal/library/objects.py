@@ -198,7 +198,7 @@ class _Advises:
 
     def _cases(self, cases: Any, id_column: str | None, *, complete: bool) -> "Cases":
         """Cases of a frame or file, encoded as the policy's table."""
-        from frugal.data.cases import read_cases
+        from frugal.acquire.advice import cases_of
 
         source: Any = cases
         if is_frame(cases):
@@ -206,11 +206,7 @@ class _Advises:
         else:
             require("cases", cases, (str, Path), "a data frame, or the path of a CSV")
             source = Path(source)
-        bundle = self._read
-        provides = bundle.layout.provides
-        return read_cases(
-            source, bundle.cases, provides=provides, id_column=id_column, complete=complete
-        )
+        return cases_of(self._read, source, id_column=id_column, complete=complete)
 
     @door
     def advise(

@@ -18,6 +18,7 @@ from frugal.acquire.advice import (
     advise_next,
     advise_path,
     case_uniforms,
+    cases_of,
     decision_threshold,
     prices_of,
     with_referral,
@@ -27,7 +28,7 @@ from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document
-from frugal.data.cases import Cases, read_cases
+from frugal.data.cases import Cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
@@ -97,13 +98,7 @@ def advise_command(words: list[str]) -> int:
         return advise_over_time(args)
     refuse_options(args, OVER_TIME, "tables")
     bundle = read_bundle(args.bundle, function=args.function)
-    cases = read_cases(
-        args.cases,
-        bundle.cases,
-        provides=bundle.layout.provides,
-        id_column=args.id,
-        complete=args.simulate,
-    )
+    cases = cases_of(bundle, args.cases, id_column=args.id, complete=args.simulate)
     how = {"simulate": args.simulate, "rollout": args.rollout, "refer": args.refer}
     advice = advise(bundle, cases, args.without, **how)
     if args.out is not None:
