@@ -147,7 +147,7 @@ def test_policies_that_no_record_follows_have_no_answer():
     frame = visits()
     frame.loc[frame["opacity"].notna(), "crp"] = np.nan  # no row has both panels
     every = {"every": {"kind": "fixed", "panels": "all"}}
-    with pytest.raises(DataError, match="too few records follow 'every' for an estimate"):
+    with pytest.raises(DataError, match="too few records follow 'always', 'every' for an estimate"):
         frugal.decide(frame, **TERMS, agents=every)
 
 

@@ -67,6 +67,31 @@ def test_several_holes_of_a_panel_are_found():
     assert sorted(hole.conditions[0].column for hole in holes) == [0, 3]
 
 
+def test_each_of_many_numbered_sites_without_records_is_found():
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 20, 2000).astype(float)
+    observed = (rng.random(2000) < 0.6) & (site % 2 == 0)
+    x = np.column_stack([site, np.where(observed, rng.normal(size=2000), np.nan)])
+    holes = find_holes(x, observed[:, None], np.eye(2, dtype=bool)[1:])
+    assert sorted(hole.conditions[0].low for hole in holes) == [*range(1, 19, 2), 19]
+
+
+def test_panels_that_are_never_recorded_together_are_a_hole_of_each():
+    """Among the second half, one or the other; each alone is recorded everywhere."""
+    x, observed = _table()
+    x[:, 5:] = np.random.default_rng(1).normal(size=(len(x), 2))
+    half = x[:, 2] == 1
+    observed[half, 1] = ~observed[half, 0]
+    x[:, 5:][~observed] = np.nan
+    holes = _found(x, observed)
+    assert [hole.panel for hole in holes] == [0, 1]
+    for hole, other in zip(holes, (6, 5), strict=True):
+        (of_half,) = [c for c in hole.conditions if c.column == 2]
+        (of_other,) = [c for c in hole.conditions if c.column == other]
+        assert (of_half.low, of_other.open, hole.recorded) == (1, True, 0)
+        assert hole.rows == (half & ~np.isnan(x[:, other])).sum()
+
+
 def test_results_of_another_panel_bound_a_hole():
     x, observed = _table()
     observed[x[:, 6] > 0.5, 0] = False

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import frugal
 import numpy as np
@@ -20,10 +21,13 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.cases import Cases
+from frugal.data.tables import StoredTable
 from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.describe import described
 from frugal.studies.afape.answers import document, words
 from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of
+from frugal.studies.afape.stages.records import _Support
+from frugal.studies.afape.support import document as regions_of
 from frugal.studies.afape.support import sentences, shares
 
 from tests.unit.test_candidates import AGENTS, ALL, FOLDS, answered, drawn
@@ -134,6 +138,37 @@ def test_states_are_closed_unless_known_to_lie_outside():
     group = Hole(0, (), 9, 0, "f")
     assert closed((group,), values, 2)[:, 0].all()
     assert not inside((group,), values, 2).any()
+
+
+def test_a_panel_is_closed_once_another_is_known():
+    hole = Hole(1, (Interval(0, 1.0, 1.0), Interval(1, -np.inf, np.inf)), 50, 0)
+    values = np.array([[1.0, np.nan], [1.0, 0.3], [0.0, 0.3], [np.nan, -2.0]])
+    assert closed((hole,), values, 2)[:, 1].tolist() == [False, True, False, True]
+    assert inside((hole,), values, 2)[:, 1].tolist() == [False, True, False, False]
+    table = without_support(3)
+    young = Hole(1, (Interval(0, -np.inf, 0.0), Interval(1, -np.inf, np.inf)), 50, 0)
+    graph = {"unsupported": [young.document(table.columns, PANELS)], "fewest_recorded": []}
+    of_young = regions_of(graph, (young,), table)
+    assert of_young["regions"][0]["after"] == []
+    assert of_young["offered_everything"] == pytest.approx((table.values[:, 0] > 0).mean())
+    of_all = replace(young, conditions=young.conditions[1:])
+    assert regions_of(graph, (of_all,), table)["offered_everything"] == 0
+
+
+@pytest.mark.parametrize("lacking", [[0], [1], [2], [0, 2]])
+def test_groups_without_records_are_named_whatever_their_order(lacking):
+    rng = np.random.default_rng(0)
+    table, group = drawn(3, 900), rng.integers(0, 3, 900)
+    values = table.values.copy()
+    values[np.isin(group, lacking) | (values[:, 0] > 0.5), 1] = np.nan  # and in a region
+    stored = Mock(spec=StoredTable, layout=table, group_names=("f", "m", "x"))
+    stored.groups.return_value = group
+    support = _Support(stored)
+    support.add(replace(table, values=values))
+    regions = support.document()["unsupported"]
+    assert {region["panel"] for region in regions} == {"A"}
+    named = [(r["group"], r["rows"], r["recorded"]) for r in regions if r["group"]]
+    assert sorted(named) == [("fmx"[k], (group == k).sum(), 0) for k in lacking]
 
 
 def test_regions_are_stored_by_names():

@@ -32,6 +32,15 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def open(self) -> bool:
+        """Whether any known value lies in it."""
+        return bool(np.isneginf(self.low) and np.isposinf(self.high))
+
+    def may_hold(self, x: Any) -> Any:
+        """Where a value, or one that is not known yet, lies in it; in an open one, a known one."""
+        return (x >= 0) | (x < 0) if self.open else ~(x < self.low) & ~(x > self.high)
+
 
 @dataclass(frozen=True)
 class Hole:
@@ -68,10 +77,7 @@ class Hole:
         Args:
             of_column: values of a column, NaN where unknown: an array, or a node of a graph.
         """
-        ends = [
-            ~(of_column(c.column) < c.low) & ~(of_column(c.column) > c.high)
-            for c in self.conditions
-        ]
+        ends = [each.may_hold(of_column(each.column)) for each in self.conditions]
         return functools.reduce(operator.and_, ends) if ends else True
 
     def document(self, columns: Sequence[str], panels: Sequence[str]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ EMPTY = 0.3  # of the floor: recorded in a hole, while one is sought
 INTERCEPT, TREND, STEP, LEVEL = 5.0, 1.0, 0.15, 0.5  # prior standard deviations, log-odds
 REGION, FAR, FAR_SHARE = 0.3, 1.5, 0.003  # of a region's own effect: mostly, and seldom
 CUT, NUMBER, RESULTS = 4.1, 2.0, 1.0  # of the log Bayes factor, see `_Panel.cut`
-SINGLES, PAIRS, HOLES = 3, 4, 5  # regions weighed at a time, holes of a panel
+SINGLES, PAIRS, HOLES = 3, 4, 20  # regions weighed at a time, holes of a panel
 PROMISING = 1.0  # least score of a region that is weighed, nats
 NODES = np.linspace(-5.0, 5.0, 61)  # of a standard normal
 LOG_MASS = -(NODES**2) / 2 - logsumexp(-(NODES**2) / 2)
@@ -231,10 +231,14 @@ class _ScanTable:
 def _intervals(
     column: int, x: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "n b"], Float[np.ndarray, "b r"], list[Interval]]:
-    """Bins of a column, one-hot; which of them make each interval; the intervals, but not all."""
+    """Bins of a column, one-hot; which of them make each interval; the intervals.
+
+    One of all bins is among them where the column has gaps.
+    """
     bins, count = _bins(x, BINS)
     first, last = np.triu_indices(count)
     proper = last - first < max(count - 1, 1)  # one that has no other bin stays
+    proper |= bool((bins < 0).any())  # known, whatever it is
     first, last, at = first[proper], last[proper], np.arange(count)
     member = bins[:, None] == at
     lows = np.array([-np.inf] + [x[bins == b].min() for b in at[1:]])
@@ -314,7 +318,8 @@ class _Panel:
         for column in np.flatnonzero(self.allowed).tolist():
             region = self.fitted([Interval(column, -np.inf, np.inf)], score)
             total = float(score[_inside(region, self.table.values)].sum())
-            if total > PROMISING and np.isfinite([region[0].low, region[0].high]).any():
+            bounded = not (region[0].open and self.table.always_known[column])
+            if total > PROMISING and bounded:
                 scored.append((total, region))
         return [region for _, region in sorted(scored, key=lambda s: -s[0])[:SINGLES]]
 
@@ -355,12 +360,13 @@ class _Panel:
         for _ in range(2):
             region = self.fitted(region, self.score(log_odds, rows))
             columns = [condition.column for condition in region]
-            rows = self.rows & ~np.isnan(table.values[:, columns]).any(axis=1)
+            bounded = [condition.column for condition in region if not condition.open]
+            rows = self.rows & ~np.isnan(table.values[:, bounded]).any(axis=1)
             inside = rows & _inside(region, table.values)
             outside = rows & ~inside
             if min(inside.sum(), outside.sum()) < self.least:
                 return best
-            results = [column for column in columns if not table.always_known[column]]
+            results = [column for column in bounded if not table.always_known[column]]
             inputs, mode, factor = self.fit(outside, results)
             log_odds = inputs @ mode
             half = np.linalg.solve(factor, inputs[inside].mean(axis=0))
@@ -384,7 +390,7 @@ class _Panel:
             first = int(total[: last + 1].argmin())
             low = float(distinct[first]) if first else -np.inf
             high = float(distinct[last]) if last < len(distinct) - 1 else np.inf
-            if np.isfinite([low, high]).any():
+            if np.isfinite([low, high]).any() or not self.table.always_known[column]:
                 region = [Interval(column, low, high) if c.column == column else c for c in region]
             elif rest:
                 region = rest

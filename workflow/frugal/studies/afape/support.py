@@ -4,6 +4,7 @@ The regions are those of `judge/support.py`, as `draw_missingness` stored them. 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,16 @@ def document(graph: Mapping[str, Any], holes: Sequence[Hole], data: Table) -> di
 
 
 def _offered_everything(holes: Sequence[Hole], data: Table) -> float:
-    """Share of the rows outside all regions, among those of which all their columns are known."""
+    """Share of the rows outside all regions, among those of which all their columns are known.
+
+    Everything is ordered: where a panel is lacking once another one is known, both are not offered.
+    """
     if any(hole.group for hole in holes):
+        return 0.0
+    holes = [
+        replace(hole, conditions=tuple(c for c in hole.conditions if not c.open)) for hole in holes
+    ]
+    if not all(hole.conditions for hole in holes):
         return 0.0
     columns = sorted({c.column for hole in holes for c in hole.conditions})
     has_values = np.isfinite(data.values[:, columns]).all(axis=1)
@@ -62,7 +71,9 @@ def _described(
         | {
             "where": region_text(region, data.columns, data.onehot),
             "after": sorted(
-                data.columns[c.column] for c in region.conditions if not data.free_columns[c.column]
+                data.columns[c.column]
+                for c in region.conditions
+                if not (c.open or data.free_columns[c.column])
             ),
         }
         for entry, region in zip(documents, regions, strict=True)

@@ -168,33 +168,29 @@ class _Support:
         lacking = inside(holes, values, observed.shape[1])
         elsewhere = ~lacking.any(axis=1)
         fewest = fewest_recorded(values[elsewhere], observed[elsewhere], self._layout.provides)
-        holes += self._in_groups(observed | lacking)
+        holes += self._in_groups(observed, lacking)
         panels = [panel.name for panel in self._layout.actions]
         return {
             name: [region.document(self._layout.columns, panels) for region in regions]
             for name, regions in (("unsupported", holes), ("fewest_recorded", fewest))
         }
 
-    def _in_groups(self, recorded: np.ndarray) -> tuple[Hole, ...]:
-        """The same of groups that policies do not see; `recorded` also where a region is named."""
+    def _in_groups(self, observed: np.ndarray, lacking: np.ndarray) -> tuple[Hole, ...]:
+        """The same of groups that policies do not see, sought outside the regions of a panel."""
         names, group = self._stored.group_names, self._stored.groups(EVERY)
         if group is None:
             return ()
-        member = (group[:, None] == np.arange(len(names))).astype(np.float64)
-        of_groups = find_holes(
-            member, recorded, np.zeros((recorded.shape[1], len(names)), dtype=bool)
-        )
-        # a region may be "not a" for b, so its groups are those of its rows
-        named = {
-            (hole.panel, k): group == k
-            for hole in of_groups
-            for k in range(len(names))
-            if hole.contains(member)[group == k].any()
-        }
-        return tuple(
-            Hole(panel, (), int(rows.sum()), int(recorded[rows, panel].sum()), names[k])
-            for (panel, k), rows in named.items()
-        )
+        each = np.eye(len(names))
+        none, holes = np.zeros((1, len(names)), dtype=bool), list[Hole]()
+        for panel, elsewhere in enumerate(~lacking.T):
+            member, recorded = each[group[elsewhere]], observed[elsewhere][:, [panel]]
+            for region in find_holes(member, recorded, none):
+                for k in np.flatnonzero(region.contains(each)).tolist():
+                    of_group = observed[group == k, panel]
+                    if len(of_group):
+                        counts = len(of_group), int(of_group.sum())
+                        holes.append(Hole(panel, (), *counts, names[k]))
+        return tuple(holes)
 
 
 class _Drawn:
