@@ -476,6 +476,12 @@ FILES: dict[str, File] = {
         CLEAN | {"x": [5.0, *[float(k * 7 % 30) for k in range(1, N)]]},
         said="x: holds '05', which is read as the number 5",
     ),
+    "whole numbers with decimals": File(
+        "t.csv", csv(texts(age=[f"{float(v):.6f}" for v in texts()["age"]])).encode(), CLEAN
+    ),
+    "powers of ten": File(
+        "t.csv", csv(texts(age=[f"{float(v):.18e}" for v in texts()["age"]])).encode(), CLEAN
+    ),
     "wells": File(
         "t.csv",
         csv(texts(well=[f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)])).encode(),

@@ -605,7 +605,7 @@ def _names_of_units(values: _Values, numbers: np.ndarray, *, nameless: bool) -> 
         return ""
     strong, weak = bool(_ID.search(values.name)), bool(_NUMBER.search(values.name))
     ascending = numeric and k == rows > 20 and bool((np.diff(finite) > 0).all())
-    digits = {len(kind) for kind in values.kinds}
+    digits = {len(kind.partition(".")[0]) for kind in values.kinds}  # 45.000000 has two
     long = numeric and len(digits) == 1 and min(digits) >= 8 and k > MOST_LEVELS
     nameless = numeric and (nameless or bool(_NAMELESS.fullmatch(values.name)))
     if k == rows and (nameless or ascending or strong or weak or (long and rows > 20)):
