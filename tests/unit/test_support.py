@@ -76,6 +76,21 @@ def test_each_of_many_numbered_sites_without_records_is_found():
     assert sorted(hole.conditions[0].low for hole in holes) == [*range(1, 19, 2), 19]
 
 
+def test_levels_that_are_rare_one_by_one_are_one_region():
+    """Of 40 sites with 25 rows each, 16 have no record."""
+    rng = np.random.default_rng(1)
+    site = rng.integers(0, 40, 1000)
+    observed = (rng.random(1000) < 0.6) & (site >= 16)
+    levels = (site[:, None] == np.arange(40)).astype(float)
+    x = np.column_stack([levels, np.where(observed, rng.normal(size=1000), np.nan)])
+    provides = np.eye(41, dtype=bool)[40:]
+    (hole,) = find_holes(x, observed[:, None], provides, [range(40)])
+    np.testing.assert_array_equal(hole.contains(x), site < 16)
+    assert {condition.column for condition in hole.conditions} == {*range(16, 40)}
+    anywhere = rng.random((1000, 1)) < 0.6
+    assert find_holes(x, anywhere, provides, [range(40)]) == ()
+
+
 def test_panels_that_are_never_recorded_together_are_a_hole_of_each():
     """Among the second half, one or the other; each alone is recorded everywhere."""
     x, observed = _table()

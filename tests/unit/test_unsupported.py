@@ -191,6 +191,11 @@ def test_a_region_of_a_category_is_named_by_its_level():
     assert region_text(other, ("x", "sex=f", "sex=m"), [(1, 2)]) == "sex f"
     three = ("ward=3", "ward=4", "ward=5")
     assert region_text(other, three, [(0, 1, 2)]) == "ward other than 5"
+    few = replace(level, conditions=tuple(Interval(j, -np.inf, 0.0) for j in (0, 2, 3, 4)))
+    sites = tuple(f"site=s{k}" for k in range(6))
+    assert region_text(few, sites, [range(6)]) == "site s1 or s5"
+    many = replace(few, conditions=few.conditions[:2])
+    assert region_text(many, sites, [range(6)]) == "site other than s0 or s2"
     hidden = Hole(1, (), 9, 0, "f")
     assert not_offered(hidden, PANELS, COLUMNS, ()) == (
         "B is not offered: 0 of 9 records have it for f"

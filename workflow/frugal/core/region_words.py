@@ -1,6 +1,7 @@
 """Regions in which something was never recorded, in words. Knows no table and no policy."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ def hole_sentence(
 def condition_text(
     conditions: Iterable[Interval],
     describe: Callable[[int], tuple[str, str | tuple[str, str] | None]],
+    every: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
     """A region in words: "sex f", "age from 67.5", "ward other than 3 and age 40 to 55".
 
@@ -73,6 +75,7 @@ def condition_text(
         conditions: that hold together.
         describe: column → its name, and None of numbers, the level that is 1, or both levels of a
             column that has two.
+        every: levels of categories; those that are left are named where they are no more.
     """
     numbers: dict[str, tuple[float, float]] = {}
     levels: dict[str, str] = {}
@@ -88,7 +91,10 @@ def condition_text(
             others.setdefault(name, []).append(level)
     parts = [f"{name} {level}" for name, level in levels.items()]
     rest = {name: excluded for name, excluded in others.items() if name not in levels}
-    parts += [f"{name} other than {' or '.join(excluded)}" for name, excluded in rest.items()]
+    for name, excluded in rest.items():
+        left = [level for level in every.get(name, ()) if level not in excluded]
+        fewer, other = 0 < len(left) <= len(excluded), " other than"
+        parts.append(f"{name}{'' if fewer else other} {' or '.join(left if fewer else excluded)}")
     parts += [_range_text(name, low, high) for name, (low, high) in numbers.items()]
     return " and ".join(parts) or "all"
 
@@ -104,20 +110,15 @@ def region_text(region: Hole, columns: Sequence[str], onehot: Sequence[Sequence[
     if region.group is not None:
         return region.group
 
-    def describe(column: int) -> tuple[str, str | tuple[str, str] | None]:
-        group = next((group for group in onehot if column in group), None)
-        if group is None:
-            return columns[column], None
+    at: dict[int, tuple[str, str | None]] = {}
+    every: dict[str, list[str]] = {}
+    for group in onehot:
         names = [columns[j] for j in group]  # "name=level"; a name or a level may hold "=", too
         ends = [k for k, letter in enumerate(names[0]) if letter == "="]
         end = max(k for k in ends if all(name[: k + 1] == names[0][: k + 1] for name in names))
-        levels = [name[end + 1 :] for name in names]
-        level = columns[column][end + 1 :]
-        if len(levels) == 2:
-            return names[0][:end], (levels[1 - levels.index(level)], level)
-        return names[0][:end], level
-
-    return condition_text(region.conditions, describe)
+        every[names[0][:end]] = [name[end + 1 :] for name in names]
+        at |= {j: (columns[j][:end], columns[j][end + 1 :]) for j in group}
+    return condition_text(region.conditions, lambda j: at.get(j, (columns[j], None)), every)
 
 
 def few_records(region: Hole, columns: Sequence[str], onehot: Sequence[Sequence[int]]) -> str:

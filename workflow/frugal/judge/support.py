@@ -19,6 +19,7 @@ of a tenth of the rows is found in 78, 99 and 100 % where nothing is recorded in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -47,6 +48,7 @@ def find_holes(
     values: Float[np.ndarray, "n d"],
     observed: Bool[np.ndarray, "n a"],
     provides: Bool[np.ndarray, "a d"],
+    onehot: Sequence[Sequence[int]] = (),
 ) -> tuple[Hole, ...]:
     """Holes of each panel that some records hold and others lack, by panel, clearest first.
 
@@ -54,12 +56,13 @@ def find_holes(
         values: encoded columns as recorded, NaN where missing. (n, d)
         observed: panels of each record. (n, a)
         provides: columns that each panel reveals. (a, d)
+        onehot: columns of each category, of which several levels may be one region.
     """
     rows = _sample(values, observed)
     table, panels, holes = _ScanTable.of(values[rows]), _lacked(observed[rows]), []
     for panel in panels:
         allowed = table.varies & ~provides[panel]
-        regions = _Panel(table, observed[rows, panel], allowed, len(panels)).regions()
+        regions = _Panel(table, observed[rows, panel], allowed, len(panels), onehot).regions()
         holes += [_hole(panel, region, values, observed[:, panel]) for region in regions]
     return tuple(holes)
 
@@ -260,12 +263,14 @@ class _Panel:
         recorded: rows with it. (n,)
         allowed: columns that conditions may be on. (d,)
         panels: number of panels that are searched.
+        onehot: columns of each category.
     """
 
     table: _ScanTable
     recorded: Bool[np.ndarray, " n"]
     allowed: Bool[np.ndarray, " d"]
     panels: int
+    onehot: Sequence[Sequence[int]] = ()
 
     def __post_init__(self) -> None:
         self.floor = min(FLOOR, self.recorded.mean() / 2)
@@ -304,7 +309,7 @@ class _Panel:
         pair = top[:-1, :-1]
         order = np.argsort(-pair, axis=None, kind="stable")[:PAIRS]
         blocks = zip(*np.unravel_index(order, pair.shape), strict=True)
-        regions = self.of_one_column(score)
+        regions = self.of_one_column(score) + self.of_several_levels(score)
         for i, j in blocks:
             if top[i, j] > PROMISING:
                 part = sums[starts[i] : ends[i], starts[j] : ends[j]]
@@ -322,6 +327,17 @@ class _Panel:
             if total > PROMISING and bounded:
                 scored.append((total, region))
         return [region for _, region in sorted(scored, key=lambda s: -s[0])[:SINGLES]]
+
+    def of_several_levels(self, score: Float[np.ndarray, " n"]) -> list[list[Interval]]:
+        """The levels of each category whose scores are positive: they are none of the others."""
+        regions = []
+        for category in self.onehot:
+            columns = np.array([column for column in category if self.allowed[column]], dtype=int)
+            if len(columns) and self.table.always_known[columns].all():
+                others = columns[score @ self.table.values[:, columns] <= 0].tolist()
+                if 2 < len(others) < len(columns) - 1:
+                    regions.append([Interval(column, -np.inf, 0.0) for column in others])
+        return regions
 
     def fit(
         self, rows: Bool[np.ndarray, " n"], results: Sequence[int] = ()
@@ -429,5 +445,8 @@ class _Panel:
         tried = int(self.allowed.sum()) - n_known if results else n_known
         if len(columns) == 2:
             tried *= max(n_known - 1, 1) / 2
+        if len(columns) > 2:
+            levels = next(len(category) for category in self.onehot if columns[0] in category)
+            tried *= comb(levels, len(columns))
         numbers = int(self.table.numbers[columns].sum())
         return CUT + NUMBER * numbers + RESULTS * results + float(np.log(self.panels * tried))

@@ -164,7 +164,7 @@ class _Support:
         if not self._values:
             return {"unsupported": [], "fewest_recorded": []}
         values, observed = np.concatenate(self._values), np.concatenate(self._observed)
-        holes = find_holes(values, observed, self._layout.provides)
+        holes = find_holes(values, observed, self._layout.provides, self._layout.onehot)
         lacking = inside(holes, values, observed.shape[1])
         elsewhere = ~lacking.any(axis=1)
         fewest = fewest_recorded(values[elsewhere], observed[elsewhere], self._layout.provides)
