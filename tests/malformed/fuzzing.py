@@ -266,6 +266,7 @@ _LOADED = {
     "transport": None,
     "refer": None,
     "refer_risk": None,
+    "most_missed": None,
     "cores": 1,
 }
 _FILED = {

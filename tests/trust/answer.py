@@ -244,6 +244,7 @@ def answered(
             "design": None,
             "recorded": None,
             "referral": None,
+            "most_missed": None,
         },
         streams=Streams(seed, "judge_candidates", {}),
         progress=no_bar,

@@ -130,6 +130,7 @@ def answered(
     design=None,
     audit=False,
     referral=None,
+    most_missed=None,
 ):
     """Every stage of `decide` from folds on, in memory."""
     spec = SplitSpec("folds", 0, dict.fromkeys(FOLDS, 0.2), {})
@@ -191,6 +192,7 @@ def answered(
             "design": design,
             "recorded": None,
             "referral": referral,
+            "most_missed": most_missed,
         },
         streams=Streams(0, "judge_candidates", {}),
         progress=no_bar,
@@ -274,7 +276,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert f"{choice['policy']}: " in page.partition("<pre>")[2]
     stable = json.loads(written["document"])
     further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
-    further += " labels design elsewhere referral support"
+    further += " labels design elsewhere referral support errors"
     assert set(stable) == {*STABLE, *further.split(), "seal"}
     assert stable == sealed(document(choice, f"bundles/agent={choice['policy']}"))
 
@@ -342,6 +344,43 @@ def test_f1_is_judged_within_each_budget(within_budgets):
     stable = document(choice, "bundles")
     assert stable["policy"] in AGENTS
     assert set(stable["short_list"]) <= set(AGENTS)
+
+
+def test_a_rise_of_errors_stands_beside_the_saving(chain):
+    choice = chain["choice"]
+    for key, error in choice["errors"].items():
+        rise = error["policy"] - error["practice"]
+        assert error["rise_low"] < rise < error["rise_high"], key
+    error = choice["errors"]["no for yes"] | {
+        "policy": 0.037,
+        "practice": 0.013,
+        "rise_low": 0.009,
+        "rise_high": 0.039,
+    }
+    for saving_low in (0.1, -0.1):
+        changed = choice | {"errors": {"no for yes": error}, "saving_low": saving_low}
+        said = words(changed, chain["outcomes"], "EUR", ("no", "yes")).saving
+        assert said.endswith("; missed 'yes' rise from 13 to 37 per 1,000 (by 9 to 39).")
+    fewer = choice | {"errors": {"no for yes": error | {"policy": 0.012}}}
+    assert "rise" not in words(fewer, chain["outcomes"], "EUR", ("no", "yes")).saving
+
+
+def test_who_misses_more_than_is_allowed_is_not_named():
+    agents = {name: AGENTS[name] for name in ("fixed", "never", "always", "constant")}
+    free = answered(drawn(3, 400), agents, ("A", "B"))["choice"]
+    missed = free["errors"]["no for yes"]["policy"] / drawn(3, 400).label.mean()
+    assert not free["beyond"]
+    bound = missed / 2
+    found = answered(drawn(3, 400), agents, ("A", "B"), most_missed=bound)
+    choice = found["choice"]
+    assert choice["errors"]["no for yes"]["policy"] / drawn(3, 400).label.mean() <= bound
+    assert free["policy"] in choice["beyond"]
+    assert not set(choice["beyond"]) & set(choice["short_list"])
+    assert f"than most_missed allows: {' and '.join(choice['beyond'])}." in text_of(found)
+    few = {name: AGENTS[name] for name in ("never", "always")}
+    mild = replace(drawn(3, 400), misclassification_cost=np.array([[0.0, 10.0], [4.0, 0.0]]))
+    with pytest.raises(DataError, match=r"most_missed is 0, and every policy .* misses fewest, 0"):
+        answered(mild, few, ("A", "B"), most_missed=0.0)
 
 
 def test_costs_of_groups_add_up_to_the_cost_of_all(chain):

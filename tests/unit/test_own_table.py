@@ -299,6 +299,7 @@ def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
         ({"agents": {"crp.2": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'crp\.2'; a pol"),
         ({}, {"sensitive": "pneumonia"}, r"'sensitive' is 'pneumonia', the label; allowed are"),
         ({}, {"refer": 9, "objective": "f1"}, r"'refer' needs objective=cost; 'objective' is f1"),
+        ({}, {"most_missed": 2}, r"'most_missed' is 2; allowed is a share from 0 to 1"),
         ({}, {"refer_risk": 9}, r"'refer_risk' is set and 'refer' is null; allowed is both, or"),
     ],
 )

@@ -64,6 +64,11 @@ class Config(Block):
         "of decide, with `refer`: most that errors without a person may cost a case on average, "
         "for each pattern of missing panels; a text where it comes from --config",
     )
+    most_missed: Amount | None = setting(
+        None,
+        "of decide, of two classes: most of the cases of the positive class that the named policy "
+        "may miss, as a share; a text where it comes from --config",
+    )
     audit_habit: bool | Literal["true", "false"] = setting(
         False,
         "of decide: whether the answer reports how much the named policy owes to the habit of "

@@ -7,7 +7,8 @@ and no file.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -91,6 +92,11 @@ class Candidates:
         hits, errors = self._of_f1(mean)
         return float(errors / (2 * hits + errors)) if hits + errors > 0 else 1.0
 
+    def missed(self, name: str) -> float:
+        """Share of the cases of the second of two classes that it decides for the first."""
+        hit, miss = self.outcomes[name].mean[[len(self.price) + 3, len(self.price) + 1]]
+        return float(max(miss, 0.0) / max(hit + miss, SMALLEST))
+
     def slope(self, name: str) -> Float[np.ndarray, " m"]:
         """Derivative of the score by each outcome. (m,)"""
         if self.score == "cost":
@@ -107,9 +113,11 @@ class Candidates:
         cells = mean[len(self.price) :]
         return max(float(cells[3]), 0.0), max(float(cells[1] + cells[2]), 0.0)
 
-    def covariance(self, names: Sequence[str]) -> Float[np.ndarray, "c c"]:
-        """Covariance of the scores, by the delta method. (c, c)"""
-        each = [(self.outcomes[name], self.slope(name)) for name in names]
+    def covariance(
+        self, names: Sequence[str], unit: Float[np.ndarray, " m"] | None = None
+    ) -> Float[np.ndarray, "c c"]:
+        """Covariance of the scores, by the delta method, or of outcomes @ unit. (c, c)"""
+        each = [(self.outcomes[n], self.slope(n) if unit is None else unit) for n in names]
         psi = np.stack([terms.influence @ slope for terms, slope in each])
         prior = np.stack([terms.prior @ slope for terms, slope in each])
         rows = psi.shape[1]
@@ -239,6 +247,14 @@ def enough(
     return not ((rows > 0) & clear & (of_class < LEAST_OF_CLASS * others)).any()
 
 
+class Saving(NamedTuple):
+    """Of the named policy over practice; each end one-sided, for all of the short list at once."""
+
+    value: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The policy that is named, and how sure that is.
@@ -247,23 +263,24 @@ class Choice:
         candidates: all of them.
         margin: share of the cost, or of F1, that counts as nothing.
         compared: the candidates with each other.
-        short_list: those that may be the best.
+        beyond: candidates that miss more cases than is allowed; they are not named.
+        short_list: those that may be the best of the others.
         last: the comparison of these alone.
         place: of the named one among them.
-        saving: over practice.
-        saving_low: that it saves at least, one-sided, for every one of the short list at once.
-        saving_high: that it saves at most, likewise.
+        saving: of the score over practice.
+        fewer: errors of each kind, of two classes, that it makes less often than practice: by the
+            number of the outcome.
     """
 
     candidates: Candidates
     margin: float
     compared: Comparison
+    beyond: list[str]
     short_list: list[str]
     last: Comparison
     place: int
-    saving: float
-    saving_low: float
-    saving_high: float
+    saving: Saving
+    fewer: Mapping[int, Saving]
 
     @property
     def policy(self) -> str:
@@ -301,7 +318,11 @@ class Choice:
 
 
 def choose(
-    candidates: Candidates, margin: float, rng: np.random.Generator, box: PriceBox | None = None
+    candidates: Candidates,
+    margin: float,
+    rng: np.random.Generator,
+    box: PriceBox | None = None,
+    most_missed: float | None = None,
 ) -> Choice:
     """Name the first candidate of the order that the lowest one is not clearly below.
 
@@ -315,8 +336,12 @@ def choose(
         margin: share of the cost that counts as nothing.
         rng: of the simultaneous quantiles.
         box: ranges of unit costs; None where all are known.
+        most_missed: share of the second of two classes; who misses more is not named.
+
+    Raises:
+        DataError: no policy can be judged, or each misses more.
     """
-    names, practice = list(candidates.names), candidates.practice
+    names = list(candidates.names)
     if not names:
         which = listed(map(repr, candidates.left_out)) or "a policy"
         raise DataError(
@@ -324,6 +349,17 @@ def choose(
             "which one acquires fewer panels"
         )
     every = last = _compare(candidates, names, rng)
+    if most_missed is not None:
+        share = {name: candidates.missed(name) for name in names}
+        names = [name for name in names if share[name] <= most_missed]
+        if not names:
+            least = min(share, key=lambda name: share[name])
+            raise DataError(
+                f"most_missed is {most_missed:g}, and every policy that can be judged misses more "
+                f"of the positive cases; {least!r} misses fewest, {share[least]:.3f}"
+            )
+        last = _compare(candidates, names, rng)
+    beyond = [name for name in candidates.names if name not in names]
     while not last.not_worse.all():
         names = [name for name, able in zip(names, last.not_worse, strict=True) if able]
         last = _compare(candidates, names, rng)
@@ -334,11 +370,30 @@ def choose(
     if box is not None and candidates.score == "cost":
         regret = dict(zip(candidates.names, box.worst_regret(candidates.means), strict=True))
         place = int(np.argmin([regret[name] for name in names]))
-    error, quantile = savings_quantile(candidates.covariance([practice, *names]), rng)
-    saving = candidates.cost(practice) - cost[place]
+    saved = partial(_saving, candidates, names, place, rng=rng)
+    a, m = len(candidates.price), len(candidates.unit_costs)
+    wrong = [a + 1, a + 2] if len(candidates.errors) == 2 else []
+    saving, fewer = saved(), {k: saved(np.eye(m)[k]) for k in wrong}
+    return Choice(candidates, margin, every, beyond, names, last, place, saving, fewer)
+
+
+def _saving(
+    candidates: Candidates,
+    names: list[str],
+    place: int,
+    unit: Float[np.ndarray, " m"] | None = None,
+    *,
+    rng: np.random.Generator,
+) -> Saving:
+    """Of the score, or of outcomes @ unit."""
+    who = [candidates.practice, *names]
+    error, quantile = savings_quantile(candidates.covariance(who, unit), rng)
+    before, now = (
+        candidates.cost(name) if unit is None else float(candidates.outcomes[name].mean @ unit)
+        for name in (candidates.practice, names[place])
+    )
     half = quantile * float(error[1 + place])
-    low, high = saving - half, saving + half
-    return Choice(candidates, margin, every, names, last, place, saving, low, high)
+    return Saving(before - now, before - now - half, before - now + half)
 
 
 def _compare(candidates: Candidates, names: list[str], rng: np.random.Generator) -> Comparison:
@@ -360,9 +415,10 @@ def price_range(choice: Choice, along: Float[np.ndarray, " m"], now: float) -> t
     candidates, named = choice.candidates, choice.candidates.outcomes[choice.policy]
     unit, low, high = candidates.unit_costs, 0.0, np.inf
     cost = choice.cost
-    least = min(candidates.cost(name) for name in candidates.names)
+    others = [name for name in candidates.names if name not in choice.beyond]
+    least = min(map(candidates.cost, others))
     share = choice.margin + ((cost - least) / cost if cost > 0 else 0.0)
-    for name in candidates.names:
+    for name in others:
         # (1 − share) · named(t) ≤ other(t), both linear in t
         difference = (1 - share) * named.mean - candidates.outcomes[name].mean
         slope = float(difference @ along)

@@ -52,6 +52,7 @@ def load(
     transport: str | Path | None = None,
     refer: float | None = None,
     refer_risk: float | None = None,
+    most_missed: float | None = None,
     cores: int = 1,
 ) -> Table:
     """A table of one's own, read and encoded.
@@ -102,6 +103,8 @@ def load(
             is expected to cost as much.
         refer_risk: most that errors without a person may cost a case on average, for each pattern
             of missing panels.
+        most_missed: of two classes, most of the positive cases that the named policy may miss, as
+            a share.
         cores: stages at a time, where a folder is given.
 
     Returns:
@@ -115,7 +118,7 @@ def load(
     keys["design"] = design
     keys["recorded"] = None if recorded is None else str(recorded)
     keys["transport"] = None if transport is None else str(transport)
-    keys |= {"refer": refer, "refer_risk": refer_risk, "cores": cores}
+    keys |= {"refer": refer, "refer_risk": refer_risk, "most_missed": most_missed, "cores": cores}
     stated = {
         "label": label,
         "prices": prices,

@@ -115,6 +115,7 @@ def decision(
         path = _file_of(config, "transport", base, "a CSV with the columns of the table")
         changed_config["transport"] = str(path.absolute())
     _require_referral(config, described)
+    _require_most_missed(config, described)
     missingness = {"source": "own", "panels": None}
     scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
     changed_config["afape"]["scenarios"] = [scenario | {"nuisance_method": None, "s": None}]
@@ -147,6 +148,20 @@ def _require_referral(config: Mapping[str, Any], described: Description) -> None
         raise ConfigError(
             f"config: 'refer_risk' needs rows that are independent and have a label; "
             f"{described.path} has " + ("'cluster'" if described.cluster else "'unlabelled: weigh'")
+        )
+
+
+def _require_most_missed(config: Mapping[str, Any], described: Description) -> None:
+    """Refuse a bound on misses that is no share, or without a positive class."""
+    most = config["most_missed"]
+    if most is not None and not float(most) <= 1:
+        raise ConfigError(
+            f"config: 'most_missed' is {float(most):g}; allowed is a share from 0 to 1"
+        )
+    if most is not None and (described.label.numeric or len(described.label.classes) != 2):
+        raise ConfigError(
+            f"config: 'most_missed' needs a label of two classes, and that of {described.path} has "
+            f"{'numbers' if described.label.numeric else len(described.label.classes)}"
         )
 
 

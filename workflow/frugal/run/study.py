@@ -130,6 +130,7 @@ class Study:
             "design": self._design(),
             "recorded": self.config["afape"]["answer"]["recorded"],
             "referral": self._referral(),
+            "most_missed": None if (most := self.config["most_missed"]) is None else float(most),
         }
 
     def _referral(self) -> dict[str, Any] | None:

@@ -85,6 +85,7 @@ def document(
         "policy": candidate(choice["policy"]),
         "short_list": [candidate(name) for name in choice["short_list"]],
         "objective": choice["objective"],
+        "errors": choice["errors"],
         "groups": choice["groups"],
         "uncertain_prices": _uncertain(choice),
         "net_benefit": choice["net_benefit"],
@@ -134,7 +135,7 @@ def words(
     return AnswerParts(
         headline,
         f"{_orders(choice)} Panels cost {number(paid)} {unit} a case, {rest} the rest.",
-        _saving(choice, unit),
+        _saving(choice, unit, classes),
         _sure(choice, unit),
         _rests(choice),
         [
@@ -161,6 +162,7 @@ def _words_of_f1(
     ]
     low, high, gain = (choice[name] for name in ("saving_low", "saving_high", "saving"))
     shown = "" if low > 0 else "; these rows do not show a gain"
+    shown += "".join(_risen(choice, classes))
     shown = "; today's practice is better" if round(high, 2) < 0 else shown
     return AnswerParts(
         f"Use {without_version(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
@@ -204,12 +206,13 @@ def _groups(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
         yield f"{'F1' if f1 else f'Cost in {unit} a case'} by group: {', '.join(each)}.{few}"
 
 
-def _saving(choice: Mapping[str, Any], unit: str) -> str:
+def _saving(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> str:
     saving, low = choice["saving"], choice["saving_low"]
+    risen = "".join(_risen(choice, classes))
     if low > 0:
         return (
             f"It saves {number(1000 * saving)} {unit} per 1,000 cases against today's practice, "
-            f"at least {number(1000 * low)} with 95 % confidence."
+            f"at least {number(1000 * low)} with 95 % confidence{risen}."
         )
     if choice["saving_high"] < 0:
         return (
@@ -222,8 +225,18 @@ def _saving(choice: Mapping[str, Any], unit: str) -> str:
     return (
         f"Against today's practice {difference} {unit}{'' if saving >= 0 else ' more'} per 1,000 "
         f"cases (saving {interval(1000 * low, 1000 * choice['saving_high'])}): these rows do not "
-        "show a saving."
+        f"show a saving{risen}."
     )
+
+
+def _risen(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
+    """Errors that are estimated to be more frequent than in practice, each with its interval."""
+    for key, label in _kinds(classes, "false alarms").items():
+        error = choice["errors"].get(key, {})
+        now, before = (round(1000 * error.get(who, 0.0)) for who in ("policy", "practice"))
+        if now > before:
+            low, high = (round(1000 * error[end]) for end in ("rise_low", "rise_high"))
+            yield f"; {label} rise from {before} to {now} per 1,000 (by {low} to {high})"
 
 
 def _sure(choice: Mapping[str, Any], unit: str) -> str:
@@ -251,6 +264,9 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     if choice["left_out"]:
         left_out = listed([*map(without_version, choice["left_out"])])
         sentence += f" Not evaluated, as too few records follow it: {left_out}."
+    if choice["beyond"]:
+        beyond = listed([*map(without_version, choice["beyond"])])
+        sentence += f" Left out of this, as they miss more cases than most_missed allows: {beyond}."
     return sentence
 
 

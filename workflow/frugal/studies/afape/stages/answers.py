@@ -24,6 +24,7 @@ from frugal.draw.answers import AnswerText
 from frugal.judge.choice import (
     Candidates,
     Choice,
+    Saving,
     choose,
     judged,
     price_range,
@@ -104,7 +105,8 @@ def judge_candidates(
     hold those without each panel, and the document gets the whole habit audit), `design` (number
     of further `cases` to plan and most that their panels may cost, `budget`, or None), `recorded`
     (the protocol by which rows were recorded, or None), `referral` (`price` of a case that is
-    handed to a person and `risk`, most that errors of the others may cost, or None).
+    handed to a person and `risk`, most that errors of the others may cost, or None),
+    `most_missed` (share of the second of two classes that the named policy may miss, or None).
     """
     stored = StoredTable(table, catalogue, unlabelled=True)
     records = StoredRecords(stored, catalogue, masks, graph)
@@ -171,6 +173,7 @@ def judge_candidates(
             settings["margin"],
             streams.generator("quantiles"),
             price_box(candidates.unit_costs, data, catalogue, extra),
+            settings["most_missed"],
         )
 
     candidate_sets = [list(settings["agents"])]
@@ -444,11 +447,12 @@ def _judged(
         **_of_named(chosen),
         "bound": chosen.bound,
         "practice": candidates.cost(PRACTICE),
-        "saving": chosen.saving,
-        "saving_low": chosen.saving_low,
-        "saving_high": chosen.saving_high,
+        "saving": chosen.saving.value,
+        "saving_low": chosen.saving.low,
+        "saving_high": chosen.saving.high,
         "short_list": list(chosen.short_list),
         "left_out": list(candidates.left_out),
+        "beyond": list(chosen.beyond),
         "worth_of_knowing": chosen.last.worth,
         "rows": len(weight),
         "effective_rows": effective_sample_size(weight * labelled),
@@ -467,9 +471,15 @@ def _judged(
         },
         "errors": {
             of_costs[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
+            | _rise(chosen.fewer.get(k))
             for k in wrong
         },
     }
+
+
+def _rise(fewer: Saving | None) -> dict[str, float]:
+    """By how much an error is more frequent than in practice; empty where it is not compared."""
+    return {} if fewer is None else {"rise_low": -fewer.high, "rise_high": -fewer.low}
 
 
 def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
