@@ -320,3 +320,21 @@ def test_all_columns_of_policies_are_printed(table):
 def test_data_over_time_are_loaded_first():
     with pytest.raises(ConfigError, match=r"data is a str; allowed is .*load_over_time\(PATH\)"):
         frugal.over_time("docs/examples/wards.yaml")  # pyright: ignore[reportArgumentType]
+
+
+def test_the_order_of_rows_does_not_count():
+    rng, n = np.random.default_rng(1), 300
+    known, crp, film = rng.normal(size=(3, n)).round(3)
+    ill = rng.random(n) < 1 / (1 + np.exp(-2 * crp - film + 1))
+    frame = pd.DataFrame({"age": known, "crp": crp, "film": film, "ill": ill})
+    for panel in ("crp", "film"):
+        frame.loc[rng.random(n) < 0.4, panel] = np.nan
+    errors = {"missed": 10, "false alarm": 4}
+    terms = {"label": "ill", "prices": {"crp": 1, "film": 2}, "errors": errors, "free": ["age"]}
+    found = [
+        frugal.decide(frame.iloc[order], **terms, agents=["permutation", "fixed"]).document
+        for order in (np.arange(n), rng.permutation(n))
+    ]
+    assert found[0]["policy"] == found[1]["policy"]
+    for key in ("cost", "bound", "saving_low"):
+        assert found[0][key] == pytest.approx(found[1][key], rel=1e-9)

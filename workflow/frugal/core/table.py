@@ -231,6 +231,12 @@ class Table(OfPanels):
             number=None if self.number is None else self.number[rows],
         )
 
+    @property
+    def content_order(self) -> Int[np.ndarray, " n"]:
+        """Rows in an order that their content decides, whatever that of the file. (n,)"""
+        numbers = [] if self.number is None else [self.number]
+        return np.lexsort([self.label, *numbers, *self.values.T])
+
     @cached_property
     def error_costs(self) -> Float[np.ndarray, "n k"]:
         """Cost of predicting each class for each row, exact also of a numeric label. (n, k)"""

@@ -24,7 +24,7 @@ from frugal.data.encoding import Encoded, class_index, encode
 from frugal.data.guessing import label_told, told_in
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame, text_column
 from frugal.data.raw import verify_content, verify_sha256
-from frugal.data.splits import PART_NAMES, copied, split_rows
+from frugal.data.splits import FOLDS, PART_NAMES, copied, split_rows
 from frugal.data.stays import read_stays
 from frugal.data.tables import table_to_frames
 
@@ -101,18 +101,22 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     belonging = belonging_of(raw, np.flatnonzero(encoded.retained), description)
     del raw  # the cells as text take as much memory as the table
     pa.default_memory_pool().release_unused()
+    order, cluster = np.arange(len(label)), belonging.cluster
+    if description.split.scheme == FOLDS and description.missing_values != "induced":
+        order = encoded.table.content_order
     try:
         split = split_rows(
-            label,
-            group,
+            label[order],
+            group[order],
             description.split,
             rng_seed=rng_seed,
-            cluster=belonging.cluster,
+            cluster=None if cluster is None else pd.factorize(cluster[order])[0],
             cluster_name=description.cluster or "",
             classes=description.label.classes,
         )
     except DataError as error:
         raise DataError(f"data set {description.name!r}: {error}") from None
+    split = split[order.argsort()]
     numeric, number = encoded.layout.numeric, encoded.number
     if numeric is not None and number is not None:  # what policies may learn; folds are no test
         means = numeric.mean_costs(number[split != "test"])

@@ -260,7 +260,8 @@ def learn_candidates(
     records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     inside = np.array(records.table.folds)[records.table.fold] == fold
-    learns = ~inside & data.labelled
+    order = data.content_order  # what is learned does not depend on the file's order
+    learns = order[(~inside & data.labelled)[order]]
     learned, at = data.take(learns), observed[learns]
     rows, held_panels = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
     classifier = classifier_of(learned, settings["classifier"], streams)
