@@ -1,5 +1,6 @@
 """Uncertain unit costs and net benefit: against enumeration and the definition."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import frugal
@@ -375,3 +376,22 @@ def test_prices_by_case_below_zero_are_counted_and_shown(tmp_path):
     panel = load(tmp_path, described).panels[1]
     with pytest.raises(DataError, match=r"2 of 3 rows have another value .* first -5$"):
         _mean_fee(np.array([1.0, -5.0, -2.0]), panel)
+
+
+def test_the_first_in_the_order_is_named_where_it_learned_from_enough():
+    x, y, observed = world(np.random.default_rng(2), 150)
+    found, _ = candidates_of(x, y, observed, law_of(x, y, observed))
+    order = ["never", "fixed", "cascade"]  # 2.68, 2.45 and 2.36 a case
+    found = replace(found, names=order, price=found.price / 4)
+    rows = np.array([(y == k).sum() * 4 / 5 for k in (0, 1)])
+    np.testing.assert_allclose(found.held[-1], rows, rtol=1e-9)
+    assert (found.held[:-1] < found.held[-1]).all()
+    enough, few = (
+        choose(replace(found, held=held), 0.05, np.random.default_rng(0))
+        for held in (30 + 0 * found.held, 29 + 0 * found.held)
+    )
+    assert enough.short_list == few.short_list == order
+    assert enough.policy == "never"
+    assert few.policy == "cascade"
+    again = [answer.repeated for answer in (enough, few)]
+    assert 0.3 < again[1] < again[0] <= 1  # the order varies less than the estimates

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed
-from frugal.judge.comparisons import Comparison, compare, savings_quantile
+from frugal.judge.comparisons import Comparison, compare, gaussian, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
 from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.recorded_labels import class_indicators
@@ -35,7 +35,8 @@ from frugal.learn.record_law import RecordLaw
 SMALLEST, HALVINGS = 1e-12, 40
 LEAST_OF_CLASS, CLEAR = 1 / 3, 4.0  # see `enough`
 COMMON, LEAST_AT_STEP = 0.2, 5.0  # see `supported`
-WITHIN = 0.5  # standard errors by which another candidate may be lower than the preferred one
+WITHIN = 0.5  # standard errors by which another may be lower than one that learned from few rows
+REPETITIONS = 1000  # of the estimates, in which the same candidate may be named
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class Candidates:
         practice: name of the recorded decisions; not a candidate.
         cluster: rows of one number count as one; None: every row is independent. (n,)
         extra: cost of each further outcome: set-ups, and prices by case. (e,)
+        held: rows of each class (of a numeric label: of all), in all folds but one, that hold each
+            panel; last, any. (a + 1, g)
         relative: cost of each verdict on each row as a share of `errors`, of numeric labels. (n, k)
         score: quantity compared: the cost of a case, or f1: 1 − F1 of the second of two classes.
         person: price of a case that is referred, the last outcome; none: no case is. (r,)
@@ -62,6 +65,7 @@ class Candidates:
     price: Float[np.ndarray, " a"]
     errors: Float[np.ndarray, "k k"]
     practice: str
+    held: Float[np.ndarray, "a1 g"]
     cluster: Int[np.ndarray, " n"] | None = None
     score: Literal["cost", "f1"] = "cost"
     extra: Float[np.ndarray, " e"] = field(default_factory=lambda: np.zeros(0))
@@ -91,6 +95,11 @@ class Candidates:
             return float(mean @ self.unit_costs)
         hits, errors = self._of_f1(mean)
         return float(errors / (2 * hits + errors)) if hits + errors > 0 else 1.0
+
+    def learned_enough(self, name: str) -> bool:
+        """Whether as many rows of each class as an estimate needs hold each panel that it uses."""
+        uses = np.append(self.outcomes[name].shares(len(self.price)) >= COMMON, True)
+        return bool((self.held[uses] >= LEAST_ESS).all())
 
     def missed(self, name: str) -> float:
         """Share of the cases of the second of two classes that it decides for the first."""
@@ -206,9 +215,17 @@ def judged(
     names = [name for name in outcomes if name != practice]
     unit = np.zeros(0) if extra is None else extra.unit
     paid = np.array([] if person is None else [person], dtype=np.float64)
-    return Candidates(
-        names, left_out, outcomes, price, largest, practice, cluster, score, unit, paid, relative
-    )
+    held = _held(missingness, len(errors) if exact is None else 1)
+    judged_by = outcomes, price, largest, practice, held
+    return Candidates(names, left_out, *judged_by, cluster, score, unit, paid, relative)
+
+
+def _held(missingness: RecordLaw, classes: int) -> Float[np.ndarray, "a1 g"]:
+    """Rows of each class, in all folds but one, that hold each panel; last, any. (a + 1, g)"""
+    has = missingness.label >= 0
+    member = np.eye(classes)[missingness.label[has] % classes]
+    observed = np.column_stack([missingness.observed[has], np.ones(has.sum())])
+    return observed.T @ member * (1 - 1 / len(np.unique(missingness.fold)))
 
 
 def _further(
@@ -270,6 +287,8 @@ class Choice:
         saving: of the score over practice.
         fewer: errors of each kind, of two classes, that it makes less often than practice: by the
             number of the outcome.
+        repeated: share of samples of as many rows in which it would be named, its candidates as
+            they are; None where unit costs are uncertain.
     """
 
     candidates: Candidates
@@ -281,6 +300,7 @@ class Choice:
     place: int
     saving: Saving
     fewer: Mapping[int, Saving]
+    repeated: float | None
 
     @property
     def policy(self) -> str:
@@ -328,8 +348,8 @@ def choose(
 
     Candidates that are worse than another one are left out, and the others compared again, until
     all may be the best  [closed tests; Marcus, Peritz and Gabriel, Biometrika 63, 1976]. Of these
-    the first is named whose estimate is at most `WITHIN` standard errors of the difference above
-    the lowest; where unit costs are uncertain, the one of least worst-case regret over the ranges.
+    `_named` names one; where unit costs are uncertain, it is the one of least worst-case regret
+    over the ranges.
 
     Args:
         candidates: in the order of preference.
@@ -359,14 +379,12 @@ def choose(
                 f"of the positive cases; {least!r} misses fewest, {share[least]:.3f}"
             )
         last = _compare(candidates, names, rng)
+    able, first = names, last
     beyond = [name for name in candidates.names if name not in names]
     while not last.not_worse.all():
         names = [name for name, able in zip(names, last.not_worse, strict=True) if able]
         last = _compare(candidates, names, rng)
-    cost = np.array([candidates.cost(name) for name in names])
-    lowest = int(cost.argmin())
-    near = last.difference[:, lowest] <= WITHIN * last.std_error[:, lowest]
-    place = int(np.flatnonzero(near)[0])
+    place, repeated = _named(candidates, names, last, np.zeros(len(names))), None
     if box is not None and candidates.score == "cost":
         regret = dict(zip(candidates.names, box.worst_regret(candidates.means), strict=True))
         place = int(np.argmin([regret[name] for name in names]))
@@ -374,7 +392,32 @@ def choose(
     a, m = len(candidates.price), len(candidates.unit_costs)
     wrong = [a + 1, a + 2] if len(candidates.errors) == 2 else []
     saving, fewer = saved(), {k: saved(np.eye(m)[k]) for k in wrong}
-    return Choice(candidates, margin, every, beyond, names, last, place, saving, fewer)
+    if box is None or candidates.score != "cost":
+        errors = gaussian(candidates.covariance(able), rng)[:REPETITIONS]
+        again = [able[_named(candidates, able, first, error)] for error in errors]
+        repeated = again.count(names[place]) / REPETITIONS
+    return Choice(candidates, margin, every, beyond, names, last, place, saving, fewer, repeated)
+
+
+def _named(
+    candidates: Candidates, names: list[str], compared: Comparison, error: Float[np.ndarray, " k"]
+) -> int:
+    """Place of the candidate that is named, were the estimates to differ from these by `error`.
+
+    Of those that may be the best it is the first in the order, a candidate that orders panels case
+    by case and so includes the simpler ones that follow. What it gains by that, few rows cannot
+    teach: where it has not learned from enough, it is the first whose estimate is at most `WITHIN`
+    standard errors of the difference above the lowest.
+    """
+    difference = compared.difference + error[:, None] - error
+    may = (difference <= compared.most - compared.difference + SMALLEST).all(axis=1)
+    place = int(may.argmax())
+    if candidates.learned_enough(names[place]):
+        return place
+    cost = np.array([candidates.cost(name) for name in names]) + error
+    lowest = int(np.where(may, cost, np.inf).argmin())
+    near = difference[:, lowest] <= WITHIN * compared.std_error[:, lowest] + SMALLEST
+    return int((may & near).argmax())
 
 
 def _saving(

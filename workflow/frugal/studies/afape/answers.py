@@ -30,6 +30,7 @@ STABLE = (
     "saving_low",
     "saving_high",
     "short_list",
+    "repeated",
     "effective_rows",
     "prices",
     "tipping_gamma",
@@ -261,6 +262,9 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
             f" About {number(rows)} such rows would show that none is {cheaper} by more than"
         )
         sentence += f" {margin}."
+    if choice["repeated"] is not None and others:
+        times = round(20 * choice["repeated"])
+        sentence += f" In {times} of 20 samples of as many rows it would be named again."
     if choice["left_out"]:
         left_out = listed([*map(without_version, choice["left_out"])])
         sentence += f" Not evaluated, as too few records follow it: {left_out}."

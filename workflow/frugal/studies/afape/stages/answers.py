@@ -453,6 +453,7 @@ def _judged(
         "short_list": list(chosen.short_list),
         "left_out": list(candidates.left_out),
         "beyond": list(chosen.beyond),
+        "repeated": chosen.repeated,
         "worth_of_knowing": chosen.last.worth,
         "rows": len(weight),
         "effective_rows": effective_sample_size(weight * labelled),
