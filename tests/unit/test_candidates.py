@@ -26,9 +26,10 @@ from frugal.results.files import sealed
 from frugal.results.replacing import together
 from frugal.studies.afape import design as designs
 from frugal.studies.afape.answers import STABLE, curve, document, words
-from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
+from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, one_of, to_frame
 from frugal.studies.afape.habit import sentences
 from frugal.studies.afape.habit import table as panel_table
+from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stages.agents import ALL, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates, write_answer
 from frugal.studies.afape.stages.exploring import explore_answer
@@ -342,6 +343,19 @@ def test_f1_is_judged_within_each_budget(within_budgets):
     stable = document(choice, "bundles")
     assert stable["policy"] in AGENTS
     assert set(stable["short_list"]) <= set(AGENTS)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_f1_never_falls_with_the_budget_and_the_answer_is_for_the_first(seed):
+    choice = answered(drawn(seed), AGENTS, ("A", "B"), "f1", (1.5, 0.3, 0.75, 2.0, 3.0))["choice"]
+    first, *_ = rows = choice["within_budgets"]
+    losses = [row["cost"] for row in sorted(rows, key=lambda row: row["budget"])]
+    assert losses == sorted(losses, reverse=True)
+    assert all(row["price"] <= row["budget"] * (1 + ROUNDING) for row in rows)
+    assert [choice[key] for key in ("policy", "cost", "ci_low")] == [
+        first[key] for key in ("policy", "cost", "ci_low")
+    ]
+    assert choice["versions"][candidate(choice["policy"])] == choice["policy"]
 
 
 def test_costs_of_groups_add_up_to_the_cost_of_all(chain):

@@ -5,7 +5,7 @@ fixed beforehand, with a bound on the savings of another candidate. Knows candid
 and no file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -82,6 +82,13 @@ class Candidates:
     def means(self) -> Float[np.ndarray, "c m"]:
         """Mean outcomes of all that can be judged, in their order. (c, m)"""
         return np.stack([self.outcomes[name].mean for name in self.names])
+
+    def of(self, names: Collection[str]) -> "Candidates":
+        """Only those of these names, in the same order."""
+        judged = [name for name in self.names if name in names]
+        left_out = [name for name in self.left_out if name in names]
+        outcomes = {name: self.outcomes[name] for name in (*judged, self.practice)}
+        return replace(self, names=judged, left_out=left_out, outcomes=outcomes)
 
     def cost(self, name: str) -> float:
         """Objective, lower is better: mean cost of a case, or 1 − F1."""
@@ -301,7 +308,13 @@ class Choice:
 
 
 def choose(
-    candidates: Candidates, margin: float, rng: np.random.Generator, box: PriceBox | None = None
+    candidates: Candidates,
+    margin: float,
+    rng: np.random.Generator,
+    box: PriceBox | None = None,
+    *,
+    tried: Candidates | None = None,
+    most: float = np.inf,
 ) -> Choice:
     """Name the first candidate of the order that the lowest one is not clearly below.
 
@@ -315,6 +328,9 @@ def choose(
         margin: share of the cost that counts as nothing.
         rng: of the simultaneous quantiles.
         box: ranges of unit costs; None where all are known.
+        tried: of which the candidates were selected by their scores: intervals hold for all of
+            them; None: nothing was selected.
+        most: score above which none is named, at least the lowest.
     """
     names, practice = list(candidates.names), candidates.practice
     if not names:
@@ -324,12 +340,16 @@ def choose(
             "which one acquires fewer panels"
         )
     every = last = _compare(candidates, names, rng)
+    if tried is not None and len(tried.names) > len(names):
+        widest = _compare(tried, list(tried.names), rng).simultaneous
+        every = replace(every, simultaneous=widest[[tried.names.index(name) for name in names]])
     while not last.not_worse.all():
         names = [name for name, able in zip(names, last.not_worse, strict=True) if able]
         last = _compare(candidates, names, rng)
     cost = np.array([candidates.cost(name) for name in names])
     lowest = int(cost.argmin())
     near = last.difference[:, lowest] <= WITHIN * last.std_error[:, lowest]
+    near &= cost <= most
     place = int(np.flatnonzero(near)[0])
     if box is not None and candidates.score == "cost":
         regret = dict(zip(candidates.names, box.worst_regret(candidates.means), strict=True))
