@@ -574,6 +574,42 @@ def test_the_habit_audit_names_the_planted_habit_and_what_the_policy_owes_to_it(
     assert set(plainly["choice"]["habit"]) == {"state", "panels"}
 
 
+def in_a_circle(table: Table) -> Table:
+    """The same, where `A` is missing by `b` and `B` by `a`."""
+    rng = np.random.default_rng(0)
+    x = np.where(np.isfinite(table.values), table.values, rng.normal(size=table.values.shape))
+    missing = rng.random((len(table), 2)) > expit(0.5 + 1.5 * x[:, [2, 1]])
+    return replace(table, values=np.where(np.insert(missing, 0, False, axis=1), np.nan, x))
+
+
+@pytest.mark.parametrize(("objective", "budgets"), [("cost", ()), ("f1", (3.0, 1.0))])
+def test_records_that_contradict_the_graph_leave_a_short_list_at_best(objective, budgets):
+    agents = {name: AGENTS[name] for name in ("always", "never")}
+    table = in_a_circle(drawn(0, 600))
+    found = answered(table, agents, ("A", "B"), objective, budgets)
+    choice, text = found["choice"], text_of(found)
+    assert choice["graph"]["state"] == "refuted"
+    assert {choice["state"], *(row["state"] for row in choice["within_budgets"])} == {"short_list"}
+    assert "Short list at best, as the records contradict" in text
+    assert "such rows would show" not in text  # they would refute the graph, too
+    (cause,) = choice["graph"]["refused"]
+    assert f"make one panel of {cause['panel']} and that of {cause['column']}" in text
+    both = Panel("A and B", ("a", "b"), 3.0, False)
+    together = replace(table, panels=(table.panels[0], both))  # which the text advises
+    graph = answered(together, agents, ("A and B",), objective, budgets)["choice"]["graph"]
+    assert graph["state"] != "refuted"
+
+
+def test_a_label_that_rows_lack_and_that_decides_on_a_panel_refutes_the_graph():
+    table = with_habit(drawn(0, 600))
+    label = np.where(np.random.default_rng(6).random(600) < 0.2, -1, table.label)
+    agents = {name: AGENTS[name] for name in ("always", "never")}
+    found = answered(replace(table, label=label), agents, ("A", "B"))
+    assert found["choice"]["graph"]["refused"][0]["column"] == "the label"
+    assert found["choice"]["state"] in ("short_list", "open")
+    assert "fill in the labels" in text_of(found)
+
+
 def test_requests_that_fail_are_those_that_records_do_not_answer():
     """`rule` asks everyone for A: it fails where A is missing, and 1 is paid for nothing."""
     agents = {name: AGENTS[name] for name in ("rule", "always")}

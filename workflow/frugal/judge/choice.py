@@ -260,6 +260,7 @@ class Choice:
         saving: over practice.
         saving_low: that it saves at least, one-sided, for every one of the short list at once.
         saving_high: that it saves at most, likewise.
+        refuted: whether the records contradict the missingness model.
     """
 
     candidates: Candidates
@@ -271,6 +272,7 @@ class Choice:
     saving: float
     saving_low: float
     saving_high: float
+    refuted: bool = False
 
     @property
     def policy(self) -> str:
@@ -298,7 +300,7 @@ class Choice:
         terms = [self.candidates.outcomes[name] for name in self.candidates.names]
         if self.candidates.left_out and all((part.weight == 1).all() for part in terms):
             return "open"  # of policies that request panels with missing values, none can be judged
-        return state_of(self.bound, self.allowed)
+        return state_of(self.bound, self.allowed, refuted=self.refuted)
 
     @property
     def allowed(self) -> float:
@@ -315,6 +317,7 @@ def choose(
     *,
     tried: Candidates | None = None,
     most: float = np.inf,
+    refuted: bool = False,
 ) -> Choice:
     """Name the first candidate of the order that the lowest one is not clearly below.
 
@@ -331,6 +334,7 @@ def choose(
         tried: of which the candidates were selected by their scores: intervals hold for all of
             them; None: nothing was selected.
         most: score above which none is named, at least the lowest.
+        refuted: whether the records contradict the missingness model.
     """
     names, practice = list(candidates.names), candidates.practice
     if not names:
@@ -358,7 +362,7 @@ def choose(
     saving = candidates.cost(practice) - cost[place]
     half = quantile * float(error[1 + place])
     low, high = saving - half, saving + half
-    return Choice(candidates, margin, every, names, last, place, saving, low, high)
+    return Choice(candidates, margin, every, names, last, place, saving, low, high, refuted)
 
 
 def _compare(candidates: Candidates, names: list[str], rng: np.random.Generator) -> Comparison:

@@ -61,6 +61,7 @@ from frugal.studies.afape import referral as persons
 from frugal.studies.afape import support as supports
 from frugal.studies.afape.answers import (
     NAMED,
+    OF_LABEL,
     all_remarks,
     curve,
     document,
@@ -174,6 +175,7 @@ def judge_candidates(
             price_box(every.unit_costs, data, catalogue, extra),
             tried=tried,
             most=most,
+            refuted=bool(refused),
         )
 
     budgets = settings["budgets"] or [np.inf]
@@ -588,7 +590,7 @@ def _interval(low: float, high: float, candidates: Candidates) -> dict[str, floa
 
 
 def _cause(cause: Added, data: Table) -> dict[str, Any]:
-    column = "the label" if cause.column == LABEL else data.columns[cause.column]
+    column = OF_LABEL if cause.column == LABEL else data.columns[cause.column]
     return {"panel": data.actions[cause.panel].name, "column": column, "z": cause.z}
 
 
