@@ -26,9 +26,10 @@ from frugal.results.files import sealed
 from frugal.results.replacing import together
 from frugal.studies.afape import design as designs
 from frugal.studies.afape.answers import STABLE, curve, document, words
-from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of, to_frame
+from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, one_of, to_frame
 from frugal.studies.afape.habit import sentences
 from frugal.studies.afape.habit import table as panel_table
+from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stages.agents import ALL, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates, write_answer
 from frugal.studies.afape.stages.exploring import explore_answer
@@ -383,6 +384,19 @@ def test_who_misses_more_than_is_allowed_is_not_named():
         answered(mild, few, ("A", "B"), most_missed=0.0)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_f1_never_falls_with_the_budget_and_the_answer_is_for_the_first(seed):
+    choice = answered(drawn(seed), AGENTS, ("A", "B"), "f1", (1.5, 0.3, 0.75, 2.0, 3.0))["choice"]
+    first, *_ = rows = choice["within_budgets"]
+    losses = [row["cost"] for row in sorted(rows, key=lambda row: row["budget"])]
+    assert losses == sorted(losses, reverse=True)
+    assert all(row["price"] <= row["budget"] * (1 + ROUNDING) for row in rows)
+    assert [choice[key] for key in ("policy", "cost", "ci_low")] == [
+        first[key] for key in ("policy", "cost", "ci_low")
+    ]
+    assert choice["versions"][candidate(choice["policy"])] == choice["policy"]
+
+
 def test_costs_of_groups_add_up_to_the_cost_of_all(chain):
     choice = chain["choice"]
     each = choice["groups"].values()
@@ -597,6 +611,42 @@ def test_the_habit_audit_names_the_planted_habit_and_what_the_policy_owes_to_it(
     assert plainly["choice"]["cost"] == choice["cost"]
     assert "audit_habit=true shows" in text_of(plainly)
     assert set(plainly["choice"]["habit"]) == {"state", "panels"}
+
+
+def in_a_circle(table: Table) -> Table:
+    """The same, where `A` is missing by `b` and `B` by `a`."""
+    rng = np.random.default_rng(0)
+    x = np.where(np.isfinite(table.values), table.values, rng.normal(size=table.values.shape))
+    missing = rng.random((len(table), 2)) > expit(0.5 + 1.5 * x[:, [2, 1]])
+    return replace(table, values=np.where(np.insert(missing, 0, False, axis=1), np.nan, x))
+
+
+@pytest.mark.parametrize(("objective", "budgets"), [("cost", ()), ("f1", (3.0, 1.0))])
+def test_records_that_contradict_the_graph_leave_a_short_list_at_best(objective, budgets):
+    agents = {name: AGENTS[name] for name in ("always", "never")}
+    table = in_a_circle(drawn(0, 600))
+    found = answered(table, agents, ("A", "B"), objective, budgets)
+    choice, text = found["choice"], text_of(found)
+    assert choice["graph"]["state"] == "refuted"
+    assert {choice["state"], *(row["state"] for row in choice["within_budgets"])} == {"short_list"}
+    assert "Short list at best, as the records contradict" in text
+    assert "such rows would show" not in text  # they would refute the graph, too
+    (cause,) = choice["graph"]["refused"]
+    assert f"make one panel of {cause['panel']} and that of {cause['column']}" in text
+    both = Panel("A and B", ("a", "b"), 3.0, False)
+    together = replace(table, panels=(table.panels[0], both))  # which the text advises
+    graph = answered(together, agents, ("A and B",), objective, budgets)["choice"]["graph"]
+    assert graph["state"] != "refuted"
+
+
+def test_a_label_that_rows_lack_and_that_decides_on_a_panel_refutes_the_graph():
+    table = with_habit(drawn(0, 600))
+    label = np.where(np.random.default_rng(6).random(600) < 0.2, -1, table.label)
+    agents = {name: AGENTS[name] for name in ("always", "never")}
+    found = answered(replace(table, label=label), agents, ("A", "B"))
+    assert found["choice"]["graph"]["refused"][0]["column"] == "the label"
+    assert found["choice"]["state"] in ("short_list", "open")
+    assert "fill in the labels" in text_of(found)
 
 
 def test_requests_that_fail_are_those_that_records_do_not_answer():

@@ -67,6 +67,15 @@ def test_what_is_free_is_named_by_a_person(tmp_path, capsys):
         init(tmp_path, "--free", "agee")
 
 
+def test_a_named_column_of_one_value_is_left_out(tmp_path, capsys):
+    visits().to_csv(tmp_path / "t.csv", index=False)
+    words = ("--free", "age,site", "--panel", "where=site", "--prices", "where=2,lab_crp=3")
+    document = yaml.safe_load(init(tmp_path, *words))
+    assert document["panels"][0]["columns"] == ["age"]
+    assert "where" not in {panel["name"] for panel in document["panels"]}
+    assert "left out: site: holds 'one' alone" in capsys.readouterr().out
+
+
 def test_columns_are_left_out_as_named_and_amounts_with_their_reason(tmp_path, capsys):
     bill = [f"{k % 50}.{100 + k},50 €" for k in range(N)]
     paid = [f"€{k % 50},000" if k % 9 else f"{k}" for k in range(N)]

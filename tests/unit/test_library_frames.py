@@ -85,6 +85,26 @@ def test_every_kind_of_frame_is_the_same_table(table, form):
     np.testing.assert_array_equal(table.frame["crp"], visits()["crp"])
 
 
+def test_stated_columns_of_one_value_are_left_out_with_a_remark(table):
+    frame = visits().assign(ward="A", kit=5.0, swab="none", fluid=1)
+    frame.loc[frame["crp"].isna(), "kit"] = np.nan
+    terms = {
+        **TERMS,
+        "panels": {**TERMS["panels"], "kits": ["kit", "swab"]},
+        "prices": {**TERMS["prices"], "kits": 3, "ward": 1},
+        "free": ["age", "sex", "ward"],
+    }
+    left = frugal.load(frame, **terms)
+    assert left.panels == table.panels  # film has its other column
+    assert not {"ward", "kit", "fluid"} & set(left.frame)
+    for column, value in (("ward", "A"), ("kit", 5), ("swab", "none"), ("fluid", 1)):
+        assert f"left out: {column}: holds {str(value)!r} alone" in left.remarks
+    with pytest.raises(DataError, match="no column could be a feature"):
+        frugal.load(frame[["ward", "ill"]], label="ill", free=["ward"], errors=TERMS["errors"])
+    with pytest.raises(DataError, match=r"free names 'crp', which is left out \(is empty\)"):
+        frugal.load(frame.assign(crp=None), **{**terms, "free": ["crp"]})
+
+
 def test_the_yaml_of_a_frame_gives_its_numbers(table, tmp_path):
     written = frugal.load(table.description(tmp_path / "other.yaml"))
     pd.testing.assert_frame_equal(written.frame, table.frame, check_exact=True)
@@ -145,7 +165,7 @@ def test_a_column_that_is_left_out_is_no_feature():
 
 def test_policies_that_no_record_follows_have_no_answer():
     frame = visits()
-    frame.loc[frame["opacity"].notna(), "crp"] = np.nan  # no row has both panels
+    frame.loc[frame.index % 10 > 0, "crp"] = np.nan
     every = {"every": {"kind": "fixed", "panels": "all"}}
     with pytest.raises(DataError, match="too few records follow 'always', 'every' for an estimate"):
         frugal.decide(frame, **TERMS, agents=every)

@@ -156,6 +156,10 @@ MISTAKES: dict[str, tuple[Change, str]] = {
         both(table(lambda t: t.assign(outcome=t["pneumonia"])), feature("outcome", "categorical")),
         "column 'outcome' predicts the label in every row",
     ),
+    "a column of one value": (
+        table(lambda t: t.assign(temperature=37.0)),
+        "column 'temperature' has one value in these rows",
+    ),
     "units that stand twice": (
         table(lambda t: pd.concat([t, t])),
         "rows are copies of others; if of the same",

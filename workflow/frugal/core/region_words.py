@@ -82,7 +82,7 @@ def condition_text(
     others: dict[str, list[str]] = {}
     for each in conditions:
         name, level = describe(each.column)
-        if level is None or np.isnan(each.low):
+        if level is None or np.isnan(each.low) or each.open:
             low, high = numbers.get(name, (-np.inf, np.inf))
             numbers[name] = float(np.maximum(low, each.low)), float(np.minimum(high, each.high))
         elif each.low > 0 or isinstance(level, tuple):

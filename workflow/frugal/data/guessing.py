@@ -72,6 +72,7 @@ class Guess:
         unit: of a numeric column.
         recode: text → level or number that replaces it.
         again: its values seem to name units that have several rows.
+        constant: all that it holds is one value.
         together: number of the columns that have values in the very same rows.
         missing_level: that a missing value becomes; None: it stays missing.
     """
@@ -87,6 +88,7 @@ class Guess:
     unit: str = "1"
     recode: Mapping[str, str | float] = field(default_factory=dict)
     again: bool = False
+    constant: bool = False
     together: int = 0
     missing_level: str | None = None
 
@@ -440,8 +442,10 @@ def _column(values: _Values, declared: Sequence[str] | None, unit: str, *, namel
     def out(remark: str, *, again: bool = False) -> Guess:
         return Guess(name, "out", missing_share=missing_share, remarks=[remark], again=again)
 
-    if len(kinds) < 2:
-        return out(f"holds {shown_cell(kinds[0])} alone" if kinds else "is empty")
+    if not kinds:
+        return out("is empty")
+    if len(kinds) == 1:
+        return replace(out(f"holds {shown_cell(kinds[0])} alone"), constant=True)
     if declared is not None:
         return _declared(values, declared, missing_share)
     if values.are_mostly(_DATE):

@@ -352,10 +352,17 @@ def _never_recorded(observed: Mapping[str, np.ndarray], split: np.ndarray) -> It
 
 
 def _suspicions(table: Table, described: Description) -> Iterator[str]:
-    """Columns that name units or tell the label, rows that are copies, and no complete row."""
+    """Columns that are constant, name units or tell the label, copies, and no complete row."""
     frame, label = pd.DataFrame(table.values, columns=list(table.columns)), pd.Series(table.label)
     of = {name: described.column_of(name) or name for name in table.columns}
     features = list(table.columns)
+    varying = {of[feature] for feature in frame.columns[frame.min() < frame.max()]}
+    for name in dict.fromkeys(of.values()):
+        if name not in varying:
+            yield (
+                f"Look: column {name!r} has one value in these rows, so no policy learns from it; "
+                "leave it out."
+            )
     for name, count in Counter(of.values()).items():
         if count > NAMING_LEVELS and count > 0.2 * len(table):
             yield (

@@ -5,7 +5,7 @@ fixed beforehand, with a bound on the savings of another candidate. Knows candid
 and no file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, NamedTuple
@@ -87,6 +87,13 @@ class Candidates:
     def means(self) -> Float[np.ndarray, "c m"]:
         """Mean outcomes of all that can be judged, in their order. (c, m)"""
         return np.stack([self.outcomes[name].mean for name in self.names])
+
+    def of(self, names: Collection[str]) -> "Candidates":
+        """Only those of these names, in the same order."""
+        judged = [name for name in self.names if name in names]
+        left_out = [name for name in self.left_out if name in names]
+        outcomes = {name: self.outcomes[name] for name in (*judged, self.practice)}
+        return replace(self, names=judged, left_out=left_out, outcomes=outcomes)
 
     def cost(self, name: str) -> float:
         """Objective, lower is better: mean cost of a case, or 1 − F1."""
@@ -289,6 +296,7 @@ class Choice:
             number of the outcome.
         repeated: share of samples of as many rows in which it would be named, its candidates as
             they are; None where unit costs are uncertain.
+        refuted: whether the records contradict the missingness model.
     """
 
     candidates: Candidates
@@ -301,6 +309,7 @@ class Choice:
     saving: Saving
     fewer: Mapping[int, Saving]
     repeated: float | None
+    refuted: bool
 
     @property
     def policy(self) -> str:
@@ -328,7 +337,7 @@ class Choice:
         terms = [self.candidates.outcomes[name] for name in self.candidates.names]
         if self.candidates.left_out and all((part.weight == 1).all() for part in terms):
             return "open"  # of policies that request panels with missing values, none can be judged
-        return state_of(self.bound, self.allowed)
+        return state_of(self.bound, self.allowed, refuted=self.refuted)
 
     @property
     def allowed(self) -> float:
@@ -342,7 +351,11 @@ def choose(
     margin: float,
     rng: np.random.Generator,
     box: PriceBox | None = None,
+    *,
     most_missed: float | None = None,
+    tried: Candidates | None = None,
+    most: float = np.inf,
+    refuted: bool = False,
 ) -> Choice:
     """Name the first candidate of the order that the lowest one is not clearly below.
 
@@ -357,6 +370,10 @@ def choose(
         rng: of the simultaneous quantiles.
         box: ranges of unit costs; None where all are known.
         most_missed: share of the second of two classes; who misses more is not named.
+        tried: of which the candidates were selected by their scores: intervals hold for all of
+            them; None: nothing was selected.
+        most: score above which none is named, unless it is the lowest.
+        refuted: whether the records contradict the missingness model.
 
     Raises:
         DataError: no policy can be judged, or each misses more.
@@ -369,6 +386,9 @@ def choose(
             "which one acquires fewer panels"
         )
     every = last = _compare(candidates, names, rng)
+    if tried is not None and len(tried.names) > len(names):
+        widest = _compare(tried, list(tried.names), rng).simultaneous
+        every = replace(every, simultaneous=widest[[tried.names.index(name) for name in names]])
     if most_missed is not None:
         share = {name: candidates.missed(name) for name in names}
         names = [name for name in names if share[name] <= most_missed]
@@ -384,7 +404,7 @@ def choose(
     while not last.not_worse.all():
         names = [name for name, able in zip(names, last.not_worse, strict=True) if able]
         last = _compare(candidates, names, rng)
-    place, repeated = _named(candidates, names, last, np.zeros(len(names))), None
+    place, repeated = _named(candidates, names, last, np.zeros(len(names)), most), None
     if box is not None and candidates.score == "cost":
         regret = dict(zip(candidates.names, box.worst_regret(candidates.means), strict=True))
         place = int(np.argmin([regret[name] for name in names]))
@@ -396,11 +416,16 @@ def choose(
         errors = gaussian(candidates.covariance(able), rng)[:REPETITIONS]
         again = [able[_named(candidates, able, first, error)] for error in errors]
         repeated = again.count(names[place]) / REPETITIONS
-    return Choice(candidates, margin, every, beyond, names, last, place, saving, fewer, repeated)
+    over = saving, fewer, repeated, refuted
+    return Choice(candidates, margin, every, beyond, names, last, place, *over)
 
 
 def _named(
-    candidates: Candidates, names: list[str], compared: Comparison, error: Float[np.ndarray, " k"]
+    candidates: Candidates,
+    names: list[str],
+    compared: Comparison,
+    error: Float[np.ndarray, " k"],
+    most: float = np.inf,
 ) -> int:
     """Place of the candidate that is named, were the estimates to differ from these by `error`.
 
@@ -410,11 +435,12 @@ def _named(
     standard errors of the difference above the lowest.
     """
     difference = compared.difference + error[:, None] - error
+    cost = np.array([candidates.cost(name) for name in names]) + error
     may = (difference <= compared.most - compared.difference + SMALLEST).all(axis=1)
+    may &= cost <= max(most, float(cost[may].min()))
     place = int(may.argmax())
     if candidates.learned_enough(names[place]):
         return place
-    cost = np.array([candidates.cost(name) for name in names]) + error
     lowest = int(np.where(may, cost, np.inf).argmin())
     near = difference[:, lowest] <= WITHIN * compared.std_error[:, lowest] + SMALLEST
     return int((may & near).argmax())

@@ -83,13 +83,16 @@ def estimator_to_read(rows: pd.DataFrame, order: Sequence[str]) -> str | None:
     )
 
 
-def state_of(bound: float, allowed: float) -> State:
+def state_of(bound: float, allowed: float, *, refuted: bool = False) -> State:
     """How sure a policy is.
 
     Args:
         bound: the most that another policy could save against it.
         allowed: savings of another policy that count as none.
+        refuted: whether the records contradict the causes of missing values that the bound assumes.
     """
+    if refuted:
+        return "short_list"
     if bound <= 0:
         return "best"
     return "good_enough" if bound <= allowed else "short_list"
@@ -103,6 +106,7 @@ def how_sure(
     margin: float,
     value_of_knowing: str,
     cheaper: str = "cheaper",
+    refuted: bool = False,
 ) -> str:
     """The state of a policy in a sentence or two, with its number.
 
@@ -113,6 +117,7 @@ def how_sure(
         margin: share of the cost that counts as nothing.
         value_of_knowing: expected value of perfect information, in words.
         cheaper: comparative that holds of no other policy.
+        refuted: as of `state_of`.
     """
     name = policies[0]
     if state == "best":
@@ -126,6 +131,12 @@ def how_sure(
         return (
             "Open: too few records hold the panels that the policies ask for; record more panels "
             "of the same cases."
+        )
+    if refuted:
+        return (
+            "Short list at best, as the records contradict the assumed causes of missing values. "
+            f"If these held, {joined(policies)} might be the best, and none would be {cheaper} "
+            f"than {name} by more than {most}, 95 %."
         )
     return (
         f"Short list: {joined(policies)} may be the best; none is {cheaper} than {name} by more "

@@ -73,9 +73,10 @@ class StatedTerms:
             DataError: a name is none of a feature or of a panel, or a price is no number from 0 on.
         """
         features = {column.name: column for column in guess.columns if column.kind != "out"}
-        free = [name for name in features if name in self.free]
-        stated = {**({_START: free} if free else {}), **self.panels}
-        for name in self.free:
+        terms = self._varying(guess)
+        free = [name for name in features if name in terms.free]
+        stated = {**({_START: free} if free else {}), **terms.panels}
+        for name in terms.free:
             self._require("free", name, features, "the features are", guess)
         assigned: set[str] = set()
         for name in (name for columns in stated.values() for name in columns):
@@ -84,9 +85,9 @@ class StatedTerms:
                 raise DataError(f"{self.dash}panels: {name!r} is in two panels; allowed is one")
             assigned.add(name)
         rest = [column for name, column in features.items() if name not in assigned]
-        alone = [(column.name, [column.name]) for column in rest if column.name in self.prices]
+        alone = [(column.name, [column.name]) for column in rest if column.name in terms.prices]
         guessed = _groups(
-            [column for column in rest if column.name not in self.prices], self.by_prefix
+            [column for column in rest if column.name not in terms.prices], self.by_prefix
         )
         order = list(features)
         groups = sorted([*alone, *guessed], key=lambda group: order.index(group[1][0]))
@@ -97,10 +98,23 @@ class StatedTerms:
                 name += "_"
             panels.append({"name": name, "columns": [_unreserved(c) for c in columns], **end})
         priced = {panel["name"]: panel for panel in panels if "cost" in panel}
-        for name, price in self.prices.items():
+        for name, price in terms.prices.items():
             self._require("prices", name, priced, "the panels with a price are", guess)
             priced[name]["cost"] = self._cost("prices", name, price)
         return panels
+
+    def _varying(self, guess: TableGuess) -> "StatedTerms":
+        """The terms without columns of one value, and without panels of such columns alone."""
+        constant = {column.name for column in guess.columns if column.constant}
+        panels = {
+            name: [column for column in columns if column not in constant]
+            for name, columns in self.panels.items()
+            if not columns or not constant.issuperset(columns)
+        }
+        left_out = (constant | set(self.panels)) - set(panels)
+        prices = {name: price for name, price in self.prices.items() if name not in left_out}
+        free = [name for name in self.free if name not in constant]
+        return replace(self, free=free, panels=panels, prices=prices)
 
     def errors_of(self, classes: Sequence[str]) -> list[list[Amount | None]]:
         """Cost of each prediction (column) of each class (row); None where none is stated.

@@ -154,6 +154,8 @@ def _require_referral(config: Mapping[str, Any], described: Description) -> None
 def _require_most_missed(config: Mapping[str, Any], described: Description) -> None:
     """Refuse a bound on misses that is no share, or without a positive class."""
     most = config["most_missed"]
+    if most is not None and config["objective"] == "f1":
+        raise ConfigError("config: 'most_missed' needs objective=cost; 'objective' is f1")
     if most is not None and not float(most) <= 1:
         raise ConfigError(
             f"config: 'most_missed' is {float(most):g}; allowed is a share from 0 to 1"

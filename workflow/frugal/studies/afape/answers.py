@@ -40,6 +40,7 @@ APART = 0.1  # difference of shares from which the policy handed out counts as d
 NAMED = "the one to use"  # of the policies, in their table
 WEAK = 1.1  # factor of odds below which a hidden cause is weak
 ORDERED = 0.005  # share of cases from which a panel counts as ordered
+OF_LABEL = "the label"  # in place of a column, as a cause of missingness
 CHANGED = 0.05  # share of records from which a panel is named that is not ordered
 
 
@@ -244,7 +245,7 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     """The state with its number, how many rows would settle it, and the candidates left out."""
     others = [name for name in choice["short_list"] if name != choice["policy"]]
     bound, value = choice["bound"], choice["worth_of_knowing"]
-    of_f1 = choice["objective"] == "f1"
+    of_f1, refuted = choice["objective"] == "f1", choice["graph"]["state"] == "refuted"
     sentence = how_sure(
         choice["state"],
         [without_version(name) for name in (choice["policy"], *others)],
@@ -254,8 +255,10 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
         margin=choice["margin"],
         value_of_knowing=f"{value:.3f} of F1" if of_f1 else of_cost(value, 0.0, unit),
         cheaper="better" if of_f1 else "cheaper",
+        refuted=refuted,
     )
-    if choice["state"] == "short_list" and (rows := choice["rows_for_margin"]) is not None:
+    rows = choice["rows_for_margin"]
+    if choice["state"] == "short_list" and rows is not None and not refuted:
         margin = percent(choice["margin"])
         cheaper = "better" if of_f1 else "cheaper"
         sentence += (
@@ -307,12 +310,17 @@ def _rests(choice: Mapping[str, Any]) -> str:
                 else f"{number(before['cost'])}."
             )
         )
-    refused = "; ".join(
-        f"{cause['panel']} on {cause['column']}" for cause in graph["refused"][:SHOWN]
+    refused = graph["refused"]
+    panel, column = refused[0]["panel"], refused[0]["column"]
+    remedy = (
+        "which some rows lack: fill in the labels, or leave these rows out"
+        if column == OF_LABEL
+        else f"which makes a circle: make one panel of {panel} and that of {column}, drop the "
+        f"opposite cause if `causes` states it, or record {panel} at random in further cases and "
+        "judge these alone (`recorded`)"
     )
-    return (
-        f"{read} The records contradict the assumed causes of missingness ({refused}): take care."
-    )
+    shown = "; ".join(f"{cause['panel']} on {cause['column']}" for cause in refused[:SHOWN])
+    return f"{read} The records contradict the assumed causes of missingness ({shown}), {remedy}."
 
 
 def _fewest(choice: Mapping[str, Any]) -> str:

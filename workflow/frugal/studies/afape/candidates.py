@@ -73,11 +73,6 @@ def within(name: str, number: int) -> str:
     return f"{name}.{number}"
 
 
-def stem(name: str) -> str:
-    """The candidate whose version it is."""
-    return name.rpartition(".")[0]
-
-
 def levels(budgets: Sequence[float]) -> tuple[float, ...]:
     """Budgets that versions are learned for: incomplete records show less than is paid later."""
     return tuple(sorted({share * budget for budget in budgets for share in SHARES}))

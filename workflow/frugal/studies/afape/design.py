@@ -136,7 +136,7 @@ def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
         f"Expected then: another policy is cheaper by at most {number(bound['by_design'])} {of}, "
         f"recorded as before {number(bound['as_before'])}."
     )
-    if choice["state"] not in SURE:
+    if choice["state"] not in SURE and choice["graph"]["state"] != "refuted":
         then += (
             f" The answer is good enough with probability {sure['by_design']:.2f}; for 0.50, "
             f"{cases['by_design']} such cases are needed, recorded as before {cases['as_before']}."

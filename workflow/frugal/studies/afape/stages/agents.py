@@ -41,10 +41,10 @@ from frugal.studies.afape.candidates import (
     learn,
     levels,
     one_of,
-    stem,
     to_frame,
     within,
 )
+from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
 from frugal.studies.shared.frames import EVALUATED, bars, without_bar
 
@@ -279,8 +279,7 @@ def learn_candidates(
     unsupported = records.unsupported
     follow_within = partial(follow, unsupported=unsupported)
     frames, headers, arrays = [], {}, {}
-    versions = bool(settings["budgets"])
-    practice = within(settings["practice"], 0) if versions else settings["practice"]
+    practice = settings["practice"] if not settings["budgets"] else within(settings["practice"], 0)
     for name, policy, left in learn(ground, settings["agents"], progress):
         followed = follow_within(policy, rows, held_panels, uniforms, classifier)
         frames.append(to_frame(followed, name, rows))
@@ -298,7 +297,7 @@ def learn_candidates(
             practised = as_practised(policy, rows, held_panels, classifier)
             frames.append(to_frame(practised, PRACTICE, rows))
         if left is not None:
-            agent = settings["agents"][stem(name) if versions else name]
+            agent = settings["agents"][candidate(name)]
             headers[name] = bundle_header(agent["kind"], agent, Layout.of(learned), ground.digest)
             arrays |= {f"{name}{IN}{key}": array for key, array in left.items()}
     return {

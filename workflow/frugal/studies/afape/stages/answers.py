@@ -1,7 +1,7 @@
 """Stages of the answer on one's own table: policies are evaluated, and the answer is written."""
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,13 +62,14 @@ from frugal.studies.afape import referral as persons
 from frugal.studies.afape import support as supports
 from frugal.studies.afape.answers import (
     NAMED,
+    OF_LABEL,
     all_remarks,
     curve,
     document,
     net_benefit_words,
     words,
 )
-from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, levels, stem, within
+from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, levels, within
 from frugal.studies.afape.recorded import known_law
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
@@ -101,7 +102,8 @@ def judge_candidates(
 
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
-    the first; `within_budgets` of the document has that of each), `audit_habit` (whether the paths
+    the first; `within_budgets` of the document has that of each, whose score never rises with the
+    budget), `audit_habit` (whether the paths
     hold those without each panel, and the document gets the whole habit audit), `design` (number
     of further `cases` to plan and most that their panels may cost, `budget`, or None), `recorded`
     (the protocol by which rows were recorded, or None), `referral` (`price` of a case that is
@@ -166,26 +168,38 @@ def judge_candidates(
             exact=exact,
         )
 
-    def answered(record_model: RecordLaw, names: Sequence[str]) -> Choice:
-        candidates = judge(record_model, {name: followed[name] for name in (*names, PRACTICE)})
+    def answered(every: Candidates, budget: float, most: float = np.inf) -> Choice:
+        tried = every.of([name for name in spent if _keeps(spent[name], budget)])
         return choose(
-            candidates,
+            tried.of(_best_versions(tried)),
             settings["margin"],
             streams.generator("quantiles"),
-            price_box(candidates.unit_costs, data, catalogue, extra),
-            settings["most_missed"],
+            price_box(every.unit_costs, data, catalogue, extra),
+            most_missed=settings["most_missed"],
+            tried=tried,
+            most=most,
+            refuted=bool(refused),
         )
 
-    candidate_sets = [list(settings["agents"])]
+    budgets = settings["budgets"] or [np.inf]
+    names, spent = list(settings["agents"]), dict.fromkeys(settings["agents"], 0.0)
     if settings["budgets"]:
+        learned = [within(name, k) for name in names for k in range(len(levels(budgets)))]
         spent = {
-            name: float(_shares(entry.within(wider), wider, data) @ data.action_cost)
-            for name, entry in followed.items()
+            name: float(_shares(followed[name].within(wider), wider, data) @ data.action_cost)
+            for name in learned
+            if name in followed
         }
-        candidate_sets = [_within(settings, spent, budget) for budget in settings["budgets"]]
-    answers = [answered(wider, names) for names in progress(candidate_sets)]
-    chosen = answers[0]
-    before = answered(record_model, candidate_sets[0]) if added else None
+        able = [name for name in spent if _keeps(spent[name], max(budgets))]
+        names = [*{_acts(name, followed[name]): name for name in able}.values()]
+    paths_judged = {name: followed[name] for name in (*names, PRACTICE)}
+    every, most = judge(wider, paths_judged), np.inf
+    answers: dict[float, Choice] = {}
+    for budget in progress(sorted(set(budgets))):  # a policy is within every larger budget, too
+        answers[budget] = answered(every, budget, most)
+        most = answers[budget].cost
+    chosen = answers[budgets[0]]
+    before = answered(judge(record_model, paths_judged), budgets[0]) if added else None
     refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
     refers = None
     if referral is not None:
@@ -225,8 +239,8 @@ def judge_candidates(
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
         "within_budgets": [
-            _brief(entry) | {"budget": budget, **_ends(entry)}
-            for entry, budget in zip(answers, settings["budgets"], strict=False)
+            _brief(answers[budget]) | {"budget": budget, **_ends(answers[budget])}
+            for budget in settings["budgets"]
         ],
         "groups": groups(chosen, records.table, data.label > 0),
         "support": supports.document(graph, records.unsupported, data),
@@ -329,23 +343,32 @@ def _shares(paths: Paths, record_model: RecordLaw, data: Table) -> Float[np.ndar
     return outcome_terms.shares(len(data.actions))
 
 
-def _within(settings: Mapping[str, Any], spent: Mapping[str, float], budget: float) -> list[str]:
-    """Of each candidate the version for the highest level whose panels keep to a budget."""
-    versions_within = []
-    for name in settings["agents"]:
-        each = [within(name, k) for k in range(len(levels(settings["budgets"])))]
-        versions_within += [
-            version for version in each if spent.get(version, np.inf) <= budget * (1 + ROUNDING)
-        ][-1:]
-    return versions_within
+def _keeps(price: float, budget: float) -> bool:
+    """Whether a price is within a budget."""
+    return price <= budget * (1 + ROUNDING)
+
+
+def _acts(name: str, paths: Paths) -> tuple[str, bytes, bytes]:
+    """The same for versions of a candidate that do the same in every row."""
+    return candidate(name), paths.order.tobytes(), paths.verdict.tobytes()
+
+
+def _best_versions(tried: Candidates) -> list[str]:
+    """Of each candidate the version of the best score, the last one of equals."""
+
+    def score(name: str) -> float:
+        return tried.cost(name) if name in tried.outcomes else np.inf
+
+    worst_first = sorted((*tried.names, *tried.left_out), key=score, reverse=True)
+    return [*{candidate(name): name for name in worst_first}.values()]
 
 
 def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
     """Candidate → its version in the answer, the first one where it is not among them."""
     if not settings["budgets"]:
         return {name: name for name in settings["agents"]}
-    names_by_stem = {stem(name): name for name in chosen.candidates.names}
-    return {name: names_by_stem.get(name, within(name, 0)) for name in settings["agents"]}
+    named = {candidate(name): name for name in chosen.candidates.names}
+    return {name: named.get(name, within(name, 0)) for name in settings["agents"]}
 
 
 def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, Any]:
@@ -578,7 +601,7 @@ def _interval(low: float, high: float, candidates: Candidates) -> dict[str, floa
 
 
 def _cause(cause: Added, data: Table) -> dict[str, Any]:
-    column = "the label" if cause.column == LABEL else data.columns[cause.column]
+    column = OF_LABEL if cause.column == LABEL else data.columns[cause.column]
     return {"panel": data.actions[cause.panel].name, "column": column, "z": cause.z}
 
 
