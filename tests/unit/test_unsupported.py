@@ -191,6 +191,8 @@ def test_a_region_of_a_category_is_named_by_its_level():
     assert region_text(other, ("x", "sex=f", "sex=m"), [(1, 2)]) == "sex f"
     three = ("ward=3", "ward=4", "ward=5")
     assert region_text(other, three, [(0, 1, 2)]) == "ward other than 5"
+    some = replace(level, conditions=(Interval(1, -np.inf, np.inf),))
+    assert region_text(some, ("x", "sex=f", "sex=m"), [(1, 2)]) == "known sex"
     few = replace(level, conditions=tuple(Interval(j, -np.inf, 0.0) for j in (0, 2, 3, 4)))
     sites = tuple(f"site=s{k}" for k in range(6))
     assert region_text(few, sites, [range(6)]) == "site s1 or s5"
