@@ -233,7 +233,7 @@ class Table(OfPanels):
 
     @property
     def content_order(self) -> Int[np.ndarray, " n"]:
-        """Rows in an order that their content decides, whatever that of the file. (n,)"""
+        """Rows in an order that their content decides, not the file. (n,)"""
         numbers = [] if self.number is None else [self.number]
         return np.lexsort([self.label, *numbers, *self.values.T])
 
