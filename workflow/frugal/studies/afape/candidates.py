@@ -29,7 +29,7 @@ from frugal.studies.afape.spec import PRACTICE as PRACTICE
 
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget
-SHARES = (0.6, 1.0)  # of a budget, that versions are learned for
+SHARES = (0.6, 0.8, 1.0)  # of a budget, that versions are learned for
 IN = "/"  # between the name of a policy and that of its array, or of a panel it acts without
 
 
