@@ -378,11 +378,11 @@ def test_prices_by_case_below_zero_are_counted_and_shown(tmp_path):
         _mean_fee(np.array([1.0, -5.0, -2.0]), panel)
 
 
-def test_the_first_in_the_order_is_named_where_it_learned_from_enough():
-    x, y, observed = world(np.random.default_rng(2), 150)
+def test_the_first_that_the_lowest_is_not_clearly_below_is_named_if_it_learned_from_enough():
+    x, y, observed = world(np.random.default_rng(1), 150)
     found, _ = candidates_of(x, y, observed, law_of(x, y, observed))
-    order = ["never", "fixed", "cascade"]  # 2.68, 2.45 and 2.36 a case
-    found = replace(found, names=order, price=found.price / 4)
+    order = ["fixed", "never", "cascade"]
+    found = replace(found, names=order, price=found.price / 6)
     rows = np.array([(y == k).sum() * 4 / 5 for k in (0, 1)])
     np.testing.assert_allclose(found.held[-1], rows, rtol=1e-9)
     assert (found.held[:-1] < found.held[-1]).all()
@@ -391,7 +391,7 @@ def test_the_first_in_the_order_is_named_where_it_learned_from_enough():
         for held in (30 + 0 * found.held, 29 + 0 * found.held)
     )
     assert enough.short_list == few.short_list == order
-    assert enough.policy == "never"
-    assert few.policy == "cascade"
-    again = [answer.repeated or 0.0 for answer in (enough, few)]
-    assert 0.3 < again[1] < again[0] <= 1  # the order varies less than the estimates
+    above = enough.last.difference[:2, 2] / enough.last.std_error[:2, 2]
+    np.testing.assert_allclose(above, [1.74, 1.35], atol=0.01)
+    assert (enough.policy, few.policy) == ("never", "cascade")
+    assert all(0.3 < (answer.repeated or 0.0) < 1 for answer in (enough, few))

@@ -35,7 +35,8 @@ from frugal.learn.record_law import RecordLaw
 SMALLEST, HALVINGS = 1e-12, 40
 LEAST_OF_CLASS, CLEAR = 1 / 3, 4.0  # see `enough`
 COMMON, LEAST_AT_STEP = 0.2, 5.0  # see `supported`
-WITHIN = 0.5  # standard errors by which another may be lower than one that learned from few rows
+AGAINST = 1.645  # standard errors by which another may be lower: a one-sided test at 5 %
+WITHIN = 0.5  # the same where the first of the order learned from few rows
 REPETITIONS = 1000  # of the estimates, in which the same candidate may be named
 
 
@@ -429,20 +430,18 @@ def _named(
 ) -> int:
     """Place of the candidate that is named, were the estimates to differ from these by `error`.
 
-    Of those that may be the best it is the first in the order, a candidate that orders panels case
-    by case and so includes the simpler ones that follow. What it gains by that, few rows cannot
-    teach: where it has not learned from enough, it is the first whose estimate is at most `WITHIN`
-    standard errors of the difference above the lowest.
+    Of those that may be the best it is the first in the order that the lowest is not clearly below,
+    by `AGAINST` standard errors of the difference: candidates that order panels case by case come
+    first, and include the simpler ones that follow. What they gain by that, few rows cannot teach:
+    where the first has not learned from enough, `WITHIN` takes the place of `AGAINST`.
     """
     difference = compared.difference + error[:, None] - error
     cost = np.array([candidates.cost(name) for name in names]) + error
     may = (difference <= compared.most - compared.difference + SMALLEST).all(axis=1)
     may &= cost <= max(most, float(cost[may].min()))
-    place = int(may.argmax())
-    if candidates.learned_enough(names[place]):
-        return place
+    within = AGAINST if candidates.learned_enough(names[int(may.argmax())]) else WITHIN
     lowest = int(np.where(may, cost, np.inf).argmin())
-    near = difference[:, lowest] <= WITHIN * compared.std_error[:, lowest] + SMALLEST
+    near = difference[:, lowest] <= within * compared.std_error[:, lowest] + SMALLEST
     return int((may & near).argmax())
 
 
