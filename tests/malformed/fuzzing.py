@@ -229,7 +229,8 @@ def _rows(name: str) -> list[list[str]]:
 
 def _of_recourse(sheets: Mapping[str, Any]) -> None:
     """The two files of a catalogue of one's own, with cells as texts."""
-    for name, rows in sheets.items():
+    for name, cells in sheets.items():
+        rows = cells if isinstance(cells, list) else [cells]
         lines = [",".join(map(str, row if isinstance(row, list) else [row])) for row in rows]
         text = "\n".join(lines) + "\n"
         Path(f"{name}.csv").write_text(text, encoding="utf-8", errors="surrogatepass")

@@ -5,6 +5,7 @@ Knows nothing of the meaning of keys; `description` does, and whoever reads anot
 
 import difflib
 import math
+import operator
 import os
 import re
 import shlex
@@ -155,7 +156,9 @@ def _require_plain_text(
     elif isinstance(document, list):
         for value in document:
             _require_plain_text(value, where, key, visited)
-    elif hasattr(document, "__array__") and not isinstance(document, int | float):
+    elif not isinstance(document, str | int | float) and (
+        hasattr(document, "__array__") or not isinstance(operator.eq(document, document), bool)
+    ):  # an array, or a value such as pandas' NA, which no schema can compare
         raise ConfigError(
             f"{where}: {key!r} is of type {type(document).__name__}; allowed are texts, numbers, "
             "lists, and keys with these"
