@@ -295,3 +295,18 @@ def test_advice_gives_the_region_as_the_reason_and_so_does_the_graph(answer, age
     inputs = {"values": np.nan_to_num(known), "acquired": acquired, "available": every}
     law = session.run(["probabilities"], inputs)[0]
     assert np.allclose(law, advice.states.action_probability, atol=1e-6)
+
+
+def test_a_panel_that_is_closed_by_another_is_so_in_advice_and_graph(answer):
+    onnx = pytest.importorskip("onnxruntime")
+    bundle = bundle_of(answer, "always", (Hole(1, (Interval(1, -np.inf, np.inf),), 50, 0),))
+    known = np.array([[0.0, np.nan, np.nan], [0.0, -0.4, np.nan]])
+    acquired, every = np.array([[False, False], [True, False]]), np.ones((2, 2), dtype=bool)
+    cases = Cases("id", ["nothing", "with A"], known, acquired, [""] * 2)
+    advice = advise_next(bundle, cases, available=every, uniforms=np.full((2, 3), 0.5))
+    assert ["B is not offered" in why for why in advice.why] == [False, True]
+    assert advice.states.action_probability[1, :2].tolist() == [0, 0]
+    session = onnx.InferenceSession(export_policy(bundle))
+    inputs = {"values": np.nan_to_num(known), "acquired": acquired, "available": every}
+    law = session.run(["probabilities"], inputs)[0]
+    assert np.allclose(law, advice.states.action_probability, atol=1e-6)

@@ -102,9 +102,9 @@ def judge_candidates(
 
     Settings: `agents` (names, in the order of preference), `margin` (share of the cost), `gamma`
     (the largest that is looked at), `objective` (cost or f1), `budgets` (of f1: the answer is for
-    the first; `within_budgets` of the document has that of each, whose score never rises with the
-    budget), `audit_habit` (whether the paths
-    hold those without each panel, and the document gets the whole habit audit), `design` (number
+    the first; `within_budgets` of the document has that of each, none of a lower F1 than that of a
+    smaller budget), `audit_habit` (whether the paths hold those without each panel, and the
+    document gets the whole habit audit), `design` (number
     of further `cases` to plan and most that their panels may cost, `budget`, or None), `recorded`
     (the protocol by which rows were recorded, or None), `referral` (`price` of a case that is
     handed to a person and `risk`, most that errors of the others may cost, or None),
