@@ -5,8 +5,9 @@
 POPULATIONS is a folder of complete tables: NAME.parquet (numeric columns, the label `_y` in 0/1)
 with NAME.json (unit, free columns, panels with columns and price, causes of gaps, costs of a miss
 and of a false alarm). A run is NAME:ROWS:LAW:SEED: it draws rows, draws their gaps by the law
-(mcar, mar, or mnar by another panel's value), and lets the stages of `decide` answer. The truth is
-the cost of each policy, refitted to all rows, on up to 6,000 complete rows outside the sample. One
+(mcar, mar, or mnar by another panel's value), and lets the stages of `decide` answer; a fifth part,
+NAME:ROWS:LAW:SEED:AGAIN, is another seed of folds and training on the same records. The truth is
+the cost of each policy, as it is handed out, on up to 6,000 complete rows outside the sample. One
 JSON a run in FOLDER; what is there is not made again. Without runs: every table with enough rows at
 300, 1,000 and 3,000 rows. Prints a row for each size: the lines that `docs/results/answer.md` has.
 
@@ -38,8 +39,9 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.run.config_files import laid_over
-from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of
-from frugal.studies.afape.stages.agents import ALL, learn_candidates
+from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of, versions_of
+from frugal.studies.afape.spec import candidate
+from frugal.studies.afape.stages.agents import join_candidates, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates
 from frugal.studies.afape.stages.records import draw_missingness
 
@@ -52,6 +54,7 @@ TWO_SIDED = 1.96  # standard errors of a normal 95 % interval
 DECIDE = effective(laid_over(shipped("config.yaml"), shipped("config/decide.yaml")))["afape"]
 ANSWER, CLASSIFIER = DECIDE["answer"], DECIDE["classifier"]
 AGENTS = {name: DECIDE["agents"][name] for name in ANSWER["prefer"]}
+REPEATS = ANSWER["repeats"]
 FEWER = {"trees": 40, "repeats": 1}
 SMALL = {
     name: AGENTS[name] | {"boosting": AGENTS[name]["boosting"] | FEWER}
@@ -181,9 +184,13 @@ def scaled(table: Table, column: str) -> np.ndarray:
 
 
 def answered(
-    world: Drawn, seed: int, agents: Mapping[str, Any] = AGENTS
-) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
-    """The document of `decide`, and the true costs of the refitted policies."""
+    world: Drawn,
+    seed: int,
+    agents: Mapping[str, Any] = AGENTS,
+    objective: str = "cost",
+    budgets: Sequence[float] = (),
+) -> tuple[dict[str, Any], dict[str, tuple[float, float, list[float], float]]]:
+    """The document of `decide`, and true costs of what is handed out."""
     sample = world.sample
     spec = SplitSpec("folds", 0, {f"fold_{k}": 1 / K for k in range(1, K + 1)}, {})
     part = split_rows(sample.label, np.array([""] * len(sample)), spec, rng_seed=seed)
@@ -208,43 +215,47 @@ def answered(
         "agents": agents,
         "practice": ANSWER["practice"],
         "classifier": CLASSIFIER,
-        "objective": "cost",
-        "budgets": [],
+        "objective": objective,
+        "budgets": [*budgets],
+        "repeats": REPEATS,
         "audit_habit": False,
         "recorded_only": False,
     }
 
-    def learned(name: str) -> dict[str, Any]:
-        streams = Streams(seed, "learn_candidates", {"held_out": name})
-        return learn_candidates(
-            **stored,
-            masks=missing["masks"],
-            graph=missing["graph"],
+    records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
+    folds = [f"fold_{k}" for k in range(1, K + 1)]
+    learned = [
+        learn_candidates(
+            **records,
             settings=asked,
-            streams=streams,
+            streams=Streams(seed, "learn_candidates", {"held_out": name}),
             progress=no_bar,
         )
-
-    folds = [f"fold_{k}" for k in range(1, K + 1)]
-    paths = [learned(name)["paths"] for name in folds]
-    refitted = learned(ALL)
+        for name in folds
+    ]
+    paths = [each["paths"] for each in learned]
+    joined = join_candidates(
+        **records,
+        settings=asked,
+        streams=Streams(seed, "join_candidates", {}),
+        progress=no_bar,
+        **{f"p{k}": each["policies"].stored("policies") for k, each in enumerate(learned)},
+    )
     found = judge_candidates(
-        **stored,
-        masks=missing["masks"],
-        graph=missing["graph"],
-        refitted=refitted["paths"],
+        **records,
+        joined=joined["paths"],
         paths=Partitions([{"held_out": name} for name in folds], lambda k: FrameRows(paths[k])),
         settings={
             "agents": list(agents),
             "margin": MARGINS[0],
             "gamma": 10.0,
-            "objective": "cost",
-            "budgets": [],
+            "objective": objective,
+            "budgets": [*budgets],
             "audit_habit": False,
             "design": None,
             "recorded": None,
             "referral": None,
-            "most_missed": None,
+            "most_missed": {},
         },
         streams=Streams(seed, "judge_candidates", {}),
         progress=no_bar,
@@ -252,35 +263,46 @@ def answered(
     held = world.held
     names = [panel.name for panel in held.actions]
     holes = holes_of(missing["graph"]["unsupported"], held.columns, names)
-    return found["choice"], truths(world, refitted["policies"], seed, agents, holes)
+    agents = {name: agents[candidate(name)] for name in versions_of(agents, budgets)}
+    return found["choice"], truths(world, joined["policies"], seed, agents, holes)
 
 
 def truths(
     world: Drawn, policies: Any, seed: int, agents: Mapping[str, Any], holes: tuple[Hole, ...]
-) -> dict[str, tuple[float, float]]:
-    """Mean cost on the complete rows and its standard error, of every policy and of practice."""
+) -> dict[str, tuple[float, float, list[float], float]]:
+    """Of each policy the mean cost on complete rows, its standard error, panels' shares, and F1."""
     held, every = world.held, np.ones_like(world.held_observed)
     classifier = classifier_of(world.sample, CLASSIFIER, Streams(seed, "truth", {}))
     uniforms = np.random.default_rng(seed).random((len(held), every.shape[1] + 1))
     archive, found = policies.stored("policies"), {}
     for name, settings in agents.items():
-        policy = build_policy(settings, table=held, stored=one_of(archive, name))
+        stored = one_of(archive, name)
+        if stored is None and name != candidate(name):
+            continue  # it does not learn within budgets
+        policy = build_policy(settings, table=held, stored=stored)
         ends = {name: follow(policy, held, every, uniforms, classifier, unsupported=holes)}
-        if name == ANSWER["practice"]:
+        if candidate(name) == ANSWER["practice"]:
             ends[PRACTICE] = as_practised(policy, held, world.held_observed, classifier)
         for who, one in ends.items():
             errors = held.misclassification_cost[held.label, one.verdict]
             cost = one.acquired @ held.action_cost + errors
-            found[who] = float(cost.mean()), float(cost.std(ddof=1) / np.sqrt(len(cost)))
+            error = float(cost.std(ddof=1) / np.sqrt(len(cost)))
+            hits = 2.0 * (held.label * (one.verdict == 1)).sum()
+            f1 = float(hits / max(held.label.sum() + (one.verdict == 1).sum(), 1))
+            found[who] = float(cost.mean()), error, one.acquired.mean(axis=0).tolist(), f1
     return found
 
 
-def run(populations: Path, name: str, n: int, law: str, seed: int) -> dict[str, Any]:
-    """One row of the results."""
+def run(
+    populations: Path, name: str, n: int, law: str, seed: int, again: int | None = None
+) -> dict[str, Any]:
+    """One row of the results; `again` is the seed of folds and training, if not the first one."""
     made_up = law.startswith("hole")
     world = with_hole(name, n, law, seed) if made_up else drawn(populations, name, n, law, seed)
-    choice, truth_of = answered(world, seed, SMALL if made_up else AGENTS)
-    truth = {who: mean for who, (mean, _) in truth_of.items()}
+    choice, truth_of = answered(
+        world, seed if again is None else again, SMALL if made_up else AGENTS
+    )
+    truth = {who: mean for who, (mean, *_) in truth_of.items()}
     named, cost = choice["policy"], choice["cost"]
     half = (choice["ci_high"] - choice["ci_low"]) / 2
     near = np.hypot(half, TWO_SIDED * truth_of[named][1])  # the truth is estimated
@@ -290,6 +312,9 @@ def run(populations: Path, name: str, n: int, law: str, seed: int) -> dict[str, 
         "rows": n,
         "law": law,
         "seed": seed,
+        "again": again,
+        "panels": choice["panels"],
+        "true_shares": truth_of[named][2],
         "policy": named,
         "state": choice["state"],
         "cost": cost,
@@ -322,7 +347,6 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     }
     frame = pd.DataFrame(
         {
-            "rows": rows["rows"],
             "runs": 1.0,
             "bound": share,
             **within,
@@ -337,8 +361,28 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             "bound too small": rows["regret"] > rows["bound"] * (1 + 1e-9),
         }
     )
-    how = dict.fromkeys(frame.columns[1:], "mean") | {"runs": "sum", "bound": "median"}
-    return frame.groupby("rows").agg(how).reset_index()
+    how = dict.fromkeys(frame.columns, "mean") | {"runs": "sum", "bound": "median"}
+    frame["largest"] = frame["above cheapest"]
+    frame["shares apart"] = [
+        max(
+            abs(panel["policy"] - share) for panel, share in zip(panels.values(), true, strict=True)
+        )
+        for panels, true in zip(rows["panels"], rows["true_shares"], strict=True)
+    ]
+    how |= {"largest": "max", "shares apart": "max"}
+    return frame.groupby([rows["rows"], rows["law"]]).agg(how).reset_index()
+
+
+def steadiness(rows: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of seeds on the same records that name one kind; spread of the true cost, by rows."""
+    found = []
+    for (n, *_), each in rows.groupby(["rows", "table", "law", "seed"]):
+        if len(each) > 1:
+            names = each["policy"].to_numpy()
+            same = (names[:, None] == names)[np.triu_indices(len(each), 1)].mean()
+            costs = pd.DataFrame(each["truth"].tolist())[each["policy"].mode()[0]]
+            found.append({"rows": n, "same": same, "sd": costs.std(ddof=1) / costs.mean()})
+    return pd.DataFrame(found, columns=["rows", "same", "sd"]).groupby("rows").mean().reset_index()
 
 
 def each_run(asked: Sequence[str]) -> Iterator[str]:
@@ -365,14 +409,16 @@ def main() -> None:
     ]
     folder.mkdir(parents=True, exist_ok=True)
     for one in each_run(asked):
-        name, n, law, seed = one.split(":")
+        name, n, law, *seeds = one.split(":")
         path = folder / f"{one.replace(':', '-')}.json"
         if not path.exists():
-            found = run(populations, name, int(n), law, int(seed))
+            found = run(populations, name, int(n), law, *map(int, seeds))
             path.write_text(json.dumps(found), encoding="utf-8")
             print(path.name, found["state"], f"{found['bound'] / found['cost']:.3f}", flush=True)
     rows = pd.DataFrame([json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))])
-    print(summary(rows).to_string(index=False, float_format="%.3f"))
+    first = rows[rows["again"].isna()]
+    print(summary(first).to_string(index=False, float_format="%.3f"))
+    print(steadiness(rows).to_string(index=False, float_format="%.3f"))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import CaseBundle, export_policy
-from frugal.acquire.kinds import Ground, kind_of
+from frugal.acquire.kinds import Ground, kind_of, load_policy
 from frugal.acquire.policies.cascade import LINEAR
+from frugal.acquire.siblings import Siblings
 from frugal.config.afape import Protocol
-from frugal.core.errors import DataError
+from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
@@ -30,7 +31,7 @@ from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, one_
 from frugal.studies.afape.habit import sentences
 from frugal.studies.afape.habit import table as panel_table
 from frugal.studies.afape.spec import candidate
-from frugal.studies.afape.stages.agents import ALL, learn_candidates
+from frugal.studies.afape.stages.agents import join_candidates, learn_candidates
 from frugal.studies.afape.stages.answers import judge_candidates, write_answer
 from frugal.studies.afape.stages.exploring import explore_answer
 from frugal.studies.afape.stages.records import draw_missingness
@@ -132,6 +133,7 @@ def answered(
     audit=False,
     referral=None,
     most_missed=None,
+    repeats=1,
 ):
     """Every stage of `decide` from folds on, in memory."""
     spec = SplitSpec("folds", 0, dict.fromkeys(FOLDS, 0.2), {})
@@ -162,26 +164,31 @@ def answered(
         "classifier": CLASSIFIER,
         "objective": objective,
         "budgets": list(budgets),
+        "repeats": repeats,
         "audit_habit": audit,
         "recorded_only": referral is not None and referral["risk"] is not None,
     }
+    records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
     made = {
         name: learn_candidates(
-            **stored,
-            masks=missing["masks"],
-            graph=missing["graph"],
+            **records,
             settings=asked,
             progress=no_bar,
             streams=Streams(0, "learn_candidates", {"held_out": name}),
         )
-        for name in [*FOLDS, ALL]
+        for name in FOLDS
     }
+    made["joined"] = join_candidates(
+        **records,
+        settings=asked,
+        progress=no_bar,
+        streams=Streams(0, "join_candidates", {}),
+        **{name: made[name]["policies"].stored(name) for name in FOLDS},
+    )
     paths = [made[name]["paths"] for name in FOLDS]
     judged = judge_candidates(
-        **stored,
-        masks=missing["masks"],
-        graph=missing["graph"],
-        refitted=made[ALL]["paths"],
+        **records,
+        joined=made["joined"]["paths"],
         paths=Partitions([{"held_out": name} for name in FOLDS], lambda k: FrameRows(paths[k])),
         settings={
             "agents": list(agents),
@@ -193,7 +200,7 @@ def answered(
             "design": design,
             "recorded": None,
             "referral": referral,
-            "most_missed": most_missed,
+            "most_missed": most_missed or {},
         },
         streams=Streams(0, "judge_candidates", {}),
         progress=no_bar,
@@ -216,9 +223,9 @@ def test_every_row_is_followed_by_policies_of_the_other_folds(chain):
 
 
 def test_paths_are_read_back_as_they_were_written(chain):
-    table, frame = chain["table"], chain["made"][ALL]["paths"]
+    table, frame = chain["table"], chain["made"]["joined"]["paths"]
     found = from_frame(frame, table)
-    assert set(found) == {*AGENTS, PRACTICE}
+    assert set(found) == {*AGENTS}
     again = pd.concat([to_frame(one, name, table) for name, one in found.items()])
     pd.testing.assert_frame_equal(again.reset_index(drop=True), frame)
     with pytest.raises(DataError, match="has not acted on every row"):
@@ -372,7 +379,7 @@ def test_who_misses_more_than_is_allowed_is_not_named():
     missed = free["errors"]["no for yes"]["policy"] / drawn(3, 400).label.mean()
     assert not free["beyond"]
     bound = missed / 2
-    found = answered(drawn(3, 400), agents, ("A", "B"), most_missed=bound)
+    found = answered(drawn(3, 400), agents, ("A", "B"), most_missed={"": bound})
     choice = found["choice"]
     assert choice["errors"]["no for yes"]["policy"] / drawn(3, 400).label.mean() <= bound
     assert free["policy"] in choice["beyond"]
@@ -381,7 +388,11 @@ def test_who_misses_more_than_is_allowed_is_not_named():
     few = {name: AGENTS[name] for name in ("never", "always")}
     mild = replace(drawn(3, 400), misclassification_cost=np.array([[0.0, 10.0], [4.0, 0.0]]))
     with pytest.raises(DataError, match=r"most_missed is 0, and every policy .* misses fewest, 0"):
-        answered(mild, few, ("A", "B"), most_missed=0.0)
+        answered(mild, few, ("A", "B"), most_missed={"": 0.0})
+    with pytest.raises(DataError, match=r"most_missed of 'odd' is 0, and every policy"):
+        answered(mild, few, ("A", "B"), most_missed={"even": 1.0, "odd": 0.0})
+    with pytest.raises(ConfigError, match=r"names the group 'old'; allowed are even"):
+        answered(mild, few, ("A", "B"), most_missed={"old": 0.1})
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -406,11 +417,14 @@ def test_costs_of_groups_add_up_to_the_cost_of_all(chain):
         assert all(one[who]["ci_low"] < one[who]["cost"] < one[who]["ci_high"] for one in each)
 
 
-def test_handed_out_policies_learned_on_all_rows(chain):
-    archive = chain["made"][ALL]["policies"].stored("policies.safetensors")
+def test_the_policies_of_all_folds_are_handed_out(chain):
+    archive = chain["made"]["joined"]["policies"].stored("policies.safetensors")
     cascade = one_of(archive, "cascade")
     assert cascade is not None
-    assert (cascade.header or {})["kind"] == "cascade"
+    policy, layout = load_policy(cascade)
+    assert layout.columns == chain["table"].columns
+    assert isinstance(policy, Siblings)
+    assert len(policy.each) == len(FOLDS)
     assert one_of(archive, "rule") is None  # learns nothing
     with pytest.raises(DataError, match="holds no policies"):
         one_of(cascade, "cascade")

@@ -30,7 +30,7 @@ from frugal.studies.afape.stages.records import _Support
 from frugal.studies.afape.support import document as regions_of
 from frugal.studies.afape.support import sentences, shares
 
-from tests.unit.test_candidates import AGENTS, ALL, FOLDS, answered, drawn
+from tests.unit.test_candidates import AGENTS, FOLDS, answered, drawn
 
 OLD = Hole(0, (Interval(0, 0.3, np.inf),), 120, 0)
 COLUMNS, PANELS = ("age", "a", "b"), ("A", "B")
@@ -52,9 +52,9 @@ def answer():
 
 
 def test_no_policy_orders_a_panel_in_a_region_without_records_of_it(answer):
-    rows = pd.concat([answer["made"][name]["paths"] for name in [*FOLDS, ALL]])
+    rows = pd.concat([answer["made"][name]["paths"] for name in [*FOLDS, "joined"]])
     old = answer["table"].values[:, 0] >= 0.3
-    for name, path in from_frame(answer["made"][ALL]["paths"], answer["table"]).items():
+    for name, path in from_frame(answer["made"]["joined"]["paths"], answer["table"]).items():
         assert not (path.order[old] == 0).any(), name
     ordered = rows[(rows["panel"] == "A") & (rows["agent"] != PRACTICE)]
     assert len(ordered)  # of others
@@ -90,7 +90,7 @@ def test_costs_within_support_are_those_of_a_table_without_gaps(answer):
     rng = np.random.default_rng(5)
     chance = 1 / (1 + np.exp(-(2 * complete[:, 1] + complete[:, 2] - 1)))
     new = replace(new, label=(rng.random(20_000) < chance).astype(np.int64))
-    stored = answer["made"][ALL]["policies"].stored("policies")
+    stored = answer["made"]["joined"]["policies"].stored("policies")
     holes = holes_of(answer["choice"]["support"]["regions"], COLUMNS, PANELS)
     for row in answer["outcomes"].to_dict("records"):
         if row["agent"] == PRACTICE:
@@ -262,7 +262,7 @@ def test_probabilities_of_records_are_fitted_where_there_are_any():
 def bundle_of(answer, agent: str, holes) -> CaseBundle:
     """A policy that was handed out, with the regions."""
     table = answer["table"]
-    stored = answer["made"][ALL]["policies"].stored("policies")
+    stored = answer["made"]["joined"]["policies"].stored("policies")
     policy = build_policy(AGENTS[agent], table=table, stored=one_of(stored, agent))
     return CaseBundle(
         policy,

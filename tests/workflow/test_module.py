@@ -56,7 +56,7 @@ def finished(tmp_path_factory):
 
 def test_two_studies_run_beside_a_rule_of_ones_own(finished):
     _, said = finished
-    assert jobs(said)["visits_learn_candidates"] == 6
+    assert jobs(said)["visits_learn_candidates"] == 5
     assert {name: jobs(said)[name] for name in ("ten_prepare_data", "mine")} == {
         "ten_prepare_data": 1,
         "mine": 1,

@@ -50,7 +50,7 @@ use rule stage as train_agent with:
 
 
 # Candidates of an answer on tables that are divided into folds: learned on the other folds, followed on
-# the last one; and once on all rows, which is what is handed out.
+# the last one. What is handed out are the policies of all folds, which vote.
 
 CANDIDATES = f"results/candidates/{SCENARIO}"
 
@@ -67,6 +67,17 @@ use rule stage as learn_candidates with:
         settings=TRIED,
 
 
+use rule stage as join_candidates with:
+    input:
+        unpack(candidates_of_folds),
+        **outputs_of(rules.prepare_data, "table catalogue"),
+        **outputs_of(rules.draw_missingness, "masks graph"),
+    output:
+        **audited(f"{CANDIDATES}/joined", "paths policies.safetensors"),
+    params:
+        settings=TRIED,
+
+
 use rule stage as judge_candidates with:
     input:
         **outputs_of(rules.prepare_data, "table catalogue"),
@@ -75,7 +86,7 @@ use rule stage as judge_candidates with:
             f"{CANDIDATES}/held_out={fold}/paths.parquet".format(**w)
             for fold in STUDY.folds(w.dataset)
         ],
-        refitted=f"{CANDIDATES}/held_out=none/paths.parquet",
+        joined=rules.join_candidates.output.paths,
     output:
         **audited(CANDIDATES, "choice.json outcomes terms net_benefit"),
     params:

@@ -218,7 +218,7 @@ def engine_arguments(targets, *options):
 
 
 def bundled_policy(wildcards):
-    """What a bundle holds: of a table with folds the policy that learned on all rows."""
+    """What a bundle holds: of a table with folds the policies of all of them."""
     if not STUDY.folds(wildcards.dataset):
         return trained_policy(wildcards)
     scenario = f"dataset={wildcards.dataset}/mechanism={wildcards.mechanism}"
@@ -226,7 +226,14 @@ def bundled_policy(wildcards):
     if wildcards.agent not in STUDY.trained_agents:
         return trained_policy(wildcards) | {"graph": graph}
     choice = {"choice": f"{place}/choice.json"} if config["objective"] == "f1" else {}
-    return {"policies": f"{place}/held_out=none/policies.safetensors", "graph": graph} | choice
+    return {"policies": f"{place}/joined/policies.safetensors", "graph": graph} | choice
+
+
+def candidates_of_folds(wildcards):
+    """Policies that learned on all folds but one, for each fold."""
+    place = f"results/candidates/dataset={wildcards.dataset}/mechanism={wildcards.mechanism}"
+    folds = enumerate(STUDY.folds(wildcards.dataset))
+    return {f"policies_{k}": f"{place}/held_out={fold}/policies.safetensors" for k, fold in folds}
 
 
 def trained_policy(wildcards):

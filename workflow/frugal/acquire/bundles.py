@@ -18,6 +18,7 @@ import pandas as pd
 from frugal.acquire.kinds import CLASSIFIER, KINDS, kind_of, load_policy
 from frugal.acquire.onnx_graph import Graph, GraphNode, State
 from frugal.acquire.policies.python import source_of
+from frugal.acquire.siblings import graph_of
 from frugal.config.declared import kinds_with
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
@@ -287,7 +288,7 @@ def export_policy(bundle: CaseBundle) -> bytes:
     if bundle.unsupported:
         available = available & ~_closed(bundle, graph, visible)
     state = State(graph, layout, visible, acquired, available & ~acquired)
-    answer = formula(state, bundle.policy, bundle.member)
+    answer = graph_of(formula, state, bundle.policy, bundle.member)
     probability = answer.probability
     if probability is None:
         assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"

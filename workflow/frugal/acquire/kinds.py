@@ -5,7 +5,7 @@ Kinds are found in the folder `acquire.policies`. Knows no files, no study and n
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder, fits, tabulate
+from frugal.acquire.siblings import each_of
 from frugal.config.declared import block_of, declared_kinds, learns, needs_two_classes
 from frugal.core.declarations import load_one
 from frugal.core.episodes import Episodes, Policy
@@ -252,6 +253,7 @@ def build_policy(settings: Mapping[str, Any], *, table: Table, stored: Saved = N
     if kind.fit is not None and isinstance(stored, StoredArrays):
         made_for = read_header(stored.header)
         made_for.require_same(table, f"the stored policy {stored.source}")
+        return each_of(stored, partial(kind.build, settings, layout))
     return kind.build(settings, layout, stored)
 
 
@@ -304,7 +306,7 @@ def load_policy(stored: StoredArrays) -> tuple[Policy, Layout]:
         block_of(kind.name).read(dict(settings), where=where)
     arrays = {name: array for name, array in stored.items() if not name.startswith(CLASSIFIER)}
     policy = StoredArrays(arrays, stored.source, stored.header)
-    return kind.build(settings, layout, policy), layout
+    return each_of(policy, partial(kind.build, settings, layout)), layout
 
 
 def _listed(names: Any) -> str:

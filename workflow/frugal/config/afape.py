@@ -87,6 +87,11 @@ class AnswerSettings(Block):
     practice: str = setting(
         "always", "the policy whose models decide on the panels acquired in the records"
     )
+    repeats: Count | None = setting(
+        None,
+        "times that rows are divided into folds anew; null: up to 3, so that rows times repeats "
+        "are at most 1,500",
+    )
     budgets: list[NonNegative] = setting(
         [], "of objective f1, that of the answer first: most that panels may cost a case"
     )

@@ -64,10 +64,11 @@ class Config(Block):
         "of decide, with `refer`: most that errors without a person may cost a case on average, "
         "for each pattern of missing panels; a text where it comes from --config",
     )
-    most_missed: Amount | None = setting(
+    most_missed: Amount | dict[str, Amount] | None = setting(
         None,
         "of decide, of two classes: most of the cases of the positive class that the named policy "
-        "may miss, as a share; a text where it comes from --config",
+        "may miss, as a share, or group of `sensitive` → share; a text where it comes from "
+        "--config",
     )
     audit_habit: bool | Literal["true", "false"] = setting(
         False,
@@ -114,3 +115,10 @@ def effective(config: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: one sentence with the key, the value found and the values allowed.
     """
     return Config.read(config, where="config").plain()
+
+
+def most_missed_of(config: Mapping[str, Any]) -> dict[str, float]:
+    """Group, or "" for all cases → most of the positive cases that may be missed there."""
+    most = config["most_missed"]
+    by_group = most if isinstance(most, Mapping) else {} if most is None else {"": most}
+    return {name: float(share) for name, share in by_group.items()}

@@ -27,6 +27,7 @@ _HEADER = {
     "classes": [str],
     "trained_on": str,
 }
+_FURTHER = {"set_ups": [{"panels": [str], "cost": float}], "siblings": int}  # where there are
 _SHOWN = 60  # characters of a name from a file
 
 
@@ -152,8 +153,8 @@ def read_header(header: Mapping[str, Any] | None) -> Layout:
         raise DataError(
             "the stored policy has no header with its kind and its table; train it again"
         )
-    shared = {"set_ups": [{"panels": [str], "cost": float}]} if "set_ups" in header else {}
-    require_document(header, _HEADER | shared, "header of the stored policy")
+    further = {key: shape for key, shape in _FURTHER.items() if key in header}
+    require_document(header, _HEADER | further, "header of the stored policy")
     panels = tuple(
         Panel(p["name"], tuple(p["columns"]), p["cost"], p["free"]) for p in header["panels"]
     )

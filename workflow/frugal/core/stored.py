@@ -141,7 +141,12 @@ def part_of(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> Mappi
     Args:
         arrays: all.
         names: new name → name in `arrays`.
+
+    Raises:
+        DataError: one is not there.
     """
+    if absent := [old for old in names.values() if old not in arrays]:
+        raise DataError(f"{_source(arrays) or 'the stored arrays'} lacks {absent[0]!r}")
     return StoredArrays({new: arrays[old] for new, old in names.items()}, _source(arrays))
 
 

@@ -24,7 +24,7 @@ from frugal.data.encoding import Encoded, class_index, encode
 from frugal.data.guessing import label_told, told_in
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame, text_column
 from frugal.data.raw import verify_content, verify_sha256
-from frugal.data.splits import FOLDS, PART_NAMES, copied, split_rows
+from frugal.data.splits import FOLDS, PART_NAMES, copied, split_rows, with_copies
 from frugal.data.stays import read_stays
 from frugal.data.tables import table_to_frames
 
@@ -104,6 +104,9 @@ def prepare(description: Description, raw_files: Mapping[str, Path], rng_seed: i
     order, cluster = np.arange(len(label)), belonging.cluster
     if description.split.scheme == FOLDS and description.missing_values != "induced":
         order = encoded.table.content_order
+        if cluster is None:  # else a policy is judged on the row that it learned from
+            cells = pd.DataFrame(encoded.table.values).assign(label=label)
+            cluster = with_copies(cells, len(description.split.parts))
     try:
         split = split_rows(
             label[order],

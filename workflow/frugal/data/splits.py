@@ -233,6 +233,17 @@ def row_sample(n: int, *, rows: int | None, rng: np.random.Generator) -> Int[np.
 BY_CHANCE = 0.05  # see `copied`
 
 
+def with_copies(cells: pd.DataFrame, least: int) -> Int[np.ndarray, " n"] | None:
+    """A number for each row, the same for copies of one; None where there are none. (n,)
+
+    None also where fewer than `least` different rows are left. Copies are those of `copied`.
+    """
+    copies = copied(cells)
+    same = cells.groupby(list(cells), dropna=False, sort=False).ngroup().to_numpy()
+    number = np.where(np.isin(same, same[copies]), same, len(cells) + np.arange(len(cells)))
+    return number if copies.any() and len(np.unique(number)) >= least else None
+
+
 def copied(cells: pd.DataFrame) -> Bool[np.ndarray, " n"]:
     """True for a row with the cells of an earlier one, if that is no chance. (n,)
 

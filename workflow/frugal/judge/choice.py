@@ -23,6 +23,7 @@ from frugal.judge.semi_offline import (
     Labels,
     OutcomeMeans,
     Paths,
+    averaged,
     end_weight,
     fit_labels,
     path_probability,
@@ -228,6 +229,17 @@ def judged(
     return Candidates(names, left_out, *judged_by, cluster, score, unit, paid, relative)
 
 
+def over_divisions(each: Sequence[Candidates]) -> Candidates:
+    """The same candidates judged on several divisions into folds; those that all can judge."""
+    first = each[0]
+    names = [name for name in first.names if all(name in part.names for part in each)]
+    who = [*names, *([first.practice] if first.practice in first.outcomes else [])]
+    outcomes = {name: averaged([part.outcomes[name] for part in each]) for name in who}
+    tried = dict.fromkeys(name for part in each for name in (*part.left_out, *part.names))
+    left_out = [name for name in tried if name not in names]
+    return replace(first, names=names, left_out=left_out, outcomes=outcomes)
+
+
 def _held(missingness: RecordLaw, classes: int) -> Float[np.ndarray, "a1 g"]:
     """Rows of each class, in all folds but one, that hold each panel; last, any. (a + 1, g)"""
     has = missingness.label >= 0
@@ -353,7 +365,7 @@ def choose(
     rng: np.random.Generator,
     box: PriceBox | None = None,
     *,
-    most_missed: float | None = None,
+    limits: Mapping[str, tuple[Candidates, float]] | None = None,
     tried: Candidates | None = None,
     most: float = np.inf,
     refuted: bool = False,
@@ -370,7 +382,8 @@ def choose(
         margin: share of the cost that counts as nothing.
         rng: of the simultaneous quantiles.
         box: ranges of unit costs; None where all are known.
-        most_missed: share of the second of two classes; who misses more is not named.
+        limits: group ("" for all cases) → candidates there, and most of the second of two classes
+            that they may miss; who misses more is not named.
         tried: of which the candidates were selected by their scores: intervals hold for all of
             them; None: nothing was selected.
         most: score above which none is named, unless it is the lowest.
@@ -390,14 +403,17 @@ def choose(
     if tried is not None and len(tried.names) > len(names):
         widest = _compare(tried, list(tried.names), rng).simultaneous
         every = replace(every, simultaneous=widest[[tried.names.index(name) for name in names]])
-    if most_missed is not None:
-        share = {name: candidates.missed(name) for name in names}
-        names = [name for name in names if share[name] <= most_missed]
+    if limits:
+        over = {n: {who: c.missed(n) - most for who, (c, most) in limits.items()} for n in names}
+        names = [name for name in names if max(over[name].values()) <= 0]
         if not names:
-            least = min(share, key=lambda name: share[name])
+            least = min(over, key=lambda name: max(over[name].values()))
+            who = max(over[least], key=lambda group: over[least][group])
+            group, most_missed = limits[who]
             raise DataError(
-                f"most_missed is {most_missed:g}, and every policy that can be judged misses more "
-                f"of the positive cases; {least!r} misses fewest, {share[least]:.3f}"
+                f"most_missed{f' of {who!r}' if who else ''} is {most_missed:g}, and every policy "
+                f"that can be judged misses more of the positive cases; {least!r} misses fewest, "
+                f"{group.missed(least):.3f}"
             )
         last = _compare(candidates, names, rng)
     able, first = names, last

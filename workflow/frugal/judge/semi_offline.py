@@ -125,6 +125,25 @@ class OutcomeMeans:
         return replace(self, mean=mean, influence=influence, prior=self.prior[:0])
 
 
+def averaged(each: Sequence[OutcomeMeans]) -> OutcomeMeans:
+    """Means over repeated divisions into folds, which are a further part of the error.
+
+    Divisions are independent draws, so that part is the variance of the estimates over their
+    number.
+    """
+    if len(each) == 1:
+        return each[0]
+    r = len(each)
+    mean, influence, weight, first, last = (
+        np.mean([getattr(means, name) for means in each], axis=0)
+        for name in ("mean", "influence", "weight", "first", "last")
+    )
+    apart = np.stack([means.mean - mean for means in each]) / np.sqrt(r * (r - 1))
+    z = max(len(means.prior) for means in each)  # of the same regression, so they add up
+    prior = np.mean([np.pad(o.prior, ((0, z - len(o.prior)), (0, 0))) for o in each], axis=0)
+    return OutcomeMeans(mean, influence, np.vstack([prior, apart]), weight, first, last)
+
+
 def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, "n a1"]:
     """πₖ: that a record holds the first k steps' panels and the arguments of their law. (n, a + 1)
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from frugal.core.errors import extras_named
 from frugal.library.asked import KeptFile, Question
-from frugal.library.folder import ALL_ROWS, files_of
+from frugal.library.folder import files_of
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
@@ -120,11 +120,22 @@ def _candidates(question: Question, fold: str) -> Payloads:
     return _run(question, "learn_candidates", keys, settings, _records(question, "graph"))
 
 
+def _joined(question: Question) -> Payloads:
+    """The policies of all folds, joined, and their paths on all rows."""
+    archives = {
+        f"policies_{k}": _candidates(question, fold)["policies"]
+        for k, fold in enumerate(question.study.folds(question.dataset))
+    }
+    inputs = {**_records(question, "graph"), **archives}
+    settings = question.study.candidate_settings()
+    return _run(question, "join_candidates", question.keys, settings, inputs)
+
+
 def _choice(question: Question) -> Payloads:
     folds = question.study.folds(question.dataset)
     paths = [({**question.keys, "held_out": k}, _candidates(question, k)["paths"]) for k in folds]
-    refitted = _candidates(question, ALL_ROWS)["paths"]
-    inputs = {**_records(question, "graph"), "paths": paths, "refitted": refitted}
+    joined = _joined(question)["paths"]
+    inputs = {**_records(question, "graph"), "paths": paths, "joined": joined}
     return _run(
         question, "judge_candidates", question.keys, question.study.judging_settings(), inputs
     )
@@ -313,7 +324,7 @@ def page_of(question: Question) -> Path:
 def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
     """The folder of a policy with all that `advise` and `export` need; made once.
 
-    That of an answer, which learned on all rows, where the workflow puts it; others apart.
+    That of an answer, the policies of all folds, where the workflow puts it; others apart.
     """
     if of_answer and question.folder is not None:
         return files_of(question, "bundle_agent", {"agent": agent})["cases"].parent
@@ -323,7 +334,7 @@ def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
     if of_answer:
         inputs["graph"] = _missingness(question)["graph"]
     if of_answer and agent in study.trained_agents:
-        inputs["policies"] = _candidates(question, ALL_ROWS)["policies"]
+        inputs["policies"] = _joined(question)["policies"]
     else:
         inputs |= dict(zip(["policy"], _policies(question, [agent]), strict=False))
     payloads = _run(question, "bundle_agent", question.keys_of(agent), study.agents[agent], inputs)

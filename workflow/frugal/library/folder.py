@@ -7,7 +7,6 @@ from pathlib import Path
 from frugal.library.asked import Question
 from frugal.run.engine import run_workflow
 
-ALL_ROWS = "none"  # wildcard `held_out` of the policies that learned on all rows
 _DATA = "dataset={dataset}"
 _SCENARIO = f"{_DATA}/mechanism={{mechanism}}"
 FILES = {  # stage → folder under results/, and its files; docs/reference/outputs.md

@@ -366,7 +366,7 @@ class Policy(_Advises):
     Attributes:
         question: its config and folder.
         name: under which it is evaluated.
-        of_answer: whether it is one that `decide` hands out, which learned on all rows.
+        of_answer: whether it is one that `decide` hands out: the policies of all folds, which vote.
     """
 
     question: Question
@@ -652,7 +652,7 @@ class Answer(_Comparison):
 
     @door
     def policy(self, name: str) -> Policy:
-        """One of the policies, which learned on all rows, for new cases.
+        """One of the policies for new cases: those of all folds, which vote.
 
         Raises:
             ConfigError: no policy of that name was evaluated.

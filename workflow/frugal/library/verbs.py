@@ -52,7 +52,7 @@ def load(
     transport: str | Path | None = None,
     refer: float | None = None,
     refer_risk: float | None = None,
-    most_missed: float | None = None,
+    most_missed: float | Mapping[str, float] | None = None,
     cores: int = 1,
 ) -> Table:
     """A table of one's own, read and encoded.
@@ -104,7 +104,7 @@ def load(
         refer_risk: most that errors without a person may cost a case on average, for each pattern
             of missing panels.
         most_missed: of two classes, most of the positive cases that the named policy may miss, as
-            a share.
+            a share; or group of `sensitive` → share.
         cores: stages at a time, where a folder is given.
 
     Returns:

@@ -16,6 +16,7 @@ from frugal.acquire.kinds import KINDS, load_policy
 from frugal.acquire.policies.cascade import CascadePolicies, ClassPath
 from frugal.acquire.policies.lattice import LatticePolicies
 from frugal.acquire.rollouts import roll_out, visited_sets
+from frugal.acquire.siblings import Siblings
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError, say
 from frugal.core.layout import Layout
@@ -168,6 +169,11 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
         raise DataError(f"{path} has {count} members; there is no {member}, they count from 0")
     if member is None and count == 1:
         member = 0
+    if isinstance(policy, Siblings) and all(
+        hasattr(sibling, "sentences") for sibling in policy.each
+    ):
+        each = [sibling.sentences(panels)[0] for sibling in policy.each]  # pyright: ignore[reportAttributeAccessIssue]
+        return [f"{len(each)} policies that learned on other rows vote:", *each, *closed]
     if isinstance(policy, CascadePolicies | ClassPath):
         sentences = policy.sentences(panels)
         return _front(kind, sentences) if member is None else [sentences[member], *closed]

@@ -11,7 +11,7 @@ from typing import Any
 
 from frugal.config.afape import Protocol
 from frugal.config.declared import kinds_with
-from frugal.config.root import effective
+from frugal.config.root import effective, most_missed_of
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
@@ -156,10 +156,10 @@ def _require_most_missed(config: Mapping[str, Any], described: Description) -> N
     most = config["most_missed"]
     if most is not None and config["objective"] == "f1":
         raise ConfigError("config: 'most_missed' needs objective=cost; 'objective' is f1")
-    if most is not None and not float(most) <= 1:
-        raise ConfigError(
-            f"config: 'most_missed' is {float(most):g}; allowed is a share from 0 to 1"
-        )
+    for name, share in most_missed_of(config).items():
+        if not share <= 1:
+            where = f"'most_missed' of {name!r}" if name else "'most_missed'"
+            raise ConfigError(f"config: {where} is {share:g}; allowed is a share from 0 to 1")
     if most is not None and (described.label.numeric or len(described.label.classes) != 2):
         raise ConfigError(
             f"config: 'most_missed' needs a label of two classes, and that of {described.path} has "

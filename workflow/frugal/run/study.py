@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.declared import is_filed, kinds_with, learns
-from frugal.config.root import effective
+from frugal.config.root import effective, most_missed_of
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
 from frugal.data.description import Description, load_description
@@ -114,6 +114,7 @@ class Study:
             "classifier": block["classifier"],
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
+            "repeats": self.config["afape"]["answer"]["repeats"],
             "audit_habit": self.config["audit_habit"] in (True, "true"),
             "recorded_only": self.config["refer_risk"] is not None,
         }
@@ -130,7 +131,7 @@ class Study:
             "design": self._design(),
             "recorded": self.config["afape"]["answer"]["recorded"],
             "referral": self._referral(),
-            "most_missed": None if (most := self.config["most_missed"]) is None else float(most),
+            "most_missed": most_missed_of(self.config),
         }
 
     def _referral(self) -> dict[str, Any] | None:

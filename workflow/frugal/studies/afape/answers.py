@@ -280,8 +280,8 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
 def _rests(choice: Mapping[str, Any]) -> str:
     graph, rows = choice["graph"], choice["rows"]
     read = (
-        f"{rows:,} rows, each evaluated by policies that learned from others (costs and shares are "
-        f"theirs); effective sample size {number(choice['effective_rows'])}: complete rows that "
+        f"{rows:,} rows, each evaluated by policies that learned from others, which vote on new "
+        f"cases; effective sample size {number(choice['effective_rows'])}: complete rows that "
         f"would be as informative.{_handed_out(choice)}{_fewest(choice)} "
         "Today's practice is the recorded panels, with predictions by the same models, not by "
         "people."
@@ -344,20 +344,14 @@ def _labels(choice: Mapping[str, Any]) -> str:
 
 
 def _handed_out(choice: Mapping[str, Any]) -> str:
-    """Where the policy that learned on all rows differs from those that were evaluated."""
-    judged = {name: shares["policy"] for name, shares in choice["panels"].items()}
-    apart = sorted(
-        (name for name, share in choice["handed_out"].items() if abs(share - judged[name]) > APART),
-        key=lambda name: -abs(choice["handed_out"][name] - judged[name]),
-    )
+    """Where the policies of the folds, of which each was evaluated, differ from their vote."""
+    off = {n: s["policy"] - s["judged"] for n, s in choice["panels"].items()}
+    apart = sorted((n for n in off if abs(off[n]) > APART), key=lambda n: -abs(off[n]))
     shown = [
-        f"{schema_check.as_item(name)} in {percent(choice['handed_out'][name])} of cases instead "
-        f"of {percent(judged[name])}"
+        f"{schema_check.as_item(name)} in {percent(choice['panels'][name]['judged'])} of cases"
         for name in apart[:SHOWN]
     ]
-    if not shown:
-        return ""
-    return f" New cases are advised by the policy learned from all rows: it orders {joined(shown)}."
+    return f" On average the policies of the vote order {joined(shown)}." if shown else ""
 
 
 def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:

@@ -4,13 +4,13 @@ All candidates of a fold share the models of their sets of panels. Knows tables 
 files and no estimator.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from frugal.acquire.kinds import Ground, build_policy, kind_of
 from frugal.acquire.policies.cascade import CascadePolicies
@@ -20,8 +20,10 @@ from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.layout import Layout
 from frugal.core.regions import Hole
 from frugal.core.stored import StoredArrays
+from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
+from frugal.data.splits import assign_clusters, assign_parts, part_sizes, with_copies
 from frugal.judge.semi_offline import Paths
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
@@ -30,6 +32,8 @@ from frugal.studies.afape.spec import PRACTICE as PRACTICE
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget
 SHARES = (0.6, 0.8, 1.0)  # of a budget, that versions are learned for
+AGAIN = "~"  # between the name of a policy and the number of a further division into folds
+MOST_REPEATS, ROWS_IN_ALL = 3, 1_500  # divisions into folds: few rows are divided more often
 IN = "/"  # between the name of a policy and that of its array, or of a panel it acts without
 
 
@@ -76,6 +80,59 @@ def within(name: str, number: int) -> str:
 def levels(budgets: Sequence[float]) -> tuple[float, ...]:
     """Budgets that versions are learned for: incomplete records show less than is paid later."""
     return tuple(sorted({share * budget for budget in budgets for share in SHARES}))
+
+
+def versions_of(agents: Iterable[str], budgets: Sequence[float]) -> list[str]:
+    """Names of all candidates, each version within budgets one of them."""
+    numbers = range(len(levels(budgets)))
+    return [within(name, k) for name in agents for k in numbers] if budgets else list(agents)
+
+
+def divisions(
+    table: Table,
+    fold: Int[np.ndarray, " n"],
+    cluster: Int[np.ndarray, " n"] | None,
+    repeats: int | None,
+    streams: Streams,
+) -> list[Int[np.ndarray, " n"]]:
+    """Fold of each row, as the table has it and drawn anew, decided by the content of the rows.
+
+    A policy and its estimate depend on the division; the mean over several depends less on it. A
+    division in which a fold lacks a class, as rows of a cluster stay together, is left out.
+
+    Args:
+        table: all rows.
+        fold: of each. (n,)
+        cluster: rows of one number stay together; None: copies do. (n,)
+        repeats: how many; None: by the number of rows.
+        streams: the same for every fold.
+    """
+    k, n, order = len(np.unique(fold)), len(table), table.content_order
+    if repeats is None:
+        repeats = max(1, min(MOST_REPEATS, ROWS_IN_ALL // n))
+    if cluster is None and repeats > 1:
+        cluster = with_copies(pd.DataFrame(table.values).assign(label=table.label), k)
+    sizes, label = part_sizes(n, {str(number): 1 / k for number in range(k)}), table.label[order]
+
+    def kinds(fold: np.ndarray) -> int:
+        return len(np.unique(np.stack([fold, table.label]), axis=1).T)
+
+    folds = [fold]
+    for number in range(1, repeats):
+        rng, drawn = streams.generator("folds", number), np.empty(n, dtype=np.int64)
+        drawn[order] = (
+            assign_parts(label, sizes, rng)
+            if cluster is None
+            else assign_clusters(label, pd.factorize(cluster[order])[0], sizes, rng)
+        ).astype(np.int64)
+        if kinds(drawn) == kinds(fold):
+            folds.append(drawn)
+    return folds
+
+
+def again(name: str, number: int) -> str:
+    """Name of a candidate that learned on the folds of a further division; of the first its own."""
+    return f"{name}{AGAIN}{number}" if number else name
 
 
 def follow(

@@ -59,6 +59,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "sequence_probability": ("", "as set_probability, in the order of the records"),
     "in_record_order": ("", "1 where panels were acquired in the order of the records, else 0"),
     "true_afa_propensity": ("", "p(R=1 | X, acquired values, acquired set, R_s=1), by enumeration"),
+    "repeat": ("", "number of the division into folds, from 0 on"),
     # missingness and nuisances
     "complete_probability": ("", "true p(R=1|X)"),
     "pattern_probability": ("", "true p(R=r|X) of the recorded pattern"),

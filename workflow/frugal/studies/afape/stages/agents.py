@@ -15,6 +15,7 @@ from frugal.acquire.kinds import Ground, build_policy, kind_of, train_bundle
 from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
+from frugal.acquire.siblings import joined
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
@@ -35,13 +36,16 @@ from frugal.results.replacing import Growing
 from frugal.studies.afape.candidates import (
     IN,
     PRACTICE,
+    again,
     as_practised,
     audited,
+    divisions,
     follow,
     learn,
     levels,
     one_of,
     to_frame,
+    versions_of,
     within,
 )
 from frugal.studies.afape.spec import candidate
@@ -225,9 +229,6 @@ def train_agent(
     return {"policy": policy, "training": curve}
 
 
-ALL = "none"  # held out: policies learn on every row
-
-
 def learn_candidates(
     *,
     table: pd.DataFrame | Rows,
@@ -243,27 +244,52 @@ def learn_candidates(
     Rows without a label are followed, and not learned from. No policy orders a panel in a region
     of the `graph` in which records (almost) never hold it.
 
-    Where `none` is held out they learn on every row and are followed there: these are the policies
-    that are handed out, and their actions.
-
     All candidates share the models of their sets of panels, so they differ by the panels that they
     acquire.
 
     Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
     whose models decide on recorded panels), `classifier` (decides for those that only stop),
-    `objective` (cost or f1), `budgets` (of f1), `audit_habit` (whether each also acts without each
-    panel, and where requests fail), `recorded_only` (whether each also acts where nothing but the
-    panels of the record can be had).
+    `objective` (cost or f1), `budgets` (of f1), `repeats` (see `divisions`), `audit_habit` (whether
+    each also acts without each panel, and where requests fail), `recorded_only` (whether each also
+    acts where nothing but the panels of the record can be had).
     """
-    fold, streams = streams.wildcards["held_out"], streams.of_any_table()
+    held_out, streams = streams.wildcards["held_out"], streams.of_any_table()
     stored = StoredTable(table, catalogue, unlabelled=True)
     records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
-    inside = np.array(records.table.folds)[records.table.fold] == fold
+    place = list(records.table.folds).index(held_out)
+    fold, cluster = records.table.fold, records.table.clusters(EVERY)
+    shared = Streams(streams.root, streams.stage, {})
+    frames, headers, arrays = [], {}, {}
+    folds = divisions(data, fold, cluster, settings["repeats"], shared)
+    for number, of_row in enumerate(folds):
+        inside, drawn = of_row == place, replace(streams, stage=again(streams.stage, number))
+        followed, learned = _of_fold(data, observed, inside, records, settings, drawn, progress)
+        frames += [frame.assign(repeat=number) for frame in followed]
+        for name, policy in learned.items():
+            headers[again(name, number)] = policy.header
+            prefix = f"{again(name, number)}{IN}"
+            arrays |= {f"{prefix}{key}": array for key, array in policy.arrays.items()}
+    return {
+        "paths": pd.concat(frames, ignore_index=True),
+        "policies": Bundle({"policies": headers, "repeats": len(folds)}, arrays),
+    }
+
+
+def _of_fold(
+    data: Table,
+    observed: np.ndarray,
+    inside: np.ndarray,
+    records: StoredRecords,
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> tuple[list[pd.DataFrame], dict[str, Bundle]]:
+    """Candidates that learned on the rows outside, along those inside; those that learn, stored."""
     order = data.content_order  # what is learned does not depend on the file's order
     learns = order[(~inside & data.labelled)[order]]
     learned, at = data.take(learns), observed[learns]
-    rows, held_panels = (data, observed) if fold == ALL else (data.take(inside), observed[inside])
+    rows, held_panels = data.take(inside), observed[inside]
     classifier = classifier_of(learned, settings["classifier"], streams)
     ground = Ground(
         learned,
@@ -278,17 +304,17 @@ def learn_candidates(
     uniforms = streams.generator("decisions").random((len(rows), held_panels.shape[1] + 1))
     unsupported = records.unsupported
     follow_within = partial(follow, unsupported=unsupported)
-    frames, headers, arrays = [], {}, {}
+    frames, bundles = [], {}
     practice = settings["practice"] if not settings["budgets"] else within(settings["practice"], 0)
     for name, policy, left in learn(ground, settings["agents"], progress):
         followed = follow_within(policy, rows, held_panels, uniforms, classifier)
         frames.append(to_frame(followed, name, rows))
-        if settings["audit_habit"] and fold != ALL:
+        if settings["audit_habit"]:
             without = audited(
                 policy, rows, held_panels, uniforms, classifier, followed, unsupported=unsupported
             )
             frames += [to_frame(path, f"{name}{IN}{panel}", rows) for panel, path in without]
-        if settings["recorded_only"] and fold != ALL:
+        if settings["recorded_only"]:
             within_records = follow_within(
                 policy, rows, held_panels, uniforms, classifier, held_panels
             )
@@ -298,8 +324,56 @@ def learn_candidates(
             frames.append(to_frame(practised, PRACTICE, rows))
         if left is not None:
             agent = settings["agents"][candidate(name)]
-            headers[name] = bundle_header(agent["kind"], agent, Layout.of(learned), ground.digest)
-            arrays |= {f"{name}{IN}{key}": array for key, array in left.items()}
+            header = bundle_header(agent["kind"], agent, Layout.of(learned), ground.digest)
+            bundles[name] = Bundle(header, left)
+    return frames, bundles
+
+
+def join_candidates(
+    *,
+    table: pd.DataFrame | Rows,
+    catalogue: Mapping[str, Any],
+    masks: pd.DataFrame | Rows,
+    graph: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+    **policies: StoredArrays,
+) -> dict[str, Any]:
+    """The policies of all folds, joined to the one that is handed out, and its paths on all rows.
+
+    `policies` are those of each fold. Of each candidate they vote (`acquire.siblings`); one that
+    does not learn is itself. Settings are those of `learn_candidates`.
+    """
+    streams = streams.of_any_table()
+    records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks, graph)
+    data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
+    learns = data.content_order[data.labelled[data.content_order]]
+    classifier = classifier_of(data.take(learns), settings["classifier"], streams)
+    uniforms = streams.generator("decisions").random((len(data), observed.shape[1] + 1))
+    frames, headers, arrays = [], {}, {}
+    repeats = min(int((archive.header or {})["repeats"]) for archive in policies.values())
+    for name in progress(versions_of(settings["agents"], settings["budgets"]), desc="candidates"):
+        agent = settings["agents"][candidate(name)]
+        each = [
+            one_of(archive, again(name, number))
+            for number in range(repeats)
+            for archive in policies.values()
+        ]
+        learned = [archived for archived in each if archived is not None]
+        if not learned and settings["budgets"]:
+            continue  # it does not learn within budgets
+        stored = joined(learned) if learned else None
+        policy = build_policy(
+            agent, table=data, stored=None if stored is None else stored.stored(name)
+        )
+        followed = follow(
+            policy, data, observed, uniforms, classifier, unsupported=records.unsupported
+        )
+        frames.append(to_frame(followed, name, data))
+        if stored is not None:
+            headers[name] = stored.header
+            arrays |= {f"{name}{IN}{key}": array for key, array in stored.arrays.items()}
     return {
         "paths": pd.concat(frames, ignore_index=True),
         "policies": Bundle({"policies": headers}, arrays),

@@ -12,8 +12,10 @@ from jaxtyping import Float
 
 from frugal.config.declared import declared_kinds
 from frugal.core.episodes import REFERRED
+from frugal.core.errors import ConfigError
 from frugal.core.regions import inside
-from frugal.core.rows import Partitions, Rows, joined_rows, rows_of
+from frugal.core.rows import Partitions, Rows, rows_of
+from frugal.core.schema_check import listed
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.case_document import TableColumns, case_document
@@ -27,6 +29,7 @@ from frugal.judge.choice import (
     Saving,
     choose,
     judged,
+    over_divisions,
     price_range,
     rows_for_margin,
     tipping_gamma,
@@ -69,7 +72,7 @@ from frugal.studies.afape.answers import (
     net_benefit_words,
     words,
 )
-from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, levels, within
+from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, versions_of, within
 from frugal.studies.afape.recorded import known_law
 from frugal.studies.afape.spec import candidate
 from frugal.studies.afape.stored import StoredRecords
@@ -88,14 +91,14 @@ def judge_candidates(
     masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
     paths: Partitions,
-    refitted: pd.DataFrame | Rows,
+    joined: pd.DataFrame | Rows,
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
 ) -> dict[str, Any]:
     """The answer as a document, the outcomes of every candidate, and their terms row by row.
 
-    `paths` are those of the folds, `refitted` those of the policies that learned on all rows.
+    `paths` are those of the folds, `joined` those of the policies that are handed out.
 
     Each row is evaluated by policies that learned on the other folds. The missingness model is that
     of the graph, and once more with the causes that the records add.
@@ -108,21 +111,25 @@ def judge_candidates(
     of further `cases` to plan and most that their panels may cost, `budget`, or None), `recorded`
     (the protocol by which rows were recorded, or None), `referral` (`price` of a case that is
     handed to a person and `risk`, most that errors of the others may cost, or None),
-    `most_missed` (share of the second of two classes that the named policy may miss, or None).
+    `most_missed` (group, or "" for all cases → share of the second of two classes that the named
+    policy may miss).
     """
     stored = StoredTable(table, catalogue, unlabelled=True)
     records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
-    frame = joined_rows([paths.open(k) for k in range(len(paths.folders))]).read()
-    followed = from_frame(frame, data)
-    followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
+    votes = from_frame(rows_of(joined).read(), data)
     referral, errors = settings["referral"], data.misclassification_cost
-    decides, streams = followed, streams.of_any_table()
+    divided, streams = _divided(paths, data, observed), streams.of_any_table()
+    decides, each_followed = divided[0][1], [followed for _, followed in divided]
     if referral is not None:
-        followed = {
-            name: path if name.startswith(IN) else referred(path, errors, referral["price"])
-            for name, path in decides.items()
-        }
+        each_followed = [
+            {
+                name: path if name.startswith(IN) else referred(path, errors, referral["price"])
+                for name, path in decided.items()
+            }
+            for decided in each_followed
+        ]
+    followed = dict(each_followed[0])  # of the first division alone: what is not compared
     without = {name: followed.pop(name) for name in list(followed) if IN in name}
     values = np.where(data.columns_observed(observed), data.values, np.nan)
     recorded = settings["recorded"]
@@ -175,7 +182,7 @@ def judge_candidates(
             settings["margin"],
             streams.generator("quantiles"),
             price_box(every.unit_costs, data, catalogue, extra),
-            most_missed=settings["most_missed"],
+            limits=_limits(every, settings["most_missed"], records.table),
             tried=tried,
             most=most,
             refuted=bool(refused),
@@ -184,26 +191,35 @@ def judge_candidates(
     budgets = settings["budgets"] or [np.inf]
     names, spent = list(settings["agents"]), dict.fromkeys(settings["agents"], 0.0)
     if settings["budgets"]:
-        learned = [within(name, k) for name in names for k in range(len(levels(budgets)))]
+        learned = versions_of(names, budgets)
         spent = {
-            name: float(_shares(followed[name].within(wider), wider, data) @ data.action_cost)
+            name: max(
+                float(_shares(each[name].within(wider), wider, data) @ data.action_cost)
+                for each in (followed, votes)
+            )
             for name in learned
             if name in followed
         }
         able = [name for name in spent if _keeps(spent[name], max(budgets))]
         names = [*{_acts(name, followed[name]): name for name in able}.values()]
-    paths_judged = {name: followed[name] for name in (*names, PRACTICE)}
-    every, most = judge(wider, paths_judged), np.inf
+
+    def judge_all(record_model: RecordLaw) -> Candidates:
+        further = [replace(record_model, fold=fold, _sets={}) for fold, _ in divided[1:]]
+        each = zip([record_model, *further], each_followed, strict=True)
+        who = (*names, PRACTICE)
+        return over_divisions([judge(model, {n: paths[n] for n in who}) for model, paths in each])
+
+    every, most = judge_all(wider), np.inf
     answers: dict[float, Choice] = {}
     for budget in progress(sorted(set(budgets))):  # a policy is within every larger budget, too
         answers[budget] = answered(every, budget, most)
         most = answers[budget].cost
     chosen = answers[budgets[0]]
-    before = answered(judge(record_model, paths_judged), budgets[0]) if added else None
-    refit = from_frame(rows_of(refitted).read(), data)[chosen.policy].within(wider)
+    before = answered(judge_all(record_model), budgets[0]) if added else None
+    handed_out = votes[chosen.policy].within(wider)
     refers = None
     if referral is not None:
-        refit = referred(refit, errors, referral["price"])
+        handed_out = referred(handed_out, errors, referral["price"])
         deciding = f"{chosen.policy}{IN}"
         each = {chosen.policy: followed[chosen.policy], deciding: decides[chosen.policy]}
         together = judge(wider, each | {PRACTICE: followed[PRACTICE]})
@@ -216,15 +232,15 @@ def judge_candidates(
             referral,
             streams.generator("referral"),
         )
-    tree = tree_of(refit, path_probability(refit, wider))
-    handed_out = _shares(refit, wider, data)
+    tree = tree_of(handed_out, path_probability(handed_out, wider))
+    shares = _shares(handed_out, wider, data)
     if settings["audit_habit"]:
         habit |= habits.audited(chosen, wider, data, judge, followed | without, streams)
     plan = settings["design"]
     first_row = int(catalogue["report"].get("rows_read", len(data))) + 1
     curves = _net_benefit(chosen, decides, wider, data)
     habitual = observed[wider.habitual] if wider.habitual.any() else observed
-    choice_document = _judged(chosen, data, settings["gamma"], habitual, wider.labels) | {
+    choice_document = _judged(chosen, data, settings["gamma"], habitual, wider.labels, shares) | {
         "design": None
         if plan is None
         else designs.planned(
@@ -245,9 +261,6 @@ def judge_candidates(
         "groups": groups(chosen, records.table, data.label > 0),
         "support": supports.document(graph, records.unsupported, data),
         "labels": _labels(record_model, data),
-        "handed_out": {
-            panel.name: float(share) for panel, share in zip(data.actions, handed_out, strict=True)
-        },
         "does": lines_of(
             tree,
             [panel.name for panel in data.actions],
@@ -268,6 +281,24 @@ def judge_candidates(
         "terms": _terms(chosen, data),
         "net_benefit": curves,
     }
+
+
+def _divided(
+    paths: Partitions, data: Table, observed: np.ndarray
+) -> list[tuple[np.ndarray, dict[str, Paths]]]:
+    """Fold of each row in each division, and the paths of all policies there."""
+    place = pd.Series(np.arange(len(data)), index=data.row_id)
+    frames = [paths.open(k).read() for k in range(len(paths.folders))]
+    divided = []
+    for number in sorted(frames[0]["repeat"].unique().tolist()):
+        parts = [frame[frame["repeat"] == number] for frame in frames]
+        fold = np.empty(len(data), dtype=np.int64)
+        for k, part in enumerate(parts):
+            fold[place[part["row_id"].unique()].to_numpy()] = k
+        followed = from_frame(pd.concat(parts, ignore_index=True), data)
+        followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
+        divided.append((fold, followed))
+    return divided
 
 
 def _labels(record_model: RecordLaw, data: Table) -> dict[str, Any] | None:
@@ -371,6 +402,32 @@ def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: named.get(name, within(name, 0)) for name in settings["agents"]}
 
 
+def _within(candidates: Candidates, inside: np.ndarray) -> Candidates:
+    """The same, judged on some of the rows."""
+    outcomes = {name: outcome.of(inside) for name, outcome in candidates.outcomes.items()}
+    return replace(candidates, outcomes=outcomes)
+
+
+def _limits(
+    every: Candidates, most_missed: Mapping[str, float], stored: StoredTable
+) -> dict[str, tuple[Candidates, float]]:
+    """Candidates in each group whose misses are bounded, and the bound.
+
+    Raises:
+        ConfigError: there is no such group.
+    """
+    group, names = stored.groups(EVERY), stored.group_names
+    if unknown := [name for name in most_missed if name and name not in names]:
+        raise ConfigError(
+            f"config: 'most_missed' names the group {unknown[0]!r}; "
+            f"allowed are {listed(names) or 'none: sensitive=COLUMN makes groups'}"
+        )
+    return {
+        name: (_within(every, group == names.index(name)) if name else every, share)
+        for name, share in most_missed.items()
+    }
+
+
 def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, Any]:
     """Group of a unit → its rows, costs of the named policy and of practice there."""
     if not stored.group_names:
@@ -381,10 +438,7 @@ def groups(chosen: Choice, stored: StoredTable, ill: np.ndarray) -> dict[str, An
         inside = group == k
         if inside.sum() < 2 or (candidates.score == "f1" and not ill[inside].any()):
             continue  # F1 is not defined without a positive
-        part = replace(
-            candidates,
-            outcomes={n: outcome.of(inside) for n, outcome in candidates.outcomes.items()},
-        )
+        part = _within(candidates, inside)
         costs_by_group[name] = {"rows": int(inside.sum())}
         for label, who in (("policy", chosen.policy), ("practice", PRACTICE)):
             error = np.sqrt(np.diag(part.covariance([who])))
@@ -437,9 +491,17 @@ def _uncertain(chosen: Choice, box: PriceBox | None, data: Table) -> dict[str, A
 
 
 def _judged(
-    chosen: Choice, data: Table, gamma: float, observed: np.ndarray, labels: RecordedLabels | None
+    chosen: Choice,
+    data: Table,
+    gamma: float,
+    observed: np.ndarray,
+    labels: RecordedLabels | None,
+    handed_out: Float[np.ndarray, " a"],
 ) -> dict[str, Any]:
-    """The answer in plain JSON values; costs of a case in the data set's unit."""
+    """The answer in plain JSON values; costs of a case in the data set's unit.
+
+    `handed_out` are the shares of cases in which the policy that is handed out orders each panel.
+    """
     candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
     weight = named.weight
     a, classes = len(data.actions), data.classes
@@ -490,7 +552,11 @@ def _judged(
         },
         "unit_costs": unit_costs,
         "panels": {
-            name: {"recorded": float(observed[:, j].mean()), "policy": float(shares[j])}
+            name: {
+                "recorded": float(observed[:, j].mean()),
+                "policy": float(handed_out[j]),
+                "judged": float(shares[j]),
+            }
             for j, name in enumerate(names)
         },
         "errors": {
