@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import frugal
 import pandas as pd
@@ -232,8 +233,9 @@ def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known():
 def test_mistakes_are_a_sentence(tmp_path):
     with pytest.raises(ConfigError, match=r"'table' is 'clinicc\.yaml', and there is no such file"):
         frugal.load("clinicc.yaml", folder=tmp_path)
-    with pytest.raises(ConfigError, match="allowed from Python is cost"):
-        frugal.load(EXAMPLES / "clinic.yaml", folder=tmp_path, config={"objective": "f1"})
+    misspelt: Any = {"pirces": {"crp": 4}}
+    with pytest.raises(ConfigError, match="has no argument 'pirces'; did you mean 'prices'"):
+        frugal.decide(EXAMPLES / "clinic.yaml", **misspelt)
     with pytest.raises(ConfigError, match="cores is 0"):
         frugal.load(EXAMPLES / "clinic.yaml", folder=tmp_path, cores=0)
     with pytest.raises(ConfigError, match="did you mean 'seed'"):

@@ -2,6 +2,7 @@ from frugal.library import Answer as Answer
 from frugal.library import Evaluation as Evaluation
 from frugal.library import FairForm as FairForm
 from frugal.library import FrugalError as FrugalError
+from frugal.library import KeptAnswer as KeptAnswer
 from frugal.library import Masks as Masks
 from frugal.library import Policy as Policy
 from frugal.library import Rollouts as Rollouts
@@ -13,6 +14,7 @@ from frugal.library import decide as decide
 from frugal.library import evaluate as evaluate
 from frugal.library import fair_form as fair_form
 from frugal.library import load as load
+from frugal.library import load_answer as load_answer
 from frugal.library import load_over_time as load_over_time
 from frugal.library import load_policy as load_policy
 from frugal.library import missingness as missingness
@@ -21,3 +23,5 @@ from frugal.library import over_time as over_time
 from frugal.library import roll_out as roll_out
 from frugal.library import train as train
 from frugal.library import verdict as verdict
+
+__version__: str

@@ -83,13 +83,15 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     name = words[0] if words else ""
-    if name in ("--help", "-h", "help"):
-        from frugal.run.overview import overview
+    if name in ("", "--help", "-h", "help", "--version"):
+        from frugal import __version__
+        from frugal.run.overview import overview, start
 
-        say(*overview().split("\n"))
+        texts = {"": start, "--version": lambda: f"frugal {__version__}"}
+        say(*texts.get(name, overview)().split("\n"))
         return 0
     if name in COMMANDS:
-        command = getattr(import_module(f"frugal.run.{COMMANDS[name]}"), f"{name}_command")
+        command = getattr(import_module(f"frugal.{COMMANDS[name]}"), f"{name}_command")
         return command(words[1:], *([_run_as_recorded] if name == "audit" else []))
     job, used_path = read_command(words)
     if job.arithmetic == PORTABLE and not is_pinned():

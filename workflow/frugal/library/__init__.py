@@ -10,6 +10,7 @@ The verbs return objects; their tables are computed or read on first use.
 """
 
 from frugal.core.errors import FrugalError
+from frugal.library.kept_answers import KeptAnswer
 from frugal.library.objects import (
     Answer,
     Evaluation,
@@ -27,6 +28,7 @@ from frugal.library.verbs import (
     evaluate,
     fair_form,
     load,
+    load_answer,
     load_policy,
     missingness,
     roll_out,
@@ -39,6 +41,7 @@ __all__ = [
     "Evaluation",
     "FairForm",
     "FrugalError",
+    "KeptAnswer",
     "Masks",
     "Policy",
     "Rollouts",
@@ -50,6 +53,7 @@ __all__ = [
     "evaluate",
     "fair_form",
     "load",
+    "load_answer",
     "load_over_time",
     "load_policy",
     "missingness",

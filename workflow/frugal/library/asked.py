@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.root import effective
@@ -301,6 +301,12 @@ def door(verb: _Verb) -> _Verb:
 
     @wraps(verb)
     def checked(*arguments: Any, **named: Any) -> Any:
+        parameters = signature.parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        unknown = [] if takes_any else [name for name in named if name not in parameters]
+        if unknown:
+            hint = did_you_mean(unknown[0], parameters)
+            raise ConfigError(f"{verb.__name__} has no argument {unknown[0]!r}{hint}")
         bound = signature.bind(*arguments, **named)
         with _in_python(signature), sentences():
             for name, value in bound.arguments.items():
@@ -311,6 +317,22 @@ def door(verb: _Verb) -> _Verb:
             return verb(*bound.args, **bound.kwargs)
 
     return checked  # type: ignore[return-value]
+
+
+def with_options(options: type) -> Callable[[_Verb], _Verb]:
+    """Shows the keys of a `TypedDict` as keyword arguments, in place of `**options`."""
+
+    def shown(verb: _Verb) -> _Verb:
+        signature = inspect.signature(verb)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        keys = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in get_type_hints(options).items()
+        ]
+        verb.__signature__ = signature.replace(parameters=[*own, *keys])  # type: ignore[attr-defined]
+        return verb
+
+    return shown
 
 
 @contextmanager
@@ -436,11 +458,6 @@ def ask(
     for under in ("config.yaml", "config/decide.yaml"):
         merged = laid_over(merged, read_yaml(PROJECT / under))
     merged = laid_over(merged, over)
-    if merged["objective"] != "cost":
-        raise ConfigError(
-            f"config: 'objective' is {merged['objective']!r}; allowed from Python is cost; for "
-            "another run snakemake decide --config table=my.yaml objective=f1"
-        )
     decided = decision(merged, PROJECT, Path(folder or "").absolute())
     study = load_study(decided.config, PROJECT)
     place = None if folder is None else decided.folder

@@ -335,6 +335,8 @@ def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
         inputs["graph"] = _missingness(question)["graph"]
     if of_answer and agent in study.trained_agents:
         inputs["policies"] = _joined(question)["policies"]
+        if question.decision.config["objective"] == "f1":
+            inputs["choice"] = _choice(question)["choice"]
     else:
         inputs |= dict(zip(["policy"], _policies(question, [agent]), strict=False))
     payloads = _run(question, "bundle_agent", question.keys_of(agent), study.agents[agent], inputs)

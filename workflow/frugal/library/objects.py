@@ -501,17 +501,40 @@ class Answer(_Comparison):
 
     def summary(self) -> str:
         """The answer in at most twelve lines, as `verdict.txt`; in memory no line names a file."""
-        text = payloads_of(self.question, "write_answer")["text"].decode()
         if self.folder is not None:
-            return text
-        name = self.best if self.best in self.policies else self.policies[0]
+            return payloads_of(self.question, "write_answer")["text"].decode()
         draws = "" if find_spec("matplotlib") else " (needs pip install 'frugal[report]')"
-        for label, call in (
-            ("Next panel for a new case", f'answer.policy("{name}").advise("cases.csv")'),
-            ("All on one page", f"answer.page{draws}"),
-        ):
-            text = re.sub(rf"^{label}: .*$", f"{label}: {call}", text, flags=re.MULTILINE)
+        return self.text_with('answer.policy().advise("cases.csv")', f"answer.page{draws}")
+
+    def text_with(self, advise: str, page: str) -> str:
+        """The summary, with the call or command that advises on a case, and that of the page."""
+        text = payloads_of(self.question, "write_answer")["text"].decode()
+        for label, call in (("Next panel for a new case", advise), ("All on one page", page)):
+            line = f"{label}: {call}"
+            text = re.sub(rf"^{label}: .*$", lambda _, line=line: line, text, flags=re.MULTILINE)
         return text
+
+    @door
+    def save(self, folder: str | Path) -> Path:
+        """Keep the answer as a folder, which `frugal.load_answer` reads anywhere.
+
+        It holds the text, `answer.json`, the policy to use as a bundle, and `answer.html` where the
+        packages for pictures are there.
+
+        Raises:
+            DataError: there is such a file or folder already.
+        """
+        from frugal.library.kept_answers import save_answer
+
+        save_answer(self, Path(folder))
+        return Path(folder)
+
+    def to_html(self) -> str:
+        """The page as a text of HTML."""
+        return self.page.read_text(encoding="utf-8")
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def __repr__(self) -> str:
         return f"Answer({self.question.dataset!r}, policy={self.best!r}, state={self.state!r})"
@@ -545,10 +568,11 @@ class Answer(_Comparison):
         As the last line of a notebook's cell they show the figure.
         """
         with extras_named("plot"):
-            from frugal.studies.afape.figures.policies import costs_figure
+            from frugal.studies.afape.figures.policies import costs_figure, f1_figure
 
             best, unit = self._choice["policy"], self.table.unit
-            return _shown(costs_figure(self.outcomes, best, cost_unit=unit))
+            drawn = f1_figure if self._choice["objective"] == "f1" else costs_figure
+            return _shown(drawn(self.outcomes, best, cost_unit=unit))
 
     def plot_trust(self) -> "Axes":
         """Bars: how many complete rows the estimate of every policy is as informative as."""
@@ -651,12 +675,18 @@ class Answer(_Comparison):
         return payloads_of(question, "judge_candidates")["choice"]["design"]
 
     @door
-    def policy(self, name: str) -> Policy:
+    def policy(self, name: str | None = None) -> Policy:
         """One of the policies for new cases: those of all folds, which vote.
+
+        Args:
+            name: by default the policy to use.
 
         Raises:
             ConfigError: no policy of that name was evaluated.
         """
+        from frugal.studies.afape.spec import candidate
+
+        name = candidate(self.best) if name is None else name
         self._require(name)
         return Policy(self.question, name, of_answer=True)
 

@@ -2,14 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import Question, ask, door, require, require_known, without_others
+from frugal.library.asked import (
+    Question,
+    ask,
+    door,
+    require,
+    require_known,
+    with_options,
+    without_others,
+)
 from frugal.library.chain import missingness_identity, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
+from frugal.library.kept_answers import KeptAnswer
 from frugal.library.objects import (
     Answer,
     Evaluation,
@@ -26,35 +35,55 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class TableOptions(TypedDict, total=False):
+    """What may be said of a table and of the question; see `load`."""
+
+    prices: Mapping[Any, Any] | None
+    errors: Mapping[Any, Any] | None
+    panels: Mapping[Any, Sequence[Any]] | None
+    free: Iterable[Any] | None
+    positive: Any
+    unit: str | None
+    leave_out: Iterable[Any] | None
+    unlabelled: str | None
+    predict: Mapping[str, Any] | None
+    name: str | None
+    sheet: str | None
+    folder: str | Path | None
+    config: Mapping[str, Any] | str | Path | None
+    objective: Literal["cost", "f1"] | None
+    budget: float | None
+    margin: float | None
+    sensitive: str | None
+    causes: str | Path | None
+    audit_habit: bool | None
+    design: int | None
+    recorded: str | Path | None
+    transport: str | Path | None
+    refer: float | None
+    refer_risk: float | None
+    most_missed: float | Mapping[str, float] | None
+    cores: int | None
+
+
+_OF_CELLS = (  # what the YAML of a table states itself
+    "prices",
+    "errors",
+    "panels",
+    "free",
+    "positive",
+    "unit",
+    "leave_out",
+    "unlabelled",
+    "predict",
+    "name",
+    "sheet",
+)
+
+
 @door
-def load(
-    table: Any,
-    *,
-    label: Any = None,
-    prices: Mapping[Any, Any] | None = None,
-    errors: Mapping[Any, Any] | None = None,
-    panels: Mapping[Any, Sequence[Any]] | None = None,
-    free: Iterable[Any] | None = None,
-    positive: Any = None,
-    unit: str | None = None,
-    leave_out: Iterable[Any] | None = None,
-    unlabelled: str | None = None,
-    predict: Mapping[str, Any] | None = None,
-    name: str | None = None,
-    sheet: str | None = None,
-    folder: str | Path | None = None,
-    config: Mapping[str, Any] | str | Path | None = None,
-    sensitive: str | None = None,
-    causes: str | Path | None = None,
-    audit_habit: bool = False,
-    design: int | None = None,
-    recorded: str | Path | None = None,
-    transport: str | Path | None = None,
-    refer: float | None = None,
-    refer_risk: float | None = None,
-    most_missed: float | Mapping[str, float] | None = None,
-    cores: int = 1,
-) -> Table:
+@with_options(TableOptions)
+def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Table:
     """A table of one's own, read and encoded.
 
     A table with a YAML takes none of the arguments from `label` to `sheet`. The columns of a
@@ -89,6 +118,9 @@ def load(
             everything stays in memory.
         config: keys laid over config.yaml and config/decide.yaml, or a YAML of them, as with
             `--configfile`; for example `{"seed": 1, "budget": 20}`.
+        objective: `cost`, the default, or `f1`, the best F1 of the second of two classes.
+        budget: most that panels may cost a case on average, in the unit of prices.
+        margin: share of the cost, or of F1, that counts as nothing; by default 0.05.
         sensitive: column of the file whose values are groups that are judged apart.
         causes: YAML of the causes of each panel's missing values; by default the columns that
             all rows have.
@@ -113,25 +145,14 @@ def load(
     Raises:
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
-    own_causes = None if causes is None else str(causes)
-    keys = {"sensitive": sensitive, "causes": own_causes, "audit_habit": audit_habit or None}
-    keys["design"] = design
-    keys["recorded"] = None if recorded is None else str(recorded)
-    keys["transport"] = None if transport is None else str(transport)
-    keys |= {"refer": refer, "refer_risk": refer_risk, "most_missed": most_missed, "cores": cores}
-    stated = {
-        "label": label,
-        "prices": prices,
-        "errors": errors,
-        "panels": panels,
-        "free": free,
-        "positive": positive,
-        "unit": unit,
-        "leave_out": leave_out,
-        "unlabelled": unlabelled,
-        "predict": predict,
-        "name": name,
-        "sheet": sheet,
+    stated: dict[str, Any] = {"label": label} | {key: options.get(key) for key in _OF_CELLS}
+    keys: dict[str, Any] = {k: v for k, v in options.items() if k not in _OF_CELLS}
+    folder, config = keys.pop("folder", None), keys.pop("config", None)
+    for key in ("causes", "recorded", "transport"):
+        keys[key] = None if keys.get(key) is None else str(keys[key])
+    keys |= {
+        "audit_habit": keys.get("audit_habit") or None,
+        "cores": 1 if keys.get("cores") is None else keys["cores"],
     }
     is_yaml = isinstance(table, str | Path) and Path(table).suffix.lower() in (".yaml", ".yml")
     is_file = isinstance(table, str | Path) and label is not None and not is_yaml
@@ -227,6 +248,16 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
 
 
 @door
+def load_answer(folder: str | Path) -> KeptAnswer:
+    """An answer from a folder that `Answer.save` or `frugal decide` left.
+
+    Raises:
+        DataError: the folder holds no answer, or one that was edited.
+    """
+    return KeptAnswer(Path(folder))
+
+
+@door
 def roll_out(policy: Policy) -> Rollouts:
     """Run a policy on the records, on the full table and on imputed ones.
 
@@ -306,27 +337,35 @@ def advise(
 
 
 @door
+@with_options(TableOptions)
 def decide(
     table: Any,
+    label: Any = None,
     *,
     agents: Sequence[str] | Mapping[str, Mapping[str, Any] | None] | None = None,
-    **options: Any,
+    **options: Unpack[TableOptions],
 ) -> Answer:
-    """All that `snakemake decide --config table=my.yaml` makes, bundles and page included.
+    """Which policy to use for a table, its cost and saving, and how sure that is.
+
+    The same as `snakemake decide --config table=my.yaml`, bundles and page included.
 
     Args:
-        table: from `load`, or an argument of `load`: a data frame or a YAML.
+        table: from `load`, or as `load` takes it: a data frame, a file, or a YAML.
+        label: name of the column to predict, of a data frame or a file.
         agents: names of the policies that are tried, of those of `table.policies`; or settings by
             name, as under `afape.agents`; None: all of config/decide.yaml. `always` is tried, too,
             as its models decide on the panels that were recorded in practice.
-        options: those of `load`, such as `label`, `prices` and `errors` of a data frame.
+        options: those of `load`, such as `prices`, `errors`, `objective`, `budget` and `margin`.
 
     Raises:
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
-    if isinstance(table, Table) and options:
-        raise ConfigError(f"{listed(options)}: options of load; give them there")
-    question = table.question if isinstance(table, Table) else load(table, **options).question
+    stated = {"label": label, **options}
+    if isinstance(table, Table) and (given := [k for k, v in stated.items() if v is not None]):
+        raise ConfigError(f"{listed(given)}: options of load; give them there")
+    question = (
+        table.question if isinstance(table, Table) else load(table, label, **options).question
+    )
     if isinstance(agents, Mapping):
         _require_no_files(agents)
         question = question.with_agents({**agents, **without_others(question, agents)})

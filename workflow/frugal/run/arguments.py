@@ -45,6 +45,20 @@ def amount(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def number_from(least: float) -> Callable[[str], float]:
+    """Reads a finite number from `least` on."""
+
+    def read(text: str) -> float:
+        number = amount(text)
+        if number is None or number < least:
+            raise argparse.ArgumentTypeError(
+                f"{text[:50]!r} is not allowed; allowed are numbers from {least:g} on"
+            )
+        return number
+
+    return read
+
+
 def one_line(text: str) -> str:
     """Reads a text that is shown within a line."""
     if not text.strip() or not text.isprintable():

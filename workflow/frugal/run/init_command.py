@@ -207,8 +207,10 @@ def init_command(words: Sequence[str]) -> int:
     Raises:
         DataError: the table cannot be read, has no such label, or a file would be overwritten.
     """
-    parser = _parser()
+    parser = table_parser("init", "Describe a table of one's own: writes its YAML.")
     args = parser.parse_args(list(words))
+    if args.label is None:
+        parser.error("the following arguments are required: --label")
     for name in _OVER_TIME if args.units is None else _OF_TABLES:
         if getattr(args, name) != parser.get_default(name):
             goes = "goes" if args.units is None else "does not go"
@@ -217,6 +219,50 @@ def init_command(words: Sequence[str]) -> int:
     out = args.out or (args.table.with_suffix("") if packed else args.table).with_suffix(".yaml")
     if args.units is not None:
         return _init_over_time(args, out)
+    described = describe_file(args, out)
+    replace_files(described.files)
+    say(*_lines(described.opened, described.guess, out, described.terms))
+    return 0
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedFile:
+    """A table's file with its guess, the user's statements, and the files that describe it."""
+
+    opened: Opened
+    guess: TableGuess
+    terms: StatedTerms
+    files: Mapping[Path, bytes]
+
+    @property
+    def open_prices(self) -> list[str]:
+        """Panels without a price."""
+        panels = self.terms.panels_of(self.guess)
+        return [panel["name"] for panel in panels if panel.get("cost", 0) is None]
+
+    @property
+    def open_errors(self) -> list[str]:
+        """Errors without a cost."""
+        costs, names = self.terms.errors_of(self.guess.priced_classes), {}
+        for name, place in errors_between(self.guess.priced_classes).items():
+            names.setdefault(place, name)
+        return [name for (i, j), name in names.items() if costs[i][j] is None]
+
+    def lines(self) -> list[str]:
+        """What was guessed, and points to check; a sentence each."""
+        return list(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))
+
+
+def describe_file(args: argparse.Namespace, out: Path) -> DescribedFile:
+    """Open and guess a table's file; at a terminal prices and costs that lack are asked for.
+
+    Args:
+        args: of `table_parser`.
+        out: path of the YAML, which is not written yet.
+
+    Raises:
+        DataError: the table cannot be read, has no such label, or a file would be overwritten.
+    """
     converted = out.with_name(f"{out.stem}_converted.csv")
     _require_new(out)
     if not args.table.is_file():
@@ -265,17 +311,16 @@ def init_command(words: Sequence[str]) -> int:
     if opened.converted:
         _require_new(opened.path)
         files[opened.path] = opened.cells.to_csv(index=False, lineterminator="\n").encode()
-    replace_files(files)
-    say(*_lines(opened, guess, out, terms))
-    return 0
+    return DescribedFile(opened, guess, terms, files)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("init", "Describe a table of one's own: writes its YAML.")
+def table_parser(command: str, does: str) -> argparse.ArgumentParser:
+    """Arguments that describe a table's file."""
+    parser = command_parser(command, does)
     parser.add_argument(
         "table", help="CSV, TSV, ARFF, Parquet, Excel or SAS transport", type=file_path
     )
-    parser.add_argument("--label", required=True, help="the column to predict")
+    parser.add_argument("--label", help="the column to predict")
     parser.add_argument(
         "--out", type=file_path, help="the YAML (default: in the folder of the table)"
     )

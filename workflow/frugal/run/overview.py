@@ -6,6 +6,7 @@ from frugal.results.sources import STAGES
 from frugal.run.arguments import program
 
 USED_FIRST = {
+    "decide TABLE --label COLUMN": "a table to an answer: what to order, for whom, how sure",
     "init TABLE --label COLUMN": "the YAML of one's own table",
     "recourse UNITS ACTIONS": "the cheapest set of actions of every unit, proven",
     "advise POLICY CASES": "the next panel, or treatment, for each new case",
@@ -29,6 +30,28 @@ REST = {
     "reference PAGE": "a page of reference: config, commands, columns, agents, …",
     "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
 }
+
+
+def start() -> str:
+    """What one can do first, in ten lines."""
+    commands = {
+        "decide visits.csv --label pneumonia": "a table with gaps: what to acquire next",
+        "advise visits_answer/policy new.csv": "the next panel for each new case",
+        "recourse units.csv actions.csv": "the cheapest set of actions of every unit",
+        "init visits.csv --label pneumonia": "a description of a table, to correct first",
+        "--help": "all commands, workflows and stages",
+    }
+    width = max(map(len, commands))
+    return "\n".join(
+        [
+            "Frugal learns which panel to acquire next, and whether to trust that.",
+            "",
+            *(f"  {program()} {words:<{width}}  {text}" for words, text in commands.items()),
+            "",
+            'From Python: frugal.decide(visits, "pneumonia", prices={…}, errors={…})',
+            "As a workflow: snakemake --cores 2 decide --config table=visits.yaml",
+        ]
+    )
 
 
 def overview() -> str:

@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 
 # Commands that run no stage: the module of `run` whose NAME_command reads the words
 COMMANDS = {
-    "init": "init_command",
-    "recourse": "recourse_command",
-    "advise": "advise",
-    "export": "describe",
-    "audit": "audit",
-    "diff": "audit",
-    "describe": "describe",
-    "benchmark": "benchmarks",
-    "plan": "plans",
-    "reference": "reference.command",
-    "compile": "compiled",
-    "rocrate": "audit",
-    "config": "config_files",
+    "decide": "library.decide_command",
+    "init": "run.init_command",
+    "recourse": "run.recourse_command",
+    "advise": "run.advise",
+    "export": "run.describe",
+    "audit": "run.audit",
+    "diff": "run.audit",
+    "describe": "run.describe",
+    "benchmark": "run.benchmarks",
+    "plan": "run.plans",
+    "reference": "run.reference.command",
+    "compile": "run.compiled",
+    "rocrate": "run.audit",
+    "config": "run.config_files",
 }
 USED_SUFFIX = ".jsonl"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes

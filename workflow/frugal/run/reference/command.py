@@ -174,7 +174,7 @@ def target_words() -> dict[str, str]:
 
 def help_of(command: str) -> str:
     """Text of `--help` of a command."""
-    module = import_module(f"frugal.run.{COMMANDS[command]}")
+    module = import_module(f"frugal.{COMMANDS[command]}")
     call = getattr(module, f"{command}_command")
     runs = [run_job] if command == "audit" else []
     output = io.StringIO()
