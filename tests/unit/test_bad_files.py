@@ -7,6 +7,7 @@ loaded, and no name leads out of the results.
 import ast
 import io
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -107,8 +108,12 @@ def test_no_module_can_load_a_pickle():
     """By what is imported and called anywhere in the package and the rules."""
     forbidden = {"pickle", "cPickle", "dill", "joblib", "cloudpickle", "shelve", "marshal"}
     calls = {"read_pickle", "to_pickle", "load_policy", "unpickle"}
+    words = re.compile("|".join((*forbidden, *calls, r"\bload\b", "allow_pickle")))
     for path in sorted((ROOT / "workflow" / "frugal").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not words.search(text):
+            continue
+        tree = ast.parse(text)
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 assert not {a.name.split(".")[0] for a in node.names} & forbidden, path

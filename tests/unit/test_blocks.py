@@ -98,8 +98,10 @@ def same(one: pd.DataFrame, other: pd.DataFrame, *, atol: float = 1e-9, rtol: fl
     pd.testing.assert_frame_equal(one[kept], other[kept], check_exact=False, atol=atol, rtol=rtol)
 
 
-@pytest.mark.parametrize("source", ["induced", "own"])
-@pytest.mark.parametrize("kind", ["plain", "groups", "clusters"])
+@pytest.mark.parametrize(
+    ("source", "kind"),  # clusters have groups, too
+    [("induced", "plain"), ("own", "groups"), ("induced", "clusters"), ("own", "clusters")],
+)
 def test_blocks_of_rows_are_judged_as_one(source, kind):
     whole, cut = whole_chain(source, kind), chain(500, source, kind)
     for name in ("estimates", "frequencies", "efficiency", "sensitivity", "tipping"):
