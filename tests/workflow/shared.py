@@ -18,7 +18,9 @@ import yaml
 from tests.workflow.runs import ROOT, TEN_LINES, TINY, snakemake, terse_environment
 
 MASKS = "results/missingness/dataset=ten_lines/mechanism=own/masks.parquet"
-FEW = dict.fromkeys(("permutation", "fixed", "constant"))  # policies left out of `clinic`
+TREES = {"boosting": {"trees": 10}}
+SMALL = {"afape": {"agents": {"cascade": {"sets": 4, **TREES}, "always": TREES, "never": TREES}}}
+FEW = dict.fromkeys(("permutation", "fixed", "constant")) | SMALL["afape"]["agents"]  # of `clinic`
 FEW_POLICIES = {"afape": {"agents": FEW, "figures": {"convergence_agents": ["always"]}}}
 CLINIC = f"table={ROOT / 'docs/examples/clinic.yaml'}"
 WORDS = {  # run → what Snakemake is asked for, and its configs

@@ -21,27 +21,30 @@ from frugal.library.asked import ask
 
 from tests.workflow import shared
 from tests.workflow.runs import ROOT
-from tests.workflow.runs import frugal as command
+from tests.workflow.runs import frugal_here as command
+from tests.workflow.shared import SMALL
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 EXAMPLES = ROOT / "docs" / "examples"
 THREE = ["always", "never", "cascade"]
-SMALL = {"afape": {"agents": {"cascade": {"sets": 4, "boosting": {"trees": 10}}}}}
 
 
 def readme_example() -> str:
-    """The last lines of Python in the README; .ci/check_wheel.py runs the first ones."""
+    """The last lines of Python in the README, with smaller models as in the finished run.
+
+    .ci/check_wheel.py runs the first lines.
+    """
     *_, block = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return block
+    return block.replace('.yaml")', f'.yaml", config={SMALL!r})', 1)
 
 
 @pytest.fixture(scope="module")
 def example() -> dict:
-    """What the README's lines leave behind, with smaller cascades."""
-    names: dict = {"SMALL": SMALL}
+    """What the README's lines leave behind."""
+    names: dict = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        exec(readme_example().replace('.yaml")', '.yaml", config=SMALL)'), names)
+        exec(readme_example(), names)
     return names
 
 
@@ -104,7 +107,7 @@ def test_in_a_folder_the_library_is_the_workflow(theirs):
     """What a run of Snakemake has finished is up to date for the library."""
     stored = {path: path.stat().st_mtime_ns for path in (theirs / "results").rglob("*.parquet")}
     folder = theirs.parents[2]
-    answer = frugal.decide(EXAMPLES / "clinic.yaml", agents=THREE, folder=folder)
+    answer = frugal.decide(EXAMPLES / "clinic.yaml", agents=THREE, folder=folder, config=SMALL)
     assert {path: path.stat().st_mtime_ns for path in stored} == stored
     assert answer.folder == theirs
     assert answer.summary() == (theirs / "results/verdict.txt").read_text()
