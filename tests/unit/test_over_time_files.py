@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import frugal
@@ -120,7 +121,7 @@ def test_the_order_of_rows_in_either_file_changes_nothing(tmp_path, clustered):
     rows += "".join(row.rpartition(",")[0] + ",1.07\n" for row in rows.splitlines()[1:40])
     changed = {"units__cluster": "age"} if clustered else {}
     seen = []
-    for seed in (0, 1, 2):
+    for seed in (0, 1):
         (folder := tmp_path / str(seed)).mkdir()
         path = written(folder, shuffled(rows, seed), shuffled(units, seed + 9), **changed)
         if clustered:
@@ -130,15 +131,15 @@ def test_the_order_of_rows_in_either_file_changes_nothing(tmp_path, clustered):
         data = frugal.load_over_time(path)
         answer = frugal.over_time(data, fold_draws=1)
         seen.append((data, answer))
-    for data, answer in seen[1:]:
-        for name, array in data.to_arrays()[0].items():
-            np.testing.assert_array_equal(array, seen[0][0].to_arrays()[0][name], err_msg=name)
-        assert data.to_arrays()[1]["units"] == seen[0][0].to_arrays()[1]["units"]
-        assert data.remarks == seen[0][0].remarks
-        pd.testing.assert_frame_equal(answer.outcomes, seen[0][1].outcomes, check_exact=True)
-        assert answer.summary() == seen[0][1].summary()
-        assert answer.page.read_bytes() == seen[0][1].page.read_bytes()
-    assert any("the mean counts" in remark for remark in seen[0][0].remarks)
+    (data, answer), (other, again) = seen
+    for name, array in data.to_arrays()[0].items():
+        np.testing.assert_array_equal(array, other.to_arrays()[0][name], err_msg=name)
+    assert data.to_arrays()[1]["units"] == other.to_arrays()[1]["units"]
+    assert data.remarks == other.remarks
+    pd.testing.assert_frame_equal(answer.outcomes, again.outcomes, check_exact=True)
+    assert answer.summary() == again.summary()
+    assert answer.page.read_bytes() == again.page.read_bytes()
+    assert any("the mean counts" in remark for remark in data.remarks)
 
 
 def test_times_may_be_dates_and_delays_follow_from_results(tmp_path):
@@ -343,6 +344,7 @@ def test_needed_panels_leave_the_records_that_hold_them_and_cost_nothing(tmp_pat
 def test_more_draws_of_folds_move_costs_less():
     """Of five seeds: the standard deviation of five draws is 0.45 to 0.65 of one (by theory)."""
     data = frugal.load_over_time(WARDS)
+    data = replace(data, records=data.records.take(np.arange(300)))
     spread = {}
     for draws in (1, 5):
         costs = [
