@@ -19,6 +19,9 @@ SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("without_clock", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("without_clock")
 os.environ["OMP_NUM_THREADS"] = "1"  # several threads wait for each other on a busy machine
+# As the Makefile: else every worker compiles all tests, which takes 25 CPU seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 threadpool_limits(1)  # of numpy, which pytest's plugins have imported
 shapes.install()
 gc.disable()  # what collecting imports lives as long as the process
