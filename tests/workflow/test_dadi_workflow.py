@@ -15,6 +15,7 @@ from tests.workflow.runs import (
     BIN,
     ROOT,
     frugal,
+    frugal_here,
     jobs,
     payloads,
     plain_environment,
@@ -56,7 +57,7 @@ def test_the_audit_passes_and_finds_a_changed_byte(finished):
     path = folder / WEIGHTS
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    broken = frugal(folder, "audit", "results", "--sample", "0", *look)
+    broken = frugal_here(folder, "audit", "results", "--sample", "0", *look)
     path.write_bytes(whole)
     assert broken.returncode != 0
     assert "weights.safetensors" in broken.stdout

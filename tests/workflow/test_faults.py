@@ -17,10 +17,19 @@ from frugal.results.files import json_bytes, seal
 
 from tests.workflow import shared
 from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
-from tests.workflow.runs import BIN, ROOT, TEN_LINES, TINY, frugal, plain_environment, snakemake
+from tests.workflow.runs import (
+    BIN,
+    ROOT,
+    TEN_LINES,
+    TINY,
+    frugal_here,
+    plain_environment,
+    snakemake,
+)
 
 pytestmark = pytest.mark.workflow
 
+TEMPORARY = gettempdir()
 PREPARE = ["prepare_data", "--seed", "0"]
 PREPARE += ["--input", f"description={ROOT / 'docs/examples/ten_lines.yaml'}"]
 PREPARE += ["--input", f"raw_0={ROOT / 'docs/examples/ten_lines.csv'}"]
@@ -62,25 +71,22 @@ def limited(folder: Path, *words: str, most: int) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.parametrize(
-    ("most", "what"),
-    [(3000, "results/table.parquet"), (256, f"a temporary file in {gettempdir()}")],
-)
-def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path, most, what):
-    assert frugal(tmp_path, *PREPARE).returncode == 0
+def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path):
+    assert frugal_here(tmp_path, *PREPARE).returncode == 0
     before = visible_files(tmp_path)
-    done = limited(tmp_path, *PREPARE, most=most)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("frugal prepare_data: ")
-    assert f"{what} cannot be written: " in done.stderr
-    assert visible_files(tmp_path) == before
-    assert not [p for p in (tmp_path / "results").iterdir() if p.name.startswith(".")]
+    for most, what in ((3000, "results/table.parquet"), (256, f"a temporary file in {TEMPORARY}")):
+        done = limited(tmp_path, *PREPARE, most=most)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("frugal prepare_data: ")
+        assert f"{what} cannot be written: " in done.stderr
+        assert visible_files(tmp_path) == before
+        assert not [p for p in (tmp_path / "results").iterdir() if p.name.startswith(".")]
 
 
 def test_a_results_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
     (tmp_path / "results").write_text("a file where a folder should be")
-    done = frugal(tmp_path, *PREPARE)
+    done = frugal_here(tmp_path, *PREPARE)
     assert done.returncode == 2
     assert done.stdout.startswith("frugal prepare_data: results/table.parquet cannot be written: ")
     assert done.stdout.count("\n") == 1
@@ -104,7 +110,7 @@ def test_a_missing_sidecar_and_another_lock_are_said_at_the_start(runs, tmp_path
     assert "made again where they are requested" in strict.stdout
     assert "prepare_data" in strict.stdout
     assert "draw_missingness" in strict.stdout
-    audit = frugal(mine, "audit", "--look-in", str(ROOT / "docs/examples"))
+    audit = frugal_here(mine, "audit", "--look-in", str(ROOT / "docs/examples"))
     assert audit.returncode != 0
     assert gone in audit.stdout
 
