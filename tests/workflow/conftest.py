@@ -2,9 +2,13 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from frugal.run import engine
 
+from tests.workflow import warm, warm_jobs
+from tests.workflow.runs import Finished
 from tests.workflow.shared import Run, finished, folder_of_runs
 
 
@@ -19,3 +23,14 @@ def runs(tmp_path_factory) -> Path:
 def tiny_run(runs) -> Run:
     """The tiny study with both reports, on one core. Not to be changed: copy it."""
     return finished("tiny", runs)
+
+
+@pytest.fixture
+def warm_engine(monkeypatch) -> None:
+    """Runs that the library starts in a folder are forks, and their jobs, too (`warm.py`)."""
+
+    def run(words: list[str], *, input: str, env: dict[str, str], **_: object) -> Finished:
+        return Finished(words, *warm.engine(input, env | warm_jobs.variables()))
+
+    plain = SimpleNamespace(run=run, PIPE=engine.subprocess.PIPE)
+    monkeypatch.setattr(engine, "subprocess", plain)

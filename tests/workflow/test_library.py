@@ -103,7 +103,7 @@ answer.outcomes.to_parquet(place / "outcomes.parquet")
         assert file.read_bytes() == (bundle / file.name).read_bytes(), file
 
 
-def test_in_a_folder_the_library_is_the_workflow(theirs):
+def test_in_a_folder_the_library_is_the_workflow(theirs, warm_engine):
     """What a run of Snakemake has finished is up to date for the library."""
     stored = {path: path.stat().st_mtime_ns for path in (theirs / "results").rglob("*.parquet")}
     folder = theirs.parents[2]
@@ -151,7 +151,7 @@ def test_the_training_is_there_for_those_that_learn(example):
     assert len(frugal.roll_out(always).blocked) == 160  # the last of five folds
 
 
-def test_a_folder_gives_the_numbers_and_refusals_of_memory(tmp_path):
+def test_a_folder_gives_the_numbers_and_refusals_of_memory(tmp_path, warm_engine):
     """To the last digit, both with the arithmetic of this processor."""
     fast = {"arithmetic": "fast"}
     rule = {"kind": "rule", "steps": [{"panel": "blood test"}]}

@@ -26,7 +26,7 @@ READ = (".safetensors", ".json", ".parquet")
 _SOME = ("st", "s0", "s1", "s2", "s3")  # the head, and 400 stays
 
 
-def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys):
+def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys, warm_engine):
     """Both ways together, by one run of the workflow on 400 stays: 15 CPU seconds."""
     texts = [Path(file).read_text(encoding="utf-8").splitlines(True) for file in FILES]
     some = ["".join(line for line in text if line[:2] in _SOME) for text in texts]

@@ -10,13 +10,16 @@ import contextlib
 import gc
 import json
 import os
+import runpy
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import IO
 
 BIN = Path(sys.executable).parent
+ENGINE = "frugal.run.engine"
 PLUGINS = (
     "executor_plugin_slurm",
     "executor_plugin_cluster_generic",
@@ -28,18 +31,41 @@ LATER = ("jsonschema", "snakemake.report.html_reporter", "yte", "numpy", "jaxtyp
 
 def start(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
     """`snakemake` with these words: its exit status, and stdout and stderr together."""
+    with TemporaryFile() as said:
+        streams = [os.devnull, *[_path(said)] * 2]
+        return _status(words, folder, environment, streams), _text(said)
+
+
+def engine(request: str, environment: dict[str, str]) -> tuple[int, str]:
+    """`python -m frugal.run.engine` with a request: its exit status, and stdout alone."""
+    with TemporaryFile() as asked, TemporaryFile() as answer, TemporaryFile() as said:
+        asked.write(request.encode())
+        asked.flush()
+        streams = [_path(one) for one in (asked, answer, said)]
+        status = _status([ENGINE], Path.cwd(), environment, streams)
+        print(_text(said), file=sys.stderr)
+        return status, _text(answer)
+
+
+def _path(stream: IO[bytes]) -> str:
+    return f"/proc/{os.getpid()}/fd/{stream.fileno()}"
+
+
+def _text(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode()
+
+
+def _status(words: list[str], folder: Path, environment: dict[str, str], streams: list[str]) -> int:
+    """The exit status of a fork that has run with these streams."""
     sys.audit("tests.snakemake")  # conftest.py counts it
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    with TemporaryFile() as said:
-        path = f"/proc/{os.getpid()}/fd/{said.fileno()}"
-        asked = {"words": words, "folder": str(folder), "environment": environment, "said": path}
-        server.stdin.write(json.dumps(asked).encode() + b"\n")
-        server.stdin.flush()
-        status = int(server.stdout.readline())
-        said.seek(0)
-        return os.waitstatus_to_exitcode(status), said.read().decode()
+    asked = {"words": words, "folder": str(folder), "environment": environment}
+    server.stdin.write(json.dumps(asked | {"streams": streams}).encode() + b"\n")
+    server.stdin.flush()
+    return os.waitstatus_to_exitcode(int(server.stdout.readline()))
 
 
 @cache
@@ -82,18 +108,18 @@ def _serve() -> None:
         answers.flush()
 
 
-def _begin(words: list[str], folder: str, environment: dict[str, str], said: str) -> None:
+def _begin(words: list[str], folder: str, environment: dict[str, str], streams: list[str]) -> None:
     """In the child: what a new Python does before `snakemake` begins, then `snakemake`."""
-    stream = os.open(said, os.O_WRONLY | os.O_APPEND)
-    null = os.open(os.devnull, os.O_RDONLY)
-    for old, new in ((null, 0), (stream, 1), (stream, 2)):
-        os.dup2(old, new)
+    for number, path in enumerate(streams):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY), number)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     paths = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     sys.path[:1] = [str(BIN), *paths]
     sys.argv[:] = words
+    if words == [ENGINE]:
+        runpy.run_module(ENGINE, run_name="__main__", alter_sys=True)
     from snakemake.cli import main
 
     sys.exit(main())
