@@ -46,17 +46,6 @@ def copied_run(tiny_run, tmp_path):
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize(
-    ("target", "rule"), [("report", "write_report"), ("snakemake_report", "snakemake_report")]
-)
-def test_a_target_can_be_planned_alone(tmp_path, target, rule):
-    """Each of those that the tiny run asks for together with others."""
-    done = snakemake(tmp_path, target, "-n")
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert jobs(done.stdout)[rule] == 1
-    assert "Plan:" not in done.stdout
-
-
 def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
     assert jobs(tiny_run.said) == {
         "afape": 1,
@@ -91,6 +80,8 @@ def test_the_audit_passes(tiny_run):
     done = snakemake(tiny_run.folder, "audit")
     assert done.returncode == 0, done.stdout[-3000:]
     assert re.search(r"\d+ files agree with their sidecars and inputs; 3 of \d+ steps", done.stdout)
+    log = (tiny_run.folder / "logs/audit.log").read_text(encoding="utf-8")
+    assert {"draw_study_figures", "draw_scenario_figures"} <= {*re.findall(r"again: (\w+)", log)}
     assert "another version" not in done.stdout
     assert "could not be run again" not in done.stdout
     assert "Plan:" not in done.stdout
@@ -115,9 +106,13 @@ def test_results_tell_neither_the_place_nor_the_machine(tiny_run):
 
 
 def test_a_second_run_elsewhere_on_two_cores_gives_the_same_bytes(tiny_run, tmp_path):
-    done = snakemake(tmp_path, "afape", "report", "--cores", "2")
+    """All but figures, which the audit draws again."""
+    drawn = ("draw_study_figures", "draw_scenario_figures")
+    done = snakemake(tmp_path, "afape", "report", "--cores", "2", "--omit-from", *drawn)
     assert done.returncode == 0, done.stdout[-5000:]
-    first, second = payloads(tiny_run.folder), payloads(tmp_path)
+    left_out = ("results/figures", *(f"results/steps/{rule}" for rule in drawn))
+    first = {k: v for k, v in payloads(tiny_run.folder).items() if not k.startswith(left_out)}
+    second = payloads(tmp_path)
     assert first.keys() == second.keys()
     assert [path for path in first if first[path] != second[path]] == []
 
@@ -152,15 +147,21 @@ def test_a_changed_parameter_reruns_what_it_touches(tiny_run, tmp_path, change, 
     assert jobs(done.stdout).keys() == again | figures | {"afape"}
 
 
-def test_snakemakes_report_is_made_from_the_same_config(tmp_path):
+def test_snakemakes_report_is_made_from_the_same_config(tmp_path, tiny_run):
+    """Without a study both reports are of all, else of those that they are requested with."""
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("afape: {seeds: [4]}")
     words = ["--config", "seed=7", "data_mirror=some folder"]
-    done = snakemake(tmp_path, "afape", "snakemake_report", "-n", *words, configs=(TINY, overlay))
-    command = printed_command(done.stdout, "python -m snakemake")
-    parts = shlex.split(command)
+    targets = ("report", "snakemake_report")
+    done = snakemake(tmp_path, *targets, "-n", *words, configs=(TINY, overlay))
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "Plan:" not in done.stdout
+    planned = jobs(done.stdout)
+    assert planned["write_report"] == planned["snakemake_report"] == 1
+    parts = shlex.split(printed_command(done.stdout, "python -m snakemake"))
     assert [word for word in parts if word.endswith(".yaml")] == [str(TINY), str(overlay)]
-    assert {"seed=7", "data_mirror=some folder"} <= {*parts}
+    assert {"seed=7", "data_mirror=some folder", "afape", "treatment"} <= {*parts}
+    parts = shlex.split(printed_command(tiny_run.said, "python -m snakemake"))
     assert parts[parts.index("--") + 1 :][0] == "afape"
     assert "treatment" not in parts
 
