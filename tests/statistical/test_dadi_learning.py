@@ -51,8 +51,8 @@ def _loans(rng, *, attribute_tells):
     return np.column_stack(columns).astype(np.float32), label, sensitive, category
 
 
-def _trained(values, label, sensitive, gammas, seed=7, settings=SETTINGS):
-    train = np.arange(UNITS)
+def _trained(values, label, sensitive, gammas, seed=7, **changed):
+    train, settings = np.arange(UNITS), SETTINGS.changed(**changed)
     result = fit_dadi(
         values,
         PANEL,
@@ -102,8 +102,8 @@ def test_an_independent_attribute_leaves_no_gap():
     That holds of every learner, so a third of the training suffices.
     """
     values, label, sensitive, _ = _loans(np.random.default_rng(2), attribute_tells=False)
-    short = SETTINGS.changed(iterations=500, exploration_iterations=250, evaluate_every=500)
-    found = _trained(values, label, sensitive, (0.0, 1.0), settings=short)
+    short = {"iterations": 500, "exploration_iterations": 250, "evaluate_every": 500}
+    found = _trained(values, label, sensitive, (0.0, 1.0), **short)
     b = sensitive[UNITS:]
     assert found.verdict is not None
     for positive in found.verdict[..., 1] > 0.5:

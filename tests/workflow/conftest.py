@@ -30,7 +30,8 @@ def warm_engine(monkeypatch) -> None:
     """Runs that the library starts in a folder are forks, and their jobs, too (`warm.py`)."""
 
     def run(words: list[str], *, input: str, env: dict[str, str], **_: object) -> Finished:
-        return Finished(words, *warm.engine(input, env | warm_jobs.variables()))
+        own = env | warm_jobs.variables()
+        return Finished(words, *warm.start(words[-1:], Path.cwd(), own, input))
 
     plain = SimpleNamespace(run=run, PIPE=engine.subprocess.PIPE)
     monkeypatch.setattr(engine, "subprocess", plain)

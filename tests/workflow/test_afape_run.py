@@ -151,9 +151,8 @@ def test_snakemakes_report_is_made_from_the_same_config(tmp_path, tiny_run):
     """Without a study both reports are of all, else of those that they are requested with."""
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("afape: {seeds: [4]}")
-    words = ["--config", "seed=7", "data_mirror=some folder"]
-    targets = ("report", "snakemake_report")
-    done = snakemake(tmp_path, *targets, "-n", *words, configs=(TINY, overlay))
+    words = ["report", "snakemake_report", "-n", "--config", "seed=7", "data_mirror=some folder"]
+    done = snakemake(tmp_path, *words, configs=(TINY, overlay))
     assert done.returncode == 0, done.stdout[-3000:]
     assert "Plan:" not in done.stdout
     planned = jobs(done.stdout)

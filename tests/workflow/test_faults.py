@@ -17,15 +17,8 @@ from frugal.results.files import json_bytes, seal
 
 from tests.workflow import shared
 from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
-from tests.workflow.runs import (
-    BIN,
-    ROOT,
-    TEN_LINES,
-    TINY,
-    frugal_here,
-    plain_environment,
-    snakemake,
-)
+from tests.workflow.runs import BIN, ROOT, TEN_LINES, TINY, plain_environment, snakemake
+from tests.workflow.runs import frugal_here as frugal
 
 pytestmark = pytest.mark.workflow
 
@@ -72,7 +65,7 @@ def limited(folder: Path, *words: str, most: int) -> subprocess.CompletedProcess
 
 
 def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path):
-    assert frugal_here(tmp_path, *PREPARE).returncode == 0
+    assert frugal(tmp_path, *PREPARE).returncode == 0
     before = visible_files(tmp_path)
     for most, what in ((3000, "results/table.parquet"), (256, f"a temporary file in {TEMPORARY}")):
         done = limited(tmp_path, *PREPARE, most=most)
@@ -86,7 +79,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path):
 
 def test_a_results_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
     (tmp_path / "results").write_text("a file where a folder should be")
-    done = frugal_here(tmp_path, *PREPARE)
+    done = frugal(tmp_path, *PREPARE)
     assert done.returncode == 2
     assert done.stdout.startswith("frugal prepare_data: results/table.parquet cannot be written: ")
     assert done.stdout.count("\n") == 1
@@ -110,7 +103,7 @@ def test_a_missing_sidecar_and_another_lock_are_said_at_the_start(runs, tmp_path
     assert "made again where they are requested" in strict.stdout
     assert "prepare_data" in strict.stdout
     assert "draw_missingness" in strict.stdout
-    audit = frugal_here(mine, "audit", "--look-in", str(ROOT / "docs/examples"))
+    audit = frugal(mine, "audit", "--look-in", str(ROOT / "docs/examples"))
     assert audit.returncode != 0
     assert gone in audit.stdout
 

@@ -16,7 +16,6 @@ import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
 
 BIN = Path(sys.executable).parent
 ENGINE = "frugal.run.engine"
@@ -29,43 +28,29 @@ PLUGINS = (
 LATER = ("jsonschema", "snakemake.report.html_reporter", "yte", "numpy", "jaxtyping", "pydantic")
 
 
-def start(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """`snakemake` with these words: its exit status, and stdout and stderr together."""
-    with TemporaryFile() as said:
-        streams = [os.devnull, *[_path(said)] * 2]
-        return _status(words, folder, environment, streams), _text(said)
+def start(
+    words: list[str], folder: Path, environment: dict[str, str], request: str | None = None
+) -> tuple[int, str]:
+    """`snakemake` with these words: its exit status, and stdout and stderr together.
 
-
-def engine(request: str, environment: dict[str, str]) -> tuple[int, str]:
-    """`python -m frugal.run.engine` with a request: its exit status, and stdout alone."""
-    with TemporaryFile() as asked, TemporaryFile() as answer, TemporaryFile() as said:
-        asked.write(request.encode())
-        asked.flush()
-        streams = [_path(one) for one in (asked, answer, said)]
-        status = _status([ENGINE], Path.cwd(), environment, streams)
-        print(_text(said), file=sys.stderr)
-        return status, _text(answer)
-
-
-def _path(stream: IO[bytes]) -> str:
-    return f"/proc/{os.getpid()}/fd/{stream.fileno()}"
-
-
-def _text(stream: IO[bytes]) -> str:
-    stream.seek(0)
-    return stream.read().decode()
-
-
-def _status(words: list[str], folder: Path, environment: dict[str, str], streams: list[str]) -> int:
-    """The exit status of a fork that has run with these streams."""
+    With a request the words are those of `frugal.run.engine`, which reads it from stdin and
+    answers on stdout; stderr stays that of the tests.
+    """
     sys.audit("tests.snakemake")  # conftest.py counts it
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    asked = {"words": words, "folder": str(folder), "environment": environment}
-    server.stdin.write(json.dumps(asked | {"streams": streams}).encode() + b"\n")
-    server.stdin.flush()
-    return os.waitstatus_to_exitcode(int(server.stdout.readline()))
+    with TemporaryFile() as read, TemporaryFile() as said:
+        read.write((request or "").encode())
+        read.flush()
+        streams = [f"/proc/{os.getpid()}/fd/{one.fileno()}" for one in (read, said)]
+        streams += streams[1:] if request is None else []
+        asked = {"words": words, "folder": str(folder), "environment": environment}
+        server.stdin.write(json.dumps(asked | {"streams": streams}).encode() + b"\n")
+        server.stdin.flush()
+        status = int(server.stdout.readline())
+        said.seek(0)
+        return os.waitstatus_to_exitcode(status), said.read().decode()
 
 
 @cache
