@@ -194,6 +194,7 @@ def source(package):
 def test_what_snakemake_says_stands_in_it():
     text = source("snakemake")
     for part in (
+        sentences.AGAIN,
         sentences.ENVIRONMENT_MADE,
         sentences.PINS_USED,
         sentences.POST_DEPLOYED,

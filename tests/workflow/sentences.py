@@ -20,18 +20,8 @@ DISK_FULL = os.strerror(errno.ENOSPC)
 
 # Of Snakemake and of its executor for Slurm.
 SUBMITTED = "has been submitted with SLURM jobid"
+AGAIN = "Trying to restart job"
 ENVIRONMENT_MADE = "Creating conda environment"
 PINS_USED = "Using pinnings from"
 POST_DEPLOYED = "Running post-deploy script"
 ACTIVATED = "Activating conda environment: "
-
-# Ours, of what becomes of jobs in Slurm (`workflow/frugal_slurm`).
-MEMORY = " of memory it requested; it comes again with more"
-TIME = "minutes it requested; it comes again with more"
-CANCELLED = "was cancelled in Slurm"
-NODES_AWAY = "the nodes that could take it are not there"
-TOO_LONG = "it needs more minutes than the partition allows"
-WAITED_FOR = "are in Slurm still; they are waited for, not submitted again"
-STALE = "would write what is made otherwise now; they are cancelled"
-SILENT = "Slurm does not answer; its jobs go on, and it is asked again"
-FORGETS = "this Slurm keeps no accounts, and forgets a job 5 s after its end"

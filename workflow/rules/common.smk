@@ -26,13 +26,8 @@ from frugal.run.stage_words import (
 )
 from frugal.run.study import load_study, published_file
 from frugal_engine import import_nothing_from_here, keep_finished_files, kept, make_again
-from frugal_slurm import adapt_executor, tell_jobs_left
 
 keep_finished_files()
-if workflow.is_main_process:  # not the jobs that it starts
-    adapt_executor()
-    if workflow.resource_settings.nodes is None and not workflow.dryrun:
-        tell_jobs_left()
 if not MODULE:  # whose jobs say so themselves
     import_nothing_from_here()
 

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frugal_slurm.causes import said_last
 from snakemake.logging import get_event, logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
@@ -53,6 +52,18 @@ _DROPPED = (
 )
 _SNAKEMAKES = "DefaultStreamHandler"  # the name of its handler of the terminal
 _LONG_S = 30.0
+_SENTENCE = re.compile(r"^frugal [\w ]+: .+", re.MULTILINE)
+_LAST_LINES = 12
+
+
+def said_last(log: Path) -> str:
+    """What a stage said of its mistake; the last lines of its log where it said none."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = _SENTENCE.findall(text)
+    return str(found[-1]) if found else "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 class Terse(logging.Formatter):

@@ -55,9 +55,9 @@ class _Sentences(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Read the log of a job that failed."""
-        from frugal_slurm.causes import said_last
         from snakemake.logging import get_event
         from snakemake_interface_logger_plugins.common import LogEvent
+        from snakemake_logger_plugin_frugal.terminal import said_last
 
         if get_event(record) == LogEvent.JOB_ERROR:
             logs = [Path(log) for log in vars(record)["log"] or () if str(log).endswith(".log")]
