@@ -4,9 +4,9 @@
 Containerfile is read, and what it copies is copied, but for what .dockerignore leaves out. As root,
 debootstrap makes the base (Debian's Python 3.11 stands in for that of the image which the recipe
 names), and every RUN is run in it by chroot. Then a user who owns nothing there runs the study of
-ten lines in the folder of the workers: the same bytes as on this machine.
+ten lines in the folder of the jobs: the same bytes as on this machine.
 Not shown: the base image itself, layers, a registry, an engine, a limit of memory.
-With --short: what is copied is enough for `make env` and for what workers are sent; nothing runs.
+With --short: what is copied is enough for `make env`; nothing runs.
 Usage: .ci/check_container.py [--short] FOLDER     (an empty folder; 15 minutes, 4 GB; short none)
 """
 
@@ -31,6 +31,7 @@ STUDY = ["afape", "--configfile", "/frugal/docs/examples/ten_lines_config.yaml"]
 PYTHON = ("python3.11", "python3.11-venv")  # of Debian, in place of the image's own
 # What lets this machine reach the package index is copied, so that the recipe reaches it, too
 PASSED_ON = re.compile(r"(PIP|UV)_(?!CACHE)\w+|SSL_CERT_\w+|REQUESTS_\w+|\w+_PROXY", re.IGNORECASE)
+NEEDED = ("Snakefile", "config.yaml", "workflow/frugal", "config", "envs", "docs/examples")
 PLACES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", "/etc/resolv.conf")
 
 
@@ -93,13 +94,8 @@ def check_words(steps: list[Step], project: Path) -> None:
     require(kinds <= known, f"its instructions are {', '.join(sorted(kinds))}", str(kinds - known))
     copies = [step.words for step in steps if step.kind == "COPY"]
     require(copies == [". ."], "it copies the project as a whole", str(copies))
-    sys.path.insert(0, str(ROOT / "workflow"))
-    from frugal_workers import project_files
-
-    here = {path.relative_to(ROOT).as_posix() for path in project_files(ROOT)}
-    there = {path.relative_to(project).as_posix() for path in project_files(project)}
-    lacking = {name for name in here - there if "__pycache__" not in name}
-    require(not lacking, f"all {len(there)} files that workers are sent are copied", str(lacking))
+    lacking = {name for name in NEEDED if not (project / name).exists()}
+    require(not lacking, "what a run reads of the project is copied", str(lacking))
     made = subprocess.run(
         ["make", "--dry-run", "env"], cwd=project, capture_output=True, text=True, check=False
     )

@@ -12,6 +12,7 @@ another one differs. Outputs of rules that do not ask for it (`kept`) are treate
 import contextlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from snakemake.dag import DAG
@@ -20,6 +21,7 @@ from snakemake.jobs import Job
 from snakemake.persistence import PersistenceBase
 
 _KEPT = "kept_until_replaced"
+_STARTED_IN, _MOVED_TO = "FRUGAL_STARTED_IN", "FRUGAL_MOVED_TO"  # of the environment
 _remove_existing_output, _postprocess, _cleanup = (
     Job.remove_existing_output,
     Job.postprocess,
@@ -48,6 +50,22 @@ def keep_finished_files() -> None:
 def import_nothing_from_here() -> None:
     """Let no job import what lies in the working folder."""
     os.environ["PYTHONSAFEPATH"] = "1"
+
+
+def go_back() -> None:
+    """Where the job of which this is a step has moved, go back, to move as every process does.
+
+    A step of a job in Slurm begins in the folder that its job has moved to.
+    """
+    if os.environ.get(_MOVED_TO) == str(Path.cwd()):
+        os.chdir(os.environ[_STARTED_IN])
+
+
+def move_into(folder: Path, *, now: bool) -> None:
+    """Tell the steps of this process that it moves into a folder, and move now or later."""
+    os.environ[_STARTED_IN], os.environ[_MOVED_TO] = str(Path.cwd()), str(folder.resolve())
+    if now:
+        os.chdir(folder)
 
 
 def make_again(wanted: Callable[[list[Job]], list[Job]], *, beside: bool) -> None:

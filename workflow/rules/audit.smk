@@ -13,9 +13,7 @@ rule audit:
     params:
         folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
     shell:
-        on_what_was_fetched(
-            "python -m frugal audit results " f"{LOOK_IN or '{params.folders}'} 2> {LOGS}{{log:q}}"
-        )
+        of_a_folder("python -m frugal audit results {params.folders} 2> {log:q}")
 
 
 rule rocrate:
@@ -28,4 +26,4 @@ rule rocrate:
     resources:
         mem_mb=memory,
     shell:
-        on_what_was_fetched(f"python -m frugal rocrate 2> {LOGS}{{log:q}}")
+        of_a_folder("python -m frugal rocrate 2> {log:q}")

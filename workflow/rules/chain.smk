@@ -5,7 +5,7 @@
 
 use rule stage as draw_missingness with:
     input:
-        unpack(located("causes", lambda w: STUDY.causes_input(w.dataset, w.mechanism))),
+        unpack(located(lambda w: STUDY.causes_input(w.dataset, w.mechanism))),
         **outputs_of(rules.prepare_data, "table catalogue"),
     output:
         **audited(f"results/missingness/{SCENARIO}", "masks graph.json identification.json"),
@@ -99,7 +99,7 @@ use rule stage as judge_candidates with:
 use rule stage as bundle_agent with:
     input:
         unpack(bundled_policy),
-        unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
+        unpack(located(lambda w: STUDY.described_input(w.dataset))),
         **outputs_of(rules.prepare_data, "table catalogue"),
         classifier=rules.fit_classifier.output.classifier,
     output:

@@ -72,19 +72,18 @@ require_writable(Path(PREFIX, "results"))
 
 
 def look_over_results():
-    """Before a run: finish what a killed writer began, and say what is missing or out of date."""
-    if not workflow.is_main_process:
+    """Before a run: finish what a killed writer began, and say what is missing or out of date.
+
+    In a store nothing is half done, and nothing is said of it.
+    """
+    if STORED or not workflow.is_main_process:
         return  # one job of a run that has looked already
     try:
-        if STORED:  # where whole files are put, and nothing is half done
-            with chdir(look_into_store()):
-                surveyed = survey(lock_digest())
-        else:
-            with within():
-                require_no_way_out()
-                if not workflow.dryrun:
-                    tidy_up()
-                surveyed = survey(lock_digest())
+        with within():
+            require_no_way_out()
+            if not workflow.dryrun:
+                tidy_up()
+            surveyed = survey(lock_digest())
     except FrugalError as error:
         cannot_start(error)
     strict = config["environment"] == "strict"
@@ -92,8 +91,6 @@ def look_over_results():
 
     def wanted(jobs):
         ours = own_jobs(jobs)
-        if STORED and not workflow.dryrun:
-            FACTS.keep()
         moved = [job for job in ours if not elsewhere.isdisjoint(job.output)]
         return moved + unnoticed_changes(ours)
 
@@ -105,11 +102,9 @@ def look_over_results():
 @cache
 def digest_now(name, path):
     """SHA-256 of an input: of a file from outside as it is, of a result as its sidecar has it."""
-    if is_made(name):  # in a store each sidecar would be fetched
-        return None if STORED else vouched_digest(Path(path))
-    path = FROM_OUTSIDE.get(name.partition("/")[2]) if STORED else path
-    there = path and os.path.isfile(path)
-    return noted_digest(Path(path), OURS / "digests") if there else None
+    if is_made(name):
+        return vouched_digest(Path(path))
+    return noted_digest(Path(path), OURS / "digests") if os.path.isfile(path) else None
 
 
 def digests_now(job):
@@ -133,12 +128,11 @@ def unnoticed_changes(jobs):
     for job in jobs:
         sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
         settled = job.params.get("settings")
-        there = None if None in (sidecar, settled) else sidecar_here(sidecar)
         files = [bare(f) for k, f in job.output.items() if not k.endswith("_sidecar")]
-        if there is None:
+        if None in (sidecar, settled):
             continue
         now = (job.params.get("source"), digests_now(job))
-        if made_otherwise(there, settled, files, *now):
+        if made_otherwise(Path(sidecar), settled, files, *now):
             if not workflow.persistence.params_changed(job):
                 changed.append(job)
     if changed:
@@ -147,15 +141,7 @@ def unnoticed_changes(jobs):
             f"inputs than there are now, first {changed[0].output[0]}; they are made again",
             file=sys.stderr,
         )
-    if not STORED:
-        return changed
-    read = {path for job in changed for path in job.input}
-    brought = [
-        job
-        for job in jobs
-        if own_name(job.rule.name) == "bring_file" and not read.isdisjoint(job.output)
-    ]
-    return changed + brought
+    return changed
 
 
 look_over_results()

@@ -125,7 +125,7 @@ use rule stage as write_dadi_answer with:
 
 use rule stage as bundle_dadi with:
     input:
-        unpack(located("described", lambda w: STUDY.described_input(w.dataset))),
+        unpack(located(lambda w: STUDY.described_input(w.dataset))),
         **outputs_of(rules.write_dadi_answer, "choice"),
         **outputs_of(rules.prepare_data, "table catalogue"),
         weights=lambda w: DADI.bundle_weights(w.dataset),

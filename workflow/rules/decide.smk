@@ -11,8 +11,8 @@ if config["table"] is not None:
 
         use rule stage as judge_elsewhere with:
             input:
-                unpack(located("described", lambda w: STUDY.described_input(OWN_TABLE.dataset))),
-                unpack(located("cases", lambda w: {"cases": config["transport"]})),
+                unpack(located(lambda w: STUDY.described_input(OWN_TABLE.dataset))),
+                unpack(located(lambda w: {"cases": config["transport"]})),
                 table=f"{OWN_DATA}/table.parquet",
                 catalogue=f"{OWN_DATA}/catalogue.json",
                 terms=f"results/candidates/{OWN_PLACE}/terms.parquet",

@@ -113,7 +113,7 @@ use rule stage as train_selection with:
 
 use rule stage as apply_bayes_rule with:
     input:
-        unpack(located("described_table", lambda w: DIAGNOSIS.described_inputs(w.dataset))),
+        unpack(located(lambda w: DIAGNOSIS.described_inputs(w.dataset))),
     output:
         **audited(f"results/diagnoses/{DATASET}/family=bayes/{SEED}", JUDGED),
     params:
@@ -163,7 +163,7 @@ use rule stage as choose_policy with:
 
 use rule stage as bundle_choice with:
     input:
-        unpack(located("choice", lambda w: DIAGNOSIS.bundle_inputs(*map(w.get, CHOSEN)))),
+        unpack(located(lambda w: DIAGNOSIS.bundle_inputs(*map(w.get, CHOSEN)))),
     output:
         **audited(f"results/bundles/{CHOICE}", "policy.safetensors cases.json"),
     wildcard_constraints:

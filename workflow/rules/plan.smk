@@ -2,7 +2,6 @@
 
 
 onstart:
-    fetch_what_is_read()
     say_plan()
     if workflow.local_exec:
         limit_memory()
@@ -10,7 +9,6 @@ onstart:
 
 
 onsuccess:
-    put_what_was_described()
     note_engine()
     say_results()
 
@@ -47,6 +45,4 @@ rule benchmark:
     params:
         studies=lambda w: study_words(),
     shell:
-        on_what_was_fetched(
-            f"python -m frugal benchmark benchmarks {{params.studies}} 2> {LOGS}{{log:q}}"
-        )
+        "python -m frugal benchmark benchmarks {params.studies} 2> {log:q}"

@@ -13,7 +13,7 @@ from frugal.run.portions import Portions
 
 COSTS = PROJECT / "config" / "costs.yaml"
 MEASURED = checked(load_costs, COSTS)
-PORTIONS = Portions(STUDY, FACTS.once("table_rows", {}, lambda: table_rows(STUDY, MEASURED.rows)))
+PORTIONS = Portions(STUDY, table_rows(STUDY, MEASURED.rows))
 ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
 
 
@@ -160,7 +160,7 @@ def say_results():
                     print(f"\n{text}", file=sys.stderr)
         elif study in named:
             print(f"{study} → {shown(f'results/summary/{study}.parquet')}", file=sys.stderr)
-    if "report" in named and is_there("results/report.html"):
+    if "report" in named and (STORED or Path("results/report.html").exists()):
         print(f"Report: {shown('results/report.html')}", file=sys.stderr)
 
 

@@ -17,7 +17,7 @@ wildcard_constraints:
 
 use rule stage as label_units with:
     input:
-        unpack(located("labels", lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
+        unpack(located(lambda w: RECOURSE.label_inputs(w.dataset, w.variant))),
     output:
         **audited(f"results/recourse/{VARIANT}", "labels instance.safetensors names.json"),
     params:

@@ -37,6 +37,8 @@ def explored_cases(study):
 
 def report_parts(wildcards):
     """Every part of the page, by a name of its own."""
+    if STORED:
+        cannot_start(f"the report {READS_A_FOLDER}")
     sections = {}
     for study in explored_studies():
         sections[study] = f"{EXPLORED}/study={study}/section.json"

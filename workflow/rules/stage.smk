@@ -13,5 +13,5 @@ rule stage:
     shell:
         in_place(
             "python -m frugal {params.arguments.stage} {params.arguments}"
-            f" --used {LOGS}{{log.used:q}} 2> {LOGS}{{log.messages:q}}"
+            f"{BROUGHT} --used {LOGS}{{log.used:q}} 2> {LOGS}{{log.messages:q}}"
         )

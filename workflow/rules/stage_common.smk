@@ -51,8 +51,6 @@ def stage_params(stage, settings):
     chosen = settings if callable(settings) else lambda wildcards: settings
 
     def arguments(wildcards, input, output):
-        if STORED and stage == "write_report" and not workflow.dryrun:
-            STORE.bring_behind([bare(path) for path in input])  # which it tells of
         payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
         files = {
             k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
@@ -108,11 +106,15 @@ def complete_steps():
         if step.module_globals is not globals() or "settings" not in step.params.keys():
             continue
         stage = own_name(step.name)
+        constrain(step)
         path = getattr(rules, stage).output[0] if step.output else ""
         place = Path(stage, *(part for part in Path(path).parts if "{" in part)).as_posix()
         if not step.log:  # which a module's user may have named
             step.log_modifier = MODIFIER.path_modifier
-            step.set_log(messages=f"logs/{place}.log", used=f"benchmarks/{place}.jsonl")
+            step.set_log(
+                messages=log_place(f"logs/{place}.log"),
+                used=log_place(f"benchmarks/{place}.jsonl"),
+            )
         params = stage_params(stage, step.params.settings)
         step.params.settings = params.pop("settled")
         step.set_params(**params)

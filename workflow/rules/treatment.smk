@@ -9,7 +9,7 @@ READ = f"study=treatment/{DATASET}/units=read"
 
 use rule stage as prepare_searches with:
     input:
-        unpack(located("searches", lambda w: TREATMENT.raw_inputs(w.dataset))),
+        unpack(located(lambda w: TREATMENT.raw_inputs(w.dataset))),
     output:
         **audited(f"results/searches/{DATASET}", "units catalogue.json searches"),
     params:
@@ -18,7 +18,7 @@ use rule stage as prepare_searches with:
 
 use rule stage as compare_planners with:
     input:
-        unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
+        unpack(located(lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(f"results/policies/{DATASET}", "scores trials best_after policies"),
     params:
@@ -28,7 +28,7 @@ use rule stage as compare_planners with:
 # Outside results/: a measurement is not the same twice, and everything there must be.
 use rule stage as time_planners with:
     input:
-        unpack(located("compared", lambda w: TREATMENT.compare_inputs(w.dataset))),
+        unpack(located(lambda w: TREATMENT.compare_inputs(w.dataset))),
     output:
         **audited(f"benchmarks/time_planners/{DATASET}", "timings"),
     params:

@@ -57,6 +57,7 @@ class Job:
         wildcards: identity of the job.
         seed: root seed.
         arithmetic: fast, or portable, pinned before the process began.
+        from_store: a storage plugin brought the inputs, and no sidecars, which no rule names.
     """
 
     stage: str
@@ -66,6 +67,7 @@ class Job:
     wildcards: Mapping[str, str]
     seed: int
     arithmetic: str = FAST
+    from_store: bool = False
 
 
 def lock_digest() -> str:
@@ -142,7 +144,7 @@ def require_intact(job: Job) -> list[dict[str, str]]:
     for path, record in zip(paths, records, strict=True):
         sidecar = sidecar_path(path)
         if not sidecar.is_file():
-            if Path(os.path.relpath(path)).parts[0] in MADE_IN:
+            if not job.from_store and Path(os.path.relpath(path)).parts[0] in MADE_IN:
                 raise DataError(
                     f"{path} has no sidecar {sidecar.name}, so nothing confirms its content; "
                     "remove it, and run the step that makes both"

@@ -67,6 +67,7 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
         _once("--wildcard", parsed.wildcard),
         parsed.seed,
         parsed.arithmetic,
+        parsed.from_store,
     )
     _require_place_for_used(parsed.used, job)
     return job, parsed.used
@@ -262,6 +263,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=("fast", "portable"),
         default="fast",
         help="portable: the same bytes on any x86-64 CPU with AVX2",
+    )
+    parser.add_argument(
+        "--from-store",
+        action="store_true",
+        help="inputs under results/ come from a store, without their sidecars",
     )
     return parser
 
