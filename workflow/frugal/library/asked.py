@@ -324,12 +324,12 @@ def with_options(options: type) -> Callable[[_Verb], _Verb]:
 
     def shown(verb: _Verb) -> _Verb:
         signature = inspect.signature(verb)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        positional = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         keys = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
             for name, kind in get_type_hints(options).items()
         ]
-        verb.__signature__ = signature.replace(parameters=[*own, *keys])  # type: ignore[attr-defined]
+        verb.__signature__ = signature.replace(parameters=[*positional, *keys])  # type: ignore[attr-defined]
         return verb
 
     return shown

@@ -42,8 +42,8 @@ def decide_command(words: Sequence[str]) -> int:
         raise DataError(f"{folder} is there already, and is not overwritten; name another: --into")
     if is_yaml:
         stated = [word for word in words if word.startswith("--")]
-        own = {f"--{name.replace('_', '-')}" for name in (*QUESTION, "into", "yes")}
-        if others := [word for word in stated if word.partition("=")[0] not in own]:
+        allowed = {f"--{name.replace('_', '-')}" for name in (*QUESTION, "into", "yes")}
+        if others := [word for word in stated if word.partition("=")[0] not in allowed]:
             raise DataError(f"{others[0]} describes a table's file; {args.table} states it itself")
         path, files = args.table, {}
     else:
@@ -98,11 +98,11 @@ def _described(args: argparse.Namespace, path: Path) -> tuple[Path, Mapping[Path
     if lacking:
         raise DataError(
             f"{'; '.join(lacking)}; allowed is a number from 0 on for each, as NAME=NUMBER,… or a "
-            "CSV; what is known at the start is named by --free"
+            "CSV; columns that are known at the start are named by --free"
         )
     say(*(f"  {line}" for line in described.lines()))
     if asks and not args.yes and input("Go on with these guesses? [Y/n] ").strip().lower() == "n":
-        raise DataError("nothing was decided; state what is wrong by --free, --leave-out, --panel")
+        raise DataError("nothing was decided; correct the guesses by --free, --leave-out, --panel")
     return path, described.files
 
 
@@ -110,14 +110,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = table_parser("decide", "A table to an answer: which panel to acquire next.")
     parser.add_argument("--into", type=Path, help="folder of the answer (default: TABLE_answer)")
     parser.add_argument("--yes", action="store_true", help="take the guesses, which are printed")
-    parser.add_argument("--objective", choices=["cost", "f1"], help="what is best (default: cost)")
+    parser.add_argument("--objective", choices=["cost", "f1"], help="cost (default), or f1")
     amount = number_from(0.0)
     parser.add_argument("--budget", type=amount, help="most that panels may cost a case")
     parser.add_argument("--margin", type=amount, help="share that counts as nothing (0.05)")
     parser.add_argument("--sensitive", help="column whose values are groups, judged apart")
     parser.add_argument("--causes", help="YAML of the causes of missing values")
     parser.add_argument(
-        "--audit-habit", action="store_true", help="what the policy owes to the habit of ordering"
+        "--audit-habit", action="store_true", help="report the gain from the habit of ordering"
     )
     parser.add_argument(
         "--design", type=whole_number(1), help="further cases: which panels to record in them"

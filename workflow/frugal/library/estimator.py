@@ -183,11 +183,11 @@ class Acquirer(ClassifierMixin, BaseEstimator):
         place: dict[Any, str] = dict(zip(names.tolist(), columns, strict=True))
         place |= {column: column for column in columns}
         grouped = {str(n): [place.get(c, c) for c in cs] for n, cs in (self.panels or {}).items()}
-        taken = [column for group in grouped.values() for column in group]
-        if unknown := [column for column in taken if column not in columns]:
+        grouped_columns = [column for group in grouped.values() for column in group]
+        if unknown := [column for column in grouped_columns if column not in columns]:
             raise ValueError(f"panels names the column {unknown[0]!r}; X has {listed(columns)}")
         prices = self._prices(columns, place, grouped)
-        rest = [column for column in columns if column not in taken]
+        rest = [column for column in columns if column not in grouped_columns]
         free = tuple(column for column in rest if column not in prices)
         panels = [Panel("known at the start", free, 0.0, True)] if free else []
         alone = {column: [column] for column in rest if column in prices}
@@ -215,8 +215,8 @@ class Acquirer(ClassifierMixin, BaseEstimator):
         self, columns: Sequence[str], place: Mapping[Any, str], grouped: Mapping[str, Any]
     ) -> dict[str, float]:
         """Price of each panel that is not known at the start."""
-        taken = {column for group in grouped.values() for column in group}
-        names = [*grouped, *(column for column in columns if column not in taken)]
+        grouped_columns = {column for group in grouped.values() for column in group}
+        names = [*grouped, *(column for column in columns if column not in grouped_columns)]
         stated: Any = self.prices
         if isinstance(stated, Mapping):
             prices = {place.get(name, str(name)): price for name, price in stated.items()}

@@ -27,8 +27,8 @@ def save_answer(answer: Answer, folder: Path, *, shown: Path | None = None) -> s
         DataError: one of its files is there already.
     """
     parts = [folder / name for name in (TEXT, DOCUMENT, PAGE, POLICY)]
-    if there := [path for path in (folder, *parts) if path.exists() and path != folder]:
-        raise DataError(f"{there[0]} is there already; name a folder without an answer")
+    if existing := [path for path in (folder, *parts) if path.exists() and path != folder]:
+        raise DataError(f"{existing[0]} is there already; name a folder without an answer")
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is no folder; name one")
     draws = find_spec("matplotlib") is not None

@@ -361,8 +361,8 @@ def decide(
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
     stated = {"label": label, **options}
-    if isinstance(table, Table) and (given := [k for k, v in stated.items() if v is not None]):
-        raise ConfigError(f"{listed(given)}: options of load; give them there")
+    if isinstance(table, Table) and (named := [k for k, v in stated.items() if v is not None]):
+        raise ConfigError(f"{listed(named)}: options of load; give them there")
     question = (
         table.question if isinstance(table, Table) else load(table, label, **options).question
     )
