@@ -56,7 +56,7 @@ class Case:
     """One malformed input.
 
     Attributes:
-        group: where it enters; a heading of the page.
+        group: where it enters.
         name: the input in plain words; with the group, unlike every other.
         work: gives the input to the project, in an empty working folder.
         words: that the sentence must have, such as the name of the file or the key; parts of it

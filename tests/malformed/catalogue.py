@@ -1,4 +1,4 @@
-"""Every malformed input, group by group, in the order of the page."""
+"""Every malformed input, group by group."""
 
 from tests.malformed import (
     commands,

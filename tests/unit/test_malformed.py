@@ -1,4 +1,4 @@
-"""Malformed inputs: every one ends as it should, and the page that lists them is up to date."""
+"""Malformed inputs: every one ends as it should."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ import pytest
 from tests.malformed import workers
 from tests.malformed.cases import ROOT, Case, Refused, Right, Wrong
 from tests.malformed.outcomes import LONGEST, Outcome, happened, unclear
-from tests.malformed.page import LEAST, PAGE, page
 
+LEAST = 230  # inputs
 CPU_SECONDS = 240  # of the whole catalogue; 40 where this was written
 
 
@@ -41,15 +41,6 @@ def test_every_input_ends_as_it_should(found):
         if not case.is_as_it_should(outcome.kind, outcome.said)
     ]
     assert wrong == []
-
-
-def test_the_page_is_what_has_happened(found):
-    assert PAGE.read_text(encoding="utf-8") == page(found), "run python -m tests.malformed"
-    text = page(found)
-    assert max(map(len, text.splitlines())) <= 500
-    assert "0 tracebacks, 0 hangs, 0 silently wrong" in text
-    assert "/tmp" not in text
-    assert os.environ.get("HOME", "/root") not in text
 
 
 def of(work) -> Outcome:

@@ -45,7 +45,6 @@ DERIVED = [
         "data_sets",
         "figures",
         "library",
-        "malformed",
         "methods",
     )
 ]
