@@ -230,15 +230,14 @@ def _same(*words: str, stdin: bytes, said: str, oracle: str) -> Right:
     return Right(said)
 
 
-def _costs(stages: str) -> str:
-    """A table of costs with these stages."""
-    amounts = "{cpu_s: 1, memory_mb: 1}"
-    return f"measured_on: x\nstart: {amounts}\nunmeasured: {amounts}\nrows: {{}}\nstages: {stages}"
+def _costs(steps: str) -> str:
+    """A table of costs with these steps."""
+    return f"measured_on: x\nothers: {{mb: 1, cpu_s: 1, minutes: 1}}\nsteps: {steps}"
 
 
 def _plan_costs(text: str) -> str:
     Path("costs.yaml").write_text(text, encoding="utf-8")
-    words = ["--costs", "costs.yaml", "--sizes", "[]", "--cores", "1"]
+    words = ["--costs", "costs.yaml", "--cores", "1"]
     return command("plan", *words, stdin=OUTPUTS.encode())
 
 
@@ -350,13 +349,11 @@ def _benchmarks() -> Iterator[Case]:
 
 
 def _plans() -> Iterator[Case]:
-    right = ["--costs", COSTS, "--sizes", "[]", "--cores", "2"]
+    right = ["--costs", COSTS, "--cores", "2"]
     for name, words, said in (
         ("`plan --cores 0`", [*right[:-1], "0"], "--cores"),
         ("`plan --cores -4`", [*right[:-1], "-4"], "--cores"),
         ("`plan --cores many`", [*right[:-1], "many"], "--cores"),
-        ("`plan --sizes {`", [*right[:3], "{", *right[4:]], "--sizes"),
-        ("`plan --sizes` of no stage", [*right[:3], '[{"keys": {}}]', *right[4:]], "--sizes"),
         ("`plan` without `--costs`", right[2:], "--costs"),
         ("`plan` with costs that are not there", ["--costs", "gone.yaml", *right[2:]], "gone.yaml"),
         ("`plan` with a folder for the costs", ["--costs", "/", *right[2:]], "/ is a folder"),
@@ -372,25 +369,12 @@ def _plans() -> Iterator[Case]:
         work = partial(command, "plan", *right, stdin=stdin)
         yield Case(OTHERS, f"`plan`: {name} on the standard input", work, "the standard input")
     for name, text, said in (
-        ("without a key", "stages: {}", "'measured_on' is missing"),
-        ("without a job", _costs("{a: {by: [], jobs: []}}"), "must hold at least 1"),
-        (
-            "with time below zero",
-            _costs("{a: {by: [], jobs: [[null, -1, 1]]}}"),
-            "a job of a … numbers above 0",
-        ),
-        (
-            "with time that is NaN",
-            _costs("{a: {by: [], jobs: [[null, .nan, 1]]}}"),
-            "a job of a … numbers above 0",
-        ),
-        (
-            "with a job cut off",
-            _costs("{a: {by: [rows], jobs: [[null, 1, 1]]}}"),
-            "allowed are dataset, rows",
-        ),
-        ("with a size misspelt", _costs("{a: {by: [row], jobs: [[null, 1, 1, 1]]}}"), "'row'"),
-        ("with a key misspelt", _costs("{a: {for: [], jobs: [[null, 1, 1]]}}"), "'for'"),
+        ("without a key", "steps: {}", "'measured_on' is missing"),
+        ("with time below zero", _costs("{a: {mb: 1, cpu_s: -1}}"), "values above 0"),
+        ("with time that is NaN", _costs("{a: {mb: 1, cpu_s: .nan}}"), "allowed is a number"),
+        ("with half a minute", _costs("{a: {mb: 1, cpu_s: 1, minutes: 0.5}}"), "steps.a.minutes"),
+        ("with a step cut off", _costs("{a: {mb: 1}}"), "'cpu_s' is missing"),
+        ("with a key misspelt", _costs("{a: {mb: 1, cpu: 1}}"), "'cpu'"),
         ("that are a list", "- 1", "costs.yaml … allowed is a mapping of keys"),
     ):
         yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)
@@ -403,7 +387,7 @@ def _plans() -> Iterator[Case]:
             *right,
             stdin=OUTPUTS.encode() + b"results/x",
             said="read: the whole lines",
-            oracle="never measured: fit, sum",
+            oracle="600 MB, never measured",
         ),
         ends="accepted",
     )

@@ -11,9 +11,7 @@ import yaml
 from frugal.__main__ import main
 from frugal.results.sources import STAGES
 from frugal.run.memory import accounted, free_memory_mb, used
-from frugal.run.plans import PlannedJob, amount, load_costs, stated_memory_mb
-from hypothesis import given
-from hypothesis import strategies as st
+from frugal.run.plans import load_costs
 
 ROOT = Path(__file__).parents[2]
 MB = 2**20
@@ -171,18 +169,19 @@ def test_the_cluster_profile_does_not_contradict_the_rules():
     assert [r for r, own in profile["set-resources"].items() if "mem_mb" in own] == []
 
 
-@given(st.sampled_from(sorted(COSTS.stages)), st.floats(1, 1e6), st.integers(1, 4))
-def test_a_job_is_given_a_quarter_more_than_planned_and_twice_as_much_again(stage, rows, attempt):
-    job = PlannedJob(stage, {}, {"rows": rows})
-    planned = amount(job, "memory_mb", COSTS)
-    assert 1.25 * planned <= stated_memory_mb(job, COSTS) < 1.25 * planned + 1
-    assert stated_memory_mb(job, COSTS, attempt) == 2 ** (attempt - 1) * stated_memory_mb(
-        job, COSTS
-    )
+@pytest.mark.parametrize("step", ["roll_out", "train_dadi", "a_new_step"])
+def test_a_job_is_given_a_quarter_more_than_measured_and_twice_as_much_again(step):
+    mb, minutes = COSTS.stated_mb(step), COSTS.stated_minutes(step)
+    assert 1.25 * COSTS.job(step).mb <= mb < 1.25 * COSTS.job(step).mb + 1
+    assert [COSTS.stated_mb(step, n) for n in (2, 3)] == [2 * mb, 4 * mb]
+    assert [COSTS.stated_minutes(step, n) for n in (2, 3)] == [2 * minutes, 4 * minutes]
 
 
-def test_a_stage_that_was_never_measured_is_given_what_the_table_states():
-    assert (
-        stated_memory_mb(PlannedJob("a_new_stage", {}), COSTS)
-        == 1.25 * COSTS.unmeasured["memory_mb"]
-    )
+def test_a_step_without_a_line_or_minutes_is_given_those_of_the_others():
+    assert COSTS.job("a_new_step") is COSTS.others
+    assert "roll_out" in COSTS.steps
+    assert COSTS.stated_minutes("prepare_data") == COSTS.others.minutes
+
+
+def test_every_line_of_the_table_is_of_a_rule():
+    assert COSTS.steps.keys() - rules("rule").keys() - STAGES.keys() == set()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from frugal.__main__ import main
 from frugal.acquire import policies
-from frugal.config.declared import block_of, declared_kinds
+from frugal.config.declared import block_of
 from frugal.config.root import effective
 from frugal.core import declarations
 from frugal.core.declarations import PACKAGE
@@ -20,7 +20,7 @@ from frugal.core.errors import ConfigError
 from frugal.data.description import load_description
 from frugal.learn import imputers
 from frugal.learn.imputer_kinds import imputer_of
-from frugal.run import job_sizes, own_table
+from frugal.run import own_table
 from frugal.studies.diagnosis import figures
 from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encoder, train_trees
@@ -67,7 +67,6 @@ NEWCOMER = AgentKind(
     doc="a cascade by another name",
     two_classes=True,
     acts_on_beliefs=True,
-    steps=(("gates", "sets"), ("boosting.trees",)),
     graph=graph_of_windows,
     looks={"newcomer": (65, "the newcomer", "sky", "8")},
 )
@@ -146,9 +145,7 @@ def test_a_config_takes_it_in_three_studies_and_as_a_way_to_act():
         effective(config)
 
 
-def test_the_plan_and_figures_and_decide_know_it():
-    steps = job_sizes.training_steps(declared_kinds()[KIND], SETTINGS)
-    assert steps == SETTINGS["gates"] * SETTINGS["sets"] + SETTINGS["boosting"]["trees"]
+def test_figures_and_decide_know_it():
     looks = importlib.reload(figures)
     assert looks.method_style(KIND) == looks.Look("the newcomer", looks.style.SKY, "8")
     assert looks.method_order([KIND, "lattice", "cascade"]) == ["cascade", KIND, "lattice"]

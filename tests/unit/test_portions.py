@@ -11,20 +11,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from frugal.core.blocks import Portion, keys_of, rows_names, seeds_name, whole
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import FrameRows, Partitions, joined_rows
 from frugal.core.schema_check import read_yaml
-from frugal.run.job_sizes import config_sizes, sizes_of
 from frugal.run.own_python import run_in_own_python
-from frugal.run.portions import Portions
+from frugal.run.portions import Portions, table_rows
 from frugal.run.stage_command import read_command
 from frugal.run.stage_words import shell_line, stage_words
 from frugal.run.study import load_study
-from frugal.studies.dadi.spec import load_dadi_study
-from frugal.studies.diagnosis.spec import load_diagnosis_study
-from frugal.studies.recourse.spec import load_recourse_study
-from frugal.studies.treatment.spec import load_treatment_study
 from snakemake.target_jobs import parse_target_jobs_cli_args
 
 from tests.defaults import DEFAULT
@@ -258,24 +254,20 @@ def test_a_table_of_unknown_size_is_not_divided(config):
     assert divided.row_folders(WIDE, "always") == [""]
 
 
-def test_a_portion_is_planned_at_its_own_size(config):
-    divided = portions(config, 300_000, 131_072, [4, 9])
-    described = divided.study.descriptions
-    sizings = config_sizes(
-        divided.study,
-        load_dadi_study(config, described),
-        load_diagnosis_study(config, described),
-        load_treatment_study(config, ROOT),
-        load_recourse_study(config, ROOT),
-        rows={},
-        tables={**dict.fromkeys(described), WIDE: 300_000},
-    )
-    keys = {"dataset": WIDE, "mechanism": "mnar"}
-    played, _ = sizes_of(keys | {"agent": "always", "seeds": "4", "rows": "0-131071"}, sizings)
-    judged, _ = sizes_of(keys | {"seeds": "4"}, sizings)
-    drawn, _ = sizes_of(keys, sizings)
-    last, _ = sizes_of(keys | {"rows": "262144-on"}, sizings)
-    assert last["rows"] == 300_000 - 262_144
-    assert (played["rows"], played["seeds"]) == (131_072, 1)
-    assert (judged["rows"], judged["seeds"]) == (300_000, 1)
-    assert (drawn["rows"], drawn["seeds"]) == (300_000, 2)
+def test_rows_of_a_table_in_a_file_are_its_lines_and_others_as_recorded(config, tmp_path):
+    there = ROOT / "docs" / "examples"
+    rows = (there / "ten_lines.csv").read_text().splitlines()
+    (tmp_path / "ten_lines.csv").write_text("\n".join(rows[:1] + rows[1:] * 3) + "\n")
+    (tmp_path / "ten_lines.yaml").write_text((there / "ten_lines.yaml").read_text())
+    config["datasets"]["ten_lines"] = str(tmp_path / "ten_lines.yaml")
+    own = yaml.safe_load((there / "ten_lines_config.yaml").read_text())["afape"]["scenarios"]
+    config["afape"]["scenarios"] += own
+    config["afape"]["agents"] = {
+        k: v for k, v in config["afape"]["agents"].items() if v["kind"] in ("random", "fixed")
+    }
+    config["afape"]["figures"] |= {"frequency_agent": "always"}
+    found = table_rows(load_study(config, ROOT), {"breast_cancer": 569})
+    assert found["ten_lines"] == pytest.approx(3 * (len(rows) - 1), abs=1)
+    assert found[WIDE] == 60_000, "of its parts"
+    assert found["breast_cancer"] == 569
+    assert table_rows(load_study(config, ROOT), {})["breast_cancer"] is None

@@ -25,12 +25,10 @@ rule plan:
     params:
         arguments=lambda w: engine_arguments(reported_studies(), "--summary"),
         costs=lambda w: str(COSTS),
-        sizes=lambda w: json.dumps(job_sizes()),
         cores=workflow.resource_settings.cores or 1,
     shell:
         "python -m snakemake {params.arguments} 2> {log:q}"
-        " | python -m frugal plan --costs {params.costs:q}"
-        " --sizes {params.sizes:q} --cores {params.cores}"
+        " | python -m frugal plan --costs {params.costs:q} --cores {params.cores}"
 
 
 rule benchmark:

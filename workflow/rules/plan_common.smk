@@ -1,15 +1,14 @@
-# How large jobs are: how a large scenario is divided, the memory of every step, what a run will take,
-# and what Snakemake itself took. All of it follows from the config and config/costs.yaml.
+# How a large scenario is divided, the memory and run time of every step, what a run will take, and what
+# Snakemake itself took. All of it follows from the config and config/costs.yaml.
 
 import re
-from functools import cache
+from collections import Counter
 
 from snakemake.settings.enums import Quietness
 
-from frugal.run.job_sizes import config_sizes, table_rows
 from frugal.run.memory import free_memory_mb, used
-from frugal.run.plans import load_costs, sized, stated_memory_mb
-from frugal.run.portions import Portions
+from frugal.run.plans import load_costs, plan_lines
+from frugal.run.portions import Portions, table_rows
 
 COSTS = PROJECT / "config" / "costs.yaml"
 MEASURED = checked(load_costs, COSTS)
@@ -41,29 +40,18 @@ def of_seeds(folder, name):
     return lambda w: PORTIONS.files(w.dataset, w.mechanism, folder, name)
 
 
-@cache
-def job_sizes():
-    """What the config states on the size of its jobs, once all studies are read."""
-    return config_sizes(
-        STUDY,
-        DADI,
-        DIAGNOSIS,
-        TREATMENT,
-        RECOURSE,
-        rows=MEASURED.rows,
-        tables=PORTIONS.rows,
-        own_records=None if config["records"] is None else OWN_RECORDS.size,
-    )
-
-
 def memory(wildcards, attempt, rulename):
-    """MB of a job by its size, with room, doubled at a further attempt; every rule states it.
+    """MB of a job, as its step was measured, with room; doubled at a further attempt.
 
-    A job that is submitted (Slurm) also holds the Snakemake that runs it.
+    A job that is submitted to a cluster also holds the Snakemake that runs it.
     """
-    job = sized(own_name(rulename), keys_of(dict(wildcards.items())), job_sizes())
-    mb = stated_memory_mb(job, MEASURED, attempt)
+    mb = MEASURED.stated_mb(own_name(rulename), attempt)
     return mb if workflow.local_exec else mb + ENGINE_MB
+
+
+def minutes(wildcards, attempt, rulename):
+    """Run time that a cluster is asked for, doubled at a further attempt."""
+    return MEASURED.stated_minutes(own_name(rulename), attempt)
 
 
 def limit_memory():
@@ -129,15 +117,12 @@ def steps_to_run():
 
 def say_plan():
     """The estimate of this very run on the terminal, from the jobs that will run."""
-    from frugal.run.plans import plan_lines, planned
-
     steps = steps_to_run()
     if not steps or Quietness.ALL in (workflow.output_settings.quiet or ()):
         return
-    keys = [(job.rule.name, keys_of(dict(job.wildcards.items()))) for job in steps]
-    plan = planned([sized(*each, job_sizes()) for each in keys], MEASURED)
+    jobs = Counter(own_name(job.rule.name) for job in steps)
     cores = workflow.resource_settings.cores or workflow.resource_settings.nodes or 1
-    lines = list(plan_lines(plan, cores=int(cores), costs=MEASURED))
+    lines = list(plan_lines(jobs, cores=int(cores), costs=MEASURED))
     shown = lines if config["scale"] == "paper" else lines[:1]
     print("\n".join(shown), file=sys.stderr, flush=True)
 
@@ -175,9 +160,8 @@ def short_section(study, section):
 
 
 def note_engine():
-    """The CPU time of Snakemake itself, without its jobs, as one more measurement, and all sizes."""
+    """The CPU time of Snakemake itself, without its jobs, as one more measurement."""
     path = Path(own_prefix(), "benchmarks/engine.jsonl")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(used(children=False) | {"ended": "done"}) + "\n")
-    path.with_name("sizes.json").write_text(json.dumps(job_sizes(), indent=1) + "\n")

@@ -8,6 +8,7 @@ rule stage:
         "../../envs/core.yaml"
     resources:
         mem_mb=memory,
+        runtime=minutes,
     params:
         settings=None,
     shell:

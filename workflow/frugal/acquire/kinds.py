@@ -163,8 +163,6 @@ class AgentKind:
         acts_on_beliefs: True where `front` takes beliefs by a further argument `network`.
         names: setting → the part of a data set that it names: `panels`, the `dataset`, `steps` of a
             rule.
-        steps: settings whose products, summed, are the transitions, updates or iterations of
-            training: (("outer.loops", "updates"), ("pretraining",)).
         graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions in ONNX;
             None for kinds that have none.
         looks: method of `diagnosis` → place in tables and figures, label, colour by its word in
@@ -184,7 +182,6 @@ class AgentKind:
     two_classes: bool = False
     acts_on_beliefs: bool = False
     names: Mapping[str, Literal["panels", "dataset", "steps"]] = field(default_factory=dict)
-    steps: tuple[tuple[str, ...], ...] = ()
     graph: Callable[[Any, Any, int], Any] | None = None
     looks: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -366,10 +363,8 @@ class SelectionWay:
         name: `kind` in a config.
         make: (material, name, settings by name) → several policies.
         settings: as of `AgentKind`.
-        steps: the same; a list counts its items.
     """
 
     name: str
     make: Callable[..., PolicySet]
     settings: Mapping[str, tuple[Any, ...]]
-    steps: tuple[tuple[str, ...], ...] = ()

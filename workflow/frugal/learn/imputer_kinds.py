@@ -55,7 +55,7 @@ class ImputerKind:
         read: arrays of the imputer's `to_arrays` → imputer, so it can be an encoder; None
             where it keeps no arrays.
         marks: names of arrays by which those of the kind are recognised.
-        steps, settings, shares: as of `acquire.kinds.AgentKind`.
+        settings, shares: as of `acquire.kinds.AgentKind`.
     """
 
     name: str
@@ -63,7 +63,6 @@ class ImputerKind:
     doc: str
     read: Callable[[Mapping[str, np.ndarray]], Imputer] | None = None
     marks: tuple[str, ...] = ()
-    steps: tuple[tuple[str, ...], ...] = ()
     settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     shares: tuple[str, ...] = ()
 

@@ -22,14 +22,11 @@ class RecordFiles:
         target: `search`, or `over_time`, by the keys of the YAML.
         inputs: of the first step: the YAML, as `description`, and the files that it names.
         folder: `results/TARGET/NAME` in the folder of the start.
-        size: of a search, rows of the tables that it needs, see `own_policies.require_memory`, and
-            number of treatments; over time, units times windows, and number of panels.
     """
 
     target: str
     inputs: Mapping[str, Path]
     folder: Path
-    size: tuple[int, int]
 
 
 def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFiles:
@@ -69,10 +66,10 @@ def _searches(path: Path, folder: Path) -> RecordFiles:
     described = load_records_description(path)
     _require_file(path, "file", described.file, described.document["file"])
     records = read_own_records(described, described.file)
-    size = require_memory(records, described), len(records.treatments)
+    require_memory(records, described)
     inputs = {"description": path, "records": described.file.absolute()}
     place = folder / "results" / SEARCH / described.document["name"]
-    return RecordFiles(SEARCH, inputs, place, size)
+    return RecordFiles(SEARCH, inputs, place)
 
 
 def _over_time(path: Path, folder: Path) -> RecordFiles:
@@ -90,8 +87,8 @@ def _over_time(path: Path, folder: Path) -> RecordFiles:
         written = getattr(keys, name).file
         inputs[name] = (path.parent / written).absolute()
         _require_file(path, f"{name}.file", inputs[name], written)
-    size = len(units_file(keys, inputs["units"]).lines) * keys.windows.number, len(keys.panels)
-    return RecordFiles(OVER_TIME, inputs, folder / "results" / OVER_TIME / keys.name, size)
+    units_file(keys, inputs["units"])
+    return RecordFiles(OVER_TIME, inputs, folder / "results" / OVER_TIME / keys.name)
 
 
 def _require_file(path: Path, key: str, file: Path, written: str) -> None:

@@ -7,12 +7,18 @@ of a job's computation.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from frugal.config.declared import kinds_with
 from frugal.core.blocks import BLOCK_ROWS, rows_names, seeds_name
+from frugal.core.errors import FrugalError
+from frugal.data.description import Description
+from frugal.data.raw import locate_file
 from frugal.run.study import Study
 
 _LONGEST_NAME = 100  # characters of a folder's name
+_BY_LINES = ("csv", "arff")  # formats in which a line is a record
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -90,3 +96,36 @@ class Portions:
             else:
                 groups[-1] = more
         return groups
+
+
+def table_rows(study: Study, recorded_rows: Mapping[str, int]) -> dict[str, int | None]:
+    """Rows of each data set; None where neither its files nor `recorded_rows` show them."""
+    mirror = study.config["data_mirror"]
+    folder = None if mirror is None else Path(mirror)
+    return {name: _rows(each, folder, recorded_rows) for name, each in study.descriptions.items()}
+
+
+def _rows(
+    described: Description, mirror: Path | None, recorded_rows: Mapping[str, int]
+) -> int | None:
+    """Rows of a table: of its parts, of its files where a line is a record, or as known."""
+    if described.split.scheme == "counts":
+        return sum(int(count) for count in described.split.parts.values())
+    source = described.source
+    if described.format is not None and described.format.kind in _BY_LINES:
+        counts = [_lines(described, file.name, mirror) for file in source.files]
+        if counts and None not in counts:
+            each = [count for count in counts if count is not None]
+            return max(each) if source.join else sum(each)
+    return recorded_rows.get(described.name)
+
+
+def _lines(described: Description, name: str, mirror: Path | None) -> int | None:
+    try:
+        path = locate_file(described, name, data_mirror=mirror)
+    except FrugalError:
+        return None
+    if path is None or path.suffix == ".gz":
+        return None
+    with path.open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(_BLOCK), b""))

@@ -28,12 +28,7 @@ from frugal.search.off_policy import (
 )
 from frugal.search.outcome_forest import ForestOptions
 from frugal.search.own_records import OwnRecords, RecordsDescription
-from frugal.search.records import (
-    SearchSizeError,
-    TrialRecords,
-    history_count,
-    require_search_memory,
-)
+from frugal.search.records import SearchSizeError, TrialRecords, require_search_memory
 from frugal.search.searches import ComparisonOptions, PlannedSearch, plan_searches
 
 LEAST_EFFECTIVE, MOST_UNSEEN = 50.0, 0.02
@@ -167,10 +162,10 @@ def search_options(
     )
 
 
-def require_memory(records: OwnRecords, described: RecordsDescription) -> int:
-    """Refuses records whose tables would be too large; returns the rows of one table.
+def require_memory(records: OwnRecords, described: RecordsDescription) -> None:
+    """Refuses records whose tables would be too large.
 
-    A row is a history in one stratum of covariates and confounders.
+    A row of a table is a history in one stratum of covariates and confounders.
 
     Raises:
         SearchSizeError: treatments, outcomes and covariates need too much memory.
@@ -195,7 +190,6 @@ def require_memory(records: OwnRecords, described: RecordsDescription) -> int:
             f"{described.file.name}: {error}; leave out treatments that are rare, or join "
             "treatments, outcomes or levels of covariates"
         ) from None
-    return max(contexts, strata) * history_count(**size)
 
 
 def judge_policies(

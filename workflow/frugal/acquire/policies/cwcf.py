@@ -255,7 +255,6 @@ CWCF = AgentKind(
     settings={"dqn": ("DqnSettings", "", {})},
     doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
     two_classes=True,
-    steps=(("dqn.transitions",),),
     graph=_graph,
     looks={"cwcf": (130, "CWCF", "vermillion", "v")},
 )
@@ -304,5 +303,4 @@ CWCF_WAY = SelectionWay(
         "class_weights": ("PositivePair", "of an error on a healthy, on an ill unit", [1.0, 1.0]),
         "dqn": ("DqnSettings", "", {"transitions": 30000}),
     },
-    steps=(("cost_weights", "dqn.transitions"),),
 )

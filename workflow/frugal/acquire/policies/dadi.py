@@ -230,7 +230,6 @@ DADI = AgentKind(
     },
     doc="DADI: acquires panels that predict the label and hide the group from an adversary",
     two_classes=True,
-    steps=(("training.iterations",), ("training.pretraining_iterations",)),
     graph=_graph,
     looks={"dadi": (95, "DADI for the costs", "sky", "8")},
 )

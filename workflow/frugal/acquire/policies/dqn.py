@@ -244,7 +244,6 @@ DQN = AgentKind(
     settings={},
     shares=("DqnAgent",),
     doc="deep Q-learning on blocked records; stops where the classifier may decide",
-    steps=(("transitions",),),
     graph=_graph,
     looks={"dqn": (91, "DQN", "purple", "8")},
 )

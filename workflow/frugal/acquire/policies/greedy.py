@@ -373,7 +373,6 @@ GREEDY = AgentKind(
     },
     doc="orders the panel of the most information per cost, above a least gain",
     two_classes=True,
-    steps=(("updates",),),
     looks={"greedy": (140, "greedy information", "green", "^")},
 )
 

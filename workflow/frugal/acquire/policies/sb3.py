@@ -314,7 +314,6 @@ SB3 = AgentKind(
         "greedy": ("bool", "true: the likeliest or best action; false: drawn by the actor", False),
     },
     doc="an algorithm of stable-baselines3 or sb3-contrib, by name",
-    steps=(("steps",),),
     graph=_graph,
     looks={"sb3": (92, "stable-baselines3", "purple", "H")},
 )

@@ -610,7 +610,6 @@ SM_DDPO = AgentKind(
     shares=("SmDdpoVariant",),
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
     two_classes=True,
-    steps=(("training.outer_loops", "training.policy_updates", "training.ppo.steps"),),
     graph=_graph,
     looks={
         "sm_ddpo_end2end": (10, "SM-DDPO, end to end", "blue", "o"),

@@ -28,6 +28,5 @@ EMFLOW = ImputerKind(
     read=read,
     marks=("couplings",),
     shares=("EmflowSettings",),
-    steps=(("passes", "mask_draws", "couplings"),),
     doc="EMFlow  [diagnosis, sec. 5.2]",
 )
