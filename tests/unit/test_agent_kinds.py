@@ -47,19 +47,11 @@ LAW = {
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},
 }
 EXPORTED = (
-    "fixed",
-    "dqn",
-    "sb3",
-    "cwcf",
-    "gdfs",
-    "dime",
-    "sm_ddpo",
-    "opportunistic",
-    "dadi",
     "cascade",
-    "permutation",
+    "fixed",
     "fixed_set",
-)
+    "permutation",
+)  # kinds that `decide` tries, and `fixed`
 ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 

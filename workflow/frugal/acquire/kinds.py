@@ -164,7 +164,7 @@ class AgentKind:
         names: setting → the part of a data set that it names: `panels`, the `dataset`, `steps` of a
             rule.
         graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions in ONNX;
-            None for kinds that have none.
+            None for kinds that `decide` does not try.
         looks: method of `diagnosis` → place in tables and figures, label, colour by its word in
             `draw.style`, marker of matplotlib, and perhaps True for a hollow one.
     """

@@ -11,9 +11,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from frugal.acquire.reading import SMALLEST_BELIEF
 from frugal.core.layout import Layout
-from frugal.core.scaling import Scaling
 from frugal.learn.trees import TreeEnsemble
 
 OPSET, TREES_OPSET, IR = 18, 3, 9  # versions of the standard; old enough for old runtimes
@@ -118,10 +116,6 @@ class GraphNode:
         """Along an axis, which stays with one entry."""
         return self._over("ReduceSum", [axis])
 
-    def mean(self, axis: int = -1) -> "GraphNode":
-        """Along an axis, which stays with one entry."""
-        return self._over("ReduceMean", [axis])
-
     def _over(self, op: str, axes: Sequence[int]) -> "GraphNode":
         return self.graph.op(op, [self, self.graph.constant(np.array(axes))], self.kind, keepdims=1)
 
@@ -135,11 +129,6 @@ class GraphNode:
         axes = self.graph.constant(np.array([0]))
         return self.graph.op("Squeeze", [self, axes], self.kind)
 
-    def with_last_axis(self) -> "GraphNode":
-        """The same with one more axis, of one entry."""
-        axes = self.graph.constant(np.array([-1]))
-        return self.graph.op("Unsqueeze", [self, axes], self.kind)
-
     def beside(self, *others: "GraphNode") -> "GraphNode":
         """Joined along the last axis."""
         return self.graph.op("Concat", [self, *others], self.kind, axis=-1)
@@ -147,10 +136,6 @@ class GraphNode:
     def apply(self, op: str, **how: Any) -> "GraphNode":
         """A function of each entry, or along an axis: Exp, Log, Tanh, Sigmoid, Softmax, …"""
         return self.graph.op(op, [self], self.kind, **how)
-
-    def rectified(self) -> "GraphNode":
-        """The positive part."""
-        return self.largest(0)
 
 
 @dataclass(eq=False)
@@ -297,35 +282,6 @@ class State:
         """A."""
         return len(self.layout.actions)
 
-    def in_deviations(self, scaling: Scaling) -> GraphNode:
-        """Values in standard deviations from the mean. (m, d)"""
-        return (self.values - scaling.centre) / scaling.scale
-
-    def observed(self, scaling: Scaling, *, column_bits: bool) -> GraphNode:
-        """As `observe_values`, float32. (m, w)"""
-        scaled = self.in_deviations(scaling)
-        observed = scaled.known()
-        parts = [observed.where(scaled, 0).of_kind("f"), self.acquired.of_kind("f")]
-        if column_bits:
-            parts.insert(1, observed.of_kind("f"))
-        return parts[0].beside(*parts[1:])
-
-    def completed(self, scaling: Scaling) -> GraphNode:
-        """Rows with means for unknown values, standardised, float32. (m, d)"""
-        filled = self.values.known().where(self.values, self.graph.constant(scaling.centre))
-        return ((filled - scaling.centre) / scaling.scale).of_kind("f")
-
-    def adding(self) -> GraphNode:
-        """Open panels that show a column which nothing else shows. (m, a)"""
-        layout = self.layout
-        adds = (layout.provides & ~layout.free_columns).astype(np.float32)
-        hidden = ~((self.acquired.of_kind("f") @ adds) > 0)
-        return self.open & ((hidden.of_kind("f") @ np.ascontiguousarray(adds.T)) > 0)
-
-    def at_once(self, free: GraphNode, compared: GraphNode) -> GraphNode:
-        """Comparisons that nothing beats in the place of these. (m, a)"""
-        return free.where(self.graph.constant(np.full((1, self.panels), -NO_PANEL)), compared)
-
     def one_hot(self, place: GraphNode) -> GraphNode:
         """1 at a place of the panels and "stop", last. (m, 1) → (m, a + 1)"""
         return place.equals(np.arange(self.panels + 1)).of_kind("d")
@@ -349,48 +305,6 @@ class GraphOutputs:
     probability: GraphNode | None
 
 
-def perceptron(
-    top: GraphNode, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str
-) -> GraphNode:
-    """A perceptron, in the precision of its inputs; the last layer is linear."""
-    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        top = (activated(top, activation) if layer else top) @ weight + bias
-    return top
-
-
-def activated(x: GraphNode, activation: str) -> GraphNode:
-    """The function of a layer, of each entry."""
-    match activation:
-        case "relu":
-            return x.rectified()
-        case "tanh":
-            return x.apply("Tanh")
-        case "leaky_relu":
-            return (x > 0).where(x, x * 0.01)
-        case "elu":
-            return (x > 0).where(x, x.clipped(-1e30, 0).apply("Exp") - 1.0)
-        case _:  # silu
-            return x * ((x * 0.5).apply("Tanh") * 0.5 + 0.5)
-
-
-def numbered(
-    weights: Mapping[str, np.ndarray], prefix: str = ""
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Weights and biases of layers 0, 1, … by their names."""
-    rest = [name.removeprefix(prefix) for name in weights if name.startswith(prefix)]
-    count = sum(name.split(".")[0].isdigit() for name in rest) // 2
-    parts = ([weights[f"{prefix}{i}.{part}"] for i in range(count)] for part in ("weight", "bias"))
-    first, second = parts
-    return first, second
-
-
-def tilted(ill: GraphNode, threshold: float) -> GraphNode:
-    """As `tilted_belief`. (m, 1) → (m, 2)"""
-    ill = ill.clipped(SMALLEST_BELIEF, 1 - SMALLEST_BELIEF)
-    odds = ill / (ill * -1.0 + 1.0) * ((1 - threshold) / threshold)
-    return (odds * 0.0 + 1.0).beside(odds) / (odds + 1.0)
-
-
 def two(ill: GraphNode) -> GraphNode:
     """Both class probabilities. (m, 1) → (m, 2)"""
     return (ill * -1.0 + 1.0).beside(ill)
@@ -407,27 +321,3 @@ def mean(parts: Sequence[GraphNode]) -> GraphNode:
 def logistic(odds: GraphNode) -> GraphNode:
     """Probabilities of log-odds."""
     return odds.apply("Sigmoid")
-
-
-def entropy_node(odds: GraphNode) -> GraphNode:
-    """Of a predicted probability, in nats."""
-    p = logistic(odds)
-    other = p * -1.0 + 1.0
-    low, high = (((odds * sign).apply("Exp") + 1.0).apply("Log") for sign in (-1.0, 1.0))
-    return p * low + other * high
-
-
-def class_entropy_node(logits: GraphNode) -> GraphNode:
-    """Of the probabilities of more than two classes, in nats. (m, 1)"""
-    logs = logits.apply("LogSoftmax", axis=-1)
-    return (logs.apply("Exp") * logs).sum() * -1.0
-
-
-def q_values(state: State, weights: Mapping[str, np.ndarray], observation: GraphNode) -> GraphNode:
-    """Values of every action, dueling or not."""
-    layers = numbered(weights)
-    if "value.weight" not in weights:
-        return perceptron(observation, *layers, "relu")
-    top = perceptron(observation, layers[0][:-1], layers[1][:-1], "relu").rectified()
-    values = top @ layers[0][-1] + layers[1][-1]
-    return top @ weights["value.weight"] + weights["value.bias"] + values - values.mean()

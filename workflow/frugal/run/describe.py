@@ -36,7 +36,8 @@ _EXPORT = """A policy as an ONNX graph, for other programs.
 
 Inputs: `values` (encoded columns, float64, NaN where unknown), `acquired` and `available` (panels,
 truth), a row for each state. Outputs: `probabilities` of each panel and, last, of stopping, and
-`belief`, the class probabilities. Names of columns, panels and classes are in the model.
+`belief`, the class probabilities. Names of columns, panels and classes are in the model. Kinds that
+`decide` does not try have no graph.
 """
 
 MOST_UNITS = 3000  # evenly spaced over the table

@@ -28,7 +28,6 @@ from frugal.acquire.kinds import (
     TrainingData,
     trained,
 )
-from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values, tilted
 from frugal.acquire.reading import Reading, panel_or_stop, tilted_belief, with_stop
 from frugal.acquire.train.lockstep_dqn import QNetworks, fit_dqn
 from frugal.config.learners import DqnSettings
@@ -231,23 +230,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPol
     )
 
 
-def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The panel of the highest value, or a verdict; the belief follows from the values of both."""
-    weights = {name: array[member] for name, array in policy.weights.items()}
-    observation = state.observed(policy.scaling, column_bits=policy.column_bits)
-    value = q_values(state, weights, observation).of_kind("d")
-    of_panel = state.open.where(value.columns(0, state.panels), NO_PANEL)
-    ends = [value.columns(state.panels + j, state.panels + j + 1) for j in (0, 1)]
-    healthy, ill = policy.class_weights
-    class_score = [(ends[1] * (-1 / healthy)).largest(1e-9), (ends[0] * (-1 / ill)).largest(1e-9)]
-    threshold = healthy / (healthy + ill)
-    if policy.threshold is not None:
-        threshold = float(policy.threshold[member])
-    probability = tilted(class_score[1] / (class_score[0] + class_score[1]), threshold)
-    goes_on = of_panel.max() > ends[0].largest(ends[1])
-    return GraphOutputs(state.panel_or_stop(of_panel, goes_on), probability)
-
-
 CWCF = AgentKind(
     name="cwcf",
     build=build,
@@ -255,7 +237,6 @@ CWCF = AgentKind(
     settings={"dqn": ("DqnSettings", "", {})},
     doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
     two_classes=True,
-    graph=_graph,
     looks={"cwcf": (130, "CWCF", "vermillion", "v")},
 )
 

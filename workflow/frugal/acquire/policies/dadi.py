@@ -11,24 +11,14 @@ import pandas as pd
 from jaxtyping import Int
 
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.onnx_graph import (
-    NO_PANEL,
-    GraphNode,
-    GraphOutputs,
-    State,
-    logistic,
-    perceptron,
-    two,
-)
 from frugal.acquire.train.dadi import fit_dadi
-from frugal.acquire.train.dadi_networks import CLASS_HEAD, ENCODER, POLICY_HEAD, DadiPolicies
+from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.stored import Array, Stored, under
 from frugal.core.table import Table
-from frugal.learn.set_encoder import OUTSIDE
 from frugal.learn.token_memory import FREE
 
 NETWORKS = "networks."  # prefix among the bundle's arrays
@@ -147,57 +137,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> DadiPol
     return policies
 
 
-def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The action of the highest value; a set encoder reads the known values."""
-    if policy.exploration:
-        raise DataError("a dadi agent that explores cannot be written as an ONNX graph")
-    arrays = {name: leaf.detach().numpy() for name, leaf in policy.named.items()}
-    part = {name: array[member] for name, array in arrays.items()}
-    values = state.values if policy.scaling is None else state.in_deviations(policy.scaling)
-    observed = values.known()
-    x = observed.where(values, 0).of_kind("f").with_last_axis()
-    bias = part[ENCODER + "position"] + part[ENCODER + "first_bias"]
-    first = x @ part[ENCODER + "value"] + bias
-    memory = _three(first.rectified(), part, ENCODER, 1)
-    inside = observed.of_kind("f")
-    size = inside.sum()
-    reading = _weighed(inside / size.largest(1), memory)
-    filled = (size > 0).of_kind("f")
-    outside = (inside - 1.0) * OUTSIDE
-    h = part[ENCODER + "third"].shape[1]
-    query = cell = reading * 0.0
-    for _ in range(policy.processing_steps):
-        sums = query.beside(reading) @ part[ENCODER + "cell"] + part[ENCODER + "cell_bias"]
-        let_in, keep, let_out = (logistic(sums.columns(j * h, (j + 1) * h)) for j in range(3))
-        cell = keep * cell + let_in * sums.columns(3 * h, 4 * h).apply("Tanh")
-        query = let_out * cell.apply("Tanh")
-        match = state.graph.op(
-            "Squeeze", [memory @ query.with_last_axis(), state.graph.constant(np.array([2]))], "f"
-        )
-        reading = _weighed((match + outside).apply("Softmax", axis=-1), memory) * filled
-    value = _three(reading, part, POLICY_HEAD, 0).of_kind("d")
-    read = reading
-    if part[CLASS_HEAD + "first"].shape[0] > h:  # the adversary reads the label, and this one not
-        read = reading.beside(size * 0.0)
-    ill = logistic(_three(read, part, CLASS_HEAD, 0)).of_kind("d")
-    of_panel = state.open.where(value.columns(0, state.panels), NO_PANEL)
-    stop = value.columns(state.panels, state.panels + 1)
-    return GraphOutputs(state.panel_or_stop(of_panel, ~(of_panel.max() < stop)), two(ill))
-
-
-def _three(x: GraphNode, part: Mapping[str, np.ndarray], prefix: str, start: int) -> GraphNode:
-    """Perceptrons whose layers are called first, second and third, from one of them on."""
-    names = [prefix + name for name in ("first", "second", "third")[start:]]
-    return perceptron(x, [part[n] for n in names], [part[f"{n}_bias"] for n in names], "relu")
-
-
-def _weighed(share: GraphNode, memory: GraphNode) -> GraphNode:
-    """Sum of memory vectors by shares. (m, d), (m, d, h) → (m, h)"""
-    graph = share.graph
-    axes = graph.constant(np.array([1]))
-    return graph.op("ReduceSum", [share.with_last_axis() * memory, axes], "f", keepdims=0)
-
-
 DADI = AgentKind(
     name="dadi",
     build=build,
@@ -230,6 +169,5 @@ DADI = AgentKind(
     },
     doc="DADI: acquires panels that predict the label and hide the group from an adversary",
     two_classes=True,
-    graph=_graph,
     looks={"dadi": (95, "DADI for the costs", "sky", "8")},
 )

@@ -15,7 +15,6 @@ from frugal.acquire.policies.panel_networks import (
     ChooserWalk,
     NetworkPolicies,
     fit_rules,
-    graph_of_networks,
     learned_networks,
     walks,
 )
@@ -100,6 +99,5 @@ DIME = AgentKind(
         "levels": ("Three", "prices of panels that are tried", 40),
     },
     doc="a network learnt the information of each panel; bought while nats per price suffice",
-    graph=graph_of_networks,
     looks={"dime": (120, "DIME", "sky", ">")},
 )

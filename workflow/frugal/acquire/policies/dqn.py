@@ -19,7 +19,6 @@ from jaxtyping import Float, Float32
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values
 from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.config.learners import DqnSettings
 from frugal.core.episodes import Law, Panels, Traits, Values
@@ -225,18 +224,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> QPolicy
     return QPolicy.from_arrays(trained(stored, "dqn")).require_layout(layout)
 
 
-def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The action of the highest value among those that are there."""
-    del member
-    observation = state.observed(
-        Scaling(policy.centre, policy.scale), column_bits=policy.column_bits
-    )
-    value = q_values(state, policy.weights, observation.of_kind("d"))
-    of_panel = state.open.where(value.columns(0, state.panels), NO_PANEL)
-    stop = value.columns(state.panels, state.panels + 1)
-    return GraphOutputs(state.panel_or_stop(of_panel, ~(of_panel.max() < stop)), None)
-
-
 DQN = AgentKind(
     name="dqn",
     build=build,
@@ -244,6 +231,5 @@ DQN = AgentKind(
     settings={},
     shares=("DqnAgent",),
     doc="deep Q-learning on blocked records; stops where the classifier may decide",
-    graph=_graph,
     looks={"dqn": (91, "DQN", "purple", "8")},
 )

@@ -16,7 +16,6 @@ from frugal.acquire.policies.panel_networks import (
     Believers,
     NetworkPolicies,
     fit_rules,
-    graph_of_networks,
     learned_networks,
     walks,
 )
@@ -103,6 +102,5 @@ GDFS = AgentKind(
         "price_weights": ("Count", "penalties that are trained side by side", 8),
     },
     doc="a selector learnt one step ahead by a falling relaxation; prices are a penalty",
-    graph=graph_of_networks,
     looks={"gdfs": (110, "GDFS", "sky", "<")},
 )

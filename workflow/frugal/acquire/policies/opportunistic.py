@@ -19,7 +19,6 @@ from jaxtyping import Bool, Float, Float32, Int
 from frugal.acquire.acquisition import BatchedAcquisition, Reward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import UNTUNED, AgentKind, Learned, Saved, trained
-from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, q_values, two
 from frugal.acquire.policies.dqn import QPolicy
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.rollouts import roll_out
@@ -296,24 +295,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Opportu
     return OpportunisticPolicies.from_arrays(trained(stored, "opportunistic"), layout)
 
 
-def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The panel of the highest value that reaches the least; those of the first set at once."""
-    network = policy.network
-    scaling = Scaling(network.centre, network.scale)
-    rounded = replace(state, values=state.values.of_kind("f").of_kind("d"))
-    observation = rounded.observed(scaling, column_bits=network.column_bits).of_kind("d")
-    value = q_values(state, network.weights, observation).columns(0, state.panels)
-    value = state.adding().where(value, NO_PANEL)
-    first = state.open & policy.base[None]
-    value = state.at_once(first, value)
-    action_probability = state.panel_or_stop(value, value.max() >= float(policy.least[member]))
-    ones = state.acquired.of_kind("d")
-    reading = state.values.of_kind("f").of_kind("d").beside(state.acquired.where(ones, np.nan))
-    return GraphOutputs(
-        action_probability, two(state.graph.trees(policy.believer, reading).columns(1, 2))
-    )
-
-
 OPPORTUNISTIC = AgentKind(
     name="opportunistic",
     build=build,
@@ -331,6 +312,5 @@ OPPORTUNISTIC = AgentKind(
     },
     doc="orders the panel that changes the predicted probabilities most per price, by Q-learning",
     two_classes=True,
-    graph=_graph,
     looks={"opportunistic": (100, "opportunistic learning", "grey", "h")},
 )

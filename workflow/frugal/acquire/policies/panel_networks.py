@@ -19,18 +19,6 @@ from jaxtyping import Bool, Float, Float32, Int
 from scipy.special import log_softmax, softmax
 
 from frugal.acquire.kinds import Learned
-from frugal.acquire.onnx_graph import (
-    NO_PANEL,
-    GraphNode,
-    GraphOutputs,
-    State,
-    class_entropy_node,
-    entropy_node,
-    logistic,
-    mean,
-    perceptron,
-    two,
-)
 from frugal.acquire.reading import ERRORS, ThresholdRules, cheapest_class, panel_or_stop, with_stop
 from frugal.acquire.train.payoff import ClassCost, Objective, best_rules
 from frugal.acquire.train.tree_sets import DIGITS, FoldedRows, networks_of_sets
@@ -579,52 +567,3 @@ def learned_networks(
     )
     score, price = [rule.score for rule in rules], [rule.price for rule in rules]
     return Learned.of_rules(policies.to_arrays(), transitions, score, price)
-
-
-def _normal_scores(state: State, reads: Any) -> GraphNode:
-    """As `NormalScores.read`: straight lines between knots, a column at a time. (m, 2 d)"""
-    observed = state.values.known()
-    x = observed.where(state.values, 0).with_last_axis()
-    width, rise = np.diff(reads.knots, axis=1), np.diff(reads.scores, axis=1)
-    slope = np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)
-    along = (x - reads.knots[:, :-1]).rectified().smallest(width) * slope
-    axes = state.graph.constant(np.array([2]))
-    total = state.graph.op("ReduceSum", [along, axes], "d", keepdims=0) + reads.scores[:, 0]
-    return observed.where(total, 0).beside(observed.of_kind("d")).of_kind("f").of_kind("d")
-
-
-def graph_of_networks(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The panel of the highest value for its price, above the least; a mean over networks."""
-    networks, chooser = policy.networks, int(policy.chooser[member])
-    scores = _normal_scores(state, networks.believer.reads)
-    some = range(chooser * networks.folds, (chooser + 1) * networks.folds)
-
-    def outputs(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], k: int) -> GraphNode:
-        return perceptron(scores, [w[k] for w in weights], [b[k] for b in biases], "relu")
-
-    odds = [
-        outputs(networks.believer.weights, networks.believer.biases, k).clipped(
-            -MOST_LOG_ODDS, MOST_LOG_ODDS
-        )
-        for k in some
-    ]
-    raw = [outputs(networks.weights, networks.biases, k) for k in some]
-    a = state.panels
-    if networks.output_kind == "logits":
-        margins = [s.columns(0, a) - s.columns(a, a + 1) for s in raw]
-        price = np.ones(a)
-    else:
-        of_belief = entropy_node if policy.errors is None else class_entropy_node
-        margins = [
-            of_belief(o) / ((s * -1.0).apply("Exp") + 1.0) for o, s in zip(odds, raw, strict=True)
-        ]
-        price = np.where(networks.cost > 0, networks.cost, 1.0)
-    margin = mean(margins) / price
-    margin = state.at_once(state.graph.constant(networks.cost[None] <= 0), margin)
-    margin = state.adding().where(margin, NO_PANEL)
-    intercept, slope = policy.calibration[member]
-    logits = mean(odds) * float(slope) + float(intercept)
-    is_two = policy.errors is None
-    probability = two(logistic(logits)) if is_two else logits.apply("Softmax", axis=-1)
-    least = max(float(policy.least[member]), NO_PANEL)
-    return GraphOutputs(state.panel_or_stop(margin, margin.max() > least), probability)

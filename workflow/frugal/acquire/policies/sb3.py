@@ -16,7 +16,6 @@ from jaxtyping import Float, Float32
 from frugal.acquire.acquisition import BatchedAcquisition, StopReward
 from frugal.acquire.encoders import ValuesEncoder, observe_values
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.onnx_graph import NO_PANEL, GraphOutputs, State, numbered, perceptron
 from frugal.acquire.policies.dqn import scaled_loss
 from frugal.acquire.reading import with_stop
 from frugal.core.episodes import Belief, Law, Panels, RowPanels, RowValues, Traits, Values
@@ -282,22 +281,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> Sb3Poli
     return policy
 
 
-def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The best action of a network, or the distribution that it draws from."""
-    del member
-    if policy.terminals > 1:
-        raise DataError("an sb3 agent that gives verdicts cannot be written as an ONNX graph")
-    observation = state.observed(
-        Scaling(policy.centre, policy.scale), column_bits=policy.column_bits
-    )
-    score = perceptron(observation.of_kind("d"), *numbered(policy.weights), policy.activation)
-    of_panel = state.open.where(score.columns(0, state.panels), NO_PANEL)
-    stop = score.columns(state.panels, state.panels + 1)
-    if policy.greedy:
-        return GraphOutputs(state.panel_or_stop(of_panel, ~(of_panel.max() < stop)), None)
-    return GraphOutputs(of_panel.beside(stop).apply("Softmax", axis=-1), None)
-
-
 SB3 = AgentKind(
     name="sb3",
     build=build,
@@ -314,6 +297,5 @@ SB3 = AgentKind(
         "greedy": ("bool", "true: the likeliest or best action; false: drawn by the actor", False),
     },
     doc="an algorithm of stable-baselines3 or sb3-contrib, by name",
-    graph=_graph,
     looks={"sb3": (92, "stable-baselines3", "purple", "H")},
 )

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
 from frugal.acquire.kinds import AgentKind, Ground, Learned, Saved, trained
-from frugal.acquire.onnx_graph import GraphOutputs, State, numbered, perceptron
 from frugal.acquire.policies.diagnosis import (
     CLASSIFIER,
     MODEL,
@@ -559,40 +558,6 @@ def front_settings(training: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
-    """The actor's distribution, or its likeliest action; of a classifier that is a network."""
-    from frugal.learn.imputers.mean import MeanImputer
-
-    if not isinstance(policy.imputer, MeanImputer) or policy.models:
-        raise DataError(
-            "an sm_ddpo agent is written as an ONNX graph if its encoder is of kind 'mean' and "
-            "its classifier a network; this one is not"
-        )
-    row = state.completed(policy.imputer.scaling).clipped(-policy.input_bound, policy.input_bound)
-    weights = {name: array[member] for name, array in policy.classifiers.export().items()}
-    activation = policy.classifiers.activation
-    probability = perceptron(row, *numbered(weights), activation).apply("Softmax", axis=-1)
-    actor = {name: array[member] for name, array in policy.learners.export().items()}
-    observation = probability.beside(row, state.acquired.of_kind("f"))
-    logits = perceptron(observation, *numbered(actor, "policy."), policy.learners.activation)
-    a, ends = state.panels, policy.terminals
-    masked = state.adding().where(logits.columns(0, a), -1e8)
-    action_probability = (
-        masked.beside(logits.columns(a, a + ends)).apply("Softmax", axis=-1).of_kind("d")
-    )
-    if policy.greedy:
-        of_panel, end = (
-            action_probability.columns(0, a),
-            action_probability.columns(a, a + ends).max(),
-        )
-        chosen = state.panel_or_stop(of_panel, ~(of_panel.max() < end))
-        return GraphOutputs(chosen, probability.of_kind("d"))
-    action_probability = action_probability.columns(0, a).beside(
-        action_probability.columns(a, a + ends).sum()
-    )
-    return GraphOutputs(action_probability, probability.of_kind("d"))
-
-
 SM_DDPO = AgentKind(
     name="sm_ddpo",
     build=build,
@@ -610,7 +575,6 @@ SM_DDPO = AgentKind(
     shares=("SmDdpoVariant",),
     doc="SM-DDPO: completes the state, orders panels by PPO, and gives its own verdict",
     two_classes=True,
-    graph=_graph,
     looks={
         "sm_ddpo_end2end": (10, "SM-DDPO, end to end", "blue", "o"),
         "sm_ddpo_pretrain": (20, "SM-DDPO, pretrained", "sky", "s"),
