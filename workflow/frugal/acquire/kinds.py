@@ -165,6 +165,9 @@ class AgentKind:
             rule.
         graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions in ONNX;
             None for kinds that `decide` does not try.
+        several: (`TrainingData`, name, settings by name) → `PolicySet`, a way to choose panels in
+            `diagnosis.selection`; None for kinds that are none.
+        several_settings: of `several`, as `settings`.
         looks: method of `diagnosis` → place in tables and figures, label, colour by its word in
             `draw.style`, marker of matplotlib, and perhaps True for a hollow one.
     """
@@ -183,6 +186,8 @@ class AgentKind:
     acts_on_beliefs: bool = False
     names: Mapping[str, Literal["panels", "dataset", "steps"]] = field(default_factory=dict)
     graph: Callable[[Any, Any, int], Any] | None = None
+    several: Callable[..., "PolicySet"] | None = None
+    several_settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     looks: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
@@ -353,18 +358,3 @@ class PolicySet:
     settings: Sequence[tuple[float, float, str]]
     policies: Any
     readings: Mapping[str, StateEncoder]
-
-
-@dataclass(frozen=True, eq=False)
-class SelectionWay:
-    """A kind as a way to choose panels in `diagnosis`, declared in the kind's file.
-
-    Attributes:
-        name: `kind` in a config.
-        make: (material, name, settings by name) → several policies.
-        settings: as of `AgentKind`.
-    """
-
-    name: str
-    make: Callable[..., PolicySet]
-    settings: Mapping[str, tuple[Any, ...]]

@@ -111,7 +111,15 @@ def block_of(kind: str) -> type[Block]:
 AUGMENTED = {"augmentation": (("none", "ag1", "ag2"), "how rare explanations are added to", "none")}
 
 
-def declared_union(package: str, of: str, named: str, *, only: str = "name", **changed: Any) -> Any:
+def declared_union(
+    package: str,
+    of: str,
+    named: str,
+    *,
+    only: str = "name",
+    settings: str = "settings",
+    **changed: Any,
+) -> Any:
     """One of the blocks that a folder or a module declares, by its `kind`.
 
     Args:
@@ -119,10 +127,16 @@ def declared_union(package: str, of: str, named: str, *, only: str = "name", **c
         of: class that the declarations call.
         named: name of the set of kinds.
         only: an argument that the declaration has.
+        settings: the argument that has the settings; another one has them without what is shared.
         changed: `without` and `more` of `declared_block`.
     """
+
+    def literals(declaration: Declared) -> Mapping[str, Any]:
+        own = declaration.literals
+        return own if settings == "settings" else {"settings": own[settings]}
+
     blocks = {
-        name: declared_block(name, declaration.literals, named=named, **changed)
+        name: declared_block(name, literals(declaration), named=named, **changed)
         for name, declaration in placed(package, of).items()
         if declaration.has(only)
     }
@@ -160,7 +174,9 @@ _UNIONS: dict[str, Callable[[], Any]] = {
     "DadiBaseline": lambda: declared_union(
         "frugal.learn.fair_baselines", "FairBaseline", "Baseline"
     ),
-    "Selection": lambda: declared_union(_AGENTS, "SelectionWay", "Selection"),
+    "Selection": lambda: declared_union(
+        _AGENTS, "AgentKind", "Selection", only="several", settings="several_settings"
+    ),
     "Generator": lambda: _ALIAS(
         "Generator",
         declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=AUGMENTED),

@@ -24,7 +24,6 @@ from frugal.acquire.kinds import (
     Learned,
     PolicySet,
     Saved,
-    SelectionWay,
     TrainingData,
     trained,
 )
@@ -230,17 +229,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPol
     )
 
 
-CWCF = AgentKind(
-    name="cwcf",
-    build=build,
-    fit=fit,
-    settings={"dqn": ("DqnSettings", "", {})},
-    doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
-    two_classes=True,
-    looks={"cwcf": (130, "CWCF", "vermillion", "v")},
-)
-
-
 def _several(
     data: TrainingData,
     name: str,
@@ -272,10 +260,16 @@ def _several(
     return PolicySet(trade_offs, policies, readings)
 
 
-CWCF_WAY = SelectionWay(
+CWCF = AgentKind(
     name="cwcf",
-    make=_several,
-    settings={
+    build=build,
+    fit=fit,
+    settings={"dqn": ("DqnSettings", "", {})},
+    doc="classification with costly features: Q-learning of panels and verdicts on blocked records",
+    two_classes=True,
+    looks={"cwcf": (130, "CWCF", "vermillion", "v")},
+    several=_several,
+    several_settings={
         "cost_weights": (
             "Positives",
             "λ of each solution, errors per mean panel cost",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, PolicySet, Saved, SelectionWay, TrainingData
+from frugal.acquire.kinds import AgentKind, PolicySet, Saved, TrainingData
 from frugal.acquire.onnx_graph import GraphOutputs, State
 from frugal.acquire.reading import SingleWithoutVerdict, panel_or_stop
 from frugal.core.episodes import Belief, Law, Panels, Traits, Values
@@ -81,18 +81,6 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     return GraphOutputs(state.panel_or_stop(next_panels, next_panels.max() > 0), None)
 
 
-FIXED = AgentKind(
-    name="fixed",
-    build=build,
-    fit=None,
-    settings={"panels": ("Panels", "all, none, or a list of panel names")},
-    doc="the same panels for everyone",
-    names={"panels": "panels"},
-    graph=_graph,
-    looks={"fixed": (160, "fixed selection", "purple", "P")},
-)
-
-
 @dataclass(frozen=True, eq=False)
 class FixedClassifiers:
     """K members; each acquires its panels in index order, then its classifier predicts.
@@ -144,8 +132,17 @@ def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     return selected(data, data.use, lengths)
 
 
-FIXED_WAY = SelectionWay(
+FIXED = AgentKind(
     name="fixed",
-    make=_several,
-    settings={"lengths": ("Counts", "panels of each solution, as the first method", [1, 2])},
+    build=build,
+    fit=None,
+    settings={"panels": ("Panels", "all, none, or a list of panel names")},
+    doc="the same panels for everyone",
+    names={"panels": "panels"},
+    graph=_graph,
+    looks={"fixed": (160, "fixed selection", "purple", "P")},
+    several=_several,
+    several_settings={
+        "lengths": ("Counts", "panels of each solution, as the first method", [1, 2])
+    },
 )

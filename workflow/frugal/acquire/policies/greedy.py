@@ -23,7 +23,6 @@ from frugal.acquire.kinds import (
     Learned,
     PolicySet,
     Saved,
-    SelectionWay,
     TrainingData,
     trained,
 )
@@ -354,29 +353,6 @@ def _reference_units(
     return ReferenceUnits.of(tabulate(states, n, a, max_gib=MEMORY_GIB), classifier)
 
 
-GREEDY = AgentKind(
-    name="greedy",
-    build=build,
-    fit=fit,
-    settings={
-        "encoder": ("Encoder", "", {"kind": "mean"}),
-        "classifier": ("ClassifierSettings", "", {}),
-        "updates": ("Count", "minibatches of the classifier", 1500),
-        "input_bound": (
-            "Positive",
-            "completed values are clipped to ± this many standard deviations",
-            5.0,
-        ),
-        "units": ("Count", "complete records to look up in", 400),
-        "neighbours": ("Count", "that represent a state", 40),
-        "least_gain": ("NonNegative", "nats per mean panel cost, below which it stops", 0.02),
-    },
-    doc="orders the panel of the most information per cost, above a least gain",
-    two_classes=True,
-    looks={"greedy": (140, "greedy information", "green", "^")},
-)
-
-
 def _several(
     data: TrainingData, name: str, *, units: int, neighbours: int, least_gains: list[float]
 ) -> PolicySet:
@@ -398,10 +374,28 @@ def _several(
     return PolicySet([(np.nan, np.nan, w) for w in words], policies, data.states)
 
 
-GREEDY_WAY = SelectionWay(
+GREEDY = AgentKind(
     name="greedy",
-    make=_several,
+    build=build,
+    fit=fit,
     settings={
+        "encoder": ("Encoder", "", {"kind": "mean"}),
+        "classifier": ("ClassifierSettings", "", {}),
+        "updates": ("Count", "minibatches of the classifier", 1500),
+        "input_bound": (
+            "Positive",
+            "completed values are clipped to ± this many standard deviations",
+            5.0,
+        ),
+        "units": ("Count", "complete records to look up in", 400),
+        "neighbours": ("Count", "that represent a state", 40),
+        "least_gain": ("NonNegative", "nats per mean panel cost, below which it stops", 0.02),
+    },
+    doc="orders the panel of the most information per cost, above a least gain",
+    two_classes=True,
+    looks={"greedy": (140, "greedy information", "green", "^")},
+    several=_several,
+    several_settings={
         "units": ("Count", "training units on which gains are looked up", 400),
         "neighbours": ("Count", "of them that represent a state", 40),
         "least_gains": (

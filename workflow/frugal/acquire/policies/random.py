@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.kinds import AgentKind, PolicySet, Saved, SelectionWay, TrainingData
+from frugal.acquire.kinds import AgentKind, PolicySet, Saved, TrainingData
 from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.core.episodes import Law, Panels, Traits, Values
 from frugal.core.errors import ConfigError
@@ -130,16 +130,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> RandomP
     return RandomPolicy(float(value))
 
 
-RANDOM = AgentKind(
-    name="random",
-    build=build,
-    fit=None,
-    settings={"probability": ("Probability", "of acquiring each panel")},
-    doc="each available panel with one probability",
-    looks={"random": (150, "random selection", "grey", "X")},
-)
-
-
 def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     """Panels drawn for each unit (RS)."""
     from frugal.acquire.train.state_classifier import selected  # torch
@@ -148,8 +138,15 @@ def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     return selected(data, None, lengths)
 
 
-RANDOM_WAY = SelectionWay(
+RANDOM = AgentKind(
     name="random",
-    make=_several,
-    settings={"lengths": ("Counts", "panels of each solution, drawn for each unit", [1, 2])},
+    build=build,
+    fit=None,
+    settings={"probability": ("Probability", "of acquiring each panel")},
+    doc="each available panel with one probability",
+    looks={"random": (150, "random selection", "grey", "X")},
+    several=_several,
+    several_settings={
+        "lengths": ("Counts", "panels of each solution, drawn for each unit", [1, 2])
+    },
 )

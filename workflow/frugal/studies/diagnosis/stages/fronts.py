@@ -191,8 +191,8 @@ def train_selection(
     families = []
     for name in progress(list(settings["selection"]), desc="selection"):
         options = dict(settings["selection"][name])
-        selection = load_one("frugal.acquire.policies", "SelectionWay", options.pop("kind"))
-        several = selection.make(training_data, name, **options)
+        kind = load_one("frugal.acquire.policies", "AgentKind", options.pop("kind"))
+        several = kind.several(training_data, name, **options)
         families.append(_tuned(several, training_data, name, settings["criterion"]))
     return judged_run(families, data, part, streams, progress)
 
