@@ -33,7 +33,6 @@ from frugal.learn.tree_scoring import (
     predict_proba_all_sets,
 )
 
-# TC frugal.acquire.policies.dqn
 if TYPE_CHECKING:
     from frugal.acquire.train.lockstep_dqn import DqnFit
 

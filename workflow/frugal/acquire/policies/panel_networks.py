@@ -39,7 +39,6 @@ from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
 from frugal.learn.masked_networks import MaskedNetworks, outputs
 from frugal.learn.weighted_logistic import Logistic, fit_logistic
 
-# TC frugal.acquire.policies.panel_networks
 if TYPE_CHECKING:
     from frugal.learn.lockstep import FlatParameters
 
