@@ -1,16 +1,19 @@
 """Commands on pages exist: targets, stages, options, files. Python on pages is run elsewhere."""
 
+import contextlib
+import io
 import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from frugal.config.root import Config
+from frugal.core.declarations import PACKAGE
 from frugal.results.sources import STAGES
-from frugal.run.reference.command import help_of, target_words
-from frugal.run.stage_command import COMMANDS
+from frugal.run.stage_command import COMMANDS, run_job
 from snakemake.cli import get_argument_parser
 
 from tests.unit.page_words import ROOT, pages
@@ -57,6 +60,23 @@ def wrong(command: str) -> str | None:
     return f"no file {path}" if ours and not any(p.is_file() for p in there) else None
 
 
+def targets_of_rules() -> set[str]:
+    """Targets of the workflow: rules with a sentence."""
+    files = [PACKAGE.parent / "Snakefile", *PACKAGE.parent.glob("rules/*.smk")]
+    target = re.compile(r'^rule (\w+):\n    """', re.MULTILINE)
+    return {name for path in files for name in target.findall(path.read_text(encoding="utf-8"))}
+
+
+@cache
+def help_of(command: str) -> str:
+    """Text of `--help` of a command."""
+    call = getattr(import_module(f"frugal.{COMMANDS[command]}"), f"{command}_command")
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        call(["--help"], *([run_job] if command == "audit" else []))
+    return output.getvalue()
+
+
 @cache
 def _snakemake_parser():
     return get_argument_parser()
@@ -76,7 +96,7 @@ def _wrong_snakemake(words: list[str]) -> str | None:
     for path in parsed.configfile or ():
         if path.parts[0] in ("config", "docs") and not (ROOT / path).is_file():
             return f"no file {path}"
-    targets = {*target_words(), "TARGET"}
+    targets = {*targets_of_rules(), "TARGET"}
     lost = [t for t in parsed.targets if t not in targets and not t.startswith("results/")]
     return f"no target {lost[0]}" if lost else None
 

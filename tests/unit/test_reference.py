@@ -11,25 +11,19 @@ from frugal.config.dataset import Dataset
 from frugal.config.recourse import RecourseRules
 from frugal.config.root import Config, effective
 from frugal.config.search import RecordsEntry, SearchDataset
-from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
 from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
-from frugal.results.sources import STAGES
 from frugal.run.reference.command import (
     FOLDER,
     PAGES,
     columns_page,
-    commands_page,
     data_sets_page,
-    help_of,
     reference_command,
-    target_words,
 )
 from frugal.run.reference.parts import allowed
 from frugal.run.reference.schemas import CONFIG, agents_page, config_page, methods_page
-from frugal.run.stage_command import COMMANDS
 from frugal.studies.afape.columns import COLUMNS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -142,22 +136,6 @@ def test_every_column_has_its_unit_and_meaning():
     page = columns_page()
     for name, (unit, meaning) in COLUMNS.items():
         assert f"\n| `{name}` | {unit} | {meaning} |" in page.replace("\\|", "|")
-
-
-def test_every_command_target_and_stage_is_there():
-    page = commands_page()
-    for stage in STAGES:
-        assert f"\n| `{stage}` | " in page
-    for command in {*COMMANDS} - {"plan", "reference"}:
-        assert f"\n### {command}\n" in page
-        assert help_of(command).startswith("usage: ")
-    rules = "\n".join(
-        path.read_text() for path in [PACKAGE.parent / "Snakefile", *PACKAGE.parent.glob("rules/*")]
-    )
-    steps = set(re.findall(r"^ *use rule stage as (\w+) with:", rules, re.MULTILINE))
-    assert steps <= set(STAGES)
-    named = set(re.findall(r"^ *rule (\w+):", rules, re.MULTILINE))
-    assert named - {"stage", "bring_file"} == set(target_words())
 
 
 def test_every_data_set_is_there_with_its_note():

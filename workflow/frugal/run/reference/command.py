@@ -4,29 +4,19 @@ python -m frugal reference PAGE              # prints one
 python -m frugal reference --into FOLDER     # writes all
 """
 
-import ast
-import contextlib
-import io
-import os
-import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from frugal.core import columns as shared
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, read_yaml
 from frugal.results.sidecars import write_apart
-from frugal.results.sources import STAGES
 from frugal.run.arguments import command_parser
-from frugal.run.overview import REST, USED_FIRST
 from frugal.run.reference.parts import head, lines_of, table
 from frugal.run.reference.schemas import agents_page, config_page, figures_page, methods_page
-from frugal.run.stage_command import COMMANDS, run_job
 
 _Columns = Mapping[str, tuple[str, str]]
 _Patterns = Sequence[tuple[str, tuple[str, str]]]
@@ -136,70 +126,8 @@ def _groups(sensitive: Any) -> str:
     return f"{names}, by `{sensitive['column']}`"
 
 
-_TARGET = re.compile(r'^rule (\w+):\n    """(.+?)"""$', re.MULTILINE)
-_WIDTH = "88"  # of what --help prints
-_UNSHOWN = ("plan", "reference")  # which the workflow and this page call
-
-
-def commands_page() -> str:
-    """Targets, commands, stages."""
-    targets = sorted(target_words().items())
-    stages = [(f"`{name}`", _first_line(name)) for name in STAGES]
-    about = {**USED_FIRST, **REST}
-    parts = [
-        head("Commands", "commands"),
-        "## Targets\n\n`snakemake --cores 2 TARGET`, from the project's folder or with "
-        "`--directory` from another.\n",
-        table(["target", "output"], [(f"`{name}`", words) for name, words in targets]),
-        "## Commands\n\n`python -m frugal COMMAND`. A refusal is a sentence, and exit status 2.\n",
-        table(["command", "purpose"], [(f"`{name}`", words) for name, words in about.items()]),
-    ]
-    parts += [
-        f"### {name}\n\n```text\n{help_of(name)}```\n" for name in COMMANDS if name not in _UNSHOWN
-    ]
-    parts += [
-        "## Stages\n\n`python -m frugal STAGE --help` has the words. Snakemake prints the whole "
-        "command of every job.\n",
-        table(["stage", "output"], stages),
-    ]
-    return "\n".join(parts)
-
-
-def target_words() -> dict[str, str]:
-    """Targets of the workflow, each with its sentence."""
-    folder = PACKAGE.parent
-    files = [folder / "Snakefile", *sorted((folder / "rules").glob("*.smk"))]
-    return dict(f for path in files for f in _TARGET.findall(path.read_text(encoding="utf-8")))
-
-
-def help_of(command: str) -> str:
-    """Text of `--help` of a command."""
-    module = import_module(f"frugal.{COMMANDS[command]}")
-    call = getattr(module, f"{command}_command")
-    runs = [run_job] if command == "audit" else []
-    output = io.StringIO()
-    with (
-        mock.patch.dict(os.environ, {"COLUMNS": _WIDTH}),
-        mock.patch.object(sys, "argv", [""]),
-        contextlib.redirect_stdout(output),
-        contextlib.suppress(SystemExit),
-    ):
-        call(["--help"], *runs)
-    return output.getvalue()
-
-
-def _first_line(stage: str) -> str:
-    """First line of the docstring of a stage's function."""
-    path = PACKAGE.joinpath(*STAGES[stage].split(".")[1:]).with_suffix(".py")
-    for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.FunctionDef) and node.name == stage:
-            return (ast.get_docstring(node) or "").partition("\n\n")[0]
-    return ""
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "config": config_page,
-    "commands": commands_page,
     "columns": columns_page,
     "methods": methods_page,
     "agents": agents_page,
