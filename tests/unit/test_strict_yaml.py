@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from frugal.config.blocks import Block
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import check_against_schema, read_yaml
+from frugal.core.schema_check import read_yaml, require_plain_text
 from frugal.core.strict_yaml import (
     MOST_ALIASED,
     StrictYamlError,
@@ -17,6 +18,13 @@ from frugal.core.strict_yaml import (
 )
 from frugal.run.config_files import typed_entries
 from snakemake.cli import parse_config as words_of_snakemake
+
+
+class Small(Block):
+    """Two keys."""
+
+    level: str = "low"
+    seed: int = 0
 
 
 def test_bytes_that_are_no_text_are_one_sentence(tmp_path):
@@ -42,7 +50,7 @@ def test_aliases_up_to_the_limit_are_read_and_looked_at_once():
     shared: dict = {"x": 1}
     for _ in range(90):
         shared = {"a": shared, "b": shared}
-    check_against_schema(shared, {"type": "object"}, where="small.yaml")
+    require_plain_text(shared, "small.yaml")
     count = MOST_ALIASED // 2
     text = f"a: &a [1]\nb: [{', '.join(['*a'] * count)}]"
     assert len(parse_yaml(text)["b"]) == count
@@ -54,15 +62,13 @@ def test_a_value_of_the_command_line_is_text_where_it_is_no_yaml(value):
 
 
 def test_a_bare_no_is_told_to_be_quoted():
-    schema = {"type": "object", "properties": {"level": {"type": "string"}}}
     with pytest.raises(ConfigError, match="'level' is False; allowed is a text; YAML reads yes"):
-        check_against_schema(parse_yaml("level: no"), schema, where="small.yaml")
+        Small.read(parse_yaml("level: no"), where="small.yaml")
 
 
 def test_a_sentence_shows_the_head_of_a_long_value():
-    schema = {"type": "object", "properties": {"seed": {"type": "integer"}}}
     with pytest.raises(ConfigError) as caught:
-        check_against_schema({"seed": "x" * 5000}, schema, where="config")
+        Small.read({"seed": "x" * 5000}, where="config")
     assert len(str(caught.value)) < 300
     assert "…" in str(caught.value)
 

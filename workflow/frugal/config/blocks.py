@@ -21,10 +21,11 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
+from frugal.config.refusals import refusal
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import check_against_schema, did_you_mean, listed, require_plain_text
+from frugal.core.schema_check import did_you_mean, listed, require_plain_text
 
 _Block = TypeVar("_Block", bound="Block")
 _Any = TypeVar("_Any")
@@ -86,13 +87,8 @@ class Block(BaseModel):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            check_against_schema(document, schema_of(cls), where=where)
-            wrong = error.errors()
-            first = next((detail for detail in wrong if detail["type"] == "value_error"), wrong[0])
-            key = _key(document, first["loc"])
-            reason = first.get("ctx", {}).get("error", first["msg"])
-            text = f"{key}{reason}".lstrip(".")
-            raise ConfigError(f"{where}: {text}") from None
+            sentence = refusal(schema_of(cls), document, error)
+            raise ConfigError(f"{where}: {sentence}") from None
 
     @classmethod
     def of(cls: type[_Block], settings: Mapping[str, Any]) -> _Block:
@@ -181,18 +177,6 @@ def _plain(value: Any) -> Any:
     return [_plain(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _key(document: Any, path: tuple[int | str, ...]) -> str:
-    """The key in words, without the names that pydantic gives to the forms of a union."""
-    text = ""
-    for part in path:
-        try:
-            document = document[part]
-        except (KeyError, IndexError, TypeError):
-            continue
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
 @cache
 def schema_of(block: type[Block]) -> dict[str, Any]:
     """JSON Schema (2020-12) of a block; not to be changed."""
@@ -258,7 +242,7 @@ class Unique:
 
 def _unique(values: _Several) -> _Several:
     if any(value in values[:k] for k, value in enumerate(values)):
-        raise ValueError(f" is {list(values)}; no entry may occur twice")
+        raise PydanticCustomError("not_unique", "entries must be unique")
     return values
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len
-from pydantic import Field, Strict, StringConstraints, model_validator
+from pydantic import Field, Strict, StringConstraints
 
 from frugal.config.blocks import (
     KIND,
@@ -607,14 +607,8 @@ class Dataset(Block):
             document = {**document, **filled}
         return super().read(document, where=where)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_bounded(cls, document: Any) -> Any:
-        for sentence in _beyond(document, ""):
-            raise ValueError(sentence)
-        return document
-
     def _refusals(self) -> Iterator[str]:
+        yield from _beyond(self, "")
         names = [column.name for column in self.columns]
         yield from duplicated(names, ".columns", "column name")
         rule = self.label.rule
@@ -721,7 +715,9 @@ def _beyond(value: Any, at: str) -> Iterator[str]:
     """Numbers of a YAML become those of a table: 1e308 is none."""
     if isinstance(value, int | float) and abs(value) > LARGEST:
         yield f"{at} is beyond {LARGEST:.2g}, the largest number that is allowed"
-    if isinstance(value, Mapping | list):
+    if isinstance(value, Block):
+        value = value.plain()
+    if isinstance(value, Mapping | list | tuple):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, item in items:
             place = f"[{key}]" if isinstance(key, int) else f".{key}"

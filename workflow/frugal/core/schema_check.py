@@ -1,17 +1,16 @@
-"""Reads YAML and checks it against a JSON Schema, with one sentence for people where it fails.
+"""Reads YAML; words of refusals: names, values, types, and where a file is.
+
 
 Knows nothing of the meaning of keys; `description` does, and whoever reads another configuration.
 """
 
 import difflib
-import math
 import operator
 import os
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ FORMS = {
     "[.]parquet$": "the name of a file that ends in .parquet",
     "^(.*/)?[^/]*[^/.][^/]*$": "the name of a file, with folders before it or without",
 }
-_TYPE_NAMES = {
+TYPE_NAMES = {
     "object": "a mapping of keys",
     "array": "a list",
     "string": "a text",
@@ -47,25 +46,6 @@ _TYPE_NAMES = {
     "boolean": "true or false",
     "null": "null",
 }
-
-
-def _is_whole(_: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_finite(_: object, value: object) -> bool:
-    return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
-
-
-@cache
-def _validator() -> Any:
-    """JSON Schema takes 1e308 for an integer and lets infinities and NaN pass every bound."""
-    from jsonschema import Draft202012Validator  # a quarter of the time of a first read
-    from jsonschema.validators import extend
-
-    types = {"integer": _is_whole, "number": _is_finite}
-    checker = Draft202012Validator.TYPE_CHECKER.redefine_many(types)
-    return extend(Draft202012Validator, type_checker=checker)
 
 
 def read_yaml(path: Path) -> Any:
@@ -98,28 +78,6 @@ def require_no_table(path: Path, remedy: str) -> None:
     if path.suffix.lower() in _TABLES and path.is_file():
         done = remedy.format(shlex.quote(str(path)))
         raise ConfigError(f"{path} is a table; allowed is the YAML that describes it: {done}")
-
-
-def check_against_schema(document: Any, schema: Mapping[str, Any], *, where: str) -> None:
-    """Refuses a document that its JSON Schema (2020-12) does not allow.
-
-    Args:
-        document: content of the YAML.
-        schema: the parsed schema.
-        where: name of the file, as the error begins.
-
-    Raises:
-        ConfigError: the first violation: its key, the value found, the values allowed.
-    """
-    require_plain_text(document, where)
-    errors = sorted(
-        _validator()(dict(schema)).iter_errors(document),
-        key=lambda e: ([str(p) for p in e.absolute_path], str(e.validator)),
-    )
-    if errors:
-        # An unknown key explains a missing one (a misspelling), so it speaks first.
-        first = next((e for e in errors if e.validator == "additionalProperties"), errors[0])
-        raise ConfigError(f"{where}: {_sentence(first)}")
 
 
 def require_plain_text(document: Any, where: str) -> None:
@@ -270,136 +228,11 @@ def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
-def _key(error: Any) -> str:
-    text = ""
-    for part in error.absolute_path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text or "top level"
-
-
-def _sentence(error: Any) -> str:
-    if error.validator in ("oneOf", "anyOf") and error.context:
-        return _sentence_of_branches(error)
-    instance, rule, schema = error.instance, error.validator_value, error.schema
-    text = _rule_sentence(str(error.validator), _key(error), instance, rule, schema, error.message)
-    of_a_name = "propertyNames" in error.absolute_schema_path
-    return text.replace("' is ", "' has the key ", 1) if of_a_name else text
-
-
-def _sentence_of_branches(error: Any) -> str:
-    """Violation of the intended branch: the one whose type fits, else the nearest."""
-    branches: dict[Any, list[Any]] = {}
-    for branch_error in error.context or ():
-        branches.setdefault(branch_error.schema_path[0], []).append(branch_error)
-    fitting = [es for es in branches.values() if not any(_is_other_type(e) for e in es)]
-    fitting = fitting or list(branches.values())
-    if all(
-        len(es) == 1 and es[0].validator in ("type", "const") and not es[0].path for es in fitting
-    ):
-        return _sentence_of_values(
-            error, [branch_error for es in branches.values() for branch_error in es]
-        )
-    kinds = [e for es in fitting for e in es if e.validator == "const"]
-    if len({e.schema_path[0] for e in kinds}) == len(fitting):
-        allowed = [e.validator_value for e in kinds]
-        hint = did_you_mean(kinds[0].instance, allowed)
-        return f"{_key(kinds[0])!r} is {kinds[0].instance!r}; allowed are {listed(allowed)}{hint}"
-    unknown = [e for es in fitting for e in es if e.validator == "additionalProperties"]
-    keys = dict.fromkeys(key for e in unknown for key in e.schema.get("properties", {}))
-    mappings = [es for es in fitting if any(e.validator != "const" or e.path for e in es)]
-    by_kind = any(e.validator == "const" for es in mappings for e in es)
-    if len(unknown) == len(mappings) > 1 and not by_kind and not set(error.instance) <= set(keys):
-        of_any = {"properties": keys}  # of any of these mappings
-        return _rule_sentence(
-            "additionalProperties", _key(error), error.instance, False, of_any, error.message
-        )
-    nearest = min(fitting, key=lambda es: (any(e.validator == "const" for e in es), len(es)))
-    return _sentence(
-        next((e for e in nearest if e.validator == "additionalProperties"), nearest[0])
-    )
-
-
-def _sentence_of_values(error: Any, branches: Iterable[Any]) -> str:
-    """Of a value that is neither one of some words nor of another type."""
-    allowed, types = [], []
-    for branch in branches:
-        rule: Any = branch.validator_value
-        if branch.validator == "type":
-            names = [rule] if isinstance(rule, str) else list(rule)
-            types += names
-            allowed += [_TYPE_NAMES[name] for name in names]
-        elif branch.validator == "const":
-            allowed.append(str(rule).lower() if isinstance(rule, bool) else repr(rule))
-    instance = error.instance
-    hint = _bare_word(instance, types)
-    choices = " or ".join(dict.fromkeys(allowed))
-    return f"{_key(error)!r} is {shown(instance)}; allowed is {choices}{hint}"
-
-
-def _is_other_type(error: Any) -> bool:
-    """Whether the branch is for another type, such as null where a mapping was intended."""
-    return error.validator == "type" and not error.path
-
-
-def _rule_sentence(
-    validator: str, key: str, instance: Any, rule: Any, schema: Any, message: str
-) -> str:
-    # of a whole file only its type: it may be a table of personal data instead of a YAML
-    value = _kind(instance) if key == "top level" else shown(instance)
-    at = "at top level" if key == "top level" else f"under {key!r}"
-    match validator:
-        case "additionalProperties":
-            properties = list(schema.get("properties", {}))
-            unknown = next(k for k in instance if k not in properties)
-            hint = did_you_mean(unknown, properties)
-            return f"unknown key {unknown!r} {at}; allowed are {listed(properties)}{hint}"
-        case "required":
-            missing = next(k for k in rule if k not in instance)
-            return f"key {missing!r} is missing {at}"
-        case "type":
-            names = [rule] if isinstance(rule, str) else list(rule)
-            allowed = " or ".join(_TYPE_NAMES[n] for n in names)
-            return f"{key!r} is {value}; allowed is {allowed}{_bare_word(instance, names)}"
-        case "const":
-            return f"{key!r} is {value}; allowed is {rule!r}{did_you_mean(instance, [rule])}"
-        case "enum":
-            hint = did_you_mean(instance, rule) or _bare_word(instance, ["string"])
-            return f"{key!r} is {value}; allowed are {listed(rule)}{hint}"
-        case "minimum":
-            return f"{key!r} is {value}; allowed are values from {rule} on"
-        case "exclusiveMinimum":
-            return f"{key!r} is {value}; allowed are values above {rule}"
-        case "maximum":
-            return f"{key!r} is {value}; allowed are values up to {rule}"
-        case "exclusiveMaximum":
-            return f"{key!r} is {value}; allowed are values below {rule}"
-        case "uniqueItems":
-            return f"{key!r} is {value}; every entry must be unique"
-        case "minItems" | "minLength" | "minProperties":
-            return f"{key!r} is {value}; it must hold at least {_counted(rule, validator)}"
-        case "maxItems":
-            return f"{key!r} holds {len(instance)} entries; it may hold at most {rule}"
-        case "maxLength":
-            return f"{key!r} is {value}; it may hold at most {rule} characters"
-        case "pattern":
-            return f"{key!r} is {value}; allowed is {FORMS.get(rule, f'text of the form {rule}')}"
-        case _:
-            return f"{key!r}: {message}"
-
-
-def _kind(document: Any) -> str:
+def type_words(of: Any) -> str:
     """Description of a document's type."""
     kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
-    kind = next((name for of, name in kinds.items() if isinstance(document, of)), "number")
-    return _TYPE_NAMES[kind]
-
-
-def _counted(number: int, validator: str) -> str:
-    """So many characters of a text, or entries of a list or mapping."""
-    singular, plural = (
-        ("character", "characters") if validator == "minLength" else ("entry", "entries")
-    )
-    return f"{number} {singular if number == 1 else plural}"
+    kind = next((name for each, name in kinds.items() if isinstance(of, each)), "number")
+    return TYPE_NAMES[kind]
 
 
 def shown(value: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
@@ -408,7 +241,7 @@ def shown(value: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
-def _bare_word(value: object, names: Iterable[str]) -> str:
+def bare_word(value: object, names: Iterable[str]) -> str:
     """Remedy where text was intended and YAML reads true or false."""
     if not isinstance(value, bool) or "string" not in names:
         return ""
