@@ -1,4 +1,4 @@
-"""Sentences of refusals: pydantic's first violation, with its key, the value and what is allowed.
+"""Sentences of refusals: pydantic's first violation, with its key, the value, and values allowed.
 
 The JSON schema of the block has the names, types and keys that a sentence lists. Knows no key.
 """
@@ -159,7 +159,7 @@ class _Words:
         return f"{_key(path) or 'top level'!r} {value}; {self._allowed(of, path)}"
 
     def _allowed(self, of: _Violation, path: _Path) -> str:
-        """What may be there, after the value."""
+        """Allowed values, after the value found."""
         context, forms = of.context, self._forms(path)
         match of.kind:
             case "not_unique":

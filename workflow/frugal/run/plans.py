@@ -1,4 +1,4 @@
-"""Memory and time of a run before it starts: what each step was measured to take, once per job.
+"""Memory and time of a run before it starts: those measured of each step, once per job.
 
 The table is config/costs.yaml. Knows jobs as steps; must not know stages, nor any engine.
 """
@@ -27,7 +27,7 @@ _Whole = Annotated[int, Ge(1)]
 
 
 class Amounts(Block):
-    """What a job of a step takes: MB at its peak, CPU seconds."""
+    """Measured of a job of a step: MB at its peak, CPU seconds."""
 
     mb: _Amount
     cpu_s: _Amount
@@ -92,7 +92,7 @@ def plan_lines(jobs: Counter[str], *, cores: int, costs: Costs) -> Iterator[str]
     Args:
         jobs: step → how many will run.
         cores: that run them.
-        costs: what each takes.
+        costs: of each.
     """
     if not jobs:
         yield "Plan: no job has to run"
