@@ -6,7 +6,7 @@ from frugal.results.sources import STAGES
 from frugal.run.arguments import program
 
 USED_FIRST = {
-    "decide TABLE --label COLUMN": "a table to an answer: what to order, for whom, how sure",
+    "decide TABLE --label COLUMN": "a table to an answer: panels to order, for whom, how sure",
     "init TABLE --label COLUMN": "the YAML of one's own table",
     "recourse UNITS ACTIONS": "the cheapest set of actions of every unit, proven",
     "advise POLICY CASES": "the next panel, or treatment, for each new case",
@@ -35,7 +35,7 @@ REST = {
 def start() -> str:
     """What one can do first, in ten lines."""
     commands = {
-        "decide visits.csv --label pneumonia": "a table with gaps: what to acquire next",
+        "decide visits.csv --label pneumonia": "from a table with gaps to an answer",
         "advise visits_answer/policy new.csv": "the next panel for each new case",
         "recourse units.csv actions.csv": "the cheapest set of actions of every unit",
         "init visits.csv --label pneumonia": "a description of a table, to correct first",
