@@ -40,3 +40,20 @@ def test_files_that_a_page_names_are_there(page: Path):
     """Those that come with the project; `config/datasets/…` of a person's own are not named."""
     named = set(SHIPPED.findall(page.read_text(encoding="utf-8")))
     assert [name for name in sorted(named) if not (DOCS.parent / name).is_file()] == []
+
+
+HOW = (DOCS / "explanation" / "how_decide_works.md").read_text(encoding="utf-8")
+READ_FIRST = re.findall(r"^\| (\d) \| `([\w/]+)\.py` \| (.+) \|$", HOW, re.MULTILINE)
+
+
+def test_twenty_modules_are_to_be_read_first():
+    assert len({module for _, module, _ in READ_FIRST}) == 20
+    assert [int(step) for step, _, _ in READ_FIRST] == sorted(int(s) for s, _, _ in READ_FIRST)
+    assert {step for step, _, _ in READ_FIRST} == set(re.findall(r"^(\d)\. ", HOW, re.MULTILINE))
+
+
+@pytest.mark.parametrize(("step", "module", "names"), READ_FIRST)
+def test_what_a_page_tells_to_read_is_there(step: str, module: str, names: str):
+    loaded = importlib.import_module(f"frugal.{module.replace('/', '.')}")
+    for name in re.findall(r"`(\w+)`", names):
+        assert getattr(loaded, name).__module__ in (loaded.__name__, "frugal.library.asked"), name

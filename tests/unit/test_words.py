@@ -28,6 +28,7 @@ KINDS = {  # folder → word by which a page of it says its kind
     "tutorials": "Tutorial",
     "how-to": "How-to",
     "reference": "Reference",
+    "explanation": "Explanation",
     "results": "Results",
     "notes": "Notes",
 }
