@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import Any
 
 import frugal
 import numpy as np
@@ -15,7 +16,7 @@ from frugal.studies.afape.answers import _orders, in_words
 from tests.workflow.runs import ROOT
 
 N = 80
-TERMS = {
+TERMS: dict[str, Any] = {
     "label": "ill",
     "prices": {"crp": 12, "film": 40.5},
     "panels": {"film": ["opacity", "fluid"]},
@@ -88,7 +89,7 @@ def test_every_kind_of_frame_is_the_same_table(table, form):
 def test_stated_columns_of_one_value_are_left_out_with_a_remark(table):
     frame = visits().assign(ward="A", kit=5.0, swab="none", fluid=1)
     frame.loc[frame["crp"].isna(), "kit"] = np.nan
-    terms = {
+    terms: dict[str, Any] = {
         **TERMS,
         "panels": {**TERMS["panels"], "kits": ["kit", "swab"]},
         "prices": {**TERMS["prices"], "kits": 3, "ward": 1},

@@ -155,9 +155,10 @@ def test_panels_of_todays_practice_cost_as_much_with_a_person(tmp_path):
     (tmp_path / "clinic.yaml").write_bytes(CLINIC.read_bytes())
     rows = CLINIC.with_suffix(".csv").read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "clinic.csv").write_text("".join(rows[:201]), encoding="utf-8")
+    prices: list[dict[str, Any]] = [{}, {"refer": 40.0, "refer_risk": 80.0}]
     both = [
         frugal.decide(tmp_path / "clinic.yaml", agents=["always", "never"], **asked)
-        for asked in ({}, {"refer": 40.0, "refer_risk": 80.0})
+        for asked in prices
     ]
     curves = [answer.net_benefit.query("agent == 'practice'") for answer in both]
     pd.testing.assert_frame_equal(curves[0], curves[1])
