@@ -102,8 +102,9 @@ def test_stated_columns_of_one_value_are_left_out_with_a_remark(table):
         assert f"left out: {column}: holds {str(value)!r} alone" in left.remarks
     with pytest.raises(DataError, match="no column could be a feature"):
         frugal.load(frame[["ward", "ill"]], label="ill", free=["ward"], errors=TERMS["errors"])
+    terms["free"] = ["crp"]
     with pytest.raises(DataError, match=r"free names 'crp', which is left out \(is empty\)"):
-        frugal.load(frame.assign(crp=None), **{**terms, "free": ["crp"]})
+        frugal.load(frame.assign(crp=None), **terms)
 
 
 def test_the_yaml_of_a_frame_gives_its_numbers(table, tmp_path):
@@ -138,7 +139,8 @@ def test_equal_tables_have_equal_answers_under_any_name():
 def test_categories_are_levels_though_they_are_numbers():
     frame = visits()
     frame["site"] = pd.Categorical(np.arange(N) % 3 + 1)
-    table = frugal.load(frame, **{**TERMS, "free": ["age", "sex", "site"]})
+    terms: dict[str, Any] = {**TERMS, "free": ["age", "sex", "site"]}
+    table = frugal.load(frame, **terms)
     assert {"site=1", "site=2", "site=3"} <= set(table.frame.columns)
 
 

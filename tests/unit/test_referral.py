@@ -7,6 +7,7 @@ with a probability of at most 0.001.
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import frugal
 import numpy as np
