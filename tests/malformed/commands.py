@@ -32,7 +32,6 @@ def _run(*words: str) -> str:
 
 
 def _stage_words() -> Iterator[tuple[str, list[str], str]]:
-    yield "no word", [], "stage"
     yield (
         "a stage misspelt",
         ["prepare_dat", "--seed", "0"],
@@ -44,7 +43,7 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         ["_frames", "--seed", "0"],
         "there is no command or stage '_frames'",
     )
-    yield "a target for a stage", ["decide"], "decide is a target of the workflow; run snake"
+    yield "a target for a stage", ["search"], "search is a target of the workflow; run snake"
     yield "a path for a stage", ["../cli", "--seed", "0"], "there is no command or stage '../cli'"
     yield "an empty stage", ["", "--seed", "0"], "there is no command or stage ''"
     yield "no seed", [*PREPARE[:1], *RAW, *OUT], "--seed"

@@ -9,7 +9,7 @@ import pytest
 from frugal.acquire.kinds import Ground, kind_of
 from frugal.core.streams import Streams
 from frugal.learn.trees import classifier_of
-from frugal.library.estimator import STOP, _settings
+from frugal.library.estimator import STOP, _tried
 from frugal.sklearn import Acquirer, path_cost
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -47,7 +47,8 @@ def test_it_learns_and_decides_as_the_kind_of_decide(kind):
     assert acquirer.classes_.tolist() == ["ill", "well"]
     assert acquirer.panel_names_.tolist() == ["crp", "film"]
     table, recorded = acquirer._table, np.isfinite(X[["crp", "film"]].to_numpy())
-    settings, classifier = _settings(kind)
+    tried, classifier = _tried()
+    settings = tried[kind]
     seed = int(np.random.RandomState(3).randint(2**31))
     streams = Streams(seed, "acquirer", {})
     trees = classifier_of(table, classifier, streams)

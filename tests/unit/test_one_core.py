@@ -105,7 +105,6 @@ def test_there_is_one_standardisation():
     assert places(subtracts_and_divides, "scale", "spread", "deviation") == {
         SCALING,
         "learn/networks.py",
-        "acquire/onnx_graph.py",
         "acquire/policies/cascade.py",  # by stored numbers
         "judge/comparisons.py",  # differences by their standard errors
     }

@@ -83,7 +83,7 @@ def _run(words: list[str]) -> int:
             "elsewhere; remove it"
         )
     name = words[0] if words else ""
-    if name in ("", "--help", "-h", "help", "--version"):
+    if not words or name in ("--help", "-h", "help", "--version"):
         from frugal import __version__
         from frugal.run.overview import overview, start
 

@@ -50,20 +50,20 @@ class _Violation:
 
 def refusal(schema: _Schema, document: Any, error: ValidationError) -> str:
     """The sentence on a document, without its name."""
-    found = [
+    violations = [
         _Violation(each["type"], each["loc"], each["input"], each.get("ctx", {}))
         for each in error.errors(include_url=False)
     ]
     # of a tuple pydantic counts only the entries that are right
-    found = [
-        one
-        for one in found
-        if one.kind != "too_short" or len(one.value) < one.context["min_length"]
+    violations = [
+        violation
+        for violation in violations
+        if violation.kind != "too_short" or len(violation.value) < violation.context["min_length"]
     ]
-    return _Words(schema, document).sentence(_first(found, document, 0))
+    return _Words(schema, document).sentence(_first(violations, document, 0))
 
 
-def _first(found: Sequence[_Violation], document: Any, start: int) -> _Violation:
+def _first(violations: Sequence[_Violation], document: Any, start: int) -> _Violation:
     """The first one by `_ORDER`.
 
     Of a union whose forms all fail, that of the form that was meant: of the value's type, with the
@@ -71,37 +71,44 @@ def _first(found: Sequence[_Violation], document: Any, start: int) -> _Violation
     """
     unions: dict[_Path, dict[int | str, list[_Violation]]] = {}
     single = []
-    for one in found:
-        fork = _fork(one, found, document, start)
+    for violation in violations:
+        fork = _fork(violation, violations, document, start)
         if fork is None:
-            single.append(one)
+            single.append(violation)
         else:
-            forms = unions.setdefault(one.place[:fork], {})
-            forms.setdefault(one.place[fork], []).append(one)
+            forms = unions.setdefault(violation.place[:fork], {})
+            forms.setdefault(violation.place[fork], []).append(violation)
     for place, forms in unions.items():
         fitting = [
             some
             for some in forms.values()
-            if not any(one.is_of_type and len(one.place) == len(place) + 1 for one in some)
+            if not any(
+                violation.is_of_type and len(violation.place) == len(place) + 1
+                for violation in some
+            )
         ]
         if fitting:
             single.append(_first(min(fitting, key=len), document, len(place) + 1))
         else:
             value = next(iter(forms.values()))[0].value
             single.append(_Violation("other_type", tuple(place), value, {}))
-    return min(single, key=lambda one: _ORDER.get(one.kind, 1))
+    return min(single, key=lambda violation: _ORDER.get(violation.kind, 1))
 
 
-def _fork(one: _Violation, found: Sequence[_Violation], document: Any, start: int) -> int | None:
+def _fork(
+    violation: _Violation, violations: Sequence[_Violation], document: Any, start: int
+) -> int | None:
     """Where an error's place names a form of a union of which another form fails, too."""
 
     def named(of: _Violation) -> int:
         return len(of.place) - (of.kind == "missing")
 
-    for k in range(start, named(one)):
-        names = {o.place[k] for o in found if o.place[:k] == one.place[:k] and named(o) > k}
+    for k in range(start, named(violation)):
+        names = {
+            o.place[k] for o in violations if o.place[:k] == violation.place[:k] and named(o) > k
+        }
         inside = document
-        for part in _path(document, one.place[:k]):
+        for part in _path(document, violation.place[:k]):
             inside = inside[part]
         if len(names) > 1 and not any(_has(inside, name) for name in names):
             return k
@@ -197,8 +204,8 @@ class _Words:
             forms = [form["properties"][key] for form in self._forms(path) if "properties" in form]
             words = _of_type(forms, of.value[key])
             return f"{_key([*path, key])!r} is {shown(of.value[key])}; {words}"
-        known = self._names(path)
-        unknown = next((name for name in of.value if name not in known), None)
+        allowed = self._names(path)
+        unknown = next((name for name in of.value if name not in allowed), None)
         is_missing = unknown is None
         return f"key {key!r} is missing {_at(path)}" if is_missing else self._unknown(path, unknown)
 
@@ -213,20 +220,22 @@ class _Words:
         forms = self._decided([self._schema], value)
         for part in path:
             value = value[part]
-            forms = self._decided([one for form in forms for one in _entries(form, part)], value)
+            forms = self._decided(
+                [entry for form in forms for entry in _entries(form, part)], value
+            )
         return forms
 
     def _decided(self, forms: Iterable[_Schema], value: Any) -> list[_Schema]:
         """Without references and unions; of several forms those whose constants the value has."""
-        found: list[_Schema] = []
+        decided: list[_Schema] = []
         for form in forms:
             while "$ref" in form:
                 form = self._schema["$defs"][form["$ref"].rsplit("/", 1)[1]]
-            found += self._decided(form["oneOf"], value) if "oneOf" in form else [form]
-        if len(found) == 1 or not isinstance(value, Mapping):
-            return found
-        found = [form for form in found if "properties" in form] or found
-        return [form for form in found if value.get("kind", "") in _kinds(form)] or found
+            decided += self._decided(form["oneOf"], value) if "oneOf" in form else [form]
+        if len(decided) == 1 or not isinstance(value, Mapping):
+            return decided
+        decided = [form for form in decided if "properties" in form] or decided
+        return [form for form in decided if value.get("kind", "") in _kinds(form)] or decided
 
 
 def _kinds(form: _Schema) -> list[Any]:
@@ -253,7 +262,7 @@ def _of_type(forms: Iterable[_Schema], value: Any) -> str:
         if "enum" in form or "const" in form:
             some = form.get("enum", [form.get("const")])
             names += some
-            words += [str(one).lower() if isinstance(one, bool) else repr(one) for one in some]
+            words += [str(v).lower() if isinstance(v, bool) else repr(v) for v in some]
         else:
             of = form.get("type", "object")
             types += [of] if isinstance(of, str) else of

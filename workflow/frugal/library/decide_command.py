@@ -63,12 +63,12 @@ def decide_command(words: Sequence[str]) -> int:
 
 def _decided(path: Path, args: argparse.Namespace, place: Path, folder: Path) -> str:
     """The text of the answer, which is kept in a place that becomes the folder."""
-    from frugal.library import verbs
     from frugal.library.kept_answers import save_answer
+    from frugal.library.verbs import decide
 
     options: dict[str, Any] = {name: getattr(args, name) for name in QUESTION}
     with extras_named("frugal decide"):
-        answer = verbs.decide(path, **options)
+        answer = decide(path, **options)
         return save_answer(answer, place, shown=folder)
 
 

@@ -28,7 +28,6 @@ from frugal.learn.trees import classifier_of
 from frugal.run.config_files import laid_over
 
 STOP = "stop"
-KINDS = ("cascade", "permutation", "fixed", "never", "always", "constant")  # as `decide` tries them
 
 
 class Acquirer(ClassifierMixin, BaseEstimator):
@@ -38,8 +37,8 @@ class Acquirer(ClassifierMixin, BaseEstimator):
     paid for, also at prediction.
 
     Args:
-        kind: policy: cascade, permutation, fixed, never, always or constant, as `frugal.decide`
-            tries them.
+        kind: name of a policy, as `frugal.decide` tries them (`afape.answer.prefer` in
+            config/decide.yaml); None: the first of these.
         prices: of panels: one number for each, or column (or panel) → number; columns without one
             are known at the start. (d,)
         errors: cost of predicting a class (column) for a case of a class (row), in the unit of
@@ -56,7 +55,7 @@ class Acquirer(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kind: Any = "cascade",
+        kind: Any = None,
         *,
         prices: Any = 0.0,
         errors: Any = None,
@@ -86,18 +85,20 @@ class Acquirer(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"Acquirer learns from two classes or more; y has 1 class: {self.classes_[0]!r}"
             )
-        if self.kind not in KINDS:
+        tried, classifier = _tried()
+        name = next(iter(tried)) if self.kind is None else self.kind
+        if name not in tried:
             raise ValueError(
-                f"kind is {self.kind!r}; allowed are {listed(KINDS)}"
-                f"{did_you_mean(str(self.kind), KINDS)}"
+                f"kind is {self.kind!r}; allowed are {listed(tried)}"
+                f"{did_you_mean(str(self.kind), tried)}"
             )
         self._table = self._as_table(X, label.astype(np.int64))
         self.panel_names_ = np.array([panel.name for panel in self._table.actions], dtype=object)
-        settings, classifier = _settings(self.kind)
         streams = Streams(_seed(self.random_state), "acquirer", {})
         recorded = self._held(X)
         trees = classifier_of(self._table, classifier, streams)
         ground = Ground(self._table, recorded, None, trees, streams, lambda rows, **_: rows)
+        settings = tried[name]
         kind = kind_of(settings)
         assert kind.fit is not None, "bug: a kind that decide tries learns"
         with sentences():
@@ -254,11 +255,11 @@ def path_cost(estimator: Acquirer, X: Any, y: Any) -> float:
     return -float(np.mean(path["price"].to_numpy() + errors))
 
 
-def _settings(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of a policy of `decide`, and of the classifier next to it."""
+def _tried() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Settings of the policies that `decide` tries, in its order, and of the classifier there."""
     config = laid_over(*(read_yaml(PROJECT / f"{f}.yaml") for f in ("config", "config/decide")))
     block = effective(config)["afape"]
-    return block["agents"][name], block["classifier"]
+    return {name: block["agents"][name] for name in block["answer"]["prefer"]}, block["classifier"]
 
 
 def _seed(random_state: Any) -> int:

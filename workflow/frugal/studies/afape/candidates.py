@@ -225,8 +225,8 @@ def _where_requests_fail(
     order, acquired, verdict = np.full((n, a), STOP), np.zeros((n, a), dtype=bool), np.zeros(n, int)
     available, rows = np.ones((n, a), dtype=bool), np.arange(n)
     while len(rows):
-        part, there, drawn = table.take(rows), recorded[rows], uniforms[rows]
-        ended = follow_within(policy, part, there, drawn, classifier, available[rows])
+        part, present, drawn = table.take(rows), recorded[rows], uniforms[rows]
+        ended = follow_within(policy, part, present, drawn, classifier, available[rows])
         ends, failing = rows[ended.complete], ~ended.complete
         order[ends], acquired[ends] = ended.order[ended.complete], ended.acquired[ended.complete]
         verdict[ends] = ended.verdict[ended.complete]
