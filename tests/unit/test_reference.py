@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import frugal.library
+import frugal.sklearn
 import pytest
 from frugal.acquire.kinds import KINDS as AGENTS
 from frugal.config.blocks import schema_of
@@ -151,5 +152,5 @@ def test_every_data_set_is_there_with_its_note():
 def test_every_public_name_has_its_part_on_the_page():
     page = (DOCS / "reference" / "library.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\.\. auto\w+:: (\w+)$", page, re.M)) == sorted(
-        frugal.library.__all__
+        [*frugal.library.__all__, *frugal.sklearn.__all__]
     )
