@@ -51,6 +51,8 @@ def test_a_file_becomes_a_folder_with_the_answer(visits, capsys):
     cases = pd.read_csv("visits.csv", dtype=str).head(5)
     assert set(answer.policy.next(cases)) <= {"crp", "procalcitonin", "lactate", "xray", "stop"}
     assert answer.to_html() == (folder / "answer.html").read_text()
+    assert "advise visits_answer/policy cases.csv" in answer.to_html()
+    assert "results/decide" not in answer.to_html()
     again = frugal.decide(folder / "visits.yaml", agents=FEW)  # the YAML repeats it
     assert again.document["cost"] == answer.document["cost"]
     assert command.decide_command([str(folder / "visits.yaml"), "--into", "second"]) == 0

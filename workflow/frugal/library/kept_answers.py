@@ -3,7 +3,9 @@
 A folder holds `verdict.txt`, `answer.json`, `policy` (a bundle) and `answer.html`.
 """
 
+import html
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -35,18 +37,28 @@ def save_answer(answer: Answer, folder: Path, *, shown: Path | None = None) -> s
     named = folder if shown is None else shown
     bundle, page = (named / POLICY).as_posix(), (named / PAGE).as_posix()
     page += "" if draws else " (needs pip install 'frugal[report]')"
-    text = answer.text_with(f"{program()} advise {bundle} cases.csv", page)
+    advise = f"{program()} advise {bundle} cases.csv"
+    text = answer.text_with(advise, page)
     document = {key: value for key, value in answer.document.items() if key != "seal"}
     files = {
         folder / TEXT: text.encode(),
         folder / DOCUMENT: json_bytes(sealed(document | {"bundle": POLICY})),
     }
     if draws:
-        files[folder / PAGE] = answer.page.read_bytes()
+        files[folder / PAGE] = _page(answer, (advise, page)).encode()
     source = answer.policy().bundle
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copytree(source, folder / POLICY)
     replace_files(files)
+    return text
+
+
+def _page(answer: Answer, now: Sequence[str]) -> str:
+    """The page, which names this folder's policy and page in place of those of the workflow."""
+    reading, text = answer.question.decision.answer_settings()["reading"], answer.to_html()
+    for former, new in zip(reading.values(), now, strict=True):
+        former = former.replace("POLICY", answer.policy().name)
+        text = text.replace(html.escape(former), html.escape(new))
     return text
 
 
