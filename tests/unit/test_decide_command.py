@@ -49,7 +49,7 @@ def test_a_file_becomes_a_folder_with_the_answer(visits, capsys):
     answer = frugal.load_answer(folder)
     assert (answer.best, str(answer)) == (answer.document["policy"], answer.summary())
     cases = pd.read_csv("visits.csv", dtype=str).head(5)
-    assert set(answer.policy.next(cases)) <= {"crp", "procalcitonin", "lactate", "xray", "stop"}
+    assert set(answer.policy().next(cases)) <= {"crp", "procalcitonin", "lactate", "xray", "stop"}
     assert answer.to_html() == (folder / "answer.html").read_text()
     assert "advise visits_answer/policy cases.csv" in answer.to_html()
     assert "results/decide" not in answer.to_html()

@@ -7,13 +7,12 @@ import html
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from frugal.core.errors import DataError
-from frugal.library.objects import Answer, StoredPolicy
+from frugal.library.objects import Answer, Recommendation, StoredPolicy
 from frugal.results.files import json_bytes, read_payload, require_sealed, sealed
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import program
@@ -63,7 +62,7 @@ def _page(answer: Answer, now: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeptAnswer:
+class KeptAnswer(Recommendation):
     """An answer in a folder: its words and numbers, and its policy for new cases.
 
     Attributes:
@@ -81,22 +80,11 @@ class KeptAnswer:
             )
         require_sealed(path, self.document, _EDITED)
 
-    @cached_property
+    @property
     def document(self) -> dict[str, Any]:
         """The answer under stable names, docs/reference/answer.md."""
         return read_payload(self.folder / DOCUMENT)
 
-    @property
-    def best(self) -> str:
-        """The policy to use."""
-        return str(self.document["policy"])
-
-    @property
-    def state(self) -> str:
-        """How sure it is: best, good_enough, short_list or open."""
-        return str(self.document["state"])
-
-    @property
     def policy(self) -> StoredPolicy:
         """The policy to use, for new cases."""
         return StoredPolicy(self.folder / POLICY, None)
@@ -115,9 +103,6 @@ class KeptAnswer:
         if not path.is_file():
             raise DataError(f"{path} was not drawn: pip install 'frugal[report]', and save again")
         return path.read_text(encoding="utf-8")
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         return f"KeptAnswer({str(self.folder)!r}, policy={self.best!r}, state={self.state!r})"

@@ -6,6 +6,7 @@ Tables are copied on access. Shapes: n units, d features.
 import re
 import shutil
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -480,14 +481,17 @@ class _Comparison(_OfQuestion):
         return f"{class_name}({self.question.dataset!r}, policies={self.policies})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Answer(_Comparison):
-    """A recommendation for a table: which policy, its cost and saving, and how sure that is."""
+class Recommendation(ABC):
+    """An answer, in memory or in a folder: its document, and its words when printed."""
 
     @property
+    @abstractmethod
     def document(self) -> dict[str, Any]:
         """The answer under stable names, as `answer.json`."""
-        return payloads_of(self.question, "write_answer")["document"]
+
+    @abstractmethod
+    def summary(self) -> str:
+        """The answer in at most twelve lines."""
 
     @property
     def best(self) -> str:
@@ -498,6 +502,19 @@ class Answer(_Comparison):
     def state(self) -> str:
         """How sure it is: best, good_enough, short_list or open."""
         return str(self.document["state"])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(_Comparison, Recommendation):
+    """A recommendation for a table: which policy, its cost and saving, and how sure that is."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The answer under stable names, as `answer.json`."""
+        return payloads_of(self.question, "write_answer")["document"]
 
     def summary(self) -> str:
         """The answer in at most twelve lines, as `verdict.txt`; in memory no line names a file."""
@@ -532,9 +549,6 @@ class Answer(_Comparison):
     def to_html(self) -> str:
         """The page as a text of HTML."""
         return self.page.read_text(encoding="utf-8")
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         return f"Answer({self.question.dataset!r}, policy={self.best!r}, state={self.state!r})"

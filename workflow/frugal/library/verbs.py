@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class TableOptions(TypedDict, total=False):
-    """What may be said of a table and of the question; see `load`."""
+    """Arguments that describe a table and the question; see `load`."""
 
     prices: Mapping[Any, Any] | None
     errors: Mapping[Any, Any] | None
