@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.answer.stages.agents import roll_out
+from frugal.answer.stages.data import fit_classifier
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.agents import roll_out
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import draw_missingness, impute_features
-from frugal.studies.shared.stages.data import fit_classifier
 from scipy.special import expit, logit
 
 from tests.defaults import no_bar

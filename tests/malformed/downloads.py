@@ -8,7 +8,7 @@ from functools import cache, partial
 from http.server import ThreadingHTTPServer
 from typing import Any
 
-from frugal.studies.shared.stages import data as stage
+from frugal.answer.stages import data as stage
 
 from tests.malformed.cases import Case, command
 from tests.unit.test_downloads import CONTENT, Publisher

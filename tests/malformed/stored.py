@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.answer.stored import require_graph, require_masks
 from frugal.data.tables import table_from_frames
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble, fit_forest
 from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
 from frugal.results.receipts import survey, tidy_up
 from frugal.results.sidecars import Checkpoint, Job, sidecar_path
-from frugal.studies.afape.stored import require_graph, require_masks
 
 from tests.malformed.cases import Case, command
 from tests.unit import test_bad_files, test_stored_laws

@@ -17,6 +17,7 @@ from frugal.acquire.reading import completed_states
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train import lockstep_ppo
 from frugal.acquire.train.lockstep_ppo import ActorCritic
+from frugal.answer.stages.data import prepare_data
 from frugal.config.learners import PpoSettings
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
@@ -25,7 +26,6 @@ from frugal.data.tables import table_from_frames
 from frugal.learn.imputers.mean import MeanImputer
 from frugal.results.replacing import together
 from frugal.studies.diagnosis.frames import rewards_of, scaled_task
-from frugal.studies.shared.stages.data import prepare_data
 
 from tests.oracles.sb3_ppo import fit_sb3_ppo
 from tests.unit.acquisition_cases import BestActions, first_of_equals, fit_ppo, verdicts

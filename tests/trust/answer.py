@@ -28,6 +28,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.acquire.kinds import build_policy
+from frugal.answer.candidates import PRACTICE, as_practised, follow, one_of, versions_of
+from frugal.answer.requirements import candidate
+from frugal.answer.stages.agents import join_candidates, learn_candidates
+from frugal.answer.stages.answers import judge_candidates
 from frugal.config.root import effective
 from frugal.core.regions import Hole, holes_of
 from frugal.core.rows import FrameRows, Partitions
@@ -39,10 +43,6 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.run.config_files import laid_over
-from frugal.studies.afape.candidates import PRACTICE, as_practised, follow, one_of, versions_of
-from frugal.studies.afape.spec import candidate
-from frugal.studies.afape.stages.agents import join_candidates, learn_candidates
-from frugal.studies.afape.stages.answers import judge_candidates
 from frugal.studies.afape.stages.records import draw_missingness
 
 from tests.defaults import no_bar, shipped

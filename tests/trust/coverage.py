@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.answer.stages.data import fit_classifier
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -30,7 +31,6 @@ from frugal.results.replacing import together
 from frugal.studies.afape import judging
 from frugal.studies.afape.stages.records import draw_missingness
 from frugal.studies.afape.stages.worlds import Judges
-from frugal.studies.shared.stages.data import fit_classifier
 from sklearn.datasets import make_classification
 
 from tests.defaults import DEFAULT, no_bar

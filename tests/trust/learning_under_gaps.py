@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.acquire.kinds import Ground, build_policy, train_bundle
+from frugal.answer.candidates import follow
 from frugal.config.declared import block_of
 from frugal.config.learners import ChainedTreesSettings
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.trees import classifier_of
-from frugal.studies.afape.candidates import follow
 
 from tests.defaults import no_bar
 from tests.trust.answer import AGENTS as TRIED

@@ -16,13 +16,13 @@ from pathlib import Path
 import frugal
 import numpy as np
 import pandas as pd
+from frugal.answer.candidates import PRACTICE, from_frame
+from frugal.answer.stages.agents import learn_candidates
 from frugal.core.streams import Streams
 from frugal.data.tables import EVERY, StoredTable
 from frugal.judge.choice import judged
 from frugal.learn.record_law import Causes, RecordLaw
 from frugal.library.chain import payloads_of
-from frugal.studies.afape.candidates import PRACTICE, from_frame
-from frugal.studies.afape.stages.agents import learn_candidates
 
 from tests.trust.ordering_habit import read
 

@@ -25,6 +25,7 @@ import frugal
 import numpy as np
 import pandas as pd
 from frugal.acquire.over_time import FADE, LEARNED, PRACTICE, TimedPaths, follow, plan
+from frugal.answer.frames import without_bar
 from frugal.core.over_time import TimedCosts, TimedRecords
 from frugal.core.scaling import fit_scaling
 from frugal.core.table import SharedCosts
@@ -34,7 +35,6 @@ from frugal.judge.history_fits import TimedFit, chance_of
 from frugal.judge.order_learning import learn_guarded
 from frugal.judge.over_time import READ
 from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
-from frugal.studies.shared.frames import without_bar
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tests.oracles import wards

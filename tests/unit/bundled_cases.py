@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from frugal.answer.stages.agents import bundle_agent, roll_out
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.results.files import payload_bytes, read_payload, write_bytes
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.agents import bundle_agent, roll_out
 from frugal.studies.afape.stages.records import impute_features
 
 from tests.unit.afape_chain import NO_IMPUTATION, draw, no_bar, small_table

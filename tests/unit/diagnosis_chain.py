@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pandas as pd
 import yaml
+from frugal.answer.stages.data import prepare_data
 from frugal.core.schema_check import read_yaml
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -22,7 +23,6 @@ from frugal.studies.diagnosis.stages.beliefs import (
 )
 from frugal.studies.diagnosis.stages.fronts import roll_out_front, train_front, train_selection
 from frugal.studies.diagnosis.stages.tables import recount_diagnoses, summarise_diagnosis
-from frugal.studies.shared.stages.data import prepare_data
 
 from tests.defaults import DEFAULT
 from tests.unit.fair_chain import Bar

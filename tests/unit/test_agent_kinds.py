@@ -13,6 +13,8 @@ from frugal.acquire.bundles import read_bundle
 from frugal.acquire.kinds import KINDS, build_policy, load_policy
 from frugal.acquire.rollouts import decision_probabilities, roll_out
 from frugal.acquire.set_probability import afa_propensity_and_chance
+from frugal.answer.stages.agents import train_agent
+from frugal.answer.stages.data import fit_classifier
 from frugal.config.declared import block_of, is_filed, learns
 from frugal.config.root import effective
 from frugal.core.declarations import declared
@@ -25,8 +27,6 @@ from frugal.data.cases import Cases
 from frugal.data.tables import table_to_frames
 from frugal.results.files import payload_bytes, read_payload, write_bytes
 from frugal.run.config_files import laid_over
-from frugal.studies.afape.stages.agents import train_agent
-from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.defaults import DEFAULT, shipped
 from tests.unit.afape_chain import CLASSIFIER, draw, run_chain, small_table

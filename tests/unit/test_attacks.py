@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.answer.stages.reports import keep_report
 from frugal.core.errors import ConfigError, DataError, printable
 from frugal.core.streams import Streams
 from frugal.results import replacing, sidecars
@@ -23,7 +24,6 @@ from frugal.run.audit import audit_command
 from frugal.run.init_command import init_command
 from frugal.run.memory import accounted
 from frugal.run.stage_command import run_job
-from frugal.studies.shared.stages.reports import keep_report
 
 from tests.unit.result_chains import OUTSIDE, SUMMARY, TABLE, run_step, write_chain
 

@@ -11,6 +11,14 @@ from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import Ground, kind_of, load_policy
 from frugal.acquire.policies.cascade import LINEAR
 from frugal.acquire.siblings import Siblings
+from frugal.answer.candidates import PRACTICE, ROUNDING, from_frame, one_of, to_frame
+from frugal.answer.parts import design as designs
+from frugal.answer.parts.habit import sentences
+from frugal.answer.parts.habit import table as panel_table
+from frugal.answer.requirements import candidate
+from frugal.answer.stages.agents import join_candidates, learn_candidates
+from frugal.answer.stages.answers import judge_candidates, write_answer
+from frugal.answer.words import STABLE, curve, document, words
 from frugal.config.afape import Protocol
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
@@ -25,14 +33,6 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.files import sealed
 from frugal.results.replacing import together
-from frugal.studies.afape import design as designs
-from frugal.studies.afape.answers import STABLE, curve, document, words
-from frugal.studies.afape.candidates import PRACTICE, ROUNDING, from_frame, one_of, to_frame
-from frugal.studies.afape.habit import sentences
-from frugal.studies.afape.habit import table as panel_table
-from frugal.studies.afape.spec import candidate
-from frugal.studies.afape.stages.agents import join_candidates, learn_candidates
-from frugal.studies.afape.stages.answers import judge_candidates, write_answer
 from frugal.studies.afape.stages.exploring import explore_answer
 from frugal.studies.afape.stages.records import draw_missingness
 from scipy.special import expit

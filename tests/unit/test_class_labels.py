@@ -13,6 +13,7 @@ from frugal.acquire.policies.cascade import ClassPath
 from frugal.acquire.policies.panel_networks import NetworkPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.class_paths import ClassSets
+from frugal.answer.requirements import require_known_agent
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.streams import Streams
@@ -24,7 +25,6 @@ from frugal.judge.choice import enough, judged
 from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, RecordedLabels, RecordLaw
 from frugal.learn.trees import fit_forest
-from frugal.studies.afape.spec import require_known_agent
 
 from tests.unit.dataset_documents import document, load
 from tests.unit.test_agent_kinds import SETTINGS, no_bar

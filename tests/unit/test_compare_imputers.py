@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.answer.stages.data import compare_imputers
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
-from frugal.studies.shared.stages.data import compare_imputers
 
 pytestmark = pytest.mark.trains
 

@@ -11,6 +11,7 @@ from frugal.acquire.bundles import FILES, read_bundle
 from frugal.acquire.kinds import load_policy
 from frugal.acquire.policies.fixed import FixedClassifiers
 from frugal.acquire.rollouts import roll_out
+from frugal.answer.stages.data import prepare_data
 from frugal.config.root import effective
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import StoredArrays
@@ -37,7 +38,6 @@ from frugal.studies.diagnosis.stages.drawing import (
 )
 from frugal.studies.diagnosis.stages.fronts import roll_out_front, train_front
 from frugal.studies.diagnosis.stages.tables import KEYS, check_diagnosis, summarise_diagnosis
-from frugal.studies.shared.stages.data import prepare_data
 from sklearn.metrics import f1_score
 
 from tests.defaults import DEFAULT, shipped

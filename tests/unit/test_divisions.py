@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from frugal.acquire.kinds import load_policy
 from frugal.acquire.siblings import Siblings
+from frugal.answer.candidates import divisions, one_of
 from frugal.core.streams import Streams
 from frugal.judge.semi_offline import OutcomeMeans, averaged
-from frugal.studies.afape.candidates import divisions, one_of
 
 from tests.unit.test_candidates import AGENTS, FOLDS, answered, drawn
 

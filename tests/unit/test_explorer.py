@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.answer.stages.reports import write_report
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.draw import style
@@ -18,7 +19,6 @@ from frugal.draw.explorer.sections import (
     packed_table,
     unpacked_column,
 )
-from frugal.studies.shared.stages.reports import write_report
 from hypothesis import given
 from hypothesis import strategies as st
 

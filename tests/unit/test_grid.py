@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.answer.stages.data import fit_classifier
 from frugal.config.root import effective
 from frugal.core import blocks
 from frugal.core.errors import ConfigError, DataError
@@ -16,7 +17,6 @@ from frugal.missing.identification import identify
 from frugal.missing.law import MECHANISMS, draw_mask, grid_law
 from frugal.studies.afape.spec import Grid
 from frugal.studies.afape.stages.worlds import judge_world, summarise_grid
-from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.defaults import DEFAULT
 from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar

@@ -1,8 +1,8 @@
 """A misspelt panel or column of a scenario is refused at start, with what was meant."""
 
 import pytest
+from frugal.answer.requirements import require_known_names
 from frugal.core.errors import ConfigError
-from frugal.studies.afape.spec import require_known_names
 
 from tests.unit.dataset_documents import document, load
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from frugal.answer.words import _orders, in_words
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed, require_plain_text
-from frugal.studies.afape.answers import _orders, in_words
 
 from tests.workflow.runs import ROOT
 

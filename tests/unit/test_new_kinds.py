@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from frugal.__main__ import main
 from frugal.acquire import policies
+from frugal.answer.stages.data import compare_imputers, prepare_data
 from frugal.config.declared import block_of
 from frugal.config.root import effective
 from frugal.core import declarations
@@ -24,7 +25,6 @@ from frugal.run import own_table
 from frugal.studies.diagnosis import figures
 from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encoder, train_trees
-from frugal.studies.shared.stages.data import compare_imputers, prepare_data
 
 from tests.defaults import DEFAULT
 from tests.unit import diagnosis_chain as clinic

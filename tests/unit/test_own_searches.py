@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.answer.frames import without_bar
 from frugal.core.errors import DataError
 from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
@@ -41,7 +42,6 @@ from frugal.search.simulated_worlds import (
     sample_searches,
     sample_units,
 )
-from frugal.studies.shared.frames import without_bar
 from frugal.studies.treatment.stages.planners import judge_searches
 from safetensors.numpy import save_file
 

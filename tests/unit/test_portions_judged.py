@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from frugal.answer.stages.agents import roll_out
+from frugal.answer.stages.data import fit_classifier
 from frugal.core import blocks
 from frugal.core.blocks import FULL_PORTION, Portion
 from frugal.core.errors import DataError
@@ -14,10 +16,8 @@ from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
 from frugal.results.files import payload_bytes
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.agents import roll_out
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances, join_seeds
 from frugal.studies.afape.stages.records import check_graph, impute_features
-from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.unit.afape_chain import (
     CLASSIFIER,

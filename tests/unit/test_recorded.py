@@ -7,11 +7,11 @@ import frugal
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.answer.recorded import known_law
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.table import Panel, Table
 from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.study import load_study
-from frugal.studies.afape.recorded import known_law
 
 from tests.unit.test_own_table import asked, folder
 from tests.workflow.runs import ROOT

@@ -14,12 +14,12 @@ from frugal.acquire.set_probability import (
     terminal_set_probability,
     true_afa_propensity,
 )
+from frugal.answer.requirements import require_known_agent
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Layout
 from frugal.core.table import Panel, Table
 from frugal.core.world import World
-from frugal.studies.afape.spec import require_known_agent
 
 from tests.oracles.enumerated_world import STOP, enumerate_world, logistic_patterns
 from tests.oracles.enumerated_world import World as EnumeratedWorld

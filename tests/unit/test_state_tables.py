@@ -9,13 +9,13 @@ import pytest
 from frugal.acquire.kinds import build_policy
 from frugal.acquire.policies.table import state_table
 from frugal.acquire.rollouts import roll_out
+from frugal.answer.requirements import require_known_agent
 from frugal.core.episodes import RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
 from frugal.core.layout import Layout
 from frugal.core.world import World
 from frugal.data.description import load_description
 from frugal.results.files import payload_bytes, read_payload
-from frugal.studies.afape.spec import require_known_agent
 
 from tests.unit.afape_chain import run_chain, small_table
 

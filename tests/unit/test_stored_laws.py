@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frugal.answer.stored import require_graph, require_masks
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_from_frames, table_to_frames
 from frugal.missing.graphs import MissingnessGraph, parse_graph
 from frugal.missing.identification import identify
-from frugal.studies.afape.stored import require_graph, require_masks
 
 from tests.unit.spoiling import DELETE, NASTY, places, sentence_of, spoilt
 

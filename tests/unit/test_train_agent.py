@@ -12,6 +12,8 @@ from frugal.acquire.kinds import Ground, build_policy
 from frugal.acquire.policies import dqn as dqn_agent
 from frugal.acquire.policies.dqn import QPolicy, scaled_loss
 from frugal.acquire.rollouts import roll_out as run_policy
+from frugal.answer.stages.agents import roll_out, train_agent
+from frugal.answer.stages.data import fit_classifier
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -20,9 +22,7 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba
 from frugal.learn.trees import TreeEnsemble
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.agents import roll_out, train_agent
 from frugal.studies.afape.stages.estimates import fit_nuisances
-from frugal.studies.shared.stages.data import fit_classifier
 
 from tests.unit.acquisition_cases import small_problem
 from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, partitions, small_table

@@ -12,6 +12,10 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import build_policy
 from frugal.acquire.rollouts import roll_out
+from frugal.answer.candidates import PRACTICE, from_frame, one_of
+from frugal.answer.parts.support import document as regions_of
+from frugal.answer.parts.support import sentences, shares
+from frugal.answer.words import document, words
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.region_words import not_offered, region_text
@@ -24,11 +28,7 @@ from frugal.data.cases import Cases
 from frugal.data.tables import StoredTable
 from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.describe import described
-from frugal.studies.afape.answers import document, words
-from frugal.studies.afape.candidates import PRACTICE, from_frame, one_of
 from frugal.studies.afape.stages.records import _Support
-from frugal.studies.afape.support import document as regions_of
-from frugal.studies.afape.support import sentences, shares
 
 from tests.unit.test_candidates import AGENTS, FOLDS, answered, drawn
 

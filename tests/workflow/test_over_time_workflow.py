@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.answer.frames import without_bar
 from frugal.config.root import Config
 from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.core.streams import Streams
 from frugal.results.files import read_payload
 from frugal.studies.over_time.stages.exploring import explore_over_time
-from frugal.studies.shared.frames import without_bar
 
 from tests.unit.test_over_time_files import EXAMPLES, written
 from tests.workflow.runs import jobs, snakemake

@@ -6,6 +6,7 @@ checks of a table before it is drawn. Knows no figure and no file.
 """
 
 import functools
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -292,6 +293,12 @@ def highest(rows: pd.DataFrame, column: str) -> pd.Series:
 def lowest(rows: pd.DataFrame, column: str) -> pd.Series:
     """The first row with the lowest number of a column; gaps are left out."""
     return rows.iloc[int(np.nanargmin(rows[column].to_numpy(dtype=float)))]
+
+
+def agent_label(name: str) -> str:
+    """An agent's name as words; the share of a random agent in per cent."""
+    share = re.fullmatch(r"random_(\d+)", name)
+    return f"random {share[1]} %" if share else words(name)
 
 
 def quoted(label: str) -> str:

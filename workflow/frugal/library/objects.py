@@ -77,7 +77,7 @@ class Table(_OfQuestion):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Assumptions about missing values, and probable mistakes; a sentence each."""
-        from frugal.studies.afape.answers import all_remarks
+        from frugal.answer.words import all_remarks
 
         described = self.question.described
         settings, report = self.question.decision.answer_settings(), self.catalogue["report"]
@@ -554,7 +554,7 @@ class Answer(_Comparison, Recommendation):
         return f"Answer({self.question.dataset!r}, policy={self.best!r}, state={self.state!r})"
 
     def _repr_html_(self) -> str:
-        from frugal.studies.afape.answers import words
+        from frugal.answer.words import words
 
         text = words(self._choice, self.outcomes, self.table.unit, self.table.catalogue["classes"])
         report = self.table.catalogue["report"]
@@ -582,7 +582,7 @@ class Answer(_Comparison, Recommendation):
         As the last line of a notebook's cell they show the figure.
         """
         with extras_named("plot"):
-            from frugal.studies.afape.figures.policies import costs_figure, f1_figure
+            from frugal.answer.pictures import costs_figure, f1_figure
 
             best, unit = self._choice["policy"], self.table.unit
             drawn = f1_figure if self._choice["objective"] == "f1" else costs_figure
@@ -591,15 +591,15 @@ class Answer(_Comparison, Recommendation):
     def plot_trust(self) -> "Axes":
         """Bars: how many complete rows the estimate of every policy is as informative as."""
         with extras_named("plot_trust"):
-            from frugal.studies.afape.figures.policies import rows_figure
+            from frugal.answer.pictures import rows_figure
 
             return _shown(rows_figure(self.outcomes, self._choice["policy"]))
 
     def plot_prices(self) -> "Axes":
         """Lines: by which factor each price may change before another policy becomes better."""
         with extras_named("plot_prices"):
-            from frugal.studies.afape.answers import in_words
-            from frugal.studies.afape.figures.policies import prices_figure
+            from frugal.answer.pictures import prices_figure
+            from frugal.answer.words import in_words
 
             choice, catalogue = self._choice, self.table.catalogue
             names = in_words(list(choice["prices"]), catalogue["classes"])
@@ -621,7 +621,7 @@ class Answer(_Comparison, Recommendation):
                 "than finding it"
             )
         with extras_named("plot_net_benefit"):
-            from frugal.studies.afape.figures.policies import net_benefit_figure
+            from frugal.answer.pictures import net_benefit_figure
 
             choice = self._choice
             at = choice["net_benefit"]["threshold"]
@@ -635,7 +635,7 @@ class Answer(_Comparison, Recommendation):
     @property
     def outcomes(self) -> "pd.DataFrame":
         """Cost of every policy with its interval, split into panels and errors; a row each."""
-        from frugal.studies.afape.answers import PolicyTable
+        from frugal.answer.words import PolicyTable
 
         return PolicyTable(payloads_of(self.question, "judge_candidates")["outcomes"])
 
@@ -663,7 +663,7 @@ class Answer(_Comparison, Recommendation):
         Raises:
             DataError: the cases are not cases of the table, or lack an always-known value.
         """
-        from frugal.studies.afape.elsewhere import costs, overlap
+        from frugal.answer.parts.transport import costs, overlap
 
         read = self.policy(self.best)._cases(cases, id_column, complete=True)
         judged = payloads_of(self.question, "judge_candidates")
@@ -698,7 +698,7 @@ class Answer(_Comparison, Recommendation):
         Raises:
             ConfigError: no policy of that name was evaluated.
         """
-        from frugal.studies.afape.spec import candidate
+        from frugal.answer.requirements import candidate
 
         name = candidate(self.best) if name is None else name
         self._require(name)

@@ -229,6 +229,7 @@ def over_time(
         DataError: a policy returns no truth values.
     """
     from frugal.acquire.over_time import plan_of
+    from frugal.answer.frames import without_bar
     from frugal.config.over_time import TimedSettings
     from frugal.config.root import Config
     from frugal.core.over_time import TimedPolicy
@@ -236,7 +237,6 @@ def over_time(
     from frugal.draw.over_time_page import timed_page
     from frugal.judge.history_fits import TimedFit
     from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
-    from frugal.studies.shared.frames import without_bar
 
     require("data", data, TimedData, _DATA)
     if policies is None:

@@ -25,8 +25,9 @@ from frugal.core.declarations import PACKAGE, arguments_of, modules_of
 _STAGE = re.compile(r"^def ([a-z]\w*)\(\s*\*,", re.MULTILINE)
 STAGES = dict(
     sorted(
-        (name, f"frugal.studies.{path.parts[-3]}.stages.{path.stem}")
-        for path in PACKAGE.glob("studies/*/stages/[a-z]*.py")
+        (name, ".".join(("frugal", *path.relative_to(PACKAGE).with_suffix("").parts)))
+        for folder in ("answer", "studies/*")
+        for path in PACKAGE.glob(f"{folder}/stages/[a-z]*.py")
         for name in _STAGE.findall(path.read_text(encoding="utf-8"))
     )
 )

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.config.declared import is_filed, kinds_with, learns
-from frugal.config.root import effective, most_missed_of
-from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean, listed, named_file
-from frugal.data.description import Description, load_description
-from frugal.data.raw import fetch_settings, raw_paths
-from frugal.studies.afape.spec import (
+from frugal.answer.requirements import (
     remark_on_error_costs,
     require_candidates,
     require_error_costs,
     require_known_agent,
     require_known_names,
 )
+from frugal.config.declared import is_filed, kinds_with, learns
+from frugal.config.root import effective, most_missed_of
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import did_you_mean, listed, named_file
+from frugal.data.description import Description, load_description
+from frugal.data.raw import fetch_settings, raw_paths
 
 TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
 

@@ -31,11 +31,16 @@ def columns_page() -> str:
         "## Of several studies\n",
         _rows(shared.COLUMNS, shared.PATTERNS),
     ]
-    for path in sorted(PACKAGE.glob("studies/*/columns.py")):
-        study = path.parent.name
-        columns = import_module(f"frugal.studies.{study}.columns")
-        title = "Of the shared stages" if study == "shared" else f"Of {study}"
-        parts += [f"## {title}\n", _rows(columns.COLUMNS, columns.PATTERNS)]
+    places = {"answers": "frugal.answer"} | {
+        path.parent.name: f"frugal.studies.{path.parent.name}"
+        for path in sorted(PACKAGE.glob("studies/*/columns.py"))
+    }
+    shown: set[str] = set()
+    for title, place in places.items():
+        columns = import_module(f"{place}.columns")
+        own = {name: text for name, text in columns.COLUMNS.items() if name not in shown}
+        shown |= set(columns.COLUMNS) if title == "answers" else set()
+        parts += [f"## Of {title}\n", _rows(own, columns.PATTERNS if title != "afape" else ())]
     return "\n".join(parts)
 
 

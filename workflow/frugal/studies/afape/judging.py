@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.answer.stored import StoredCases
 from frugal.core.errors import DataError
 from frugal.core.rows import ScratchFile
 from frugal.core.streams import Streams
@@ -49,7 +50,6 @@ from frugal.judge.sums import Spread
 from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
 from frugal.judge.views import Seen
 from frugal.studies.afape.hidden_causes import Shifted
-from frugal.studies.afape.stored import StoredCases
 
 DECISIONS = COSTS.index("misclassification_cost")
 

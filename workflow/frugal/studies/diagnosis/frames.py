@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.acquisition import DiagnosisReward, release_reward
+from frugal.acquire.acting import acted
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
 from frugal.acquire.logs import Member, Scene
 from frugal.acquire.reading import completed_states
+from frugal.answer.frames import without_bar
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.streams import Streams
@@ -26,8 +28,6 @@ from frugal.judge.beliefs import belief_scores
 from frugal.judge.diagnosis import diagnosis_scores
 from frugal.learn.imputer_kinds import imputer_of
 from frugal.learn.trees import TreeEnsemble
-from frugal.studies.shared.acting import acted
-from frugal.studies.shared.frames import without_bar
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
 RUN = ["dataset", "family", "criterion", "seed"]

@@ -3,7 +3,6 @@
 Also the orders of estimators, agents and scenarios, and the room that agents need. Knows no figure.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -11,7 +10,17 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from frugal.draw.style import COLOURS, WIDTH_IN, Look, look_of, order_of, quoted, words, wrapped
+from frugal.draw.style import (
+    COLOURS,
+    WIDTH_IN,
+    Look,
+    agent_label,
+    look_of,
+    order_of,
+    quoted,
+    words,
+    wrapped,
+)
 from frugal.judge.registry import ESTIMATORS as DECLARED
 
 STATUS_WORDS = {
@@ -72,12 +81,6 @@ def scenario_order(table: pd.DataFrame) -> list[tuple[str, str]]:
         return datasets.index(dataset), rank, mechanism
 
     return sorted(set(zip(table["dataset"], table["mechanism"], strict=True)), key=key)
-
-
-def agent_label(name: str) -> str:
-    """An agent's name as words; the share of a random agent in per cent."""
-    share = re.fullmatch(r"random_(\d+)", name)
-    return f"random {share[1]} %" if share else words(name)
 
 
 def scenario_title(scenario: tuple[str, str]) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import build_policy
+from frugal.answer.frames import EVALUATED, bars
+from frugal.answer.stored import TEST, StoredCases, StoredEpisodes, StoredRecords
 from frugal.core.blocks import FULL_PORTION, SEEDS, Portion, sample_of, tree_sum
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError
@@ -48,8 +50,6 @@ from frugal.studies.afape.nuisances import (
     nothing_fitted,
     tell,
 )
-from frugal.studies.afape.stored import TEST, StoredCases, StoredEpisodes, StoredRecords
-from frugal.studies.shared.frames import EVALUATED, bars
 
 
 def fit_nuisances(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.answer import words as answers
 from frugal.core.streams import Streams
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
@@ -19,7 +20,6 @@ from frugal.draw.explorer.sections import (
 )
 from frugal.judge.registry import ESTIMATORS
 from frugal.judge.verdicts import CONTRADICTED, over_draws, readable
-from frugal.studies.afape import answers
 
 DRAW = ["dataset", "mechanism", "seed"]
 ROW = [*DRAW, "agent", "estimator"]

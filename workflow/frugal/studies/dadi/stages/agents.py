@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.acquire.acting import acted
 from frugal.acquire.bundles import bundle_payloads
 from frugal.acquire.kinds import Ground, build_policy, end_shares, train_bundle
 from frugal.acquire.logs import Member, Scene
@@ -39,7 +40,6 @@ from frugal.studies.dadi.frames import (
     label_for,
 )
 from frugal.studies.dadi.spec import LABEL_SHARE
-from frugal.studies.shared.acting import acted
 
 
 def train_dadi(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from frugal.acquire.over_time import LEARNED, PRACTICE, LearnedOrders, input_count, plan_of
+from frugal.answer.frames import remark
 from frugal.core.stored import under
 from frugal.core.streams import Streams
 from frugal.data.over_time import TimedData, read_over_time
@@ -17,7 +18,6 @@ from frugal.judge.order_support import OrderSupport
 from frugal.judge.over_time import TimedCase
 from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
 from frugal.results.files import sealed
-from frugal.studies.shared.frames import remark
 
 
 def prepare_over_time(

@@ -10,6 +10,24 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from frugal.answer.candidates import IN, PRACTICE, ROUNDING, from_frame, versions_of, within
+from frugal.answer.parts import design as designs
+from frugal.answer.parts import habit as habits
+from frugal.answer.parts import referral as persons
+from frugal.answer.parts import support as supports
+from frugal.answer.parts import transport as other_cases
+from frugal.answer.recorded import known_law
+from frugal.answer.requirements import candidate
+from frugal.answer.stored import StoredRecords
+from frugal.answer.words import (
+    NAMED,
+    OF_LABEL,
+    all_remarks,
+    curve,
+    document,
+    net_benefit_words,
+    words,
+)
 from frugal.config.declared import declared_kinds
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError
@@ -58,24 +76,6 @@ from frugal.learn.record_law import (
 )
 from frugal.missing.graphs import MissingnessGraph
 from frugal.results.files import json_bytes, payload_bytes, sealed
-from frugal.studies.afape import design as designs
-from frugal.studies.afape import elsewhere as other_cases
-from frugal.studies.afape import habit as habits
-from frugal.studies.afape import referral as persons
-from frugal.studies.afape import support as supports
-from frugal.studies.afape.answers import (
-    NAMED,
-    OF_LABEL,
-    all_remarks,
-    curve,
-    document,
-    net_benefit_words,
-    words,
-)
-from frugal.studies.afape.candidates import IN, PRACTICE, ROUNDING, from_frame, versions_of, within
-from frugal.studies.afape.recorded import known_law
-from frugal.studies.afape.spec import candidate
-from frugal.studies.afape.stored import StoredRecords
 
 ERRORS = "misclassification_cost"  # those of the table, which may be open in the YAML
 PERSON = "Cases for a person"
@@ -716,7 +716,7 @@ def write_answer(
     }
     if not page:
         return written
-    from frugal.studies.afape.figures.policies import (  # matplotlib
+    from frugal.answer.pictures import (  # matplotlib
         costs_figure,
         f1_figure,
         net_benefit_figure,

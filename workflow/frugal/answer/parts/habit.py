@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.answer.candidates import IN
+from frugal.answer.requirements import PRACTICE
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.judge.choice import Candidates, Choice
@@ -20,8 +22,6 @@ from frugal.judge.prices import ExtraCosts
 from frugal.judge.semi_offline import Paths
 from frugal.judge.verdicts import joined, number, percent
 from frugal.learn.record_law import LEVEL, RecordLaw
-from frugal.studies.afape.candidates import IN
-from frugal.studies.afape.spec import PRACTICE
 
 Judge = Callable[[RecordLaw, Mapping[str, Paths]], Candidates]
 SHOWN = 3  # panels that a sentence names

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
+from frugal.answer.frames import EVALUATED
 from frugal.core.errors import DataError
 from frugal.core.regions import HOLE, Hole, holes_of
 from frugal.core.rows import Partitions, Rows, rows_of, slices_of
@@ -18,7 +19,6 @@ from frugal.judge.case import Case, build_case
 from frugal.judge.cost_cells import KnownRows
 from frugal.judge.views import ViewRows
 from frugal.missing.graphs import MissingnessGraph, settled, topological_order
-from frugal.studies.shared.frames import EVALUATED
 
 TEST = ("test",)  # the part that policies are evaluated on
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.answer.frames import remark
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import Rows
 from frugal.core.scaling import fit_scaling
@@ -19,7 +20,6 @@ from frugal.learn.imputation_errors import compare_errors, hide_at_random, imput
 from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.trees import classifier_of
 from frugal.results.replacing import Growing
-from frugal.studies.shared.frames import remark
 
 TIMEOUT_SECONDS = 60.0  # of silence
 TOTAL_SECONDS = 3600.0

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from frugal.answer.parts import support as supports
+from frugal.answer.parts import transport as other_cases
+from frugal.answer.parts.habit import remark
+from frugal.answer.requirements import PRACTICE, candidate
 from frugal.core import schema_check
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent, small_groups
-from frugal.studies.afape import elsewhere as other_cases
-from frugal.studies.afape import support as supports
-from frugal.studies.afape.habit import remark
-from frugal.studies.afape.spec import PRACTICE, candidate
 
 STABLE = (
     "policy",

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from frugal.answer.candidates import PRACTICE
 from frugal.core.errors import DataError
 from frugal.data.tables import EVERY, StoredTable
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import normal_interval
 from frugal.judge.transport import transport
 from frugal.judge.verdicts import LARGEST_SHARE, LEAST_ESS, interval, number, percent
-from frugal.studies.afape.candidates import PRACTICE
 
 MOST_BEYOND = 0.1  # share of cases outside the range of the records in one column
 ENDS = ("cost", "ci_low", "ci_high", "saving", "saving_low", "saving_high")

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 from frugal.acquire.kinds import Ground, build_policy, kind_of
 from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.rollouts import roll_out, states_of, visited_sets
+from frugal.answer.requirements import PRACTICE as PRACTICE
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.layout import Layout
@@ -27,7 +28,6 @@ from frugal.data.splits import assign_clusters, assign_parts, part_sizes, with_c
 from frugal.judge.semi_offline import Paths
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
-from frugal.studies.afape.spec import PRACTICE as PRACTICE
 
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget

@@ -16,6 +16,24 @@ from frugal.acquire.logs import Member, Scene, decision_frame, outcome_frame
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
 from frugal.acquire.siblings import joined
+from frugal.answer.candidates import (
+    IN,
+    PRACTICE,
+    again,
+    as_practised,
+    audited,
+    divisions,
+    follow,
+    learn,
+    levels,
+    one_of,
+    to_frame,
+    versions_of,
+    within,
+)
+from frugal.answer.frames import EVALUATED, bars, without_bar
+from frugal.answer.requirements import candidate
+from frugal.answer.stored import StoredRecords
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
@@ -33,24 +51,6 @@ from frugal.judge.true_laws import TrueLaws
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba_acquired
 from frugal.learn.trees import TreeEnsemble, classifier_of
 from frugal.results.replacing import Growing
-from frugal.studies.afape.candidates import (
-    IN,
-    PRACTICE,
-    again,
-    as_practised,
-    audited,
-    divisions,
-    follow,
-    learn,
-    levels,
-    one_of,
-    to_frame,
-    versions_of,
-    within,
-)
-from frugal.studies.afape.spec import candidate
-from frugal.studies.afape.stored import StoredRecords
-from frugal.studies.shared.frames import EVALUATED, bars, without_bar
 
 RECORDED_ONLY = ("set_probability", "sequence_probability")  # of the records' own sets
 FULL_ONLY = ("in_record_order",)  # of what the policy does where nothing is missing

@@ -1,0 +1,1 @@
+"""From a table to an answer: candidates, judging, naming, words and further parts."""

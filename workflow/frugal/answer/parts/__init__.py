@@ -1,0 +1,1 @@
+"""What an answer may hold besides its recommendation: one file each."""

@@ -1,1 +1,0 @@
-"""Stages that every study may use."""
