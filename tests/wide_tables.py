@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 from frugal.answer.stages.agents import roll_out
 from frugal.answer.stages.data import fit_classifier
+from frugal.answer.stages.records import draw_missingness
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
-from frugal.studies.afape.stages.records import draw_missingness, impute_features
+from frugal.studies.afape.stages.records import impute_features
 from scipy.special import expit, logit
 
 from tests.defaults import no_bar

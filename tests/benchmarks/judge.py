@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.answer.stages.data import fit_classifier
+from frugal.answer.stages.records import draw_missingness
 from frugal.core.streams import Streams
 from frugal.data.tables import panel_matrix, table_from_frames
 from frugal.missing.law import grid_law
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.records import draw_missingness
 from frugal.studies.afape.stages.worlds import Drawn, Judges
 
 from tests.defaults import DEFAULT, no_bar

@@ -32,6 +32,7 @@ from frugal.answer.candidates import PRACTICE, as_practised, follow, one_of, ver
 from frugal.answer.requirements import candidate
 from frugal.answer.stages.agents import join_candidates, learn_candidates
 from frugal.answer.stages.answers import judge_candidates
+from frugal.answer.stages.records import draw_missingness
 from frugal.config.root import effective
 from frugal.core.regions import Hole, holes_of
 from frugal.core.rows import FrameRows, Partitions
@@ -43,7 +44,6 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.run.config_files import laid_over
-from frugal.studies.afape.stages.records import draw_missingness
 
 from tests.defaults import no_bar, shipped
 
@@ -218,8 +218,7 @@ def answered(
         "objective": objective,
         "budgets": [*budgets],
         "repeats": REPEATS,
-        "audit_habit": False,
-        "recorded_only": False,
+        "also": [],
     }
 
     records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
@@ -251,11 +250,9 @@ def answered(
             "gamma": 10.0,
             "objective": objective,
             "budgets": [*budgets],
-            "audit_habit": False,
-            "design": None,
             "recorded": None,
-            "referral": None,
             "most_missed": {},
+            "parts": {},
         },
         streams=Streams(seed, "judge_candidates", {}),
         progress=no_bar,

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.answer.stages.data import fit_classifier
+from frugal.answer.stages.records import draw_missingness
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -29,7 +30,6 @@ from frugal.missing.graphs import parse_graph
 from frugal.missing.law import calibrate, complete_logits
 from frugal.results.replacing import together
 from frugal.studies.afape import judging
-from frugal.studies.afape.stages.records import draw_missingness
 from frugal.studies.afape.stages.worlds import Judges
 from sklearn.datasets import make_classification
 

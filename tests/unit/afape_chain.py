@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from frugal.answer.stages.agents import roll_out
 from frugal.answer.stages.data import fit_classifier
+from frugal.answer.stages.records import draw_missingness
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -16,7 +17,7 @@ from frugal.core.table import Belonging, Table
 from frugal.data.tables import table_to_frames
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
-from frugal.studies.afape.stages.records import draw_missingness, impute_features
+from frugal.studies.afape.stages.records import impute_features
 
 from tests.defaults import no_bar
 from tests.unit.missingness_tables import three_panels

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,13 @@ from frugal.acquire.kinds import Ground, kind_of, load_policy
 from frugal.acquire.policies.cascade import LINEAR
 from frugal.acquire.siblings import Siblings
 from frugal.answer.candidates import PRACTICE, ROUNDING, from_frame, one_of, to_frame
-from frugal.answer.parts import design as designs
-from frugal.answer.parts.habit import sentences
-from frugal.answer.parts.habit import table as panel_table
+from frugal.answer.part import Shown, parts
 from frugal.answer.requirements import candidate
 from frugal.answer.stages.agents import join_candidates, learn_candidates
 from frugal.answer.stages.answers import judge_candidates, write_answer
-from frugal.answer.words import STABLE, curve, document, words
+from frugal.answer.stages.records import draw_missingness
+from frugal.answer.words import curve, words
+from frugal.answer.writing import document
 from frugal.config.afape import Protocol
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
@@ -34,7 +35,6 @@ from frugal.learn.trees import classifier_of
 from frugal.results.files import sealed
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.exploring import explore_answer
-from frugal.studies.afape.stages.records import draw_missingness
 from scipy.special import expit
 
 from tests.defaults import no_bar
@@ -111,10 +111,22 @@ def drawn(seed, n=300):
     )
 
 
+AUDITED = {"parts": {"habit": {"audit_habit": True}}, "also": ["without_panels"]}
+
+
+def section(name, choice):
+    """Sentences and table of a part's own section."""
+    (part,) = (part for part in parts() if part.name == name)
+    shown = Shown(choice, None, "EUR", ("no", "yes"), {})
+    return SimpleNamespace(
+        sentences=part.section.sentences(shown), table=part.section.table[1](shown)
+    )
+
+
 @pytest.fixture(scope="module")
 def chain():
     """By costs."""
-    return answered(drawn(0), AGENTS, ("A", "B"), design={"cases": 300, "budget": 2.0})
+    return answered(drawn(0), AGENTS, ("A", "B"), parts={"design": {"design": 300, "budget": 2.0}})
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +142,8 @@ def answered(
     objective="cost",
     budgets=(),
     belonging=None,
-    design=None,
-    audit=False,
-    referral=None,
+    parts=None,
+    also=(),
     most_missed=None,
     repeats=1,
 ):
@@ -166,8 +177,7 @@ def answered(
         "objective": objective,
         "budgets": list(budgets),
         "repeats": repeats,
-        "audit_habit": audit,
-        "recorded_only": referral is not None and referral["risk"] is not None,
+        "also": [*also],
     }
     records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
     made = {
@@ -197,11 +207,9 @@ def answered(
             "gamma": 10.0,
             "objective": objective,
             "budgets": list(budgets),
-            "audit_habit": audit,
-            "design": design,
             "recorded": None,
-            "referral": referral,
             "most_missed": most_missed or {},
+            "parts": parts or {},
         },
         streams=Streams(0, "judge_candidates", {}),
         progress=no_bar,
@@ -262,7 +270,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     settings = {
         "budget": 1.0,
         "causes": None,
-        "transport": None,
+        "files": {},
         "remarks": ["Assumed."],
         "reading": {"A case": "POLICY cases.csv"},
         "bundle": "bundles/agent=POLICY",
@@ -284,10 +292,9 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert "<details>" in page
     assert f"{choice['policy']}: " in page.partition("<pre>")[2]
     stable = json.loads(written["document"])
-    further = "objective groups within_budgets graph bundle uncertain_prices net_benefit habit"
-    further += " labels design elsewhere referral support errors"
-    assert set(stable) == {*STABLE, *further.split(), "seal"}
-    assert stable == sealed(document(choice, f"bundles/agent={choice['policy']}"))
+    further = "policy cost state bound saving objective within_budgets graph bundle support errors"
+    assert {*further.split(), "seal", *(part.name for part in parts())} <= set(stable)
+    assert stable == sealed(document(choice, f"bundles/agent={choice['policy']}", {}))
 
 
 def test_the_design_is_a_protocol_within_the_money(chain):
@@ -303,12 +310,12 @@ def test_the_design_is_a_protocol_within_the_money(chain):
     )
     assert price == pytest.approx(design["price"])
     assert design["price"] <= design["money"] == 2.0
-    assert len(designs.sentences(choice, "EUR")) == 1
-    rows = designs.table(choice)
+    assert len(section("design", choice).sentences) == 1
+    rows = section("design", choice).table
     assert rows is not None
     assert len(rows) == len(protocol["strata"])
     alone = {**choice, "short_list": ["never"], "design": {"cases": 300, "protocol": None}}
-    (sentence,) = designs.sentences(alone, "EUR")
+    (sentence,) = section("design", alone).sentences
     assert sentence == "No design of further cases: one policy alone may be the best."
 
 
@@ -325,7 +332,7 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
     (card,) = made["answers"]
     text = words(choice, outcomes, "EUR", ("no", "yes"))
     assert (card["sentence"], card["told"]["which policy"]) == (text.headline, text.sure)
-    (groups,) = text.groups
+    (groups,) = text.last
     assert groups.startswith("Cost in EUR a case by group: even ")
     assert list(card["told"].values())[-1] == groups
     assert card["state"] == choice["state"].replace("_", " ")
@@ -350,7 +357,7 @@ def test_f1_is_judged_within_each_budget(within_budgets):
     assert set(choice["versions"]) == set(AGENTS)
     found = words(choice, outcomes, "EUR", ("no", "yes"))
     assert f"F1 {1 - choice['cost']:.2f}" in found.headline
-    stable = document(choice, "bundles")
+    stable = document(choice, "bundles", {})
     assert stable["policy"] in AGENTS
     assert set(stable["short_list"]) <= set(AGENTS)
 
@@ -518,7 +525,7 @@ def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
 
 
 def text_of(found, budget: float | None = None) -> str:
-    settings = {"budget": budget, "causes": None, "transport": None, "remarks": []}
+    settings = {"budget": budget, "causes": None, "files": {}, "remarks": []}
     settings |= {"reading": {}, "bundle": "POLICY", "kinds": {}}
     return write_answer(
         choice=found["choice"],
@@ -564,9 +571,10 @@ def test_a_policy_that_buys_one_panel_for_everyone_keeps_to_a_budget_of_its_pric
 
 def test_cases_are_handed_to_a_person_at_a_price_and_within_a_bound():
     agents = {name: AGENTS[name] for name in ("always", "never", "rule")}
-    how = {"price": 1.5, "risk": 0.8}
+    how = {"referral": {"refer": 1.5, "refer_risk": 0.8}, "habit": {"audit_habit": True}}
     table = drawn(0, 400)
-    found = answered(table, agents, ("A", "B"), audit=True, referral=how)
+    both = ("without_panels", "recorded_only")
+    found = answered(table, agents, ("A", "B"), parts=how, also=both)
     choice = json.loads(json.dumps(found["choice"]))
     own, content = found["outcomes"].set_index("agent"), choice["referral"]
     parts = ["acquisition_cost", "misclassification_cost", "referral_cost"]
@@ -600,7 +608,7 @@ def with_habit(table: Table) -> Table:
 def test_the_habit_audit_names_the_planted_habit_and_what_the_policy_owes_to_it(objective, budgets):
     agents = {name: AGENTS[name] for name in ("always", "never", "cascade")}
     table = with_habit(drawn(0, 400))
-    found = answered(table, agents, ("A", "B"), objective, budgets, audit=True)
+    found = answered(table, agents, ("A", "B"), objective, budgets, **AUDITED)
     choice = json.loads(json.dumps(found["choice"]))
     habit, policy = choice["habit"], choice["policy"]
     assert habit["state"] == "found"
@@ -616,8 +624,8 @@ def test_the_habit_audit_names_the_planted_habit_and_what_the_policy_owes_to_it(
     assert "A is recorded " in text
     assert " The records do not contradict" not in text  # which a habit does
     assert "audit_habit=true" not in text
-    assert sum(line in text for line in sentences(choice, "EUR")) <= 4
-    rows = panel_table(choice, "EUR")
+    assert sum(line in text for line in section("habit", choice).sentences) <= 4
+    rows = section("habit", choice).table
     assert rows is not None
     assert rows["panel"].tolist() == ["A", "B"]
     plainly = answered(table, agents, ("A", "B"), objective, budgets)
@@ -667,7 +675,7 @@ def test_requests_that_fail_are_those_that_records_do_not_answer():
     """`rule` asks everyone for A: it fails where A is missing, and 1 is paid for nothing."""
     agents = {name: AGENTS[name] for name in ("rule", "always")}
     table = replace(drawn(0, 200), misclassification_cost=np.array([[0.0, 400.0], [1000.0, 0.0]]))
-    found = answered(table, agents, ("A", "B"), audit=True)
+    found = answered(table, agents, ("A", "B"), **AUDITED)
     habit = found["choice"]["habit"]
     gaps = np.isnan(table.values[:, 1:]).mean(axis=0)
     wanted = {"rule": [gaps[0], 0.0], "always": gaps}[found["choice"]["policy"]]
@@ -738,4 +746,4 @@ def test_rows_without_a_label_are_judged_and_not_learned_from():
     assert found["choice"]["cost"] == pytest.approx(every["cost"], abs=1.5)
     text = words(found["choice"], found["outcomes"], "EUR", data.classes)
     assert f"{lacks.sum()} rows lack a label; the others are weighted" in text.rests
-    assert document(found["choice"], "b")["labels"] == labels
+    assert document(found["choice"], "b", {})["labels"] == labels

@@ -35,7 +35,7 @@ SUMS = {
     "acquire.set_probability._walk",  # what a sum over patterns comes to
 }
 # Loops that are to become `roll_out`: none is left. A new entry needs a reason.
-LOOPS_OF_THEIR_OWN = {"studies.afape.candidates.from_frame"}  # reads back what `roll_out` marked
+LOOPS_OF_THEIR_OWN = {"answer.candidates.from_frame"}  # reads back what `roll_out` marked
 
 KINDS = {  # folder or module → class of what is declared there
     "frugal.acquire.policies": "AgentKind",

@@ -227,8 +227,8 @@ def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first
 @pytest.mark.parametrize(("value", "audited"), [(True, True), ("true", True), ("false", False)])
 def test_the_habit_audit_is_asked_for_in_yaml_and_on_the_command_line(folder, value, audited):
     study = load_study(asked(folder, audit_habit=value).config, ROOT)
-    for settings in (study.candidate_settings(), study.judging_settings()):
-        assert settings["audit_habit"] is audited
+    assert study.candidate_settings()["also"] == (["without_panels"] if audited else [])
+    assert ("habit" in study.judging_settings()["parts"]) is audited
     with pytest.raises(ConfigError, match="'audit_habit' is 'yes'; allowed are true, false"):
         asked(folder, audit_habit="yes")
 

@@ -13,9 +13,11 @@ from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import build_policy
 from frugal.acquire.rollouts import roll_out
 from frugal.answer.candidates import PRACTICE, from_frame, one_of
-from frugal.answer.parts.support import document as regions_of
-from frugal.answer.parts.support import sentences, shares
-from frugal.answer.words import document, words
+from frugal.answer.stages.records import _Support
+from frugal.answer.support import document as regions_of
+from frugal.answer.support import sentences, shares
+from frugal.answer.words import words
+from frugal.answer.writing import document
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.region_words import not_offered, region_text
@@ -28,7 +30,6 @@ from frugal.data.cases import Cases
 from frugal.data.tables import StoredTable
 from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.describe import described
-from frugal.studies.afape.stages.records import _Support
 
 from tests.unit.test_candidates import AGENTS, FOLDS, answered, drawn
 
@@ -74,7 +75,7 @@ def test_the_answer_names_the_region_the_share_and_what_to_record(answer):
     (line,) = sentences(choice["support"])
     assert line.startswith("A was never recorded for age from 0.3")
     assert "it is not ordered there; to know whether it would pay, record it for about 30" in line
-    assert document(choice, "")["support"] == choice["support"]
+    assert document(choice, "", {})["support"] == choice["support"]
     (bar,) = shares(choice).to_dict("records")
     assert bar["inside"] == 0
     assert 0.4 < bar["elsewhere"] < 1

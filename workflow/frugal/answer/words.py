@@ -1,7 +1,6 @@
 """The answer for one table in words: policy, certainty, evidence and sensitivities.
 
-Puts the results of `judge_candidates` into words; computes no estimate. `answer.json` is this
-document under stable names.
+Puts the results of `judge_candidates` into words; computes no estimate.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,31 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from frugal.answer.parts import support as supports
-from frugal.answer.parts import transport as other_cases
-from frugal.answer.parts.habit import remark
+from frugal.answer import support as supports
+from frugal.answer.part import Shown, parts
 from frugal.answer.requirements import PRACTICE, candidate
 from frugal.core import schema_check
-from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent, small_groups
+from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
 
-STABLE = (
-    "policy",
-    "cost",
-    "ci_low",
-    "ci_high",
-    "state",
-    "bound",
-    "margin",
-    "practice",
-    "saving",
-    "saving_low",
-    "saving_high",
-    "short_list",
-    "repeated",
-    "effective_rows",
-    "prices",
-    "tipping_gamma",
-)
 SHOWN = 3  # panels or prices that a sentence names
 APART = 0.1  # difference of shares from which the policy handed out counts as different
 NAMED = "the one to use"  # of the policies, in their table
@@ -55,7 +35,7 @@ class AnswerParts:
         sure: the state with its number.
         rests: its evidence.
         changes: sensitivities, and changes against today: sentences.
-        groups: its cost for each group; none without groups.
+        last: further sentences of parts.
     """
 
     headline: str
@@ -64,7 +44,7 @@ class AnswerParts:
     sure: str
     rests: str
     changes: Sequence[str]
-    groups: Sequence[str]
+    last: Sequence[str]
 
 
 class PolicyTable(pd.DataFrame):
@@ -77,32 +57,6 @@ class PolicyTable(pd.DataFrame):
     def __repr__(self) -> str:
         with pd.option_context("display.max_columns", None, "display.width", 100):
             return pd.DataFrame(self).round(3).__repr__()
-
-
-def document(
-    choice: Mapping[str, Any], bundle: str, elsewhere: pd.DataFrame | None = None
-) -> dict[str, Any]:
-    """Content of `answer.json`."""
-    return {name: choice[name] for name in STABLE} | {
-        "policy": candidate(choice["policy"]),
-        "short_list": [candidate(name) for name in choice["short_list"]],
-        "objective": choice["objective"],
-        "errors": choice["errors"],
-        "groups": choice["groups"],
-        "uncertain_prices": _uncertain(choice),
-        "net_benefit": choice["net_benefit"],
-        "within_budgets": [
-            row | {"policy": candidate(row["policy"])} for row in choice["within_budgets"]
-        ],
-        "graph": choice["graph"]["state"],
-        "habit": choice["habit"],
-        "referral": choice["referral"],
-        "labels": choice["labels"],
-        "support": choice["support"],
-        "design": choice["design"],
-        "elsewhere": other_cases.document(elsewhere),
-        "bundle": bundle,
-    }
 
 
 def words(
@@ -120,7 +74,8 @@ def words(
         return _words_of_f1(choice, outcomes, unit, classes)
     cost, panels = (outcomes.set_index("agent")[key] for key in ("cost", "acquisition_cost"))
     paid = float(panels[choice["policy"]])
-    rest = "errors" if choice["referral"] is None else "errors and people"
+    rest = "errors" if choice["person"] is None else "errors and people"
+    shown = Shown(choice, None, unit, classes, {})
     name = without_version(choice["policy"])
     others = [f"today's practice costs {number(choice['practice'])}"]
     labels = {"always": "testing everyone", "never": "testing no one"}
@@ -139,14 +94,14 @@ def words(
         f"{_orders(choice)} Panels cost {number(paid)} {unit} a case, {rest} the rest.",
         _saving(choice, unit, classes),
         _sure(choice, unit),
-        _rests(choice),
+        _rests(choice, classes),
         [
             *_errors(choice, classes),
-            *_ranges(choice, unit, classes),
+            *_of_parts("changes", shown),
             *_prices(choice, unit, classes),
             *_hidden(choice),
         ],
-        list(_groups(choice, unit)),
+        _of_parts("last", shown),
     )
 
 
@@ -173,9 +128,9 @@ def _words_of_f1(
         _orders(choice),
         f"F1 against today's practice: {gain:+.2f} ({low:+.2f} to {high:+.2f}, 95 %){shown}.",
         _sure(choice, ""),
-        _rests(choice),
+        _rests(choice, classes),
         [*_errors(choice, classes), *_further_budgets(choice, unit)],
-        list(_groups(choice, "")),
+        _of_parts("last", Shown(choice, None, "", classes, {})),
     )
 
 
@@ -189,23 +144,6 @@ def _further_budgets(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
     ]
     if shown:
         yield f"F1 within a budget of {joined(shown)}."
-
-
-def _groups(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
-    """Cost of the named policy in each group, or its F1 there."""
-    f1, each = choice["objective"] == "f1", []
-    for name, group in choice["groups"].items():
-        new, old = group["policy"], group["practice"]
-        low, high = new["ci_low"], new["ci_high"]
-        if f1:
-            shown = f"{1 - new['cost']:.2f} ({1 - high:.2f} to {1 - low:.2f}; today "
-            shown += f"{1 - old['cost']:.2f})"
-        else:
-            shown = f"{number(new['cost'])} ({interval(low, high)}; today {number(old['cost'])})"
-        each.append(f"{name} {shown}")
-    if each:
-        few = small_groups({name: group["rows"] for name, group in choice["groups"].items()})
-        yield f"{'F1' if f1 else f'Cost in {unit} a case'} by group: {', '.join(each)}.{few}"
 
 
 def _saving(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> str:
@@ -233,7 +171,7 @@ def _saving(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> str
 
 def _risen(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
     """Errors that are estimated to be more frequent than in practice, each with its interval."""
-    for key, label in _kinds(classes, "false alarms").items():
+    for key, label in error_words(classes, "false alarms").items():
         error = choice["errors"].get(key, {})
         now, before = (round(1000 * error.get(who, 0.0)) for who in ("policy", "practice"))
         if now > before:
@@ -277,7 +215,8 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
     return sentence
 
 
-def _rests(choice: Mapping[str, Any]) -> str:
+def _rests(choice: Mapping[str, Any], classes: Sequence[str]) -> str:
+    shown = Shown(choice, None, "", classes, {})
     graph, rows = choice["graph"], choice["rows"]
     read = (
         f"{rows:,} rows, each evaluated by policies that learned from others, which vote on new "
@@ -286,14 +225,12 @@ def _rests(choice: Mapping[str, Any]) -> str:
         "Today's practice is the recorded panels, with predictions by the same models, not by "
         "people."
     )
-    read += _labels(choice)
-    if "withheld" not in choice["habit"] and (habit := remark(choice["habit"])):
-        read += f" {habit} audit_habit=true shows how much the policy owes to it."
+    read = " ".join([read, *_of_parts("rests", shown)])
     if untested := graph["untested"]:
         read += f" Too few rows to test causes of the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
-        is_found = choice["habit"]["state"] == "found"
-        start = "Apart from the habit of ordering, the" if is_found else "The"
+        found = [words for part in parts() if part.agrees and (words := part.agrees(shown))]
+        start = f"Apart from {joined(found)}, the" if found else "The"
         return (
             f"{read} {start} records agree with the assumed causes of missing values (why a panel "
             "was not recorded), but cannot prove them."
@@ -323,24 +260,16 @@ def _rests(choice: Mapping[str, Any]) -> str:
     return f"{read} The records contradict the assumed causes of missingness ({shown}), {remedy}."
 
 
+def _of_parts(where: str, shown: Shown) -> list[str]:
+    """Sentences that parts add somewhere."""
+    each = [getattr(part, where) for part in parts()]
+    return [sentence for words_of in each if words_of is not None for sentence in words_of(shown)]
+
+
 def _fewest(choice: Mapping[str, Any]) -> str:
     """The fewest records that support a panel which the policy orders."""
     shares = {name: share["policy"] for name, share in choice["panels"].items()}
     return supports.fewest(choice["support"], (n for n in shares if shares[n] >= ORDERED))
-
-
-def _labels(choice: Mapping[str, Any]) -> str:
-    """Rows without a label, and under which assumption the others represent them."""
-    labels = choice["labels"]
-    if labels is None:
-        return ""
-    refuted = labels["contradicted"]
-    return (
-        f" {labels['missing']:,} rows lack a label; the others are weighted by the probability of "
-        "having one, assumed to depend only on columns that every row has and on which panels are "
-        "recorded"
-        + (f" (the records contradict it: {listed(refuted[:SHOWN])})." if refuted else ".")
-    )
 
 
 def _handed_out(choice: Mapping[str, Any]) -> str:
@@ -358,7 +287,7 @@ def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
     shown = [
         f"{1000 * choice['errors'][key]['policy']:.0f} {label} (today "
         f"{1000 * choice['errors'][key]['practice']:.0f})"
-        for key, label in _kinds(classes, "false alarms").items()
+        for key, label in error_words(classes, "false alarms").items()
         if key in choice["errors"]
     ]
     if shown:
@@ -394,7 +323,7 @@ def _first_of(each: Sequence[str]) -> str:
     return joined([*each[:SHOWN], f"{further} more"] if further > 1 else each)
 
 
-def _kinds(classes: Sequence[str], alarms: str) -> dict[str, str]:
+def error_words(classes: Sequence[str], alarms: str) -> dict[str, str]:
     """Words for the errors of two classes."""
     if len(classes) != 2:
         return {}
@@ -404,7 +333,7 @@ def _kinds(classes: Sequence[str], alarms: str) -> dict[str, str]:
 
 def in_words(prices: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
     """Panels and errors as a sentence names them: errors of two classes by the label's values."""
-    kinds = _kinds(classes, "a false alarm")
+    kinds = error_words(classes, "a false alarm")
     return {name: kinds.get(name, schema_check.as_item(name)) for name in prices}
 
 
@@ -423,62 +352,6 @@ def _prices(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Ite
             f"The same policy is named for these costs, each changed alone ({unit}): "
             f"{'; '.join(shown)}."
         )
-
-
-def net_benefit_words(net_benefit: Mapping[str, Any]) -> str:
-    """Net benefit at the threshold that the costs of errors imply.
-
-    Args:
-        net_benefit: `net_benefit` of the choice.
-    """
-    where = net_benefit["highest_at"]
-    among = (
-        f" No candidate has a higher one from {percent(min(where))} to {percent(max(where))}."
-        if len(where) > 1
-        else ""
-    )
-    return (
-        f"At the threshold that the costs of errors imply ({percent(net_benefit['threshold'])}): "
-        f"{1000 * net_benefit['net_benefit']:.0f} true positives per 1,000 cases "
-        f"({1000 * net_benefit['ci_low']:.0f} to {1000 * net_benefit['ci_high']:.0f}), panels paid "
-        f"for; today's practice {1000 * net_benefit['practice']:.0f}, positive for all "
-        f"{1000 * net_benefit['all']:.0f}.{among}"
-    )
-
-
-def _uncertain(choice: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Effect of ranges of costs, with names of candidates without versions."""
-    ranges = choice["uncertain_prices"]
-    if ranges is None:
-        return None
-    by_policy = ("regret", "share_cheapest", "cheapest_where")
-    return ranges | {key: {candidate(n): v for n, v in ranges[key].items()} for key in by_policy}
-
-
-def _ranges(choice: Mapping[str, Any], unit: str, classes: Sequence[str]) -> Iterator[str]:
-    """Regret of the named policy over the ranges of costs, and where another one is cheaper."""
-    ranges, named = choice["uncertain_prices"], choice["policy"]
-    if ranges is None:
-        return
-    share = ranges["share_cheapest"]
-    kinds = _kinds(classes, "a false alarm")
-    others = sorted((n for n in share if n != named and share[n] > 0), key=lambda n: -share[n])
-    each = []
-    for name in others[:SHOWN]:
-        where = [
-            f"{kinds.get(cost, cost)} costs {number(low)} to {number(high)}"
-            for cost, (low, high) in ranges["cheapest_where"][name].items()
-        ]
-        shown = f" (for example where {where[0]})" if where else ""
-        each.append(f"{without_version(name)} in {percent(share[name])} of them{shown}")
-    if not each:
-        yield f"{without_version(named)} is the cheapest policy for all costs within their ranges."
-        return
-    yield (
-        f"Wherever costs lie within their ranges, {without_version(named)} costs at most "
-        f"{number(ranges['regret'][named])} {unit} a case more than the cheapest policy. Another "
-        f"one is the cheapest in part of the ranges: {'; '.join(each)}."
-    )
 
 
 def _width(low: float | None, high: float | None, now: float) -> float:

@@ -7,7 +7,7 @@ derived from it. Read by the Snakefile, so it imports nothing heavy. Knows no ke
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, Len, Lt
 from pydantic import (
@@ -272,6 +272,9 @@ Name = Annotated[str, StringConstraints(max_length=100, pattern=_NAME)]  # of a 
 WholeText = Annotated[str, StringConstraints(pattern="^[0-9]+$")]
 AmountText = Annotated[str, StringConstraints(pattern="^[0-9]+([.][0-9]+)?$")]
 Amount = NonNegative | AmountText  # a text where it comes from --config
+Number = Count | WholeText
+Switch = bool | Literal["true", "false"]
+InputFile = str  # its path
 Seeds = Annotated[list[Whole], Len(1), Unique()]
 Counts = Annotated[list[Count], Len(1), Unique()]
 Layers = Annotated[list[Count], Len(1)]

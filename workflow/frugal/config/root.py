@@ -1,12 +1,15 @@
 """A whole config: the keys at top level, and the blocks of the studies."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import create_model
 
 from frugal.config.afape import Afape
-from frugal.config.blocks import Amount, Block, Count, Name, Whole, WholeText, required, setting
+from frugal.config.blocks import Amount, Block, Count, Name, Whole, required, setting
 from frugal.config.dadi import Dadi
 from frugal.config.diagnosis import Diagnosis
+from frugal.config.parts import part_fields
 from frugal.config.recourse import Recourse
 from frugal.config.treatment import Treatment
 
@@ -17,8 +20,8 @@ class Report(Block):
     units: Count = setting(24, "of each data set, that are shown step by step")
 
 
-class Config(Block):
-    """A whole config."""
+class _Stated(Block):
+    """The keys that no part of an answer adds."""
 
     seed: Whole = setting(20230501, "root of every random stream")
     scale: Literal["default", "paper"] = setting(
@@ -54,41 +57,16 @@ class Config(Block):
         "of decide: most that panels may cost a case on average, in the table's unit; a text "
         "where it comes from --config",
     )
-    refer: Amount | None = setting(
-        None,
-        "of decide: price of handing a case to a person, in the table's unit; a policy does so "
-        "where its decision is expected to cost as much; a text where it comes from --config",
-    )
-    refer_risk: Amount | None = setting(
-        None,
-        "of decide, with `refer`: most that errors without a person may cost a case on average, "
-        "for each pattern of missing panels; a text where it comes from --config",
-    )
     most_missed: Amount | dict[str, Amount] | None = setting(
         None,
         "of decide, of two classes: most of the cases of the positive class that the named policy "
         "may miss, as a share, or group of `sensitive` → share; a text where it comes from "
         "--config",
     )
-    audit_habit: bool | Literal["true", "false"] = setting(
-        False,
-        "of decide: whether the answer reports how much the named policy owes to the habit of "
-        "ordering panels; a text where it comes from --config",
-    )
-    design: Count | WholeText | None = setting(
-        None,
-        "of decide: number of further cases for which the answer states which panels to record, "
-        "for at most `budget` a case; a text where it comes from --config",
-    )
     recorded: str | None = setting(
         None,
         "of decide: YAML of the protocol by which the last rows were recorded, or an answer.json "
         "with a design; its known probabilities take the place of a fitted missingness model",
-    )
-    transport: str | None = setting(
-        None,
-        "of decide: CSV with the columns of the table, of other cases for which the answer "
-        "estimates the costs; their labels are not read",
     )
     records: str | None = setting(
         None,
@@ -103,6 +81,15 @@ class Config(Block):
     diagnosis: Diagnosis
     treatment: Treatment
     recourse: Recourse
+
+
+if TYPE_CHECKING:
+
+    class Config(_Stated):
+        """A whole config."""
+
+else:
+    Config = create_model("Config", __base__=_Stated, __doc__="A whole config.", **part_fields())
 
 
 def effective(config: Mapping[str, Any]) -> dict[str, Any]:

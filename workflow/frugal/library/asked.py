@@ -8,6 +8,7 @@ import inspect
 import numbers
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from frugal.config.declared import declared_kinds, is_filed
+from frugal.config.parts import part_files, part_keys
 from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError, DataError, FrugalError, sentences
@@ -330,9 +332,19 @@ def with_options(options: type) -> Callable[[_Verb], _Verb]:
             for name, kind in get_type_hints(options).items()
         ]
         verb.__signature__ = signature.replace(parameters=[*positional, *keys])  # type: ignore[attr-defined]
+        verb.__doc__ = (verb.__doc__ or "").replace("        PARTS\n", _words_on_parts())
         return verb
 
     return shown
+
+
+def _words_on_parts() -> str:
+    """Lines of a docstring: each argument that a part of the answer adds, with its meaning."""
+    lines = [
+        textwrap.fill(f"{key}: {one.doc}.", 100, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        for key, one in part_keys().items()
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 @contextmanager
@@ -446,12 +458,8 @@ def ask(
         raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
     stated = {key: value for key, value in keys.items() if value is not None}
     over = {**laid_over(_overlay(config), stated), "table": str(table)}
-    for key in {
-        "table",
-        "causes",
-        "recorded",
-        "transport",
-    } & over.keys():  # by their full paths: a run starts elsewhere
+    files = {"table", "causes", "recorded", *part_files(over)}
+    for key in files & over.keys():  # by their full paths: a run starts elsewhere
         if path := asked_file(str(over[key]), PROJECT):
             over[key] = str(path.absolute())
     merged: Config = over  # keys stand in the order in which Snakemake merges them
@@ -491,8 +499,7 @@ def _functions(study: Study, loaded: Mapping[str, KeptFile]) -> dict[str, KeptFi
 def _files(study: Study, decided: Decision, mechanism: str) -> dict[str, KeptFile]:
     """Inputs of stages that lie outside, by name, as they are now."""
     inputs = study.raw_inputs(decided.dataset) | study.causes_input(decided.dataset, mechanism)
-    if (cases := decided.config["transport"]) is not None:
-        inputs |= {"cases": str(cases)}
+    inputs |= {key: str(decided.config[key]) for key in part_files(decided.config)}
     return {
         name: KeptFile.of(Path(path), raw=name.startswith("raw_")) for name, path in inputs.items()
     }

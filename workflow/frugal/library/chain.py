@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from frugal.config.parts import declared_parts, requested
 from frugal.core.errors import extras_named
 from frugal.library.asked import KeptFile, Question
 from frugal.library.folder import files_of
@@ -144,12 +145,14 @@ def _choice(question: Question) -> Payloads:
 def _answer(question: Question, *, page: bool = False) -> Payloads:
     """The answer as a text and a document, and as a page where one is wanted."""
     choice, catalogue = _choice(question), _table(question)["catalogue"]
-    judged = {name: choice[name] for name in ("choice", "outcomes", "net_benefit")}
+    judged = {name: made for name, made in choice.items() if name != "terms"}
     inputs = {**judged, "catalogue": catalogue, "page": page}
-    if question.decision.config["transport"] is not None:
-        read = {**_table(question), "terms": choice["terms"]}
-        read |= {name: question.files[name] for name in ("description", "cases")}
-        inputs |= _run(question, "judge_elsewhere", {}, None, read)
+    for name, settings in requested(question.decision.config).items():
+        if stage := declared_parts()[name].literals.get("stage"):  # on a file of the part
+            read = {**_table(question), "terms": choice["terms"]}
+            read |= {"description": question.files["description"]}
+            read |= {"cases": question.files[next(iter(settings))]}
+            inputs |= _run(question, stage, {}, None, read)
     written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
     document = written["document"]
     return {**written, "document": replace(document, payload=json.loads(document.payload))}

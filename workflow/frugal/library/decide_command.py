@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from frugal.config.parts import part_keys
 from frugal.core.errors import DataError, extras_named, say
 from frugal.core.schema_check import listed
 from frugal.data.opening import open_table
@@ -20,8 +21,13 @@ from frugal.run.init_command import describe_file, table_parser
 
 _SHOWN = 12  # columns that a question lists
 _NOT_HERE = ("units", "columns", "hours", "out")  # of `init`: records over time, and its file
-QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "audit_habit", "design")
-QUESTION += ("recorded", "transport", "refer", "refer_risk", "most_missed")
+QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "recorded", "most_missed")
+_FLAGS: Mapping[str, Mapping[str, Any]] = {  # type of a key of a part → that of its flag
+    "Switch": {"action": "store_true", "default": None},
+    "Amount": {"type": number_from(0.0)},
+    "Number": {"type": whole_number(1)},
+    "InputFile": {},
+}
 
 
 def decide_command(words: Sequence[str]) -> int:
@@ -42,7 +48,9 @@ def decide_command(words: Sequence[str]) -> int:
         raise DataError(f"{folder} is there already, and is not overwritten; name another: --into")
     if is_yaml:
         stated = [word for word in words if word.startswith("--")]
-        allowed = {f"--{name.replace('_', '-')}" for name in (*QUESTION, "into", "yes")}
+        allowed = {
+            f"--{name.replace('_', '-')}" for name in (*QUESTION, *part_keys(), "into", "yes")
+        }
         if others := [word for word in stated if word.partition("=")[0] not in allowed]:
             raise DataError(f"{others[0]} describes a table's file; {args.table} states it itself")
         path, files = args.table, {}
@@ -66,7 +74,7 @@ def _decided(path: Path, args: argparse.Namespace, place: Path, folder: Path) ->
     from frugal.library.kept_answers import save_answer
     from frugal.library.verbs import decide
 
-    options: dict[str, Any] = {name: getattr(args, name) for name in QUESTION}
+    options: dict[str, Any] = {name: getattr(args, name) for name in (*QUESTION, *part_keys())}
     with extras_named("frugal decide"):
         answer = decide(path, **options)
         return save_answer(answer, place, shown=folder)
@@ -116,15 +124,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--margin", type=amount, help="share that counts as nothing (0.05)")
     parser.add_argument("--sensitive", help="column whose values are groups, judged apart")
     parser.add_argument("--causes", help="YAML of the causes of missing values")
-    parser.add_argument(
-        "--audit-habit", action="store_true", help="report the gain from the habit of ordering"
-    )
-    parser.add_argument(
-        "--design", type=whole_number(1), help="further cases: which panels to record in them"
-    )
     parser.add_argument("--recorded", help="YAML of the protocol by which rows were recorded")
-    parser.add_argument("--transport", help="CSV of other cases, for which costs are estimated")
-    parser.add_argument("--refer", type=amount, help="price of handing a case to a person")
-    parser.add_argument("--refer-risk", type=amount, help="most that other cases' errors may cost")
     parser.add_argument("--most-missed", type=amount, help="most of the positives to miss, a share")
+    for key, part in part_keys().items():
+        flag = f"--{key.replace('_', '-')}"
+        parser.add_argument(flag, help=part.doc.replace("%", "%%"), **_FLAGS[part.word])
     return parser

@@ -563,7 +563,7 @@ class Answer(_Comparison, Recommendation):
             "What to do": [text.headline, text.orders, text.saving],
             "How sure": [text.sure],
             "What it rests on": [*predicts, text.rests, *report["suspicions"]],
-            "What would change it": [*text.changes, *text.groups],
+            "What would change it": [*text.changes, *text.last],
         }
         return _html(f"Answer for {self.question.dataset}", parts)
 
@@ -663,7 +663,7 @@ class Answer(_Comparison, Recommendation):
         Raises:
             DataError: the cases are not cases of the table, or lack an always-known value.
         """
-        from frugal.answer.parts.transport import costs, overlap
+        from frugal.answer.parts.elsewhere import costs, overlap
 
         read = self.policy(self.best)._cases(cases, id_column, complete=True)
         judged = payloads_of(self.question, "judge_candidates")

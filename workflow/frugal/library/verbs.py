@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from frugal.config.declared import declared_kinds, is_filed
+from frugal.config.parts import part_files
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import (
@@ -29,13 +30,14 @@ from frugal.library.objects import (
     StoredPolicy,
     Table,
 )
+from frugal.library.part_options import PartOptions
 from frugal.run.own_table import MECHANISM
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class TableOptions(TypedDict, total=False):
+class TableOptions(PartOptions, total=False):
     """Arguments that describe a table and the question; see `load`."""
 
     prices: Mapping[Any, Any] | None
@@ -56,12 +58,7 @@ class TableOptions(TypedDict, total=False):
     margin: float | None
     sensitive: str | None
     causes: str | Path | None
-    audit_habit: bool | None
-    design: int | None
     recorded: str | Path | None
-    transport: str | Path | None
-    refer: float | None
-    refer_risk: float | None
     most_missed: float | Mapping[str, float] | None
     cores: int | None
 
@@ -124,19 +121,12 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
         sensitive: column of the file whose values are groups that are judged apart.
         causes: YAML of the causes of each panel's missing values; by default the columns that
             all rows have.
-        audit_habit: whether `decide` reports the policy's gain from the habit of ordering panels.
-        design: number of further cases for which the answer states which panels to record.
         recorded: YAML of the protocol by which the last rows were recorded
             (docs/reference/answer.md), or an answer.json with a design; its probabilities take the
             place of fitted ones.
-        transport: CSV with the columns of the table, of other cases for which the answer estimates
-            the costs.
-        refer: price of handing a case to a person; a policy does so at its end where its decision
-            is expected to cost as much.
-        refer_risk: most that errors without a person may cost a case on average, for each pattern
-            of missing panels.
         most_missed: of two classes, most of the positive cases that the named policy may miss, as
             a share; or group of `sensitive` → share.
+        PARTS
         cores: stages at a time, where a folder is given.
 
     Returns:
@@ -148,12 +138,9 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
     stated: dict[str, Any] = {"label": label} | {key: options.get(key) for key in _OF_CELLS}
     keys: dict[str, Any] = {k: v for k, v in options.items() if k not in _OF_CELLS}
     folder, config = keys.pop("folder", None), keys.pop("config", None)
-    for key in ("causes", "recorded", "transport"):
+    for key in ("causes", "recorded", *part_files(keys)):
         keys[key] = None if keys.get(key) is None else str(keys[key])
-    keys |= {
-        "audit_habit": keys.get("audit_habit") or None,
-        "cores": 1 if keys.get("cores") is None else keys["cores"],
-    }
+    keys["cores"] = 1 if keys.get("cores") is None else keys["cores"]
     is_yaml = isinstance(table, str | Path) and Path(table).suffix.lower() in (".yaml", ".yml")
     is_file = isinstance(table, str | Path) and label is not None and not is_yaml
     if is_frame(table) or is_file:

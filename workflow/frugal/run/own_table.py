@@ -4,13 +4,14 @@ Read by the Snakefile where `table` is given. Reads the table's YAML, and none o
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from frugal.config.afape import Protocol
 from frugal.config.declared import kinds_with
+from frugal.config.parts import part_files, part_keys
 from frugal.config.root import effective, most_missed_of
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError
@@ -47,14 +48,14 @@ class Decision:
     def answer_settings(self) -> dict[str, Any]:
         """Settings of `write_answer`."""
         budget = None if self.config["objective"] == "f1" else self.config["budget"]
-        causes, transport = self.config["causes"], self.config["transport"]
+        causes = self.config["causes"]
         bundles = self.place / f"results/bundles/dataset={self.dataset}/mechanism={MECHANISM}"
         bundle = (bundles / "agent=POLICY").as_posix()
         agents = self.config["afape"]["agents"]
         return {
             "budget": None if budget is None else float(budget),
             "causes": None if causes is None else Path(causes).name,
-            "transport": None if transport is None else Path(transport).name,
+            "files": {key: Path(self.config[key]).name for key in part_files(self.config)},
             "remarks": list(self.remarks),
             "bundle": bundle,
             "kinds": {name: agent["kind"] for name, agent in agents.items() if agent},
@@ -109,12 +110,9 @@ def decision(
         changed_config["causes"] = str(_causes_file(config, base, described))
     if config["recorded"] is not None:
         answer["recorded"] = _protocol(config, base, described)
-    if config["transport"] is not None:
-        if config["objective"] == "f1":
-            raise ConfigError("config: 'transport' needs objective=cost; 'objective' is f1")
-        path = _file_of(config, "transport", base, "a CSV with the columns of the table")
-        changed_config["transport"] = str(path.absolute())
-    _require_referral(config, described)
+    _require_premises(config, described)
+    for key, meaning in part_files(config).items():
+        changed_config[key] = str(_file_of(config, key, base, meaning).absolute())
     _require_most_missed(config, described)
     missingness = {"source": "own", "panels": None}
     scenario = {"dataset": described.name, "mechanism": MECHANISM, "missingness": missingness}
@@ -123,32 +121,32 @@ def decision(
     return Decision(described.name, folder / place, place, changed_config, tuple(remarks))
 
 
-def _require_referral(config: Mapping[str, Any], described: Description) -> None:
-    """Refuse referral where its costs are not those of cases, and a bound without its premises."""
-    if config["refer"] is not None and config["objective"] == "f1":
-        raise ConfigError("config: 'refer' needs objective=cost; 'objective' is f1")
-    names = [*described.label.classes, *(panel.name for panel in described.panels)]
-    if config["refer"] is not None and REFERRED in names:
-        raise ConfigError(
-            f"config: 'refer' hands cases to {REFERRED!r}, and {described.path} has a class or a "
-            "panel of this name; rename it"
-        )
-    if config["refer_risk"] is None:
-        return
-    if config["refer"] is None:
-        raise ConfigError(
-            "config: 'refer_risk' is set and 'refer' is null; allowed is both, or 'refer' alone"
-        )
-    if described.label.numeric is not None:
-        raise ConfigError(
-            f"config: 'refer_risk' bounds costs of errors between classes; the label of "
-            f"{described.path} is a number, for which 'refer' alone is allowed"
-        )
-    if described.cluster is not None or described.label.weighed:
-        raise ConfigError(
-            f"config: 'refer_risk' needs rows that are independent and have a label; "
-            f"{described.path} has " + ("'cluster'" if described.cluster else "'unlabelled: weigh'")
-        )
+def _require_premises(config: Mapping[str, Any], described: Description) -> None:
+    """Refuse a part of the answer that is requested where it does not hold."""
+    for key, one in part_keys().items():
+        reasons = (r for need in one.needs for r in _unmet(need, config, described))
+        if config[key] is not None and (reason := next(reasons, None)):
+            raise ConfigError(f"config: {key!r} {reason}")
+
+
+def _unmet(need: str, config: Mapping[str, Any], described: Description) -> Iterator[str]:
+    """What speaks against a premise of a key; nothing where it holds."""
+    label, path = described.label, described.path
+    if need == "cost" and config["objective"] == "f1":
+        yield "needs objective=cost; 'objective' is f1"
+    elif need == "classes" and label.numeric is not None:
+        yield f"needs a label of classes, and that of {path} is a number"
+    elif need == "independent" and (described.cluster is not None or label.weighed):
+        found = "'cluster'" if described.cluster is not None else "'unlabelled: weigh'"
+        yield f"needs rows that are independent and have a label; {path} has {found}"
+    elif need == "person":
+        if REFERRED in (*label.classes, *(panel.name for panel in described.panels)):
+            yield (
+                f"hands cases to {REFERRED!r}, and {path} has a class or a panel of this name; "
+                "rename it"
+            )
+    elif need in part_keys() and config[need] is None:
+        yield f"is set and {need!r} is null; allowed is both, or {need!r} alone"
 
 
 def _require_most_missed(config: Mapping[str, Any], described: Description) -> None:

@@ -18,6 +18,7 @@ from frugal.answer.requirements import (
     require_known_names,
 )
 from frugal.config.declared import is_filed, kinds_with, learns
+from frugal.config.parts import further_paths, requested
 from frugal.config.root import effective, most_missed_of
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
@@ -115,8 +116,7 @@ class Study:
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
             "repeats": self.config["afape"]["answer"]["repeats"],
-            "audit_habit": self.config["audit_habit"] in (True, "true"),
-            "recorded_only": self.config["refer_risk"] is not None,
+            "also": further_paths(self.config),
         }
 
     def judging_settings(self) -> dict[str, Any]:
@@ -127,26 +127,10 @@ class Study:
             "gamma": self.config["afape"]["answer"]["gamma"],
             "objective": self.config["objective"],
             "budgets": self.config["afape"]["answer"]["budgets"],
-            "audit_habit": self.config["audit_habit"] in (True, "true"),
-            "design": self._design(),
             "recorded": self.config["afape"]["answer"]["recorded"],
-            "referral": self._referral(),
             "most_missed": most_missed_of(self.config),
+            "parts": requested(self.config),
         }
-
-    def _referral(self) -> dict[str, Any] | None:
-        """Price of a case that is handed to a person, and most that errors of the others cost."""
-        price, risk = self.config["refer"], self.config["refer_risk"]
-        if price is None:
-            return None
-        return {"price": float(price), "risk": None if risk is None else float(risk)}
-
-    def _design(self) -> dict[str, Any] | None:
-        """Number of further cases, and most that their panels may cost each."""
-        cases, budget = self.config["design"], self.config["budget"]
-        if cases is None:
-            return None
-        return {"cases": int(cases), "budget": None if budget is None else float(budget)}
 
     def verdict_settings(self) -> dict[str, Any]:
         """Settings of `give_verdicts`."""

@@ -1,6 +1,6 @@
 """Panels to record next: a design for further cases as a protocol, and in words.
 
-Numbers come from `judge/designs.py`; `recorded.py` reads the protocol back. Knows no file.
+Numbers come from `judge/designs.py`; `answer/recorded.py` reads the protocol back.
 """
 
 from collections.abc import Mapping
@@ -9,37 +9,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from frugal.answer.evidence import Judged
+from frugal.answer.part import Part, Section, Shown
 from frugal.core.table import Table
-from frugal.judge.choice import Choice
 from frugal.judge.designs import Box, Design, cases_needed, compared, designed, expected
-from frugal.judge.semi_offline import Paths
 from frugal.judge.verdicts import joined, number, percent
-from frugal.learn.record_law import RecordLaw
 
+NAME = "design"
 SHOWN = 3  # strata that a sentence names
 SURE = ("best", "good_enough")
 
 
-def planned(
-    chosen: Choice,
-    followed: Mapping[str, Paths],
-    record_law: RecordLaw,
-    data: Table,
-    further: int,
-    budget: float | None,
-    first_row: int,
-) -> dict[str, Any]:
-    """The design for further cases, and the expected answer, in plain JSON values.
-
-    Args:
-        chosen: the answer.
-        followed: paths of every candidate.
-        record_law: of the missingness, as the answer has it.
-        data: the table.
-        further: number of cases.
-        budget: most that recording a case may cost on average; None: its mean cost now.
-        first_row: of the further cases in the file, from 1 on.
-    """
+def _content(judged: Judged) -> dict[str, Any] | None:
+    """The design for further cases, and the expected answer, in plain JSON values."""
+    settings = judged.requested(NAME)
+    if settings is None:
+        return None
+    chosen, evidence, followed = judged.chosen, judged.evidence, judged.paths
+    record_law, data = evidence.law, evidence.table
+    further, budget = settings["design"], settings["budget"]
+    first_row = int(evidence.catalogue["report"].get("rows_read", len(data))) + 1
     names = (*chosen.candidates.names, *chosen.candidates.left_out)
     paths = {name: followed[name].within(record_law) for name in names}
     policies = compared(chosen, paths, record_law)
@@ -107,9 +96,10 @@ def _where(where: Mapping[str, Mapping[str, float]]) -> str:
     return " and ".join(each) or "all cases"
 
 
-def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
+def _sentences(shown: Shown) -> list[str]:
     """Panels to record next, as one line; none where it was not requested."""
-    design = choice["design"]
+    choice, unit = shown.choice, shown.unit
+    design = choice[NAME]
     if design is None:
         return []
     if design["protocol"] is None:
@@ -118,14 +108,14 @@ def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
             if len(choice["short_list"]) == 1
             else "No design of further cases: too few records show two policies that may be best."
         ]
-    rows = table(choice)
+    rows = _table(shown)
     assert rows is not None
     most = rows.sort_values("probability", ascending=False, kind="stable")[:SHOWN]
-    shown = [
+    strata = [
         f"{row['stratum']}: {row['panels']} in {percent(row['probability'])}"
         for row in most.to_dict("records")
     ]
-    shown += ["the other strata are on the page"] if len(rows) > SHOWN else []
+    strata += ["the other strata are on the page"] if len(rows) > SHOWN else []
     bound, sure, needed = design["bound"], design["sure"], design["needed"]
     of = "of F1" if choice["objective"] == "f1" else f"{unit} a case"
     cases = {
@@ -143,13 +133,13 @@ def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
         )
     return [
         f"Of {design['cases']:,} further cases, record all of these panels or none, at random: "
-        f"{'; '.join(shown)}. This costs {number(design['price'])} {unit} a case. {then}"
+        f"{'; '.join(strata)}. This costs {number(design['price'])} {unit} a case. {then}"
     ]
 
 
-def table(choice: Mapping[str, Any]) -> pd.DataFrame | None:
+def _table(shown: Shown) -> pd.DataFrame | None:
     """A row for each stratum; None where there is no design."""
-    design = choice["design"]
+    design = shown.choice[NAME]
     if design is None or design["protocol"] is None:
         return None
     rows = [
@@ -163,3 +153,20 @@ def table(choice: Mapping[str, Any]) -> pd.DataFrame | None:
         for entry in stratum["record"] or [{"panels": ["none"], "probability": 0.0}]
     ]
     return pd.DataFrame(rows)
+
+
+DESIGN = Part(
+    name="design",
+    doc="with `design` the panels to record in further cases, and the answer expected then",
+    place=70,
+    content=_content,
+    settings={
+        "design": (
+            "Number",
+            "number of further cases for which the answer states which panels to record, for at "
+            "most `budget` a case",
+        )
+    },
+    reads=("budget",),
+    section=Section("What to record next", _sentences, ("What to record next, by stratum", _table)),
+)

@@ -1,7 +1,7 @@
-"""The habit audit of an answer: numbers from `judge/habits.py`, and their words and table.
+"""The habit of ordering: whether panels are recorded by it, and how much a policy owes to it.
 
-Whether panels are recorded by habit is tested for every answer; the rest is made on request
-(`audit_habit`). Knows no file.
+The test is made for every answer; the rest, the audit, on request. Numbers are of
+`judge/habits.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.answer.candidates import IN
-from frugal.answer.requirements import PRACTICE
-from frugal.core.streams import Streams
+from frugal.answer.candidates import IN, PRACTICE
+from frugal.answer.evidence import Evidence, Judged
+from frugal.answer.part import Part, Section, Shown
 from frugal.core.table import Table
-from frugal.judge.choice import Candidates, Choice
+from frugal.judge.choice import Candidates
 from frugal.judge.fairness import IntervalEstimate
 from frugal.judge.habits import differences, habits, pattern_area, savings, vanishing
 from frugal.judge.prices import ExtraCosts
@@ -24,33 +24,32 @@ from frugal.judge.verdicts import joined, number, percent
 from frugal.learn.record_law import LEVEL, RecordLaw
 
 Judge = Callable[[RecordLaw, Mapping[str, Paths]], Candidates]
+NAME = "habit"
 SHOWN = 3  # panels that a sentence names
 NORMAL = 1.645  # one-sided quantile of 95 %
 
 
-def tested(
-    record_law: RecordLaw,
-    columns: np.ndarray,
-    cluster: np.ndarray | None,
-    data: Table,
-    streams: Streams,
-) -> dict[str, Any]:
+def _content(judged: Judged) -> dict[str, Any]:
+    """The test, and the whole audit where it was requested."""
+    return _tested(judged.evidence) | ({} if judged.requested(NAME) is None else _audited(judged))
+
+
+def _tested(evidence: Evidence) -> dict[str, Any]:
     """The test of every panel with gaps: `state`, and panel → its association or None.
 
     On the rows that have a label.
     """
+    data, observed = evidence.table, evidence.observed
     names, has = [panel.name for panel in data.actions], data.labelled
     associations = habits(
-        record_law.observed[has],
+        observed[has],
         data.label[has],
-        columns[has],
-        record_law.fold[has],
-        _numbered(cluster, has),
-        streams.generator("habits"),
+        evidence.varying[has],
+        evidence.stored.fold[has],
+        _numbered(evidence.cluster, has),
+        evidence.streams.generator("habits"),
     )
-    panels: dict[str, Any] = {
-        names[j]: None for j in np.flatnonzero(~record_law.observed.all(axis=0))
-    }
+    panels: dict[str, Any] = {names[j]: None for j in np.flatnonzero(~observed.all(axis=0))}
     for test in associations:
         panels[names[test.panel]] = {
             "class": data.classes[test.label],
@@ -68,25 +67,14 @@ def _numbered(cluster: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None
     return None if cluster is None else np.unique(cluster[rows], return_inverse=True)[1]
 
 
-def audited(
-    chosen: Choice,
-    record_law: RecordLaw,
-    data: Table,
-    judge: Judge,
-    followed: Mapping[str, Paths],
-    streams: Streams,
-) -> dict[str, Any]:
-    """The parts that are made on request, in plain JSON values.
+def _audited(judged: Judged) -> dict[str, Any]:
+    """What is made on request, in plain JSON values.
 
-    Args:
-        chosen: the answer.
-        record_law: of the missingness, as the answer has it.
-        data: the table.
-        judge: judges paths under a missingness model.
-        followed: paths of the named policy, of practice, of the policy without each panel, and of
-            the policy where requests fail; see `candidates.audited`.
-        streams: of the quantiles.
+    From the paths of the named policy, of practice, of the policy without each panel, and of the
+    policy where requests fail; see `candidates.audited`.
     """
+    chosen, evidence, followed = judged.chosen, judged.evidence, judged.paths
+    record_law, data, judge = evidence.law, evidence.table, evidence.judge
     policy, candidates, names = chosen.policy, chosen.candidates, [p.name for p in data.actions]
     fold, cluster = record_law.fold, candidates.cluster
     classes = range(1 if len(data.classes) == 2 else 0, len(data.classes))
@@ -97,7 +85,7 @@ def audited(
     together = judge(record_law, {n: followed[n] for n in (policy, *panel_of, PRACTICE)})
     has = data.labelled
     able = [name for name in panel_of if name in together.outcomes]
-    more = differences(together, policy, able, streams.generator("withheld"))
+    more = differences(together, policy, able, evidence.streams.generator("withheld"))
     return {
         "label": {
             data.classes[c]: _plain(
@@ -175,7 +163,7 @@ def _plain(area: IntervalEstimate | None) -> dict[str, float] | None:
     return None if area is None else asdict(area)
 
 
-def remark(habit: Mapping[str, Any]) -> str:
+def _remark(habit: Mapping[str, Any]) -> str:
     """A sentence where a habit is found, else nothing."""
     ranked = sorted(
         (
@@ -198,13 +186,22 @@ def remark(habit: Mapping[str, Any]) -> str:
     )
 
 
-def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
+def _rests(shown: Shown) -> list[str]:
+    """A habit that is found, where the audit does not state it."""
+    habit = shown.choice[NAME]
+    if "withheld" in habit or not (found := _remark(habit)):
+        return []
+    return [f"{found} audit_habit=true shows how much the policy owes to it."]
+
+
+def _sentences(shown: Shown) -> list[str]:
     """The audit in at most four sentences; none where it was not requested."""
-    habit = choice["habit"]
+    choice, unit = shown.choice, shown.unit
+    habit = choice[NAME]
     if "withheld" not in habit:
         return []
     return [
-        remark(habit) or _none_found(habit),
+        _remark(habit) or _none_found(habit),
         *_pattern(habit),
         *_withheld(choice, unit),
         _failing(habit, unit),
@@ -233,13 +230,13 @@ def _pattern(habit: Mapping[str, Any]) -> Iterator[str]:
 
 def _withheld(choice: Mapping[str, Any], unit: str) -> Iterator[str]:
     """The panels without which the policy costs most more."""
-    each = {n: part for n, part in choice["habit"]["withheld"].items() if part and part["value"]}
+    each = {n: part for n, part in choice[NAME]["withheld"].items() if part and part["value"]}
     ranked = sorted(each, key=lambda name: -each[name]["value"])[:SHOWN]
     f1 = choice["objective"] == "f1"
     shown = [
         f"without {name} {_more(each[name], f1)}" for name in ranked if each[name]["value"] > 0
     ]
-    lost = choice["habit"]["saving"]
+    lost = choice[NAME]["saving"]
     share = (
         ""
         if lost is None or lost["share"] is None
@@ -272,9 +269,9 @@ def _failing(habit: Mapping[str, Any], unit: str) -> str:
     )
 
 
-def table(choice: Mapping[str, Any], unit: str) -> pd.DataFrame | None:
+def _table(shown: Shown) -> pd.DataFrame | None:
     """A row for each panel; None where the audit was not requested."""
-    habit = choice["habit"]
+    habit, unit = shown.choice[NAME], shown.unit
     if "withheld" not in habit:
         return None
     rows = []
@@ -298,3 +295,23 @@ def table(choice: Mapping[str, Any], unit: str) -> pd.DataFrame | None:
 
 def _points(test: Mapping[str, Any]) -> str:
     return f"{test['class']} {100 * test['difference']:+.0f} points"
+
+
+HABIT = Part(
+    name="habit",
+    doc="whether panels are recorded by habit; with `audit_habit` what the policy owes to it",
+    place=60,
+    content=_content,
+    settings={
+        "audit_habit": (
+            "Switch",
+            "whether the answer reports the policy's gain from the habit of ordering panels",
+        )
+    },
+    paths={"without_panels": "audit_habit"},
+    rests=_rests,
+    agrees=lambda shown: "the habit of ordering" if shown.choice[NAME]["state"] == "found" else "",
+    section=Section(
+        "The habit of ordering", _sentences, ("The habit of ordering, panel by panel", _table)
+    ),
+)

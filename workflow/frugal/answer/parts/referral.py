@@ -1,61 +1,59 @@
-"""Cases that the named policy hands to a person: the part of the answer on them."""
+"""Cases that the named policy hands to a person, at a price, and with a bound on the others."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.table import Table
-from frugal.judge.choice import Candidates
+from frugal.answer.candidates import IN, PRACTICE
+from frugal.answer.evidence import Judged
+from frugal.answer.part import Part, Section, Shown
 from frugal.judge.habits import differences
 from frugal.judge.referral import by_pattern
-from frugal.judge.semi_offline import Paths
 from frugal.judge.verdicts import interval, number, percent
-from frugal.learn.record_law import RecordLaw
 
+NAME = "referral"
 SHOWN = 20  # patterns of the table
 
 
-def judged(
-    together: Candidates,
-    deciding: str,
-    within_records: Paths | None,
-    record_law: RecordLaw,
-    data: Table,
-    settings: Mapping[str, Any],
-    rng: np.random.Generator,
-) -> dict[str, Any]:
-    """Share of cases that a policy refers, its saving, and the bound, in plain JSON values.
+def _content(judged: Judged) -> dict[str, Any] | None:
+    """Share of cases that the policy refers, its saving, and the bound, in plain JSON values.
 
-    Args:
-        together: the policy, and the same that decides every case.
-        deciding: name of the latter.
-        within_records: the same where only recorded panels can be had; None: no bound.
-        record_law: of the missingness.
-        data: the table.
-        settings: `price` and `risk`.
-        rng: of the quantiles.
+    The policy is compared with the same that decides every case. The bound is of the same where
+    only recorded panels can be had.
     """
-    (policy,) = (name for name in together.names if name != deciding)
+    settings, evidence = judged.requested(NAME), judged.evidence
+    if settings is None:
+        return None
+    policy, price, risk = judged.chosen.policy, settings["refer"], settings["refer_risk"]
+    deciding, data = f"{policy}{IN}", evidence.table
+    together = evidence.judge(
+        evidence.law,
+        {
+            policy: judged.paths[policy],
+            deciding: judged.deciding[policy],
+            PRACTICE: judged.paths[PRACTICE],
+        },
+    )
     share = float(np.clip(together.outcomes[policy].mean[-1], 0.0, 1.0))
+    rng = evidence.streams.generator("referral")
     saving = asdict(differences(together, policy, [deciding], rng)[deciding])
-    content = {**settings, "share": share, "saving": saving, "patterns": None}
-    if within_records is None:
+    content = {"price": price, "risk": risk, "share": share, "saving": saving, "patterns": None}
+    if (within_records := judged.paths.get(f"{IN}{policy}")) is None:
         return content
-    price, bound, errors = settings["price"], settings["risk"], data.misclassification_cost
-    rows = data.label, record_law.fold, record_law.observed
+    rows = data.label, evidence.stored.fold, evidence.observed
     names = [panel.name for panel in data.actions]
-    content["patterns"] = list(by_pattern(within_records, *rows, errors, price=price, bound=bound))
+    patterns = by_pattern(within_records, *rows, evidence.errors, price=price, bound=risk)
+    content["patterns"] = list(patterns)
     for entry in content["patterns"]:
         entry["missing"] = entry["missing"] and [names[j] for j in entry["missing"]]
     return content
 
 
-def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
+def _sentences(shown: Shown) -> list[str]:
     """By the price alone, then with the bound; none without referral."""
-    content = choice["referral"]
+    content, unit = shown.choice[NAME], shown.unit
     if content is None:
         return []
     saving = content["saving"]
@@ -82,9 +80,9 @@ def sentences(choice: Mapping[str, Any], unit: str) -> list[str]:
     return lines
 
 
-def table(choice: Mapping[str, Any], unit: str) -> pd.DataFrame | None:
+def _table(shown: Shown) -> pd.DataFrame | None:
     """A row for each of the commonest patterns; None without a bound."""
-    content = choice["referral"]
+    content, unit = shown.choice[NAME], shown.unit
     if content is None or not content["patterns"]:
         return None
     rows = [
@@ -102,3 +100,31 @@ def table(choice: Mapping[str, Any], unit: str) -> pd.DataFrame | None:
         for entry in content["patterns"][:SHOWN]
     ]
     return pd.DataFrame(rows)
+
+
+REFERRAL = Part(
+    name="referral",
+    doc="with `refer` the share of cases that the policy hands to a person, and its saving",
+    place=50,
+    content=_content,
+    settings={
+        "refer": (
+            "Amount",
+            "price of handing a case to a person, in the unit of prices; a policy does so at its "
+            "end where its decision is expected to cost as much",
+        ),
+        "refer_risk": (
+            "Amount",
+            "with `refer`, most that errors without a person may cost a case on average, for each "
+            "pattern of missing panels",
+        ),
+    },
+    needs={"refer": ("cost", "person"), "refer_risk": ("refer", "classes", "independent")},
+    paths={"recorded_only": "refer_risk"},
+    person=lambda settings: settings["refer"],
+    section=Section(
+        "Cases for a person",
+        _sentences,
+        ("Cases for a person, by pattern of missing panels", _table),
+    ),
+)

@@ -249,9 +249,9 @@ def learn_candidates(
 
     Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
     whose models decide on recorded panels), `classifier` (decides for those that only stop),
-    `objective` (cost or f1), `budgets` (of f1), `repeats` (see `divisions`), `audit_habit` (whether
-    each also acts without each panel, and where requests fail), `recorded_only` (whether each also
-    acts where nothing but the panels of the record can be had).
+    `objective` (cost or f1), `budgets` (of f1), `repeats` (see `divisions`), `also` (what parts of
+    the answer need besides: `without_panels`, each without each panel, and where requests fail;
+    `recorded_only`, each where nothing but the panels of the record can be had).
     """
     held_out, streams = streams.wildcards["held_out"], streams.of_any_table()
     stored = StoredTable(table, catalogue, unlabelled=True)
@@ -309,12 +309,12 @@ def _of_fold(
     for name, policy, left in learn(ground, settings["agents"], progress):
         followed = follow_within(policy, rows, held_panels, uniforms, classifier)
         frames.append(to_frame(followed, name, rows))
-        if settings["audit_habit"]:
+        if "without_panels" in settings["also"]:
             without = audited(
                 policy, rows, held_panels, uniforms, classifier, followed, unsupported=unsupported
             )
             frames += [to_frame(path, f"{name}{IN}{panel}", rows) for panel, path in without]
-        if settings["recorded_only"]:
+        if "recorded_only" in settings["also"]:
             within_records = follow_within(
                 policy, rows, held_panels, uniforms, classifier, held_panels
             )

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from frugal.config.parts import part_keys
 from frugal.core import columns as shared
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError
@@ -141,6 +142,28 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
+_TYPES = {"Switch": "bool", "Amount": "float", "Number": "int", "InputFile": "str | Path"}
+OPTIONS = PACKAGE / "library" / "part_options.py"
+
+
+def part_options() -> str:
+    """The module that names the arguments of parts for type checkers and completion."""
+    keys = "".join(f"    {key}: {_TYPES[one.word]} | None\n" for key, one in part_keys().items())
+    return f'''"""Arguments that parts of the answer add, for type checkers and completion.
+
+Made by `python -m frugal reference` from the declarations of `answer/parts/`; not edited by hand.
+"""
+
+from pathlib import Path
+from typing import TypedDict
+
+
+class PartOptions(TypedDict, total=False):
+    """Arguments of parts of the answer; see `load`."""
+
+{keys}'''
+
+
 def reference_command(words: list[str]) -> int:
     """Print one page, or write all; returns the exit status.
 
@@ -165,4 +188,5 @@ def reference_command(words: list[str]) -> int:
         raise ConfigError(f"--into {args.into} is no folder")
     for name, page in PAGES.items():
         write_apart(args.into / f"{name}.md", page().encode())
+    write_apart(OPTIONS, part_options().encode())
     return 0

@@ -402,7 +402,7 @@ def explore_answer(
                         f"{text.orders} {text.saving}",
                         text.rests,
                         " ".join(text.changes),
-                        " ".join(text.groups)
+                        " ".join(text.last)
                         or "Not compared: `sensitive` names a column of groups.",
                     ),
                     title=str(report["title"]),

@@ -10,6 +10,7 @@ import pandas as pd
 from frugal.acquire.kinds import kind_of
 from frugal.answer.frames import without_bar
 from frugal.answer.stages.agents import roll_out, train_agent
+from frugal.answer.stages.records import draw_missingness
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
 from frugal.core.rows import FrameRows, Partitions
@@ -24,7 +25,7 @@ from frugal.missing.law import grid_law
 from frugal.results.replacing import together
 from frugal.studies.afape.spec import CLEAR
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
-from frugal.studies.afape.stages.records import check_graph, draw_missingness, impute_features
+from frugal.studies.afape.stages.records import check_graph, impute_features
 from frugal.studies.afape.stages.tables import give_verdicts
 
 _NO_COPY = pd.DataFrame({"row_id": [], "seed": [], "method": [], "draw": []})

@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from frugal.answer.candidates import PRACTICE
+from frugal.answer.part import Part, Section, Shown
 from frugal.core.errors import DataError
 from frugal.data.tables import EVERY, StoredTable
 from frugal.judge.comparisons import LEVEL
@@ -112,7 +113,7 @@ def overlap(rows: pd.DataFrame, judged: int) -> str:
     )
 
 
-def document(rows: pd.DataFrame | None) -> dict[str, Any] | None:
+def _document(rows: pd.DataFrame | None) -> dict[str, Any] | None:
     """Content of `elsewhere` of answer.json; None where no other cases were named."""
     if rows is None:
         return None
@@ -128,14 +129,14 @@ def document(rows: pd.DataFrame | None) -> dict[str, Any] | None:
     }
 
 
-def sentences(
-    rows: pd.DataFrame | None, choice: Mapping[str, Any], file: str | None, unit: str
-) -> list[str]:
+def _sentences(shown: Shown) -> list[str]:
     """Costs for the other cases, as one line; none where no other cases were named."""
-    content = document(rows)
+    rows, choice, unit = shown.frame, shown.choice, shown.unit
+    content = _document(rows)
     if rows is None or content is None:
         return []
     each, name = content["costs"], choice["policy"]
+    file = shown.settings["files"]["transport"]
     named = each[name]
     saving = interval(named["saving_low"], named["saving_high"])
     text = (
@@ -150,14 +151,15 @@ def sentences(
     return [f"{text}. L{warning[1:]}." if warning else f"{text}."]
 
 
-def table(rows: pd.DataFrame | None, unit: str) -> pd.DataFrame | None:
+def _table(shown: Shown) -> pd.DataFrame | None:
     """A row for each policy, the cheapest first; None where no other cases were named."""
+    rows = shown.frame
     if rows is None:
         return None
     return pd.DataFrame(
         {
             "policy": rows["agent"].replace({PRACTICE: "today's practice"}),
-            f"cost, {unit}": rows["cost"].map(number),
+            f"cost, {shown.unit}": rows["cost"].map(number),
             "95 %": [interval(*ends) for ends in rows[["ci_low", "ci_high"]].to_numpy()],
             "saving": rows["saving"].map(number),
             "95 % of it": [
@@ -165,3 +167,21 @@ def table(rows: pd.DataFrame | None, unit: str) -> pd.DataFrame | None:
             ],
         }
     )
+
+
+ELSEWHERE = Part(
+    name="elsewhere",
+    doc="with `transport` costs of the policies for other cases",
+    place=80,
+    stage="judge_elsewhere",
+    settings={
+        "transport": (
+            "InputFile",
+            "CSV with the columns of the table, of other cases for which the answer estimates the "
+            "costs; their labels are not read",
+        )
+    },
+    needs={"transport": ("cost",)},
+    document=_document,
+    section=Section("Other cases", _sentences, ("Other cases, policy by policy", _table)),
+)

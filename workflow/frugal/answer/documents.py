@@ -1,0 +1,235 @@
+"""An answer as tables and plain JSON values, of which its text and its page are made."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from frugal.answer import support as supports
+from frugal.answer.candidates import PRACTICE, within
+from frugal.answer.evidence import Judged
+from frugal.answer.part import parts
+from frugal.answer.requirements import candidate
+from frugal.answer.words import OF_LABEL
+from frugal.core.episodes import REFERRED
+from frugal.core.table import Table
+from frugal.judge.choice import (
+    Candidates,
+    Choice,
+    Saving,
+    price_range,
+    rows_for_margin,
+    tipping_gamma,
+)
+from frugal.judge.comparisons import LEVEL
+from frugal.judge.intervals import effective_sample_size, normal_interval
+from frugal.judge.prices import ExtraCosts
+from frugal.judge.semi_offline import lines_of, path_probability, tree_of
+from frugal.learn.record_law import LABEL, Added, untested
+
+
+def document_of(judged: Judged) -> dict[str, Any]:
+    """The whole answer in plain JSON values, with the content of each part under its name."""
+    evidence, chosen = judged.evidence, judged.chosen
+    data, settings, within_budgets = evidence.table, evidence.settings, judged.within
+    return {
+        **_recommendation(judged),
+        **{part.name: part.content(judged) for part in parts() if part.content is not None},
+        "objective": settings["objective"],
+        "versions": versions(chosen, settings),
+        "within_budgets": [
+            _brief(within_budgets[budget]) | {"budget": budget, **_ends(within_budgets[budget])}
+            for budget in settings["budgets"]
+        ],
+        "support": supports.document(evidence.graph, evidence.records.unsupported, data),
+        "does": lines_of(
+            tree_of(judged.handed_out, path_probability(judged.handed_out, evidence.law)),
+            [panel.name for panel in data.actions],
+            data.classes,
+            "decide" if data.numeric is None else "predict",
+        ),
+        "graph": {
+            "state": "refuted" if evidence.refused else "widened" if evidence.added else "held",
+            "added": [_cause(entry, data) for entry in evidence.added],
+            "refused": [_cause(entry, data) for entry in evidence.refused],
+            "before": None if judged.before is None else _brief(judged.before),
+            "untested": [data.actions[j].name for j in untested(evidence.assumed)],
+        },
+    }
+
+
+def _recommendation(judged: Judged) -> dict[str, Any]:
+    """The named policy, and what would change it; costs of a case in the data set's unit."""
+    chosen, evidence = judged.chosen, judged.evidence
+    data, law, gamma = evidence.table, evidence.law, evidence.settings["gamma"]
+    labels, handed_out = law.labels, evidence.shares(judged.handed_out)
+    observed = evidence.observed[law.habitual] if law.habitual.any() else evidence.observed
+    candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
+    weight = named.weight
+    a, classes = len(data.actions), data.classes
+    labelled = np.ones(len(weight)) if labels is None else labels.weight
+    shares = named.shares(a)
+    names = [panel.name for panel in data.actions]
+    of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names, REFERRED)
+    linear = candidates.score == "cost"  # what follows holds for costs alone
+    k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
+    wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
+    wrong = wrong if data.numeric is None else []
+    positions = [*paid, *wrong, *(a + k * k + g for g in range(len(data.set_ups)))]
+    positions += [len(of_costs) - 1] * len(candidates.person)
+    directions = {of_costs[k]: np.eye(len(candidates.unit_costs))[k] for k in positions}
+    unit_costs = {of_costs[k]: float(candidates.unit_costs[k]) for k in positions}
+    if data.numeric is not None:  # one price of all errors
+        name, price = f"a unit of {data.numeric.loss} error", data.numeric.price
+        name += " (of the label)" if name in directions else ""
+        cells = candidates.errors.T.ravel() / price
+        directions[name] = np.pad(cells, (a, len(candidates.unit_costs) - a - k * k))
+        unit_costs[name] = price
+    practice = candidates.outcomes[PRACTICE]
+    return {
+        "policy": chosen.policy,
+        "state": chosen.state,
+        "margin": chosen.margin,
+        "cost": chosen.cost,
+        **_of_named(chosen),
+        "bound": chosen.bound,
+        "practice": candidates.cost(PRACTICE),
+        "saving": chosen.saving.value,
+        "saving_low": chosen.saving.low,
+        "saving_high": chosen.saving.high,
+        "short_list": list(chosen.short_list),
+        "left_out": list(candidates.left_out),
+        "beyond": list(chosen.beyond),
+        "repeated": chosen.repeated,
+        "worth_of_knowing": chosen.last.worth,
+        "rows": len(weight),
+        "effective_rows": effective_sample_size(weight * labelled),
+        "rows_for_margin": _number(rows_for_margin(chosen)),
+        "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
+        "most_gamma": gamma,
+        "prices": {
+            name: [_number(end) for end in price_range(chosen, along, unit_costs[name])]
+            for name, along in directions.items()
+            if linear
+        },
+        "unit_costs": unit_costs,
+        "person": evidence.person,
+        "panels": {
+            name: {
+                "recorded": float(observed[:, j].mean()),
+                "policy": float(handed_out[j]),
+                "judged": float(shares[j]),
+            }
+            for j, name in enumerate(names)
+        },
+        "errors": {
+            of_costs[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
+            | _rise(chosen.fewer.get(k))
+            for k in wrong
+        },
+    }
+
+
+def _rise(fewer: Saving | None) -> dict[str, float]:
+    """By how much an error is more frequent than in practice; empty where it is not compared."""
+    return {} if fewer is None else {"rise_low": -fewer.high, "rise_high": -fewer.low}
+
+
+def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Candidate → its version in the answer, the first one where it is not among them."""
+    if not settings["budgets"]:
+        return {name: name for name in settings["agents"]}
+    named = {candidate(name): name for name in chosen.candidates.names}
+    return {name: named.get(name, within(name, 0)) for name in settings["agents"]}
+
+
+def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
+    """A row for each candidate and for practice, the cheapest first.
+
+    Intervals of candidates hold all at once: they are valid whichever one is named.
+    """
+    candidates = chosen.candidates
+    names = [*candidates.names, PRACTICE]
+    error = np.sqrt(np.diag(candidates.covariance(names)))
+    costs = np.array([candidates.cost(name) for name in names])
+    low, high = normal_interval(costs, error, level=LEVEL)
+    low[:-1] = costs[:-1] - chosen.compared.simultaneous
+    high[:-1] = costs[:-1] + chosen.compared.simultaneous
+    a = len(data.actions)
+    rows = []
+    for k, name in enumerate(names):
+        outcome = candidates.outcomes[name]
+        shares = outcome.shares(a)
+        place = candidates.names.index(name) if name != PRACTICE else None
+        rows.append(
+            {
+                "agent": name,
+                "cost": costs[k],
+                "std_error": error[k],
+                **interval_of(float(low[k]), float(high[k]), candidates),
+                "acquisition_cost": candidates.paid(name),
+                "misclassification_cost": float(
+                    outcome.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
+                ),
+                "referral_cost": outcome.mean[-1] * candidates.person.sum(),
+                "effective_rows": effective_sample_size(outcome.weight),
+                "not_worse": name in chosen.short_list,
+                "bound": np.nan if place is None else float(chosen.compared.bound[place]),
+            }
+            | {f"share:{panel.name}": float(shares[j]) for j, panel in enumerate(data.actions)}
+        )
+    frame = pd.DataFrame(rows).sort_values(["cost", "agent"], kind="stable", ignore_index=True)
+    return frame if len(candidates.person) else frame.drop(columns="referral_cost")
+
+
+def terms_of(chosen: Choice, data: Table) -> pd.DataFrame:
+    """Weight and term of the cost, candidate by candidate; the mean of terms is the cost."""
+    candidates, unit = chosen.candidates, chosen.candidates.unit_costs
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "agent": name,
+                "row_id": data.row_id,
+                "weight": outcome.weight,
+                "term": (outcome.mean + outcome.influence) @ unit,
+            }
+        )
+        for name, outcome in candidates.outcomes.items()
+    ).reset_index(drop=True)
+
+
+def _ends(answer: Choice) -> dict[str, float]:
+    """Interval of the compared quantity, and the mean price of the panels."""
+    return _of_named(answer) | {"price": answer.candidates.paid(answer.policy)}
+
+
+def _of_named(answer: Choice) -> dict[str, float]:
+    return interval_of(
+        answer.cost - answer.half_width, answer.cost + answer.half_width, answer.candidates
+    )
+
+
+def interval_of(low: float, high: float, candidates: Candidates) -> dict[str, float]:
+    """Ends within the range of a case's cost, or of 1 − F1."""
+    most = 1.0 if candidates.score == "f1" else np.inf
+    return {"ci_low": max(low, 0.0), "ci_high": min(high, most)}
+
+
+def _cause(cause: Added, data: Table) -> dict[str, Any]:
+    column = OF_LABEL if cause.column == LABEL else data.columns[cause.column]
+    return {"panel": data.actions[cause.panel].name, "column": column, "z": cause.z}
+
+
+def _brief(answer: Choice) -> dict[str, Any]:
+    return {
+        "policy": answer.policy,
+        "cost": answer.cost,
+        "bound": answer.bound,
+        "state": answer.state,
+    }
+
+
+def _number(value: float) -> float | None:
+    """None where JSON has no such number."""
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,194 @@
+"""An answer as a text, a document and a page."""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from frugal.answer import support as supports
+from frugal.answer.candidates import PRACTICE, ROUNDING
+from frugal.answer.part import Part, Shown, parts
+from frugal.answer.requirements import candidate
+from frugal.answer.words import NAMED, all_remarks, curve, words
+from frugal.config.declared import declared_kinds
+from frugal.draw.answers import AnswerText
+from frugal.results.files import json_bytes, payload_bytes, sealed
+
+_STABLE = (
+    "policy",
+    "cost",
+    "ci_low",
+    "ci_high",
+    "state",
+    "bound",
+    "margin",
+    "practice",
+    "saving",
+    "saving_low",
+    "saving_high",
+    "short_list",
+    "repeated",
+    "effective_rows",
+    "prices",
+    "tipping_gamma",
+)
+
+
+def written(
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    page: bool,
+) -> dict[str, bytes]:
+    """`text`, `document` and, where it is wanted, `page`; the latter needs packages for pictures.
+
+    Args:
+        choice: the answer as `judge_candidates` made it.
+        outcomes: of every policy and of practice.
+        catalogue: of the table.
+        settings: of `write_answer`.
+        frames: part → its own table.
+        page: whether there is one.
+    """
+    answer = _text_of(choice, outcomes, catalogue, settings, frames)
+    bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
+    made = {
+        "text": answer.text().encode(),
+        "document": json_bytes(sealed(document(choice, bundle, frames))),
+    }
+    if not page:
+        return made
+    from frugal.answer.pictures import costs_figure, f1_figure, support_figure  # matplotlib
+
+    drawn = f1_figure if choice["objective"] == "f1" else costs_figure
+    further = {}
+    if lines := supports.sentences(choice["support"]):
+        heading = "Where a panel is not ordered, for lack of records"
+        further[heading] = _address(support_figure(supports.shares(choice))), " ".join(lines)
+    for part in parts():
+        shown = _shown(part, choice, catalogue, settings, frames)
+        if part.picture is not None and (picture := part.picture(shown)) is not None:
+            heading, figure, sentence = picture
+            further[heading] = _address(figure), sentence
+    unit = str(catalogue["report"]["cost_unit"])
+    costs = _address(drawn(outcomes, choice["policy"], cost_unit=unit))
+    return {**made, "page": answer.page(costs, further).encode()}
+
+
+def document(
+    choice: Mapping[str, Any], bundle: str, frames: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Content of `answer.json`, under stable names."""
+    return {name: choice[name] for name in _STABLE} | {
+        "policy": candidate(choice["policy"]),
+        "short_list": [candidate(name) for name in choice["short_list"]],
+        "objective": choice["objective"],
+        "errors": choice["errors"],
+        "within_budgets": [
+            row | {"policy": candidate(row["policy"])} for row in choice["within_budgets"]
+        ],
+        "graph": choice["graph"]["state"],
+        "support": choice["support"],
+        "bundle": bundle,
+        **{
+            part.name: part.document(
+                frames.get(part.name) if part.content is None else choice[part.name]
+            )
+            for part in parts()
+        },
+    }
+
+
+def _shown(
+    part: Part,
+    choice: Mapping[str, Any],
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    frames: Mapping[str, pd.DataFrame],
+) -> Shown:
+    """What the words of a part are made of."""
+    unit = str(catalogue["report"]["cost_unit"])
+    return Shown(choice, frames.get(part.name), unit, catalogue["classes"], settings)
+
+
+def _address(figure: Any) -> str:
+    """A figure as a data address."""
+    picture = payload_bytes(Path("answer.png"), figure)
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
+def _text_of(
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    frames: Mapping[str, pd.DataFrame],
+) -> AnswerText:
+    """The parts of the answer in words."""
+    report, policy = catalogue["report"], choice["policy"]
+    unit = str(report["cost_unit"])
+    text = words(choice, outcomes, unit, catalogue["classes"])
+    rows = curve(choice, outcomes)
+    tried = rows[(outcomes["agent"] != PRACTICE).to_numpy()]
+    tried = tried.iloc[(tried[""] != NAMED).argsort(kind="stable")]
+    within = [] if settings["budget"] is None else [_words_within(tried, settings["budget"], unit)]
+    bundled, kinds = candidate(policy), settings["kinds"]
+    kind = declared_kinds()[kinds[bundled]] if bundled in kinds else None
+    described = [] if kind is None else [f"{bundled}: {kind.literals['doc']}."]
+    where = {key: path.replace("POLICY", bundled) for key, path in settings["reading"].items()}
+    f1 = choice["objective"] == "f1"
+    sections = [
+        (part.section, _shown(part, choice, catalogue, settings, frames))
+        for part in parts()
+        if part.section is not None
+    ]
+    tables = {
+        section.table[0]: section.table[1](shown)
+        for section, shown in sections
+        if section.table is not None
+    }
+    return AnswerText(
+        title=str(report["title"]),
+        heading=f"F1 of each policy, and the price of its panels, {unit} a case"
+        if f1
+        else f"Cost of each policy, {unit} a case",
+        sentence=text.headline,
+        curve=rows,
+        further=all_remarks(report, settings["causes"], settings["remarks"]),
+        reading=where,
+        lead=[*supports.sentences(choice["support"]), text.orders, text.saving, text.sure],
+        does=[*described, *choice["does"]],
+        parts={
+            "What it rests on": [
+                *filter(None, [report.get("predicts")]),
+                text.rests,
+                *report["suspicions"],
+            ],
+            "Changes that would alter it": [*text.changes, *text.last, *within],
+            **{section.heading: section.sentences(shown) for section, shown in sections},
+        },
+        folded=True,
+        tables={heading: rows for heading, rows in tables.items() if rows is not None},
+    )
+
+
+def _words_within(rows: pd.DataFrame, budget: float, unit: str) -> str:
+    """The named policy, which comes first, or the best one whose panels cost no more on average."""
+    able = rows[rows["panels"] <= budget * (1 + ROUNDING)]
+    if not len(able):
+        cheapest = rows.sort_values("panels", kind="stable").iloc[0]
+        return (
+            f"No policy keeps to a budget of {budget:.3g} {unit} for panels; "
+            f"{cheapest['policy']} comes closest with {cheapest['panels']:.3g}."
+        )
+    best = able.iloc[0]
+    return (
+        f"Within a budget of {budget:.3g} {unit} for panels: {best['policy']}, "
+        f"{best['in all']:.3g} a case in all ({best['95 % from']:.3g} to {best['to']:.3g}), of "
+        f"which panels {best['panels']:.3g}."
+    )

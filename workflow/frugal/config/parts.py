@@ -1,0 +1,109 @@
+"""What the parts of an answer ask of a config, as their files declare it; read without importing.
+
+A part is a file of `answer/parts/`: its `settings` are keys of the config, flags of `frugal decide`
+and arguments of `frugal.decide`; no other file names one. Read by the Snakefile, so it imports
+nothing heavy.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from frugal.config import blocks
+from frugal.config.blocks import setting
+from frugal.config.declared import placed
+from frugal.core.declarations import Declared
+
+FOLDER = "frugal.answer.parts"
+FILE = "InputFile"
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    "Switch": lambda value: value in (True, "true"),
+    "Amount": float,
+    "Number": int,
+    FILE: str,
+}
+
+
+class PartKey(NamedTuple):
+    """A key that a part adds.
+
+    Attributes:
+        part: its name.
+        word: its type: Switch, Amount, Number or InputFile, names of `config.blocks`.
+        doc: its meaning.
+        needs: premises of a table, words of `own_table`, or other keys.
+    """
+
+    part: str
+    word: str
+    doc: str
+    needs: tuple[str, ...]
+
+    @property
+    def type(self) -> Any:
+        """The type of its values in a config; None where it is not stated."""
+        return vars(blocks)[self.word]
+
+
+@cache
+def declared_parts() -> Mapping[str, Declared]:
+    """Name → declaration, in the order of the answer."""
+    return placed(FOLDER, "Part")
+
+
+@cache
+def part_keys() -> Mapping[str, PartKey]:
+    """Key of the config → the part that adds it."""
+    return {
+        key: PartKey(name, word, doc, tuple(part.literals.get("needs", {}).get(key, ())))
+        for name, part in declared_parts().items()
+        for key, (word, doc) in part.literals.get("settings", {}).items()
+    }
+
+
+def part_fields() -> dict[str, Any]:
+    """Fields of a config: one for each key."""
+    return {
+        key: (one.type | None, setting(None, f"of decide: {one.doc}"))
+        for key, one in part_keys().items()
+    }
+
+
+def requested(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Part → its settings in plain values, of each part whose first key is stated.
+
+    Keys of the config that a part `reads` are among them.
+    """
+    stated = {
+        key: value
+        for key, one in part_keys().items()
+        if config[key] is not None and (value := _PLAIN[one.word](config[key])) is not False
+    }
+    found = {}
+    for name, part in declared_parts().items():
+        keys = list(part.literals.get("settings", {}))
+        if keys and keys[0] in stated:
+            read = {key: config[key] for key in part.literals.get("reads", ())}
+            amounts = {key: None if v is None else float(v) for key, v in read.items()}
+            found[name] = {key: stated.get(key) for key in keys} | amounts
+    return found
+
+
+def further_paths(config: Mapping[str, Any]) -> list[str]:
+    """What policies are followed along besides, as the requested parts need it; sorted."""
+    settings = requested(config)
+    return sorted(
+        {
+            path
+            for name, part in declared_parts().items()
+            if name in settings
+            for path, key in part.literals.get("paths", {}).items()
+            if settings[name][key] is not None
+        }
+    )
+
+
+def part_files(config: Mapping[str, Any]) -> dict[str, str]:
+    """Key that names a file, and does so in this config → what the file is."""
+    files = {key: one.doc for key, one in part_keys().items() if one.word == FILE}
+    return {key: doc for key, doc in files.items() if config.get(key) is not None}
