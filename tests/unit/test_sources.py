@@ -133,6 +133,12 @@ def test_an_edit_of_an_unreached_module_does_not(package, name):
     assert digests(package) == before
 
 
+def test_a_version_of_the_same_code_changes_nothing(package):
+    before = digests(package)
+    (package / "__init__.py").write_text('__version__ = "1.0.1"\n')
+    assert digests(package) == before
+
+
 @pytest.mark.parametrize(
     "text",
     [

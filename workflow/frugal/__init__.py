@@ -7,7 +7,7 @@ import is written out, for a stage's digest would then cover the library.
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from frugal import __version__
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import DataError
 from frugal.results.audit import payloads_and_strays
@@ -340,7 +341,7 @@ def crate(
                 "encodingFormat": "text/plain",
                 "description": "Learns which panel to acquire next, and measures whether that "
                 "answer can be trusted.",
-                "version": ", commit ".join(filter(None, (version("frugal"), commit))),
+                "version": ", commit ".join(filter(None, (__version__, commit))),
                 "license": {"@id": "https://spdx.org/licenses/MIT"},
                 "programmingLanguage": {"@id": "#snakemake"},
                 "input": _ids(parameters),

@@ -1,6 +1,6 @@
 """Digest of the code that a stage reaches, so an edit reruns exactly the rules it touches.
 
-The code is compiled: an edit of a comment, of a docstring or of the layout changes nothing.
+The code is compiled: an edit of a comment, a docstring, the layout or the version changes nothing.
 Reads imports as text (it never imports), because the Snakefile needs a digest of every rule each
 time it is parsed, and each job for its own: it must cost milliseconds and must not load NumPy. Code
 that is found in a file is therefore kept next to Python's compiled modules, by the digest of its
@@ -102,7 +102,7 @@ def _read(path: Path, stage: str) -> tuple[str, tuple[str, ...], dict[str, list[
         tree = _needed_by(stage, tree)
     imports, folders = sorted(_imported_names(tree)), _open_folders(tree)
     literals = _digest_of_text(repr([arguments_of(call)[0] for call in _declarations(tree)]))
-    code = _digest_of_text(ast.dump(_without_docstrings(tree)))
+    code = _digest_of_text(ast.dump(_without_idle_lines(tree)))
     entry = {"key": key, "code": code, "imports": imports, "folders": folders, "literals": literals}
     if not sys.dont_write_bytecode:
         with contextlib.suppress(
@@ -178,16 +178,19 @@ def _imported_names(tree: ast.Module) -> set[str]:
     return names
 
 
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """The same tree, emptied of statements that are a text and do nothing; changed in place."""
+def _without_idle_lines(tree: ast.Module) -> ast.Module:
+    """The same tree, without docstrings and the version, which no stage reads; changed in place."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [line for line in body if not _is_text(line)]  # pyright: ignore[reportAttributeAccessIssue]
+            node.body = [line for line in body if not _is_idle(line)]  # pyright: ignore[reportAttributeAccessIssue]
     return tree
 
 
-def _is_text(line: ast.stmt) -> bool:
+def _is_idle(line: ast.stmt) -> bool:
+    """Whether a statement is a docstring, or gives the package its version."""
+    if isinstance(line, ast.Assign):
+        return "__version__" in _given_by(line)
     return (
         isinstance(line, ast.Expr)
         and isinstance(line.value, ast.Constant)
