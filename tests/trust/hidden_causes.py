@@ -166,11 +166,11 @@ Results. Made by `python -m tests.trust.hidden_causes`, which documents the simu
 panels a hidden cause shifts the odds of one by exactly Γ; the range is computed for the same Γ. \
 Goal: the interval of the range covers the true cost in at least 95 % of draws.
 
-All lines with Γ > 1: plain ranges {plain:.1%}, sharp ones {sharp:.1%}; the least {least:.1%}.
+All lines with Γ > 1: plain ranges {plain:.1%}, sharp ones {sharp:.1%}. The least is {least:.1%}.
 
-A line has {draws} draws of {few:,} rows and as many of {many:,}: the share covered by plain and \
-sharp range, then the mean estimate and the mean widths of both. At Γ = 1 nothing is hidden, and \
-both are the estimate with its usual interval.
+A line has {draws} draws of {few:,} rows and as many of {many:,}. It shows the share covered by \
+plain and sharp range, the mean estimate, and the mean widths of both. At Γ = 1 nothing is hidden, \
+and both are the estimate with its usual interval.
 """
 HEAD = """
 ## Hidden cause: {cause}
