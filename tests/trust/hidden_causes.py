@@ -162,50 +162,43 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
 
 PAGE = """# Do ranges under hidden causes cover?
 
-Results. Made by `python -m tests.trust.hidden_causes`, which documents the simulation. There \
-are two panels, and a hidden cause shifts the odds of one by exactly Γ; the range is computed for \
-the same Γ.
+Results. Made by `python -m tests.trust.hidden_causes`, which documents the simulation. Of two \
+panels a hidden cause shifts the odds of one by exactly Γ; the range is computed for the same Γ. \
+Goal: the interval of the range covers the true cost in at least 95 % of draws.
 
-Each line summarises {draws} draws. It has the share in which the interval of the plain and the \
-sharp range covers the true cost (goal: at least 95 %), the truth, the mean estimate, and mean \
-widths of the ranges. At Γ = 1 nothing is hidden, and both are the estimate with its usual interval.
+All lines with Γ > 1: plain ranges {plain:.1%}, sharp ones {sharp:.1%}. The least is {least:.1%}.
 
-All lines with Γ > 1: plain {plain:.1%}, sharp {sharp:.1%}; the least {least:.1%}.
+A line has {draws} draws of {few:,} rows and as many of {many:,}. It shows the share covered by \
+plain and sharp range, the mean estimate, and the mean widths of both. At Γ = 1 nothing is hidden, \
+and both are the estimate with its usual interval.
 """
 HEAD = """
-## Hidden cause: {cause}, {n:,} rows
+## Hidden cause: {cause}
 
-| Γ | policy | covered: plain, sharp | truth | estimate | width: plain, sharp |
+| Γ, policy | truth | covered, {few:,} rows | {many:,} rows | estimate; widths, {few:,} | {many:,} |
 |---|---|---|---|---|---|
 """
 
 
 def page(cells: pd.DataFrame) -> str:
-    """The table as a page, a part for each cause and number of rows."""
-    wide = cells.pivot_table(
-        index=["cause", "n", "gamma", "policy"],
-        columns="kind",
-        values=["covered", "truth", "estimate", "width"],
-    ).reset_index()
+    """The table as a page, a part for each cause."""
     shifted = cells[cells["gamma"] > 1]
     by_kind = shifted.groupby("kind")["covered"].mean()
-    lines = [
-        PAGE.format(
-            draws=cells["draws"].min(),
-            least=shifted["covered"].min(),
-            plain=by_kind["plain"],
-            sharp=by_kind["sharp"],
-        )
-    ]
-    for (cause, n), rows in wide.groupby([("cause", ""), ("n", "")], sort=True):
-        lines.append(HEAD.format(cause=cause, n=n))
-        lines += [
-            f"| {row['gamma', '']:g} | {row['policy', '']} "
-            f"| {row['covered', 'plain']:.1%}, {row['covered', 'sharp']:.1%} "
-            f"| {row['truth', 'plain']:.3f} | {row['estimate', 'plain']:.3f} "
-            f"| {abs(row['width', 'plain']):.3f}, {abs(row['width', 'sharp']):.3f} |\n"
-            for _, row in rows.iterrows()
-        ]
+    few, many = SIZES
+    counts = {"draws": cells["draws"].min(), "few": few, "many": many}
+    lines = [PAGE.format(least=shifted["covered"].min(), **by_kind, **counts)]
+    for cause, mine in cells.groupby("cause", sort=True):
+        lines.append(HEAD.format(cause=cause, few=few, many=many))
+        for (gamma, policy), rows in mine.groupby(["gamma", "policy"], sort=True):
+            by = rows.set_index(["n", "kind"]).sort_index()
+            covered = [", ".join(f"{x:.1%}" for x in by.loc[n, "covered"]) for n in SIZES]
+            widths = [
+                f"{by.loc[n, 'estimate'].iloc[0]:.3f}; "
+                + ", ".join(f"{abs(x):.3f}" for x in by.loc[n, "width"])
+                for n in SIZES
+            ]
+            texts = [f"{gamma:g} {policy}", f"{rows['truth'].iloc[0]:.3f}", *covered, *widths]
+            lines.append(f"| {' | '.join(texts)} |\n")
     return "".join(lines)
 
 
