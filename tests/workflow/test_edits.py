@@ -102,20 +102,12 @@ def words_everywhere(project: Path) -> None:
 def a_column(study: str) -> Callable[[Path], None]:
     """A column described in one study."""
     new = '\n    "shoe_size": ("EU", "of the unit"),'
-    opening = "COLUMNS: dict[str, tuple[str, str]] = {"
+    opening = "COLUMNS: dict[str, tuple[str, str]] = "
+    opening += "OF_ANSWERS | {" if study == "afape" else "{"
     return lambda project: add(project, f"studies/{study}/columns.py", new, after=opening)
 
 
-OWN = {
-    "draw_missingness": 1,
-    "impute_features": 1,
-    "train_agent": 1,
-    "roll_out": 4,
-    "fit_nuisances": 1,
-    "check_graph": 1,
-    **REST,
-    **FIGURES,
-}
+OWN = {"impute_features": 1, "fit_nuisances": 1, "check_graph": 1, **REST, **FIGURES}
 EDITED_DQN = "acquire/policies/dqn.py", "\nEDITED = True\n"
 OF_DQN = dict.fromkeys(("train_agent", "roll_out", "fit_nuisances", "check_graph"), 1)
 OF_DQN |= REST | FIGURES

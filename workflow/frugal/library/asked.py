@@ -239,15 +239,14 @@ class Question:
         changes = {**settings, "gammas": shown, "scenarios": [scenario]}
         return self._with("dadi", laid_over(self.decision.config["dadi"], changes))
 
-    def with_design(self, cases: int, budget: float | None) -> "Question":
-        """The same with a design of further cases.
+    def with_keys(self, **keys: Any) -> "Question":
+        """The same with other keys of the config; None leaves one as it is.
 
         Raises:
-            ConfigError: a number is not allowed.
+            ConfigError: a value is not allowed.
         """
-        config = {**self.decision.config, "design": cases}
-        config |= {} if budget is None else {"budget": budget}
-        return self._of_config(effective(config))
+        stated = {key: value for key, value in keys.items() if value is not None}
+        return self._of_config(effective({**self.decision.config, **stated}))
 
     def _with_afape(self, changes: Config) -> "Question":
         return self._with("afape", changes)

@@ -685,7 +685,7 @@ class Answer(_Comparison, Recommendation):
         Raises:
             ConfigError: a number is not allowed.
         """
-        question = self.question.with_design(cases, budget)
+        question = self.question.with_keys(design=cases, budget=budget)
         return payloads_of(question, "judge_candidates")["choice"]["design"]
 
     @door
