@@ -22,9 +22,9 @@ import yaml
 from frugal.core.layout import Bundle
 from frugal.cover.catalogue import catalogue_of, units_of
 from frugal.cover.sheets import read_sheet
-from frugal.judge.order_support import OrderSupport
 from frugal.results.files import file_digest, payload_bytes, read_payload, seal, sealed
 from frugal.run.own_records import own_records
+from frugal.studies.over_time.order_support import OrderSupport
 
 from tests.malformed.cases import ROOT, Case, Right, command
 from tests.malformed.outcomes import Outcome, happened

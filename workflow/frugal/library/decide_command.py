@@ -16,10 +16,9 @@ from frugal.core.schema_check import listed
 from frugal.data.opening import open_table
 from frugal.results.replacing import replace_files
 from frugal.run.arguments import number_from, whole_number
-from frugal.run.init_command import describe_file, table_parser
+from frugal.run.init_command import describe_file, forms_of_records, table_parser
 
 _SHOWN = 12  # columns that a question lists
-_NOT_HERE = ("units", "columns", "hours", "out")  # of `init`: records over time, and its file
 QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "audit_habit", "design")
 QUESTION += ("recorded", "transport", "refer", "refer_risk", "most_missed")
 
@@ -32,7 +31,7 @@ def decide_command(words: Sequence[str]) -> int:
     """
     parser = _parser()
     args = parser.parse_args(list(words))
-    for name in _NOT_HERE:
+    for name in ("out", *(name for form in forms_of_records() for name in form.options)):
         if getattr(args, name) != parser.get_default(name):
             raise DataError(f"--{name} goes with `frugal init`, not with `frugal decide`")
     is_yaml = args.table.suffix.lower() in (".yaml", ".yml")

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import of_studies
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, read_yaml, require_no_table
 
-SEARCH, OVER_TIME = "search", "over_time"  # targets
+SEARCH = "search"  # a target
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class RecordFiles:
     """Inputs and folder of a run on one's own records; all paths absolute.
 
     Attributes:
-        target: `search`, or `over_time`, by the keys of the YAML.
+        target: by the keys of the YAML.
         inputs: of the first step: the YAML, as `description`, and the files that it names.
         folder: `results/TARGET/NAME` in the folder of the start.
     """
@@ -54,8 +55,9 @@ def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFi
         )
     require_no_table(path, "docs/how-to/over_time.md and docs/how-to/own_searches.md have examples")
     document = read_yaml(path)
-    if isinstance(document, dict) and "measurements" in document:
-        return _over_time(path.absolute(), folder)
+    for study in of_studies("own_records"):
+        if isinstance(document, dict) and study.KEY in document:
+            return study.record_files(path.absolute(), folder)
     return _searches(path.absolute(), folder)
 
 
@@ -64,7 +66,7 @@ def _searches(path: Path, folder: Path) -> RecordFiles:
     from frugal.search.own_records import load_records_description, read_own_records
 
     described = load_records_description(path)
-    _require_file(path, "file", described.file, described.document["file"])
+    require_file(path, "file", described.file, described.document["file"])
     records = read_own_records(described, described.file)
     require_memory(records, described)
     inputs = {"description": path, "records": described.file.absolute()}
@@ -72,25 +74,11 @@ def _searches(path: Path, folder: Path) -> RecordFiles:
     return RecordFiles(SEARCH, inputs, place)
 
 
-def _over_time(path: Path, folder: Path) -> RecordFiles:
-    from frugal.config.over_time import TimedDataset
-    from frugal.data.over_time import units_file
+def require_file(path: Path, key: str, file: Path, written: str) -> None:
+    """Refuse a key of a YAML that names no file.
 
-    keys = TimedDataset.read(read_yaml(path), where=str(path))
-    if not keys.plans:
-        raise ConfigError(
-            f"{path}: 'plans' is missing; allowed are one or more schedules or rules, see "
-            "docs/how-to/over_time.md"
-        )
-    inputs = {"description": path}
-    for name in ("measurements", "units"):
-        written = getattr(keys, name).file
-        inputs[name] = (path.parent / written).absolute()
-        _require_file(path, f"{name}.file", inputs[name], written)
-    units_file(keys, inputs["units"])
-    return RecordFiles(OVER_TIME, inputs, folder / "results" / OVER_TIME / keys.name)
-
-
-def _require_file(path: Path, key: str, file: Path, written: str) -> None:
+    Raises:
+        ConfigError: there is none.
+    """
     if not file.is_file():
         raise ConfigError(f"{path}: {key!r} is {written!r}, and there is no such file")

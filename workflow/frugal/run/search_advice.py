@@ -4,7 +4,6 @@ Needs the folder that `snakemake search` calls `policy`, and a file like the rec
 """
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,6 @@ from frugal.search.plain_words import StepTable, next_step, step_table
 
 MOST_SHOWN = 40  # units on a terminal
 EDITION = 2
-OF_TABLES = ("id", "simulate", "without", "monitor", "refer", "function", "rollout")
-OVER_TIME = ("units", "hours", "policy")
 
 
 def is_search_policy(folder: Path) -> bool:
@@ -28,24 +25,12 @@ def is_search_policy(folder: Path) -> bool:
     return (folder / "policy.json").is_file()
 
 
-def refuse_options(args: argparse.Namespace, names: Sequence[str], of: str) -> None:
-    """Options of another study's policies, of these names.
-
-    Raises:
-        DataError: one of them is given.
-    """
-    for name in names:
-        if getattr(args, name) not in (None, False, []):
-            raise DataError(f"--{name} does not apply to a policy of {of}")
-
-
 def advise_searches(args: argparse.Namespace) -> int:
     """Print the next step of every unit; returns the exit status.
 
     Raises:
-        DataError: the folder or the file is invalid, or another option is given.
+        DataError: the folder or the file is invalid.
     """
-    refuse_options(args, (*OF_TABLES, *OVER_TIME), "treatment searches")
     rows = search_advice(args.bundle, args.cases)
     if args.out is not None:
         write_apart(args.out, csv_bytes(rows))

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from frugal.acquire.over_time import LearnedOrders, OrderPlan, Repeat, WithinSupport, follow
 from frugal.core.errors import ConfigError
-from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import LARGEST
+from frugal.studies.over_time.orders import LearnedOrders, OrderPlan, Repeat, WithinSupport, follow
+from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
 
 DECIDE, NOTHING = "decide", "nothing"
 OVER = "all windows are over"

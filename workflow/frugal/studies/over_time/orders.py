@@ -12,12 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.schema_check import listed
 from frugal.core.stored import LARGEST, Array, Stored, under
-from frugal.learn.window_regressions import REGRESSIONS, WindowRegressions
+from frugal.studies.over_time.config import PlanEntry
+from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
+from frugal.studies.over_time.window_regressions import REGRESSIONS, WindowRegressions
 
 PRACTICE, LEARNED = "recorded practice", "learned"
 FADE = 4.0  # windows after which the freshness of a value has fallen to 1/e

@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.over_time import LEARNED, PRACTICE, LearnedOrders, TimedPaths, follow
 from frugal.core.errors import ConfigError, DataError, NoSupportError
-from frugal.core.over_time import TimedPolicy
-from frugal.data.over_time import TimedData
 from frugal.judge.comparisons import compare
-from frugal.judge.history_fits import TimedFit, cases_over_time, unit_folds
 from frugal.judge.intervals import ROUNDING, normal_interval
-from frugal.judge.order_learning import learn_guarded
-from frugal.judge.order_support import OrderSupport, find_support
-from frugal.judge.over_time import (
+from frugal.judge.sensitivity import Rival, Weighted, tipping_gamma
+from frugal.judge.verdicts import LEAST_ESS, how_sure, interval, number, of_cost, state_of
+from frugal.studies.over_time.data import TimedData
+from frugal.studies.over_time.estimates import (
     READ,
     TIMED_ESTIMATORS,
     TimedCase,
@@ -31,8 +28,11 @@ from frugal.judge.over_time import (
     median_over_draws,
     support_by_window,
 )
-from frugal.judge.sensitivity import Rival, Weighted, tipping_gamma
-from frugal.judge.verdicts import LEAST_ESS, how_sure, interval, number, of_cost, state_of
+from frugal.studies.over_time.history_fits import TimedFit, cases_over_time, unit_folds
+from frugal.studies.over_time.order_learning import learn_guarded
+from frugal.studies.over_time.order_support import OrderSupport, find_support
+from frugal.studies.over_time.orders import LEARNED, PRACTICE, LearnedOrders, TimedPaths, follow
+from frugal.studies.over_time.records import TimedPolicy
 
 MOST_GAMMA = 20.0  # up to which hidden causes are tried
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.acquire.over_time import follow, plan
 from frugal.core.errors import ConfigError, DataError, NoSupportError
-from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
 from frugal.core.table import SharedCosts
 from frugal.judge.estimators.doubly_robust import doubly_robust
 from frugal.judge.estimators.inverse_probability import stabilised_ipw
 from frugal.judge.intervals import estimate, standard_error
-from frugal.judge.over_time import (
+from frugal.studies.over_time.answer import tipping_gamma_of
+from frugal.studies.over_time.estimates import (
     TIMED_ESTIMATORS,
     TimedCase,
     covariance_over_draws,
@@ -23,7 +22,8 @@ from frugal.judge.over_time import (
     semi_offline_ipw,
     support_by_window,
 )
-from frugal.judge.over_time_answer import tipping_gamma_of
+from frugal.studies.over_time.orders import follow, plan
+from frugal.studies.over_time.records import TimedCosts, TimedRecords, TimedState
 
 from tests.oracles import two_windows as world
 

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.order_advice import OVER, panel_words, state_words, why_words
-from frugal.acquire.over_time import LEARNED, LearnedOrders, TimedPaths
-from frugal.core.over_time import TimedPolicy, TimedState
-from frugal.data.over_time import TimedData
 from frugal.draw.answers import AnswerText
 from frugal.draw.explorer.patients import spread_units
-from frugal.judge.over_time import TimedCase
-from frugal.judge.over_time_answer import TimedQuestion, TimedVerdict
 from frugal.judge.verdicts import number
+from frugal.studies.over_time.answer import TimedQuestion, TimedVerdict
+from frugal.studies.over_time.data import TimedData
+from frugal.studies.over_time.estimates import TimedCase
+from frugal.studies.over_time.order_advice import OVER, panel_words, state_words, why_words
+from frugal.studies.over_time.orders import LEARNED, LearnedOrders, TimedPaths
+from frugal.studies.over_time.records import TimedPolicy, TimedState
 
 
 def timed_page(

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from frugal.acquire.over_time import TimedPaths, WithinSupport, follow
-from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.region_words import condition_text, hole_sentence, records_needed
 from frugal.core.regions import Hole, Interval
 from frugal.core.stored import LARGEST, Array, Stored
 from frugal.judge.support import find_holes
+from frugal.studies.over_time.orders import TimedPaths, WithinSupport, follow
+from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
 
 ANY = -1  # window of a region in which no window holds the panel
 

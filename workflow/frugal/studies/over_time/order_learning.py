@@ -25,20 +25,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from frugal.acquire.over_time import (
-    LEARNED,
-    Bars,
-    DrawnOrders,
-    LearnedOrders,
-    TimedPaths,
-    choice_inputs,
-    follow,
-    reveal,
-)
 from frugal.core.errors import NoSupportError
-from frugal.core.over_time import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.core.world import set_codes
-from frugal.judge.history_fits import (
+from frugal.judge.intervals import effective_sample_size, mean_error
+from frugal.judge.semi_offline import least_probability
+from frugal.judge.verdicts import LEAST_ESS
+from frugal.learn.nuisance_choice import HeadModels
+from frugal.studies.over_time.estimates import estimate_over_time, reach_of
+from frugal.studies.over_time.history_fits import (
     OrderLaw,
     TimedFit,
     cases_over_time,
@@ -50,12 +44,18 @@ from frugal.judge.history_fits import (
     ordered_sets,
     unit_folds,
 )
-from frugal.judge.intervals import effective_sample_size, mean_error
-from frugal.judge.over_time import estimate_over_time, reach_of
-from frugal.judge.semi_offline import least_probability
-from frugal.judge.verdicts import LEAST_ESS
-from frugal.learn.nuisance_choice import HeadModels
-from frugal.learn.window_regressions import REGRESSIONS
+from frugal.studies.over_time.orders import (
+    LEARNED,
+    Bars,
+    DrawnOrders,
+    LearnedOrders,
+    TimedPaths,
+    choice_inputs,
+    follow,
+    reveal,
+)
+from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
+from frugal.studies.over_time.window_regressions import REGRESSIONS
 
 COPIES = 2  # of each record, with other orders drawn
 ORDERED = 2.0  # windows of a drawn path that have an order, on average

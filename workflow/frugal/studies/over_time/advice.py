@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.order_advice import order_advice, require_policy
-from frugal.acquire.over_time import LearnedOrders, WithinSupport, input_count, plan_of
-from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
-from frugal.core.over_time import TimedPolicy, TimedRecords
 from frugal.core.stored import Array, Each, OrNull, Stored, part_of, require_document, under
-from frugal.data.over_time import costs_of, read_running
-from frugal.judge.order_support import OrderSupport
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
-from frugal.run.search_advice import OF_TABLES, refuse_options
+from frugal.run.advise import OtherPolicies
+from frugal.studies.over_time.config import TimedDataset
+from frugal.studies.over_time.data import costs_of, read_running
+from frugal.studies.over_time.order_advice import order_advice, require_policy
+from frugal.studies.over_time.order_support import OrderSupport
+from frugal.studies.over_time.orders import LearnedOrders, WithinSupport, input_count, plan_of
+from frugal.studies.over_time.records import TimedPolicy, TimedRecords
 
 MOST_SHOWN = 40  # units on a terminal
 _EXPECTED = "expected: "
@@ -37,11 +37,6 @@ _SHAPE = {
     "digests": Each(str),
     "seal": str,
 }
-
-
-def is_orders(folder: Path) -> bool:
-    """Whether a folder holds policies over time."""
-    return (folder / "orders.json").is_file()
 
 
 def read_orders(
@@ -109,7 +104,6 @@ def advise_over_time(args: argparse.Namespace) -> int:
     Raises:
         ConfigError, DataError: the folder, a file or an option is invalid.
     """
-    refuse_options(args, OF_TABLES, "measurements over time")
     if args.units is None:
         raise DataError("--units is missing; a policy over time takes the file of units, too")
     rows = time_advice(args.bundle, (args.cases, args.units), args.hours, args.policy)
@@ -128,3 +122,23 @@ def advise_over_time(args: argparse.Namespace) -> int:
 
 def _is_cost(name: object, cost: Any) -> bool:
     return str(name).startswith(_EXPECTED) and bool(np.isfinite(cost))
+
+
+POLICIES = OtherPolicies(
+    file="orders.json",
+    of="measurements over time",
+    options={
+        "units": {
+            "type": Path,
+            "metavar": "UNITS.csv",
+            "help": "of a policy over time: file of units",
+        },
+        "hours": {
+            "type": float,
+            "metavar": "HOURS",
+            "help": "the same: since the start of each unit",
+        },
+        "policy": {"metavar": "NAME", "help": "the same: another than the named one"},
+    },
+    advise=advise_over_time,
+)

@@ -6,14 +6,14 @@ from pathlib import Path
 import frugal
 import numpy as np
 import pytest
-from frugal.acquire.order_advice import why_words
-from frugal.acquire.over_time import LearnedOrders, follow, input_count, plan_of
-from frugal.config.over_time import PlanEntry
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.over_time import TimedState
 from frugal.run.own_records import own_records
+from frugal.studies.over_time.config import PlanEntry
+from frugal.studies.over_time.order_advice import why_words
+from frugal.studies.over_time.orders import LearnedOrders, follow, input_count, plan_of
+from frugal.studies.over_time.records import TimedState
 
-from tests.unit.test_over_time_files import ROWS, UNITS, WARDS, written
+from tests.studies.over_time.test_over_time_files import ROWS, UNITS, WARDS, written
 from tests.workflow.runs import ROOT
 
 ONE_ROW = "a,lactate,1,2,3\n"

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from frugal.acquire.over_time import FADE, TimedPaths, follow
-from frugal.config.over_time import TimedSettings
-from frugal.core.over_time import TimedCosts, TimedRecords, TimedState
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import set_codes
-from frugal.judge.over_time import TimedCase, reach_of
 from frugal.judge.semi_offline import belief_inputs, least_probability, ridge_coefficients
 from frugal.learn.nuisance_choice import Head, HeadModels, MeanHead, fit_mean_models, fit_models
+from frugal.studies.over_time.config import TimedSettings
+from frugal.studies.over_time.estimates import TimedCase, reach_of
+from frugal.studies.over_time.orders import FADE, TimedPaths, follow
+from frugal.studies.over_time.records import TimedCosts, TimedRecords, TimedState
 
 SETTINGS = {
     "logistic": {"C": 1.0},

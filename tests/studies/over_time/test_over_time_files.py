@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from frugal.acquire.over_time import follow, plan_of
 from frugal.core.errors import ConfigError, DataError
 from frugal.data.description import load_description
-from frugal.data.over_time import TimedData, read_over_time, read_running, stays_over_time
-from frugal.judge.history_fits import TimedFit, cases_over_time
-from frugal.judge.order_support import OrderSupport
-from frugal.judge.over_time_answer import TimedQuestion
-from frugal.library.over_time import _written
+from frugal.studies.over_time.answer import TimedQuestion
+from frugal.studies.over_time.data import TimedData, read_over_time, read_running, stays_over_time
+from frugal.studies.over_time.history_fits import TimedFit, cases_over_time
+from frugal.studies.over_time.order_support import OrderSupport
+from frugal.studies.over_time.orders import follow, plan_of
+from frugal.studies.over_time.verbs import _written
 
 from tests.unit.stay_files import archive, stay_text
 from tests.workflow.runs import ROOT

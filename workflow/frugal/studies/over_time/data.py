@@ -15,9 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from frugal.config.over_time import TimedDataset, TimedLabel
 from frugal.core.errors import ConfigError, DataError, shown_cell
-from frugal.core.over_time import CENSORED, TimedCosts, TimedRecords
 from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.table import Panel, SetUp, SharedCosts
 from frugal.data.description import Column, Description
@@ -25,6 +23,8 @@ from frugal.data.encoded_columns import unaccented, whole, word
 from frugal.data.guessing import are_quantities
 from frugal.data.long_files import LongFile, have_zones
 from frugal.data.stays import ARCHIVES, KEY, read_archive, read_outcomes, summarise
+from frugal.studies.over_time.config import TimedDataset, TimedLabel
+from frugal.studies.over_time.records import CENSORED, TimedCosts, TimedRecords
 
 MOST_LEVELS = 20  # of a static column of texts
 

@@ -18,7 +18,7 @@ from frugal.results.files import read_payload
 from frugal.studies.over_time.stages.exploring import explore_over_time
 from frugal.studies.shared.frames import without_bar
 
-from tests.unit.test_over_time_files import EXAMPLES, written
+from tests.studies.over_time.test_over_time_files import EXAMPLES, written
 from tests.workflow.runs import jobs, snakemake
 
 FILES = [str(EXAMPLES / name) for name in ("wards.csv", "wards_units.csv")]

@@ -6,15 +6,15 @@ from dataclasses import replace
 import frugal
 import numpy as np
 import pytest
-from frugal.acquire.over_time import follow, plan
 from frugal.core.errors import ConfigError
-from frugal.core.over_time import TimedPolicy
-from frugal.judge.history_fits import TimedFit, ordered_sets
-from frugal.judge.order_learning import learn_guarded, learn_orders
+from frugal.studies.over_time.history_fits import TimedFit, ordered_sets
+from frugal.studies.over_time.order_learning import learn_guarded, learn_orders
+from frugal.studies.over_time.orders import follow, plan
+from frugal.studies.over_time.records import TimedPolicy
 
 from tests.oracles import two_windows as world
-from tests.unit.test_over_time import ATOMS, COSTS, RECORDS, records_of
-from tests.unit.test_over_time_files import WARDS
+from tests.studies.over_time.test_over_time import ATOMS, COSTS, RECORDS, records_of
+from tests.studies.over_time.test_over_time_files import WARDS
 
 FACTOR = 3.0  # of the costs of errors: with it the best policy orders, and stops early
 DEAR = replace(COSTS, errors=FACTOR * COSTS.errors)

@@ -13,9 +13,11 @@ from frugal.library.asked import TemporaryFolder, door, require
 if TYPE_CHECKING:
     import pandas as pd
 
-    from frugal.acquire.over_time import LearnedOrders, OrderPlan
-    from frugal.core.over_time import TimedPolicy
-    from frugal.data.over_time import TimedData
+    from frugal.studies.over_time.data import TimedData
+    from frugal.studies.over_time.orders import LearnedOrders, OrderPlan
+    from frugal.studies.over_time.records import TimedPolicy
+
+__all__ = ["TimedAnswer", "load_over_time", "order_plan", "over_time"]
 
 _DATA = "the result of frugal.load_over_time(PATH)"
 
@@ -43,7 +45,7 @@ def load_over_time(
     Raises:
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
-    from frugal.data.over_time import read_over_time, stays_over_time
+    from frugal.studies.over_time.data import read_over_time, stays_over_time
 
     require_no_table(Path(path), "docs/how-to/over_time.md has an example")
     document = read_yaml(Path(path))
@@ -88,8 +90,8 @@ def order_plan(
     Raises:
         ConfigError: a panel, column, window or key does not exist.
     """
-    from frugal.acquire.over_time import plan
-    from frugal.data.over_time import TimedData
+    from frugal.studies.over_time.data import TimedData
+    from frugal.studies.over_time.orders import plan
 
     require("data", data, TimedData, _DATA)
     return plan(data.records, name, at, again, stop)
@@ -170,8 +172,8 @@ class TimedAnswer:
             ConfigError: there is no such policy, or the records are stays of a data set.
             DataError: a file does not match the description.
         """
-        from frugal.acquire.order_advice import order_advice, require_policy
-        from frugal.data.over_time import read_running
+        from frugal.studies.over_time.data import read_running
+        from frugal.studies.over_time.order_advice import order_advice, require_policy
 
         policies = {**self._policies, **({self.learned.name: self.learned} if self.learned else {})}
         chosen = require_policy(policies, policy, self.named)
@@ -228,14 +230,19 @@ def over_time(
             folder, data or policies that no YAML describes, or other records of this name in it.
         DataError: a policy returns no truth values.
     """
-    from frugal.acquire.over_time import plan_of
-    from frugal.config.over_time import TimedSettings
     from frugal.config.root import Config
-    from frugal.core.over_time import TimedPolicy
-    from frugal.data.over_time import TimedData
-    from frugal.draw.over_time_page import timed_page
-    from frugal.judge.history_fits import TimedFit
-    from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+    from frugal.studies.over_time.answer import (
+        TimedQuestion,
+        fit_cases,
+        judge_cases,
+        learn_policies,
+    )
+    from frugal.studies.over_time.config import TimedSettings
+    from frugal.studies.over_time.data import TimedData
+    from frugal.studies.over_time.history_fits import TimedFit
+    from frugal.studies.over_time.orders import plan_of
+    from frugal.studies.over_time.page import timed_page
+    from frugal.studies.over_time.records import TimedPolicy
     from frugal.studies.shared.frames import without_bar
 
     require("data", data, TimedData, _DATA)
@@ -286,8 +293,8 @@ def _written(data: "TimedData", folder: Path) -> "TimedData":
     """
     from dataclasses import replace
 
-    from frugal.data.over_time import long_tables
     from frugal.results.replacing import replace_files
+    from frugal.studies.over_time.data import long_tables
 
     document, *tables = long_tables(data)
     folder.mkdir(parents=True, exist_ok=True)
@@ -318,11 +325,11 @@ def _in_folder(
     """
     import numpy as np
 
-    from frugal.acquire.over_time import OrderPlan
     from frugal.results.files import read_payload
     from frugal.results.replacing import replace_files
     from frugal.run.engine import run_workflow
-    from frugal.run.time_advice import read_orders
+    from frugal.studies.over_time.advice import read_orders
+    from frugal.studies.over_time.orders import OrderPlan
 
     plans = {}
     for name, policy in policies.items():

@@ -4,7 +4,9 @@ A guess for a person to correct, as of a table with a row for each case: prices 
 that are not stated are left open, and a run without them is refused.
 """
 
+import argparse
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +19,8 @@ import yaml
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.encoded_columns import NO_VALUE
-from frugal.data.long_files import days_of
+from frugal.data.long_files import LongFile, days_of
+from frugal.run.init_command import OtherRecords, short_name
 
 ROLES = ("unit", "item", "value", "ordered", "result")  # columns of the file of measurements
 NAMES = {  # of columns with a role, as people write them
@@ -284,3 +287,50 @@ def over_time_lines(path: Path, remarks: Sequence[str]) -> list[str]:
         "Replace each null, prices of panels and costs of errors, then:",
         f"  snakemake --cores 2 over_time --config records={path}",
     ]
+
+
+def describe_files(
+    args: argparse.Namespace, out: Path, prices: Mapping[str, Any], errors: Mapping[str, Any]
+) -> tuple[str, list[str]]:
+    """Text of the YAML for two files, and the lines that `init` prints.
+
+    Raises:
+        DataError: a file or a column is missing, or its role is open.
+    """
+    paths, folder = (args.table, args.units), out.resolve().parent
+    for path in paths:
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+    cells = [LongFile.of(path).plain() for path in paths]
+    text, remarks = describe_over_time(
+        (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
+        (cells[0], cells[1]),
+        name=short_name(out.stem),
+        label=args.label,
+        positive=args.positive,
+        hours=args.hours,
+        columns=dict(part.partition("=")[::2] for part in args.columns.split(",") if part),
+        prices=prices,
+        errors=errors,
+        unit=args.unit,
+    )
+    return text, over_time_lines(out, remarks)
+
+
+RECORDS = OtherRecords(
+    chosen_by="units",
+    of="records over time",
+    options={
+        "units": {
+            "type": Path,
+            "help": "file of units: the table has a row for each value over time",
+        },
+        "columns": {
+            "default": "",
+            "metavar": "ROLE=COLUMN,…",
+            "help": "unit, item, value, ordered, result",
+        },
+        "hours": {"type": float, "help": "length of a window over time"},
+    },
+    describe=describe_files,
+)

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.judge.history_fits import TimedFit
-from frugal.judge.over_time import READ
+from frugal.studies.over_time.estimates import READ
+from frugal.studies.over_time.history_fits import TimedFit
 from scipy.stats import binom, t
 
-from tests.oracles import wards
+from tests.studies.over_time import wards
 from tests.trust.over_time import Fresh, estimates, records_of
 
 pytestmark = pytest.mark.statistical
