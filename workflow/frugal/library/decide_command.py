@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from frugal.core.arguments import number_from, whole_number
 from frugal.core.errors import DataError, extras_named, say
 from frugal.core.schema_check import listed
 from frugal.data.opening import open_table
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import number_from, whole_number
 from frugal.run.init_command import describe_file, table_parser
 
 _SHOWN = 12  # columns that a question lists

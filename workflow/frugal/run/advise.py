@@ -24,16 +24,16 @@ from frugal.acquire.advice import (
     with_referral,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
+from frugal.core.arguments import amount, command_parser, file_path, whole_number
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document
+from frugal.core.studies import OF_TABLES, OVER_TIME, adviser_of, refuse_options
 from frugal.data.cases import Cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
-from frugal.run.arguments import amount, command_parser, file_path, whole_number
-from frugal.run.search_advice import OVER_TIME, advise_searches, is_search_policy, refuse_options
 from frugal.run.time_advice import advise_over_time, is_orders
 
 MOST_SHOWN = 40  # cases on a terminal
@@ -92,8 +92,10 @@ def advise_command(words: list[str]) -> int:
     read += [*args.bundle.glob("*.json"), *args.bundle.glob("*.safetensors")]
     if args.out is not None and args.out.resolve() in [path.resolve() for path in read if path]:
         raise DataError(f"--out {args.out} is a file that is read; name another")
-    if is_search_policy(args.bundle):
-        return advise_searches(args)
+    if adviser := adviser_of(args.bundle):
+        others = [name for name in (*OF_TABLES, *OVER_TIME) if name not in adviser.options]
+        refuse_options(args, others, adviser.name)
+        return adviser.advise(args)
     if is_orders(args.bundle):
         return advise_over_time(args)
     refuse_options(args, OVER_TIME, "tables")

@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from frugal.config.dataset import RESERVED_COLUMNS
+from frugal.core.arguments import amount, command_parser, file_path, one_line
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed, shown
@@ -30,7 +31,6 @@ from frugal.data.long_files import LongFile
 from frugal.data.opening import MARKS, Opened, marks_in, open_table, rows_of_file
 from frugal.data.parsing import NumberStyle
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import amount, command_parser, file_path, one_line
 from frugal.run.init_over_time import describe_over_time, over_time_lines
 
 UNLABELLED = ("drop", "weigh")

@@ -17,11 +17,11 @@ from frugal.config.over_time import TimedDataset
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.over_time import TimedPolicy, TimedRecords
 from frugal.core.stored import Array, Each, OrNull, Stored, part_of, require_document, under
+from frugal.core.studies import OF_TABLES, refuse_options
 from frugal.data.over_time import costs_of, read_running
 from frugal.judge.order_support import OrderSupport
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
-from frugal.run.search_advice import OF_TABLES, refuse_options
 
 MOST_SHOWN = 40  # units on a terminal
 _EXPECTED = "expected: "
