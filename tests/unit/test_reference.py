@@ -8,12 +8,9 @@ import pytest
 from frugal.acquire.kinds import KINDS as AGENTS
 from frugal.config.blocks import schema_of
 from frugal.config.dataset import Dataset
-from frugal.config.recourse import RecourseRules
 from frugal.config.root import Config, effective
-from frugal.config.search import RecordsEntry, SearchDataset
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
-from frugal.cover.generator import KINDS as GENERATORS
 from frugal.judge.registry import ESTIMATORS
 from frugal.run.reference.command import (
     FOLDER,
@@ -25,6 +22,9 @@ from frugal.run.reference.command import (
 from frugal.run.reference.parts import allowed
 from frugal.run.reference.schemas import CONFIG, agents_page, config_page, methods_page
 from frugal.studies.afape.columns import COLUMNS
+from frugal.studies.recourse.config import RecourseRules
+from frugal.studies.recourse.generator import KINDS as GENERATORS
+from frugal.studies.treatment.data.keys import RecordsEntry, SearchDataset
 
 DOCS = Path(__file__).parents[2] / "docs"
 

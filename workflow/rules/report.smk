@@ -96,22 +96,6 @@ use rule stage as tell_dadi_cases with:
         settings={"units": config["report"]["units"], "fold": DADI_FOLD},
 
 
-use rule stage as explore_treatment with:
-    input:
-        **outputs_of(rules.summarise_treatment, "means curves"),
-        checks=rules.check_treatment.output.checks,
-    output:
-        **audited(f"{EXPLORED}/study=treatment", "section.json"),
-
-
-use rule stage as explore_recourse with:
-    input:
-        **outputs_of(rules.summarise_recourse, "summary groups confidence frequencies sizes"),
-        checks=rules.check_recourse.output.checks,
-    output:
-        **audited(f"{EXPLORED}/study=recourse", "section.json"),
-
-
 use rule stage as write_report with:
     input:
         unpack(report_parts),

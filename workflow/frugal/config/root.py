@@ -1,14 +1,16 @@
 """A whole config: the keys at top level, and the blocks of the studies."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Literal
+
+from pydantic import create_model
 
 from frugal.config.afape import Afape
 from frugal.config.blocks import Amount, Block, Count, Name, Whole, WholeText, required, setting
 from frugal.config.dadi import Dadi
 from frugal.config.diagnosis import Diagnosis
-from frugal.config.recourse import Recourse
-from frugal.config.treatment import Treatment
+from frugal.core.studies import of_studies
 
 
 class Report(Block):
@@ -17,8 +19,8 @@ class Report(Block):
     units: Count = setting(24, "of each data set, that are shown step by step")
 
 
-class Config(Block):
-    """A whole config."""
+class Core(Block):
+    """Keys that are no study's own."""
 
     seed: Whole = setting(20230501, "root of every random stream")
     scale: Literal["default", "paper"] = setting(
@@ -101,8 +103,16 @@ class Config(Block):
     afape: Afape
     dadi: Dadi
     diagnosis: Diagnosis
-    treatment: Treatment
-    recourse: Recourse
+
+
+def _blocks() -> dict[str, Any]:
+    """Study → its block: the class in its `config.py` that bears the study's name, as a title."""
+    modules = {study: import_module(module) for study, module in of_studies("config").items()}
+    blocks = {study: getattr(module, study.title(), None) for study, module in modules.items()}
+    return {study: (block, ...) for study, block in blocks.items() if block is not None}
+
+
+Config: type[Core] = create_model("Config", __base__=Core, __doc__="A whole config.", **_blocks())
 
 
 def effective(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,15 +36,6 @@ def modules_of(package: str) -> dict[str, Path]:
     return {f"{package}.{path.stem}": path for path in paths}
 
 
-def of_studies(name: str) -> list[Any]:
-    """The module of this name of each study that has one, sorted by study.
-
-    By these files studies declare what the core does with them; no import of the core names one.
-    """
-    paths = sorted(PACKAGE.glob(f"studies/*/{name}.py"))
-    return [import_module(f"frugal.studies.{path.parent.name}.{name}") for path in paths]
-
-
 def arguments_of(call: ast.Call) -> tuple[dict[str, Any], frozenset[str]]:
     """Keyword arguments of a call that are literals, and the names of the others."""
     literals: dict[str, Any] = {}

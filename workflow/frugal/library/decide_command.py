@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from frugal.core.arguments import number_from, whole_number
 from frugal.core.errors import DataError, extras_named, say
 from frugal.core.schema_check import listed
+from frugal.core.studies import forms_of_records
 from frugal.data.opening import open_table
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import number_from, whole_number
-from frugal.run.init_command import describe_file, forms_of_records, table_parser
+from frugal.run.init_command import describe_file, table_parser
 
 _SHOWN = 12  # columns that a question lists
 QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "audit_habit", "design")

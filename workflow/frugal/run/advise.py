@@ -5,8 +5,7 @@ results. Knows no study.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,40 +25,22 @@ from frugal.acquire.advice import (
     with_referral,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
-from frugal.core.declarations import of_studies
+from frugal.core.arguments import amount, command_parser, file_path, whole_number
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document
+from frugal.core.studies import Adviser, adviser_of, loaded_from_studies
 from frugal.data.cases import Cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
-from frugal.run.arguments import amount, command_parser, file_path, whole_number
-from frugal.run.search_advice import advise_searches, is_search_policy
 
 MOST_SHOWN = 40  # cases on a terminal
 _PATTERN = {"missing": OrNull([str]), "threshold": float}
 _REFERRAL = {"price": float, "patterns": OrNull([_PATTERN])}
 _HEAD = ("predicted probability", "if nothing more is acquired")
 _OF_TABLES = ("id", "simulate", "without", "monitor", "refer", "function", "rollout")
-
-
-@dataclass(frozen=True)
-class OtherPolicies:
-    """Policies of a study that are no bundles: `POLICIES` of its `advice.py`.
-
-    Attributes:
-        file: a folder that holds it is such a policy.
-        of: what they decide on, in refusals.
-        options: that `advise` takes for them alone → arguments of `add_argument`.
-        advise: prints the advice; returns the exit status.
-    """
-
-    file: str
-    of: str
-    options: Mapping[str, Mapping[str, Any]]
-    advise: Callable[[argparse.Namespace], int]
 
 
 def advise_command(words: list[str]) -> int:
@@ -100,7 +81,7 @@ def advise_command(words: list[str]) -> int:
         metavar="SEED",
         help="draw as the roll-out of this seed did; the cases are the table's rows, in order",
     )
-    kinds: list[OtherPolicies] = [module.POLICIES for module in of_studies("advice")]
+    kinds: list[Adviser] = loaded_from_studies("advice", "Adviser")
     further = {option: how for kind in kinds for option, how in kind.options.items()}
     for option, how in further.items():
         parser.add_argument(f"--{option}", **how)
@@ -110,14 +91,10 @@ def advise_command(words: list[str]) -> int:
     read += [*args.bundle.glob("*.json"), *args.bundle.glob("*.safetensors")]
     if args.out is not None and args.out.resolve() in [path.resolve() for path in read if path]:
         raise DataError(f"--out {args.out} is a file that is read; name another")
-    if is_search_policy(args.bundle):
-        _refuse_options(args, [*_OF_TABLES, *further], "treatment searches")
-        return advise_searches(args)
-    for kind in kinds:
-        if (args.bundle / kind.file).is_file():
-            others = [name for name in further if name not in kind.options]
-            _refuse_options(args, [*_OF_TABLES, *others], kind.of)
-            return kind.advise(args)
+    if kind := adviser_of(args.bundle):
+        others = [name for name in (*_OF_TABLES, *further) if name not in kind.options]
+        _refuse_options(args, others, kind.name)
+        return kind.advise(args)
     _refuse_options(args, list(further), "tables")
     bundle = read_bundle(args.bundle, function=args.function)
     cases = cases_of(bundle, args.cases, id_column=args.id, complete=args.simulate)

@@ -22,14 +22,15 @@ from typing import Any
 import yaml
 
 from frugal.config.dataset import RESERVED_COLUMNS
-from frugal.core.declarations import PROJECT, of_studies
+from frugal.core.arguments import amount, command_parser, file_path, one_line
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.studies import forms_of_records
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
 from frugal.data.opening import MARKS, Opened, marks_in, open_table, rows_of_file
 from frugal.data.parsing import NumberStyle
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import amount, command_parser, file_path, one_line
 
 UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
@@ -199,31 +200,6 @@ def errors_between(classes: Sequence[str]) -> dict[str, tuple[int, int]]:
     return {"missed": (1, 0), "false alarm": (0, 1)} | pairs if len(classes) == 2 else pairs
 
 
-@dataclass(frozen=True)
-class OtherRecords:
-    """Records of another form than a table, which a study describes: `RECORDS` of its `init.py`.
-
-    Attributes:
-        chosen_by: option of a file that only records of this form have.
-        of: what they are, in refusals.
-        options: for them alone, with that one → arguments of `add_argument`.
-        describe: of arguments, the file to write, prices and costs of errors: its text, and the
-            lines to print.
-    """
-
-    chosen_by: str
-    of: str
-    options: Mapping[str, Mapping[str, Any]]
-    describe: Callable[
-        [argparse.Namespace, Path, Mapping[str, Any], Mapping[str, Any]], tuple[str, list[str]]
-    ]
-
-
-def forms_of_records() -> list[OtherRecords]:
-    """Those that studies declare."""
-    return [module.RECORDS for module in of_studies("init")]
-
-
 def init_command(words: Sequence[str]) -> int:
     """Write the YAML; returns the exit status.
 
@@ -241,7 +217,7 @@ def init_command(words: Sequence[str]) -> int:
             if getattr(args, name) != parser.get_default(name):
                 goes = "does not go" if form in chosen else "goes"
                 name = name.replace("_", "-")
-                raise DataError(f"--{name} {goes} with --{form.chosen_by}, {form.of}")
+                raise DataError(f"--{name} {goes} with --{form.chosen_by}, {form.name}")
     packed = args.table.suffix.lower() == ".gz"
     out = args.out or (args.table.with_suffix("") if packed else args.table).with_suffix(".yaml")
     for form in chosen:

@@ -13,9 +13,9 @@ import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.stored import Array, Each, OrNull, Stored, part_of, require_document, under
+from frugal.core.studies import Adviser
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
-from frugal.run.advise import OtherPolicies
 from frugal.studies.over_time.config import TimedDataset
 from frugal.studies.over_time.data import costs_of, read_running
 from frugal.studies.over_time.order_advice import order_advice, require_policy
@@ -124,9 +124,9 @@ def _is_cost(name: object, cost: Any) -> bool:
     return str(name).startswith(_EXPECTED) and bool(np.isfinite(cost))
 
 
-POLICIES = OtherPolicies(
+ORDERS = Adviser(
+    name="measurements over time",
     file="orders.json",
-    of="measurements over time",
     options={
         "units": {
             "type": Path,

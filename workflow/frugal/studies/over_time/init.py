@@ -18,9 +18,10 @@ import yaml
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
+from frugal.core.studies import OtherRecords
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.long_files import LongFile, days_of
-from frugal.run.init_command import OtherRecords, short_name
+from frugal.run.init_command import short_name
 
 ROLES = ("unit", "item", "value", "ordered", "result")  # columns of the file of measurements
 NAMES = {  # of columns with a role, as people write them
@@ -318,8 +319,8 @@ def describe_files(
 
 
 RECORDS = OtherRecords(
+    name="records over time",
     chosen_by="units",
-    of="records over time",
     options={
         "units": {
             "type": Path,
