@@ -10,8 +10,12 @@ from tests.workflow.runs import BIN, ROOT, plain_environment, run
 from tests.workflow.test_edits import PARTS
 
 pytestmark = pytest.mark.workflow
-RULES = {"treatment": ("treatment", "search"), "recourse": ("recourse",)}  # study → files of rules
-TARGETS = ("afape", "dadi", "diagnosis", *RULES)
+RULES = {  # study → files of rules
+    "treatment": ("treatment", "search"),
+    "recourse": ("recourse",),
+    "over_time": ("over_time",),
+}
+TARGETS = ("afape", "dadi", "diagnosis", "treatment", "recourse")
 ANSWER = """
 import frugal
 from frugal.run.overview import overview
@@ -38,7 +42,7 @@ def without(study: str, folder: Path) -> Path:
         lines = lines.replace(f'include: "rules/{name}.smk"\n', "")
     (folder / "workflow/Snakefile").write_text(lines, encoding="utf-8")
     config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    del config[study]
+    config.pop(study, None)
     (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     return folder
 

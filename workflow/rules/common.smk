@@ -268,10 +268,3 @@ def searched(wildcards):
     require_records("search", "searches")
     answer = rules.write_search_answer.output
     return [answer.text, answer.words, rules.draw_search.output.tree]
-
-
-def judged_over_time(wildcards):
-    """The answer of the user's records over time."""
-    require_records("over_time", "wards")
-    answer = rules.answer_over_time.output
-    return [answer.sentence, answer.page, answer.outcomes, answer.orders]

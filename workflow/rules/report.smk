@@ -26,16 +26,6 @@ if config["table"] is not None:
             settings={"dataset": OWN_TABLE.dataset},
 
 
-if own_target() == "over_time":
-
-    use rule stage as explore_over_time with:
-        input:
-            **rules.answer_over_time.input,
-            **outputs_of(rules.answer_over_time, "outcomes orders"),
-        output:
-            **audited(f"{EXPLORED}/study=over_time", "section.json"),
-
-
 use rule stage as tell_afape_cases with:
     input:
         **outputs_of(rules.prepare_data, "table catalogue"),
