@@ -15,15 +15,21 @@ import sys
 import time
 
 import numpy as np
-from frugal.cover.choices import cheapest_choices
-from frugal.cover.instance import CoverInstance
-from frugal.cover.solvers.branch_and_bound import cheapest_covers
-from frugal.cover.solvers.proofs import PROGRAM
+from frugal.studies.recourse.choices import cheapest_choices
+from frugal.studies.recourse.instance import CoverInstance
+from frugal.studies.recourse.solvers.branch_and_bound import cheapest_covers
+from frugal.studies.recourse.solvers.proofs import PROGRAM
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 from tqdm import tqdm
 
-from tests.oracles.cover_rules import best_by_cp_sat, best_by_highs, granted, lean_sets, random_case
+from tests.studies.recourse.cover_rules import (
+    best_by_cp_sat,
+    best_by_highs,
+    granted,
+    lean_sets,
+    random_case,
+)
 
 SHAPES = ((500, 200, 4, 4), (300, 100, 3, 5), (200, 50, 3, 3))
 UNITS, MAX_NODES, PLENTY = 100, 10**6, 10**6

@@ -10,12 +10,12 @@ import importlib.util
 import time
 
 import numpy as np
-from frugal.cover.instance import CoverInstance
-from frugal.cover.solvers.branch_and_bound import cheapest_covers
-from frugal.cover.worlds import sample_world, variant_design
+from frugal.studies.recourse.instance import CoverInstance
+from frugal.studies.recourse.solvers.branch_and_bound import cheapest_covers
+from frugal.studies.recourse.worlds import sample_world, variant_design
 
-from tests.oracles.cover_integer_program import solve_programs
-from tests.oracles.cover_state_program import state_of, state_table
+from tests.studies.recourse.cover_integer_program import solve_programs
+from tests.studies.recourse.cover_state_program import state_of, state_table
 
 LOOPED, MAX_NODES = 20, 10**7
 GOAL_SECONDS, GOAL_RATIO = {"dim_20": 1.0, "dim_50": 3.0, "dim_100": 15.0}, 5_000

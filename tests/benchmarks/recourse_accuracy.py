@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 from frugal.core.schema_check import read_yaml
-from frugal.cover.augmentation import augment
-from frugal.cover.generator import fit_generator
-from frugal.cover.instance import LabelledUnits
-from frugal.cover.learned.answers import as_membership
-from frugal.cover.worlds import frequent_explanations, train_rows, variant_design
+from frugal.studies.recourse.augmentation import augment
+from frugal.studies.recourse.generator import fit_generator
+from frugal.studies.recourse.instance import LabelledUnits
+from frugal.studies.recourse.learned.answers import as_membership
+from frugal.studies.recourse.worlds import frequent_explanations, train_rows, variant_design
 
 from tests.defaults import DEFAULT
-from tests.unit.cover_cases import labelled_world
+from tests.studies.recourse.cover_cases import labelled_world
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,10 +7,10 @@ CPU. A fifth of the units have ties. Units are solved by the listed sets and by 
 import time
 
 import numpy as np
-from frugal.cover.solvers.branch_and_bound import cheapest_covers
-from frugal.cover.worlds import sample_world, variant_design
+from frugal.studies.recourse.solvers.branch_and_bound import cheapest_covers
+from frugal.studies.recourse.worlds import sample_world, variant_design
 
-from tests.oracles.cover_integer_program import solve_programs
+from tests.studies.recourse.cover_integer_program import solve_programs
 
 UNITS, TIED, MAX_NODES = 200, 40, 10**7
 

@@ -15,14 +15,14 @@ import time
 
 import numpy as np
 from frugal.core.streams import Streams
-from frugal.search.outcome_counts import count_outcomes
-from frugal.search.outcome_forest import ForestOptions
-from frugal.search.outcome_tables import smoothed_table
-from frugal.search.planning.constrained import plan_constrained, stopping_statistic
-from frugal.search.records import GIB, SearchSizeError, search_bytes
-from frugal.search.repeats import search_repeat, world_repeat
-from frugal.search.searches import ComparisonOptions
-from frugal.search.simulated_worlds import (
+from frugal.studies.treatment.data.records import GIB, SearchSizeError, search_bytes
+from frugal.studies.treatment.models.outcome_counts import count_outcomes
+from frugal.studies.treatment.models.outcome_forest import ForestOptions
+from frugal.studies.treatment.models.outcome_tables import smoothed_table
+from frugal.studies.treatment.planning.constrained import plan_constrained, stopping_statistic
+from frugal.studies.treatment.search.repeats import search_repeat, world_repeat
+from frugal.studies.treatment.search.searches import ComparisonOptions
+from frugal.studies.treatment.search.simulated_worlds import (
     WorldOptions,
     build_world,
     draw_parameters,

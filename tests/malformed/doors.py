@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import yaml
-from frugal.search.own_records import describe_records, read_own_records
+from frugal.studies.treatment.data.own_records import describe_records, read_own_records
 
 from tests.malformed.cases import Case, Right, command
 

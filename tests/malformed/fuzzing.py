@@ -20,18 +20,18 @@ import numpy as np
 import pandas as pd
 import yaml
 from frugal.core.layout import Bundle
-from frugal.cover.catalogue import catalogue_of, units_of
-from frugal.cover.sheets import read_sheet
-from frugal.judge.order_support import OrderSupport
 from frugal.results.files import file_digest, payload_bytes, read_payload, seal, sealed
 from frugal.run.own_records import own_records
+from frugal.studies.over_time.order_support import OrderSupport
+from frugal.studies.recourse.catalogue import catalogue_of, units_of
+from frugal.studies.recourse.sheets import read_sheet
 
 from tests.malformed.cases import ROOT, Case, Right, command
 from tests.malformed.outcomes import Outcome, happened
+from tests.studies.treatment.test_own_searches import _NAMES as SEARCH_POLICY
+from tests.studies.treatment.test_own_searches import _TABLE as SEARCH_TABLE
 from tests.unit.spoiling import DELETE, NASTY, places
 from tests.unit.test_advice import HEAD, made
-from tests.unit.test_own_searches import _NAMES as SEARCH_POLICY
-from tests.unit.test_own_searches import _TABLE as SEARCH_TABLE
 
 EXAMPLES = ROOT / "docs" / "examples"
 CASES = HEAD + "".join(f"{name},60,{['no', 'yes'][k % 2]},,,\n" for k, name in enumerate("ab"))

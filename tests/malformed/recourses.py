@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from frugal.cover.catalogue import catalogue_of, group_warnings, units_of
-from frugal.cover.sheets import read_sheet
+from frugal.studies.recourse.catalogue import catalogue_of, group_warnings, units_of
+from frugal.studies.recourse.sheets import read_sheet
 
 from tests.malformed.cases import ROOT, Case, Right, Warned, Wrong, command, mistakes
-from tests.unit.test_recourse_catalogue import OWN, UNITS
+from tests.studies.recourse.test_recourse_catalogue import OWN, UNITS
 
 RECOURSE = "`recourse`: catalogues, units and rules of one's own"
 

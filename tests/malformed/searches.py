@@ -12,8 +12,14 @@ import yaml
 from tests.defaults import DEFAULT
 from tests.malformed.cases import Case, command
 from tests.malformed.plain_words import of_change
-from tests.unit.search_files import AMR_DRUGS, DRUGS, amr_file, kpneumoniae_file, write_rows
-from tests.unit.search_files import BREAKPOINTS as CLSI
+from tests.studies.treatment.search_files import (
+    AMR_DRUGS,
+    DRUGS,
+    amr_file,
+    kpneumoniae_file,
+    write_rows,
+)
+from tests.studies.treatment.search_files import BREAKPOINTS as CLSI
 from tests.unit.spoiling import DELETE, spoilt
 
 TREATMENT = "Data sets of `treatment`: YAML and files"

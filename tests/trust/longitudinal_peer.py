@@ -5,9 +5,10 @@
 Needs `cleverly` 0.1.7 in the environment (`pip install cleverly`), which has the estimators of the
 R package `lmtp` for plans that records equal: weighting, sequential regressions, the sequentially
 doubly robust and the targeted one. The plan orders both tests of the simulated wards
-(`tests/oracles/wards.py`) in each window, so a record contains it where it equals it. Both packages
-get the same fitted probabilities, histories and outcomes, and regress linearly. It prints the mean
-of each estimate with the mean of its standard errors, and the largest difference over the draws.
+(`tests/studies/over_time/wards.py`) in each window, so a record contains it where it equals it.
+Both packages get the same fitted probabilities, histories and outcomes, and regress linearly. It
+prints the mean of each estimate with the mean of its standard errors, and the largest difference
+over the draws.
 """
 
 import sys
@@ -17,12 +18,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from cleverly.longitudinal import LTMLE, SDR, SequentialGComputation, SequentialIPW  # pyright: ignore[reportMissingImports]
-from frugal.acquire.over_time import follow, plan
-from frugal.judge.history_fits import TimedFit, cases_over_time, fit_expected, history_inputs
-from frugal.judge.over_time import estimate_over_time
+from frugal.studies.over_time.estimates import estimate_over_time
+from frugal.studies.over_time.history_fits import (
+    TimedFit,
+    cases_over_time,
+    fit_expected,
+    history_inputs,
+)
+from frugal.studies.over_time.orders import follow, plan
 from sklearn.linear_model import LinearRegression
 
-from tests.oracles import wards
+from tests.studies.over_time import wards
 from tests.trust.over_time import COSTS, records_of
 
 PAIRS = {

@@ -3,9 +3,10 @@
   python -m tests.trust.over_time [DRAWS] [UNITS] [METHOD] [MIRROR] [KEY=VALUE …]
   python -m tests.trust.over_time learned [DRAWS] [UNITS] [KIND]
 
-Every draw has new stays (`tests/oracles/wards.py`), and is judged as `frugal.over_time` judges it:
-laws, expected outcomes and rules of decision are fitted on five draws of folds by METHOD (linear
-or boosting). The true cost of a policy is that with these rules, on 40,000 fresh complete stays.
+Every draw has new stays (`tests/studies/over_time/wards.py`), and is judged as `frugal.over_time`
+judges it: laws, expected outcomes and rules of decision are fitted on five draws of folds by METHOD
+(linear or boosting). The true cost of a policy is that with these rules, on 40,000 fresh complete
+stays.
 With a MIRROR of `physionet2012/` stays are drawn from the real ones that have a heart rate and a
 coma scale in each of the first three windows of 6 hours, and fresh are all of them. Values and
 deaths are theirs; orders are drawn by the law of the wards, where a fast heart is a high chemistry
@@ -24,20 +25,20 @@ from unittest import mock
 import frugal
 import numpy as np
 import pandas as pd
-from frugal.acquire.over_time import FADE, LEARNED, PRACTICE, TimedPaths, follow, plan
 from frugal.answer.frames import without_bar
-from frugal.core.over_time import TimedCosts, TimedRecords
 from frugal.core.scaling import fit_scaling
 from frugal.core.table import SharedCosts
-from frugal.data.over_time import TimedData
-from frugal.judge import history_fits
-from frugal.judge.history_fits import TimedFit, chance_of
-from frugal.judge.order_learning import learn_guarded
-from frugal.judge.over_time import READ
-from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.over_time import history_fits
+from frugal.studies.over_time.answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.over_time.data import TimedData
+from frugal.studies.over_time.estimates import READ
+from frugal.studies.over_time.history_fits import TimedFit, chance_of
+from frugal.studies.over_time.order_learning import learn_guarded
+from frugal.studies.over_time.orders import FADE, LEARNED, PRACTICE, TimedPaths, follow, plan
+from frugal.studies.over_time.records import TimedCosts, TimedRecords
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tests.oracles import wards
+from tests.studies.over_time import wards
 from tests.trust.stays import YAML
 
 COSTS = TimedCosts(

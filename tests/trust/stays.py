@@ -18,8 +18,8 @@ from time import process_time
 import frugal
 import pandas as pd
 from frugal.answer.frames import without_bar
-from frugal.judge.history_fits import TimedFit
-from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.over_time.answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.over_time.history_fits import TimedFit
 
 from tests.workflow.runs import ROOT
 

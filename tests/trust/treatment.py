@@ -13,14 +13,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from frugal.search.environment import play_policy
-from frugal.search.off_policy import estimates, prepare_judging
-from frugal.search.outcome_counts import count_outcomes
-from frugal.search.outcome_tables import smoothed_table
-from frugal.search.own_policies import EvaluatedPolicy
-from frugal.search.planning.constrained import plan_constrained, plan_greedy, stopping_statistic
-from frugal.search.searches import PlannedSearch
-from frugal.search.simulated_worlds import (
+from frugal.studies.treatment.models.outcome_counts import count_outcomes
+from frugal.studies.treatment.models.outcome_tables import smoothed_table
+from frugal.studies.treatment.planning.constrained import (
+    plan_constrained,
+    plan_greedy,
+    stopping_statistic,
+)
+from frugal.studies.treatment.search.environment import play_policy
+from frugal.studies.treatment.search.off_policy import estimates, prepare_judging
+from frugal.studies.treatment.search.own_policies import EvaluatedPolicy
+from frugal.studies.treatment.search.searches import PlannedSearch
+from frugal.studies.treatment.search.simulated_worlds import (
     build_world,
     draw_parameters,
     sample_searches,

@@ -21,19 +21,19 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from frugal.core.errors import FrugalError
-from frugal.cover.catalogue import catalogue_of, units_of
-from frugal.cover.sheets import read_sheet
 from frugal.data.case_document import TableColumns, case_document
 from frugal.data.cases import read_cases
 from frugal.data.description import Description, load_description
 from frugal.data.encoding import encode
 from frugal.data.long_files import LongFile
-from frugal.data.over_time import read_over_time, read_running
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
 from frugal.run.init_command import _amounts, init_command
-from frugal.search.own_records import describe_records, read_own_records
+from frugal.studies.over_time.data import read_over_time, read_running
+from frugal.studies.recourse.catalogue import catalogue_of, units_of
+from frugal.studies.recourse.sheets import read_sheet
+from frugal.studies.treatment.data.own_records import describe_records, read_own_records
 
 from tests.unit.init_cases import priced
 

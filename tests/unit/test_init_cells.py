@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from frugal.core.errors import DataError
-from frugal.cover.sheets import read_sheet
 from frugal.data.description import load_description
 from frugal.data.long_files import LongFile
 from frugal.data.prepare import prepare
 from frugal.data.raw_cells import require_sheet_fits
 from frugal.results import replacing
 from frugal.run.init_command import init_command
+from frugal.studies.recourse.sheets import read_sheet
 from openpyxl.styles import Font
 
 from tests.oracles.transport_writer import transport_file

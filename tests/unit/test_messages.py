@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import FrugalError, say
-from frugal.cover.sheets import price_of, read_sheet, require_column, whole_numbers
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
 from frugal.data.long_files import LongFile
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import belonging_of
 from frugal.run.init_command import init_command
-from frugal.search.isolate_tables import read_text_table
-from frugal.search.levels import ColumnLevels, Strata
+from frugal.studies.recourse.sheets import price_of, read_sheet, require_column, whole_numbers
+from frugal.studies.treatment.data.isolate_tables import read_text_table
+from frugal.studies.treatment.data.levels import ColumnLevels, Strata
 
 from tests.unit import test_advice
 from tests.unit.dataset_documents import CSV, document, load

@@ -12,7 +12,7 @@ LOCKSTEP, SCALING = "learn/lockstep.py", "core/scaling.py"
 LOGISTIC = "learn/weighted_logistic.py"
 
 # Torch's own optimiser, of modules that autograd follows and that learn one by one
-TORCHS_ADAM = {"learn/emflow_training.py", "cover/learned/training.py"}
+TORCHS_ADAM = {"learn/emflow_training.py", "studies/recourse/learned/training.py"}
 
 
 # Not of columns: advantages of a minibatch, as stable-baselines3 has them; spreads over results

@@ -39,12 +39,12 @@ LOOPS_OF_THEIR_OWN = {"answer.candidates.from_frame"}  # reads back what `roll_o
 
 KINDS = {  # folder or module → class of what is declared there
     "frugal.acquire.policies": "AgentKind",
-    "frugal.cover.generators": "GeneratorKind",
+    "frugal.studies.recourse.generators": "GeneratorKind",
     "frugal.judge.estimators": "Estimator",
     "frugal.learn.fair_baselines": "FairBaseline",
     "frugal.learn.imputers": "ImputerKind",
     "frugal.learn.tabular_baselines": "Classifier",
-    "frugal.search.planners": "SearchPlanner",
+    "frugal.studies.treatment.planners": "SearchPlanner",
 }
 WORDS = {
     "dadi",
@@ -142,7 +142,7 @@ def test_policies_are_asked_in_one_place():
 
     # policies themselves; tables and worlds of actions know none, and have other words alike
     apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "acquire.siblings.")
-    apart += ("data.", "cover.")
+    apart += ("data.", "studies.recourse.")
     outside = {name for name in among(asks) if not name.startswith(apart)}
     methods = ("action_probability", "verdict", "probability")
     assert outside == {f"acquire.rollouts.PolicyStates.{name}" for name in methods}

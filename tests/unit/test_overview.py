@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from frugal.__main__ import main
 from frugal.results.sources import STAGES
-from frugal.run.overview import REST, TARGETS, USED_FIRST
+from frugal.run.overview import REST, TARGETS, USED_FIRST, study_commands
 from frugal.run.stage_command import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,9 @@ def test_what_people_use_first_comes_first(capsys, monkeypatch, words, started, 
 
 
 def test_every_command_is_named_once_and_there():
-    named = [name.split()[0] for name in (*USED_FIRST, *REST) if name[0].islower()]
+    named = [
+        name.split()[0] for name in (*USED_FIRST, *study_commands(), *REST) if name[0].islower()
+    ]
     assert sorted([*named, "plan"]) == sorted(COMMANDS)
     for name, module in COMMANDS.items():
         assert callable(getattr(import_module(f"frugal.{module}"), f"{name}_command"))

@@ -23,7 +23,7 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 _BEGINS = ("snakemake ", "python -m ", "python tests/", "python docs/", "make ", ".ci/")
 RUN = {  # pages with Python → the test that runs it
     "README.md": "tests/workflow/test_library.py",
-    "docs/tutorials/over_time.md": "tests/unit/test_over_time_files.py",
+    "docs/tutorials/over_time.md": "tests/studies/over_time/test_over_time_files.py",
     "docs/how-to/library.md": "tests/unit/test_library_frames.py",
 }
 STAGE_OPTIONS = {"--seed", "--input", "--output", "--settings", "--wildcard", "--used", "--help"}

@@ -276,4 +276,7 @@ def test_the_real_stages_reach_what_they_use_and_not_the_audit():
     command = "reached_modules('frugal.studies.afape.stages.estimates', 'frugal.run.stage_command')"
     reached = set(eval(ask(PACKAGE, command)))
     assert {"frugal.learn.networks", "frugal.core.columns"} <= reached
-    assert not {"frugal.run.audit", "frugal.draw.style", "frugal.search.planners.ndp"} & reached
+    assert (
+        not {"frugal.run.audit", "frugal.draw.style", "frugal.studies.treatment.planners.ndp"}
+        & reached
+    )

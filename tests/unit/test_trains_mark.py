@@ -30,4 +30,4 @@ def test_a_file_that_fits_bears_the_mark(file):
 def test_what_fits_is_recognised():
     assert fits("from frugal.learn.trees import fit_forest")
     assert fits("from tests.unit.dadi_cases import fit")
-    assert not fits("from frugal.cover.learned.training import train_rows")
+    assert not fits("from frugal.studies.recourse.learned.training import train_rows")

@@ -25,7 +25,8 @@ RECIPE = r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(RECIPE, PAGE, re.DOTALL | re.MULTILINE))  # module → text
 ESTIMATOR, KIND = "judge/estimators/trimmed_blocking.py", "acquire/policies/cheapest.py"
-GENERATOR, PLANNER = "cover/generators/commonest.py", "search/planners/single.py"
+GENERATOR = "studies/recourse/generators/commonest.py"
+PLANNER = "studies/treatment/planners/single.py"
 FIGURE = "studies/afape/figures/worth.py"
 OF_THE_REPORT = {"explore_afape", "tell_afape_cases", "write_report"}  # which `afape` leaves out
 OUT_OF_DATE = """
@@ -207,11 +208,12 @@ def test_recipes_pass_the_tests_that_try_every_declaration(copy):
     for part in ("tests", "conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         kept = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         kept(ROOT / part, copy / part)
-    files = ["figure_style", "estimators", "recourse_generators", "stored_models"]
-    files += ["recourse_unseen_groups", "prints"]
+    files = ["unit/test_figure_style", "unit/test_estimators", "unit/test_stored_models"]
+    files += ["studies/recourse/test_recourse_generators", "unit/test_prints"]
+    files += ["studies/recourse/test_recourse_unseen_groups"]
     chosen = "commonest or marker or trimmed or distinct or every_estimator or one_place"
     words = ["-q", "-p", "no:cacheprovider", "-k", chosen]
-    words += [f"tests/unit/test_{name}.py" for name in files]
+    words += [f"tests/{name}.py" for name in files]
     environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
     done = run([str(BIN / "python"), "-m", "pytest", *words], copy, environment)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -7,13 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import frugal
 import pandas as pd
 import pytest
-from frugal import library
 from frugal.core.arithmetic import pinned
 from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.library import folder as folders
@@ -317,15 +317,21 @@ def test_importing_loads_no_library():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_stub_names_what_the_library_names():
-    """`__init__.pyi` tells editors the names that `__getattr__` finds."""
-    from frugal import library
+STUB = (ROOT / "workflow" / "frugal" / "__init__.pyi").read_text(encoding="utf-8")
+NAMED = re.findall(r"^from (\S+) import (\w+) as \2$", STUB, re.MULTILINE)
 
-    stub = (ROOT / "workflow" / "frugal" / "__init__.pyi").read_text()
-    assert re.findall(r"import (\w+) as \1$", stub, re.MULTILINE) == sorted(library.__all__)
+
+def test_the_stub_names_what_the_library_and_the_studies_name():
+    """`__init__.pyi` tells editors the names that `__getattr__` finds."""
+    verbs = sorted((ROOT / "workflow" / "frugal").glob("studies/*/verbs.py"))
+    modules = ["frugal.library", *(f"frugal.studies.{path.parent.name}.verbs" for path in verbs)]
+    assert [(m, name) for m in modules for name in sorted(import_module(m).__all__)] == NAMED
+    assert {name for _, name in NAMED} <= set(dir(frugal))
+    for module, name in NAMED:
+        assert getattr(frugal, name) is getattr(import_module(module), name)
 
 
 def test_no_verb_has_the_name_of_a_room():
     """A room that is imported would stand in the verb's place."""
     rooms = {module.name for module in pkgutil.iter_modules(frugal.__path__)}
-    assert not rooms & set(library.__all__)
+    assert not rooms & {name for _, name in NAMED}

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.unit.search_files import own_table
+from tests.studies.treatment.search_files import own_table
 from tests.workflow.runs import ROOT, frugal, frugal_here, snakemake, unmatched
 
 pytestmark = pytest.mark.workflow

@@ -8,20 +8,20 @@ from frugal.library import Policy as Policy
 from frugal.library import Rollouts as Rollouts
 from frugal.library import StoredPolicy as StoredPolicy
 from frugal.library import Table as Table
-from frugal.library import TimedAnswer as TimedAnswer
 from frugal.library import advise as advise
 from frugal.library import decide as decide
 from frugal.library import evaluate as evaluate
 from frugal.library import fair_form as fair_form
 from frugal.library import load as load
 from frugal.library import load_answer as load_answer
-from frugal.library import load_over_time as load_over_time
 from frugal.library import load_policy as load_policy
 from frugal.library import missingness as missingness
-from frugal.library import order_plan as order_plan
-from frugal.library import over_time as over_time
 from frugal.library import roll_out as roll_out
 from frugal.library import train as train
 from frugal.library import verdict as verdict
+from frugal.studies.over_time.verbs import TimedAnswer as TimedAnswer
+from frugal.studies.over_time.verbs import load_over_time as load_over_time
+from frugal.studies.over_time.verbs import order_plan as order_plan
+from frugal.studies.over_time.verbs import over_time as over_time
 
 __version__: str

@@ -11,7 +11,7 @@ rule audit:
     resources:
         mem_mb=memory,
     params:
-        folders=lambda w: f"{STUDY.outside_folders()} {RECOURSE.outside_folders()}",
+        folders=lambda w: " ".join(folders() for folders in OUTSIDE),
     shell:
         of_a_folder("python -m frugal audit results {params.folders} 2> {log:q}")
 

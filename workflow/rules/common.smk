@@ -169,10 +169,14 @@ wildcard_constraints:
     rows=r"|/rows=[0-9]+-([0-9]+|on)",
 
 
+# To which the rules of each study add: where its raw files are published, the folders of its files
+# from outside, the inputs of its target
+PUBLISHED, OUTSIDE, PROMISED = [STUDY.fetch_settings], [STUDY.outside_folders], []
+
+
 def published(wildcards):
     """Where a raw file of any study is published; their settings are read by now."""
-    fetched = [study.fetch_settings for study in (STUDY, TREATMENT, RECOURSE)]
-    return published_file(fetched, wildcards.dataset, wildcards.file)
+    return published_file(PUBLISHED, wildcards.dataset, wildcards.file)
 
 
 def reported_studies():
@@ -264,10 +268,3 @@ def searched(wildcards):
     require_records("search", "searches")
     answer = rules.write_search_answer.output
     return [answer.text, answer.words, rules.draw_search.output.tree]
-
-
-def judged_over_time(wildcards):
-    """The answer of the user's records over time."""
-    require_records("over_time", "wards")
-    answer = rules.answer_over_time.output
-    return [answer.sentence, answer.page, answer.outcomes, answer.orders]

@@ -38,6 +38,22 @@ if own_target() == "over_time":
         params:
             settings={"margin": float(config["margin"])},
 
+    if not MODULE:
+
+        use rule stage as explore_over_time with:
+            input:
+                **rules.answer_over_time.input,
+                **outputs_of(rules.answer_over_time, "outcomes orders"),
+            output:
+                **audited(f"{EXPLORED}/study=over_time", "section.json"),
+
+
+def judged_over_time(wildcards):
+    """The answer of the user's records over time."""
+    require_records("over_time", "wards")
+    answer = rules.answer_over_time.output
+    return [answer.sentence, answer.page, answer.outcomes, answer.orders]
+
 
 rule over_time:
     """Your records over time to a policy: --config records=my.yaml."""

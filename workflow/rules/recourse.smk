@@ -3,6 +3,8 @@
 from frugal.studies.recourse.spec import load_recourse_study
 
 RECOURSE = checked(load_recourse_study, config, PROJECT)
+PUBLISHED.append(RECOURSE.fetch_settings)
+OUTSIDE.append(RECOURSE.outside_folders)
 
 RECOURSE_FIGURES = config["recourse"]["figures"]
 VARIANT = f"{DATASET}/variant={{variant}}/seed={{seed}}"
@@ -76,3 +78,15 @@ rule recourse:
         rules.check_recourse.output.checks,
         pictures("draw_recourse_figures", "study=recourse"),
     localrule: True
+
+
+PROMISED.append(rules.recourse.input)
+
+if not MODULE:
+
+    use rule stage as explore_recourse with:
+        input:
+            **outputs_of(rules.summarise_recourse, "summary groups confidence frequencies sizes"),
+            checks=rules.check_recourse.output.checks,
+        output:
+            **audited(f"{EXPLORED}/study=recourse", "section.json"),

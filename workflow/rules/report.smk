@@ -26,16 +26,6 @@ if config["table"] is not None:
             settings={"dataset": OWN_TABLE.dataset},
 
 
-if own_target() == "over_time":
-
-    use rule stage as explore_over_time with:
-        input:
-            **rules.answer_over_time.input,
-            **outputs_of(rules.answer_over_time, "outcomes orders"),
-        output:
-            **audited(f"{EXPLORED}/study=over_time", "section.json"),
-
-
 use rule stage as tell_afape_cases with:
     input:
         **outputs_of(rules.prepare_data, "table catalogue"),
@@ -94,22 +84,6 @@ use rule stage as tell_dadi_cases with:
         **audited(f"{EXPLORED}/study=dadi/{DATASET}", "cases.json"),
     params:
         settings={"units": config["report"]["units"], "fold": DADI_FOLD},
-
-
-use rule stage as explore_treatment with:
-    input:
-        **outputs_of(rules.summarise_treatment, "means curves"),
-        checks=rules.check_treatment.output.checks,
-    output:
-        **audited(f"{EXPLORED}/study=treatment", "section.json"),
-
-
-use rule stage as explore_recourse with:
-    input:
-        **outputs_of(rules.summarise_recourse, "summary groups confidence frequencies sizes"),
-        checks=rules.check_recourse.output.checks,
-    output:
-        **audited(f"{EXPLORED}/study=recourse", "section.json"),
 
 
 use rule stage as write_report with:

@@ -3,7 +3,6 @@
 from frugal.core.declarations import declared
 from frugal.draw.explorer.assembly import template_digest
 
-EXPLORED = "results/explorer"
 DADI_FOLD = config["dadi"]["folds"]["run"][0]
 DADI_CASES = f"{DATASET}/fold={DADI_FOLD}"
 

@@ -4,6 +4,7 @@ DATASET = "dataset={dataset}"
 SCENARIO = f"{DATASET}/mechanism={{mechanism}}"
 PORTION = f"{SCENARIO}{{seeds}}"
 AGENT = f"{SCENARIO}/agent={{agent}}"
+EXPLORED = "results/explorer"  # parts of the report
 CATEGORIES = {  # of figures in Snakemake's own report
     "afape": "afape: acquisition policies judged under missing data",
     "dadi": "dadi: fair acquisition against an adversary",

@@ -3,6 +3,7 @@
 from frugal.studies.treatment.spec import load_treatment_study
 
 TREATMENT = checked(load_treatment_study, config, PROJECT)
+PUBLISHED.append(TREATMENT.fetch_settings)
 DRAWN = f"study=treatment/{DATASET}/units=drawn"
 READ = f"study=treatment/{DATASET}/units=read"
 
@@ -91,3 +92,15 @@ rule treatment:
         pictures("draw_world_figures", DRAWN, dataset=TREATMENT.scenarios(simulated=True)),
         pictures("draw_table_figures", READ, dataset=TREATMENT.scenarios(simulated=False)),
     localrule: True
+
+
+PROMISED.append(rules.treatment.input)
+
+if not MODULE:
+
+    use rule stage as explore_treatment with:
+        input:
+            **outputs_of(rules.summarise_treatment, "means curves"),
+            checks=rules.check_treatment.output.checks,
+        output:
+            **audited(f"{EXPLORED}/study=treatment", "section.json"),

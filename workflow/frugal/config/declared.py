@@ -108,9 +108,6 @@ def block_of(kind: str) -> type[Block]:
     return declared_block(kind, declared_kinds()[kind].literals, named="Agent")
 
 
-AUGMENTED = {"augmentation": (("none", "ag1", "ag2"), "how rare explanations are added to", "none")}
-
-
 def declared_union(
     package: str,
     of: str,
@@ -144,8 +141,6 @@ def declared_union(
 
 
 _AGENTS, _IMPUTERS = "frugal.acquire.policies", "frugal.learn.imputers"
-GENERATORS = placed("frugal.cover.generators", "GeneratorKind")
-_PLANNERS = placed("frugal.search.planners", "SearchPlanner")
 if TYPE_CHECKING:
 
     class Agent(Block):
@@ -153,8 +148,8 @@ if TYPE_CHECKING:
 
         kind: str
 
-    Generator = GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
-    Estimator = Planner = BoundedPlanner = str
+    GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
+    Estimator = str
 
 # The unions above, each built when it is first read: a job reads the block of one kind.
 _ALIAS: Any = TypeAliasType  # of a variable that is made when it is read
@@ -177,21 +172,10 @@ _UNIONS: dict[str, Callable[[], Any]] = {
     "Selection": lambda: declared_union(
         _AGENTS, "AgentKind", "Selection", only="several", settings="several_settings"
     ),
-    "Generator": lambda: _ALIAS(
-        "Generator",
-        declared_union("frugal.cover.generators", "GeneratorKind", "Generator", more=AUGMENTED),
-    ),
     "Agent": lambda: _ALIAS("Agent", declared_union(_AGENTS, "AgentKind", "Agent")),
     "Estimator": lambda: _ALIAS(
         "Estimator", Annotated[str, OneOf([*placed("frugal.judge.estimators", "Estimator")])]
     ),
-    "Planner": lambda: _ALIAS("Planner", Annotated[str, OneOf([*_PLANNERS])]),
-    "BoundedPlanner": lambda: Annotated[
-        str,
-        OneOf(
-            [name for name, planner in _PLANNERS.items() if planner.literals["reads"] == "bound"]
-        ),
-    ],
 }
 
 

@@ -1,7 +1,8 @@
 """A whole config: the keys at top level, and the blocks of the studies."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from importlib import import_module
+from typing import Any, Literal
 
 from pydantic import create_model
 
@@ -10,8 +11,7 @@ from frugal.config.blocks import Amount, Block, Count, Name, Whole, required, se
 from frugal.config.dadi import Dadi
 from frugal.config.diagnosis import Diagnosis
 from frugal.config.parts import part_fields
-from frugal.config.recourse import Recourse
-from frugal.config.treatment import Treatment
+from frugal.core.studies import of_studies
 
 
 class Report(Block):
@@ -20,8 +20,8 @@ class Report(Block):
     units: Count = setting(24, "of each data set, that are shown step by step")
 
 
-class _Stated(Block):
-    """The keys that no part of an answer adds."""
+class Core(Block):
+    """Keys that neither a study nor a part of an answer adds."""
 
     seed: Whole = setting(20230501, "root of every random stream")
     scale: Literal["default", "paper"] = setting(
@@ -79,17 +79,18 @@ class _Stated(Block):
     afape: Afape
     dadi: Dadi
     diagnosis: Diagnosis
-    treatment: Treatment
-    recourse: Recourse
 
 
-if TYPE_CHECKING:
+def _blocks() -> dict[str, Any]:
+    """Study → its block: the class in its `config.py` that bears the study's name, as a title."""
+    modules = {study: import_module(module) for study, module in of_studies("config").items()}
+    blocks = {study: getattr(module, study.title(), None) for study, module in modules.items()}
+    return {study: (block, ...) for study, block in blocks.items() if block is not None}
 
-    class Config(_Stated):
-        """A whole config."""
 
-else:
-    Config = create_model("Config", __base__=_Stated, __doc__="A whole config.", **part_fields())
+Config: type[Core] = create_model(
+    "Config", __base__=Core, __doc__="A whole config.", **part_fields(), **_blocks()
+)
 
 
 def effective(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,16 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
 from frugal.config.dataset import RawFile
-from frugal.config.search import SearchFile
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
 from frugal.data.description import Description
 from frugal.data.packed import content_sha256_of
 
-_File = TypeVar("_File", RawFile, SearchFile)
 LONGEST = 230  # a file's name has 255 bytes at most, and its sidecar's and temporary one are longer
 _KEPT_OF_LONG = 180
 _OURS = (".html", ".json", ".md", ".parquet", ".pdf", ".png", ".safetensors")  # read by suffix
@@ -115,7 +113,7 @@ def verify_content(
     return digest
 
 
-def with_stored_names(files: Sequence[_File]) -> list[tuple[_File, str]]:
+def with_stored_names(files: Sequence[RawFile]) -> list[tuple[RawFile, str]]:
     """Each declared file of a data set with its stored name, in order."""
     return list(zip(files, stored_names([file.name for file in files]), strict=True))
 

@@ -21,7 +21,6 @@ from frugal.library.objects import (
     StoredPolicy,
     Table,
 )
-from frugal.library.over_time import TimedAnswer, load_over_time, order_plan, over_time
 from frugal.library.verbs import (
     advise,
     decide,
@@ -47,18 +46,14 @@ __all__ = [
     "Rollouts",
     "StoredPolicy",
     "Table",
-    "TimedAnswer",
     "advise",
     "decide",
     "evaluate",
     "fair_form",
     "load",
     "load_answer",
-    "load_over_time",
     "load_policy",
     "missingness",
-    "order_plan",
-    "over_time",
     "roll_out",
     "train",
     "verdict",

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.parts import part_keys
+from frugal.core.arguments import number_from, whole_number
 from frugal.core.errors import DataError, extras_named, say
 from frugal.core.schema_check import listed
+from frugal.core.studies import forms_of_records
 from frugal.data.opening import open_table
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import number_from, whole_number
 from frugal.run.init_command import describe_file, table_parser
 
 _SHOWN = 12  # columns that a question lists
-_NOT_HERE = ("units", "columns", "hours", "out")  # of `init`: records over time, and its file
 QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "recorded", "most_missed")
 _FLAGS: Mapping[str, Mapping[str, Any]] = {  # type of a key of a part → that of its flag
     "Switch": {"action": "store_true", "default": None},
@@ -38,7 +38,7 @@ def decide_command(words: Sequence[str]) -> int:
     """
     parser = _parser()
     args = parser.parse_args(list(words))
-    for name in _NOT_HERE:
+    for name in ("out", *(name for form in forms_of_records() for name in form.options)):
         if getattr(args, name) != parser.get_default(name):
             raise DataError(f"--{name} goes with `frugal init`, not with `frugal decide`")
     is_yaml = args.table.suffix.lower() in (".yaml", ".yml")

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from frugal.core.arguments import program
 from frugal.core.errors import DataError
 from frugal.library.objects import Answer, Recommendation, StoredPolicy
 from frugal.results.files import json_bytes, read_payload, require_sealed, sealed
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import program
 
 TEXT, DOCUMENT, PAGE, POLICY = "verdict.txt", "answer.json", "answer.html", "policy"
 _EDITED = "decide again in place of editing it"

@@ -4,6 +4,7 @@ Needs the bundle's folder and the cases (CSV, Excel or Parquet), nothing else: n
 results. Knows no study.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,22 +25,22 @@ from frugal.acquire.advice import (
     with_referral,
 )
 from frugal.acquire.bundles import CaseBundle, read_bundle
+from frugal.core.arguments import amount, command_parser, file_path, whole_number
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.stored import OrNull, require_document
+from frugal.core.studies import Adviser, adviser_of, loaded_from_studies
 from frugal.data.cases import Cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes, read_payload, require_sealed
 from frugal.results.sidecars import write_apart
-from frugal.run.arguments import amount, command_parser, file_path, whole_number
-from frugal.run.search_advice import OVER_TIME, advise_searches, is_search_policy, refuse_options
-from frugal.run.time_advice import advise_over_time, is_orders
 
 MOST_SHOWN = 40  # cases on a terminal
 _PATTERN = {"missing": OrNull([str]), "threshold": float}
 _REFERRAL = {"price": float, "patterns": OrNull([_PATTERN])}
 _HEAD = ("predicted probability", "if nothing more is acquired")
+_OF_TABLES = ("id", "simulate", "without", "monitor", "refer", "function", "rollout")
 
 
 def advise_command(words: list[str]) -> int:
@@ -80,23 +81,21 @@ def advise_command(words: list[str]) -> int:
         metavar="SEED",
         help="draw as the roll-out of this seed did; the cases are the table's rows, in order",
     )
-    parser.add_argument(
-        "--units", type=Path, metavar="UNITS.csv", help="of a policy over time: file of units"
-    )
-    parser.add_argument(
-        "--hours", type=float, metavar="HOURS", help="the same: since the start of each unit"
-    )
-    parser.add_argument("--policy", metavar="NAME", help="the same: another than the named one")
+    kinds: list[Adviser] = loaded_from_studies("advice", "Adviser")
+    further = {option: how for kind in kinds for option, how in kind.options.items()}
+    for option, how in further.items():
+        parser.add_argument(f"--{option}", **how)
     args = parser.parse_args(words)
-    read = [args.cases, args.units, args.function, args.refer and Path(args.refer)]
+    read = [args.cases, args.function, args.refer and Path(args.refer)]
+    read += [file for name in further if isinstance(file := getattr(args, name), Path)]
     read += [*args.bundle.glob("*.json"), *args.bundle.glob("*.safetensors")]
     if args.out is not None and args.out.resolve() in [path.resolve() for path in read if path]:
         raise DataError(f"--out {args.out} is a file that is read; name another")
-    if is_search_policy(args.bundle):
-        return advise_searches(args)
-    if is_orders(args.bundle):
-        return advise_over_time(args)
-    refuse_options(args, OVER_TIME, "tables")
+    if kind := adviser_of(args.bundle):
+        others = [name for name in (*_OF_TABLES, *further) if name not in kind.options]
+        _refuse_options(args, others, kind.name)
+        return kind.advise(args)
+    _refuse_options(args, list(further), "tables")
     bundle = read_bundle(args.bundle, function=args.function)
     cases = cases_of(bundle, args.cases, id_column=args.id, complete=args.simulate)
     how = {"simulate": args.simulate, "rollout": args.rollout, "refer": args.refer}
@@ -107,6 +106,13 @@ def advise_command(words: list[str]) -> int:
     shown = [*tell(bundle, cases, advice), *last_lines(cases, args.out)]
     say(*shown, *([monitor_line(bundle.cases, cases)] if args.monitor else []))
     return 0
+
+
+def _refuse_options(args: argparse.Namespace, names: Sequence[str], of: str) -> None:
+    """Refuse options of other policies."""
+    for name in names:
+        if getattr(args, name) not in (None, False, []):
+            raise DataError(f"--{name} does not apply to a policy of {of}")
 
 
 def advise(

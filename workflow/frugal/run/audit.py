@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal.config.declared import kinds_with
+from frugal.core.arguments import command_parser, whole_number
 from frugal.core.errors import say
 from frugal.results import differences
 from frugal.results.audit import (
@@ -60,7 +61,6 @@ from frugal.results.sidecars import (
     made_by_other_code,
 )
 from frugal.results.sources import texts_in
-from frugal.run.arguments import command_parser, whole_number
 
 _ROCRATE = """Results as a Workflow Run RO-Crate, for archives and other readers.
 

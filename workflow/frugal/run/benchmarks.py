@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from frugal.core.arguments import command_parser, pair
 from frugal.core.errors import DataError, say
 from frugal.results.files import payload_bytes, write_bytes
-from frugal.run.arguments import command_parser, pair
 from frugal.run.benchmark_figure import benchmark_figure
 
 ENGINE = "engine"  # the stage under which the engine's own time is written

@@ -10,31 +10,10 @@ from typing import Any
 import numba
 import numpy as np
 
+from frugal.core.studies import of_studies
+
 NODE = "node"  # a record of a stored tree
 KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "cover.solvers.search_tree.solve_amounts": (("i8:2", "i8:1", "i8:2", int),),
-    "cover.solvers.branch_and_bound.covers_by_feature": (("i2:2", "u8:2", int),),
-    "cover.solvers.branch_and_bound.look_up": (("u8:2", "u8:2", "i8:1"),),
-    "cover.solvers.branch_and_bound.sets_in_cost_order": (("i8:1", int),),
-    "cover.solvers.lagrangian_bound.too_dear": (
-        ("i8:1", "?:1", "i8:1", ("i8:1", "i8:1", "i8:1"), int, "f8:1"),
-    ),
-    "cover.solvers.lagrangian_tree.solve_choices": (
-        (
-            "i8:2",
-            "i8:1",
-            ("i8:1", "i8:1", "i8:1"),
-            ("i8:1", "i8:1"),
-            (("i8:1", "i8:1"), ("i8:1", "i8:1"), ("i8:1", "i8:1")),
-            ("?:2", "?:2", "i8:1", "i8:1"),
-            int,
-            int,
-            "f8:2",
-        ),
-    ),
-    "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),
-    "search.environment._play": (("i1:2", "i8:1", "i8:2", int, "i8:2", "i8:1", "i8:1", "i8:2"),),
-    "cover.generators.hamming._nearest": (("u8:2", "u8:2", int),),
     "learn.conditional_gaussian._fill_means": (
         ("f4:2", "?:2", "f8:1", "f8:2", "f8:2", float, "f8:2"),
     ),
@@ -45,21 +24,13 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "learn.histogram_trees.add_forest": (
         ("u1:2", "i8:1", "f8:1", "u1:2", int, int, int, int, "u8:1", "f8:2"),
     ),
-    "search.outcome_tables._sum_sub_histories": (("f8:2", int, int),),
-    "search.outcome_tables.smooth_cells": (
-        ("i8:1", "f8:2", int, "f8:2", float, float, "f8:2", "f8:2"),
-    ),
     "learn.tree_kernels.add_leaves": ((NODE, "i4:1", "f8:2", "f4:2", "f8:2"),),
     "learn.tree_kernels.add_leaves_of_all_sets": (
         (NODE, "i4:1", "f8:2", "f4:2", "u4:1", "?:1", int, "f8:3"),
     ),
-    "search.planning.constrained.bound_pass": (("f8:4", "i8:1", int, "f8:2"),),
-    "search.planning.constrained.exact_pass": (("f8:4", "i8:1", int, "f8:2", "f8:2"),),
-    "search.planning.constrained.greedy_pass": (("f8:4", "f8:1", "?:2", float, "f8:2", "i1:2"),),
-    "search.planning.constrained.optimal_pass": (
-        ("f8:4", "f8:2", float, float, float, bool, "f8:2", "i1:2"),
-    ),
 }
+for _module in of_studies("kernels").values():
+    KERNELS |= importlib.import_module(_module).KERNELS
 
 
 def compile_command(words: list[str]) -> int:
@@ -69,7 +40,7 @@ def compile_command(words: list[str]) -> int:
 
     from tqdm import tqdm
 
-    from frugal.run.arguments import command_parser
+    from frugal.core.arguments import command_parser
 
     parser = command_parser("compile", __doc__)
     parser.add_argument(

@@ -13,9 +13,9 @@ import yaml
 from frugal.config.blocks import schema_of
 from frugal.config.root import Config, effective
 from frugal.core import strict_yaml
+from frugal.core.arguments import command_parser
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError, say
-from frugal.run.arguments import command_parser
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

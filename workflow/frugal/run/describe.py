@@ -17,6 +17,7 @@ from frugal.acquire.policies.cascade import CascadePolicies, ClassPath
 from frugal.acquire.policies.lattice import LatticePolicies
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.acquire.siblings import Siblings
+from frugal.core.arguments import command_parser, whole_number
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError, say
 from frugal.core.layout import Layout
@@ -24,13 +25,12 @@ from frugal.core.region_words import not_offered
 from frugal.core.regions import Hole
 from frugal.core.schema_check import as_item
 from frugal.core.stored import StoredArrays
+from frugal.core.studies import adviser_of
 from frugal.core.world import World
 from frugal.data.tables import available_panels, table_from_frames
 from frugal.learn.short_trees import FeatureWords, fit_short_tree
 from frugal.results.files import read_payload
 from frugal.results.sidecars import write_apart
-from frugal.run.arguments import command_parser, whole_number
-from frugal.run.search_advice import is_search_policy
 
 _EXPORT = """A policy as an ONNX graph, for other programs.
 
@@ -151,10 +151,10 @@ def describe_command(words: list[str]) -> int:
 
 def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
     """The lines of `describe`."""
-    if is_search_policy(path):
+    if adviser := adviser_of(path):
         raise DataError(
-            f"{path} holds a policy of treatment searches; `python -m frugal advise` prints its "
-            "next treatment"
+            f"{path} holds a policy of {adviser.name}; `python -m frugal advise` prints its next "
+            "steps"
         )
     unsupported: tuple[Hole, ...] = ()
     if (path / FILES["policy"]).is_file():  # the bundle of one member

@@ -22,22 +22,21 @@ from typing import Any
 import yaml
 
 from frugal.config.dataset import RESERVED_COLUMNS
+from frugal.core.arguments import amount, command_parser, file_path, one_line
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.core.studies import forms_of_records
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
-from frugal.data.long_files import LongFile
 from frugal.data.opening import MARKS, Opened, marks_in, open_table, rows_of_file
 from frugal.data.parsing import NumberStyle
 from frugal.results.replacing import replace_files
-from frugal.run.arguments import amount, command_parser, file_path, one_line
-from frugal.run.init_over_time import describe_over_time, over_time_lines
 
 UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
 _ERRORS = "misclassification_cost:   # row: true class; column: predicted class; in cost_unit"
 Amount = int | float | Mapping[str, Any]  # a number, or a cost as the YAML has it
-_OVER_TIME = ("hours", "columns")  # options of records over time; of tables alone
+# Options of tables alone
 _OF_TABLES = ("free", "leave_out", "panel", "unlabelled", "by_prefix", "cut", "predict")
 _CLUSTER = "rows of one value stay in one part, and intervals count them as one"
 
@@ -211,14 +210,23 @@ def init_command(words: Sequence[str]) -> int:
     args = parser.parse_args(list(words))
     if args.label is None:
         parser.error("the following arguments are required: --label")
-    for name in _OVER_TIME if args.units is None else _OF_TABLES:
-        if getattr(args, name) != parser.get_default(name):
-            goes = "goes" if args.units is None else "does not go"
-            raise DataError(f"--{name.replace('_', '-')} {goes} with --units, records over time")
+    forms = forms_of_records()
+    chosen = [form for form in forms if getattr(args, form.chosen_by) is not None]
+    for form in forms:
+        for name in _OF_TABLES if form in chosen else form.options:
+            if getattr(args, name) != parser.get_default(name):
+                goes = "does not go" if form in chosen else "goes"
+                name = name.replace("_", "-")
+                raise DataError(f"--{name} {goes} with --{form.chosen_by}, {form.name}")
     packed = args.table.suffix.lower() == ".gz"
     out = args.out or (args.table.with_suffix("") if packed else args.table).with_suffix(".yaml")
-    if args.units is not None:
-        return _init_over_time(args, out)
+    for form in chosen:
+        _require_new(out)
+        prices = _amounts("--prices", args.prices, args.unit)
+        text, lines = form.describe(args, out, prices, _amounts("--errors", args.errors, args.unit))
+        replace_files({out: text.encode()})
+        say(*lines)
+        return 0
     described = describe_file(args, out)
     replace_files(described.files)
     say(*_lines(described.opened, described.guess, out, described.terms))
@@ -374,13 +382,9 @@ def table_parser(command: str, does: str) -> argparse.ArgumentParser:
         help="the label is a number: loss (absolute or squared), price (of a unit of loss), unit, "
         "and values (2/5/9, or how many)",
     )
-    parser.add_argument(
-        "--units", type=Path, help="file of units: the table has a row for each value over time"
-    )
-    parser.add_argument(
-        "--columns", default="", metavar="ROLE=COLUMN,…", help="unit, item, value, ordered, result"
-    )
-    parser.add_argument("--hours", type=float, help="length of a window over time")
+    for form in forms_of_records():
+        for option, how in form.options.items():
+            parser.add_argument(f"--{option}", **how)
     parser.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
@@ -394,32 +398,6 @@ def table_parser(command: str, does: str) -> argparse.ArgumentParser:
         "--decimal", choices=[".", ","], help="mark of decimals in texts; guessed without"
     )
     return parser
-
-
-def _init_over_time(args: argparse.Namespace, out: Path) -> int:
-    """Write the YAML of records over time; returns the exit status."""
-    _require_new(out)
-    paths, folder = (args.table, args.units), out.resolve().parent
-    for path in paths:
-        if not path.is_file():
-            raise DataError(f"there is no file {path}")
-    cells = [LongFile.of(path).plain() for path in paths]
-    roles = dict(part.partition("=")[::2] for part in args.columns.split(",") if part)
-    text, remarks = describe_over_time(
-        (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
-        (cells[0], cells[1]),
-        name=short_name(out.stem),
-        label=args.label,
-        positive=args.positive,
-        hours=args.hours,
-        columns=roles,
-        prices=_amounts("--prices", args.prices, args.unit),
-        errors=_amounts("--errors", args.errors, args.unit),
-        unit=args.unit,
-    )
-    replace_files({out: text.encode()})
-    say(*over_time_lines(out, remarks))
-    return 0
 
 
 def _require_new(path: Path) -> None:

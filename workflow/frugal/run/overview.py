@@ -1,14 +1,17 @@
 """Text of `python -m frugal --help`: commands, targets and stages, a line each."""
 
+import ast
+import re
 import textwrap
 
+from frugal.core.arguments import program
+from frugal.core.declarations import PACKAGE
+from frugal.core.studies import declared_by_studies
 from frugal.results.sources import STAGES
-from frugal.run.arguments import program
 
 USED_FIRST = {
     "decide TABLE --label COLUMN": "a table to an answer: panels to order, for whom, how sure",
     "init TABLE --label COLUMN": "the YAML of one's own table",
-    "recourse UNITS ACTIONS": "the cheapest set of actions of every unit, proven",
     "advise POLICY CASES": "the next panel, or treatment, for each new case",
     "export POLICY FILE.onnx": "a policy as an ONNX graph",
     "audit": "whether results are unchanged since they were made",
@@ -16,8 +19,10 @@ USED_FIRST = {
 }
 TARGETS = {
     "decide --config table=my.yaml": "own table: the best policy, its cost, its uncertainty",
-    "search --config records=my.yaml": "own records: which treatment to try next",
-    "over_time --config records=…": "records over time: when to measure again",
+    **{
+        f"{name} --config records=…": target.literals["doc"]
+        for name, target in declared_by_studies("targets", "RecordsTarget").items()
+    },
     "plan": "CPU time and memory of a run, before it begins",
     "all report": "the embedded default of all studies",
 }
@@ -31,14 +36,23 @@ REST = {
     "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
 }
 
+_SUMMARY = re.compile(r"`python -m frugal (.+)`: (.+)\.")
+
+
+def study_commands() -> dict[str, str]:
+    """Words of each study's command and what it gives, from the first line of its file."""
+    files = sorted(PACKAGE.glob("studies/*/commands/[a-z]*.py"))
+    docs = [ast.get_docstring(ast.parse(path.read_bytes())) or "" for path in files]
+    return {summary[1]: summary[2] for doc in docs if (summary := _SUMMARY.match(doc))}
+
 
 def start() -> str:
     """What one can do first, in ten lines."""
     commands = {
         "decide visits.csv --label pneumonia": "from a table with gaps to an answer",
         "advise visits_answer/policy new.csv": "the next panel for each new case",
-        "recourse units.csv actions.csv": "the cheapest set of actions of every unit",
         "init visits.csv --label pneumonia": "a description of a table, to correct first",
+        **study_commands(),
         "--help": "all commands, workflows and stages",
     }
     width = max(map(len, commands))
@@ -56,7 +70,8 @@ def start() -> str:
 
 def overview() -> str:
     """All commands with a line each."""
-    width = max(len(name) for part in (USED_FIRST, TARGETS, REST) for name in part)
+    of_studies = study_commands()
+    width = max(len(name) for part in (USED_FIRST, of_studies, TARGETS, REST) for name in part)
 
     def listed(part: dict[str, str], lead: str) -> list[str]:
         return [f"  {lead} {name:<{width}}  {text}" for name, text in part.items()]
@@ -66,7 +81,7 @@ def overview() -> str:
             "Frugal learns which panel to acquire next, and whether to trust that.",
             "",
             "Commands, each with its own --help:",
-            *listed(USED_FIRST, program()),
+            *listed(USED_FIRST | of_studies, program()),
             "",
             "Workflows:",
             *listed(TARGETS, "snakemake --cores 2"),

@@ -4,29 +4,13 @@ Read by the Snakefile where `records` is given.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal.core.declarations import load_one
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import asked_file, read_yaml, require_no_table
-
-SEARCH, OVER_TIME = "search", "over_time"  # targets
-
-
-@dataclass(frozen=True)
-class RecordFiles:
-    """Inputs and folder of a run on one's own records; all paths absolute.
-
-    Attributes:
-        target: `search`, or `over_time`, by the keys of the YAML.
-        inputs: of the first step: the YAML, as `description`, and the files that it names.
-        folder: `results/TARGET/NAME` in the folder of the start.
-    """
-
-    target: str
-    inputs: Mapping[str, Path]
-    folder: Path
+from frugal.core.studies import RecordFiles, declared_by_studies
 
 
 def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFiles:
@@ -40,7 +24,6 @@ def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFi
     Raises:
         ConfigError: a sentence with the key or file, the value found and the values allowed.
         DataError: of the records.
-        SearchSizeError: their tables would take too much memory.
     """
     if config["table"] is not None:
         raise ConfigError(
@@ -54,43 +37,9 @@ def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFi
         )
     require_no_table(path, "docs/how-to/over_time.md and docs/how-to/own_searches.md have examples")
     document = read_yaml(path)
-    if isinstance(document, dict) and "measurements" in document:
-        return _over_time(path.absolute(), folder)
-    return _searches(path.absolute(), folder)
-
-
-def _searches(path: Path, folder: Path) -> RecordFiles:
-    from frugal.search.own_policies import require_memory
-    from frugal.search.own_records import load_records_description, read_own_records
-
-    described = load_records_description(path)
-    _require_file(path, "file", described.file, described.document["file"])
-    records = read_own_records(described, described.file)
-    require_memory(records, described)
-    inputs = {"description": path, "records": described.file.absolute()}
-    place = folder / "results" / SEARCH / described.document["name"]
-    return RecordFiles(SEARCH, inputs, place)
-
-
-def _over_time(path: Path, folder: Path) -> RecordFiles:
-    from frugal.config.over_time import TimedDataset
-    from frugal.data.over_time import units_file
-
-    keys = TimedDataset.read(read_yaml(path), where=str(path))
-    if not keys.plans:
-        raise ConfigError(
-            f"{path}: 'plans' is missing; allowed are one or more schedules or rules, see "
-            "docs/how-to/over_time.md"
-        )
-    inputs = {"description": path}
-    for name in ("measurements", "units"):
-        written = getattr(keys, name).file
-        inputs[name] = (path.parent / written).absolute()
-        _require_file(path, f"{name}.file", inputs[name], written)
-    units_file(keys, inputs["units"])
-    return RecordFiles(OVER_TIME, inputs, folder / "results" / OVER_TIME / keys.name)
-
-
-def _require_file(path: Path, key: str, file: Path, written: str) -> None:
-    if not file.is_file():
-        raise ConfigError(f"{path}: {key!r} is {written!r}, and there is no such file")
+    keys = document if isinstance(document, dict) else {}
+    targets = declared_by_studies("targets", "RecordsTarget")
+    for name, target in sorted(targets.items(), key=lambda item: "key" not in item[1].literals):
+        if target.literals.get("key") in (None, *keys):
+            return load_one(target.module, "RecordsTarget", name).files(path.absolute(), folder)
+    raise ConfigError(f"{path}: no study reads such records")

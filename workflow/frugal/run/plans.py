@@ -14,10 +14,10 @@ from typing import Annotated
 from annotated_types import Ge, Gt
 
 from frugal.config.blocks import Block, setting
+from frugal.core.arguments import command_parser, whole_number
 from frugal.core.errors import ConfigError, say
 from frugal.core.schema_check import read_yaml
 from frugal.results.files import hive_keys
-from frugal.run.arguments import command_parser, whole_number
 
 # Peaks of one job differ from run to run by up to 14 %, as memory is given back sooner or later.
 _MEMORY_MARGIN = 1.25

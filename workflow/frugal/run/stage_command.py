@@ -15,19 +15,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args, get_origin
 
+from frugal.core.arguments import command_parser, pair, program, whole_number
+from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError, DataError
 from frugal.results.sources import STAGES
-from frugal.run.arguments import command_parser, pair, program, whole_number
 
 if TYPE_CHECKING:
     from frugal.results.sidecars import Job
 
 
-# Commands that run no stage: the module of `run` whose NAME_command reads the words
+# Commands that run no stage: the module whose NAME_command reads the words; last those of studies
 COMMANDS = {
     "decide": "library.decide_command",
     "init": "run.init_command",
-    "recourse": "run.recourse_command",
     "advise": "run.advise",
     "export": "run.describe",
     "audit": "run.audit",
@@ -39,6 +39,9 @@ COMMANDS = {
     "compile": "run.compiled",
     "rocrate": "run.audit",
     "config": "run.config_files",
+} | {
+    path.stem: f"studies.{path.parts[-3]}.commands.{path.stem}"
+    for path in sorted(PACKAGE.glob("studies/*/commands/[a-z]*.py"))
 }
 USED_SUFFIX = ".jsonl"
 _FORMATS = (".parquet", ".json", ".safetensors", ".png", ".pdf", ".html")  # of what a stage makes

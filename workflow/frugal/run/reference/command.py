@@ -11,11 +11,11 @@ from typing import Any
 
 from frugal.config.parts import part_keys
 from frugal.core import columns as shared
+from frugal.core.arguments import command_parser
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, read_yaml
 from frugal.results.sidecars import write_apart
-from frugal.run.arguments import command_parser
 from frugal.run.reference.parts import head, lines_of, table
 from frugal.run.reference.schemas import agents_page, config_page, figures_page, methods_page
 

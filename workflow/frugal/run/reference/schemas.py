@@ -7,14 +7,16 @@ declarations, without importing one of them.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import yaml
 
 from frugal.config.blocks import Block, schema_of
-from frugal.config.declared import AUGMENTED, block_of, declared_block, placed
+from frugal.config.declared import block_of, declared_block, placed
 from frugal.config.root import Config, effective
 from frugal.core.declarations import PACKAGE, PROJECT, Declared
+from frugal.core.studies import declared_by_studies
 from frugal.run.reference.parts import allowed, code, followed, head, sentence, table
 
 CONFIG = PROJECT / "config.yaml"
@@ -158,46 +160,38 @@ _TO_ADD = "\nHow to add one: [extending](../../CONTRIBUTING.md).\n"
 
 
 def methods_page() -> str:
-    """Estimators, planners, and generators of recourse."""
-    return "\n".join(
-        [
-            head("Estimators, planners, generators", "methods") + _TO_ADD,
-            _listed(
-                "Estimators",
-                "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
-                {
-                    "estimator": _name,
-                    "in figures": _of("label"),
-                    "description": _of("doc"),
-                    "source": lambda _, literals: f"`{literals['equation']}`",
-                },
-                placed("frugal.judge.estimators", "Estimator"),
-            ),
-            _listed(
-                "Planners",
-                "Words of `planners` in the grids of `treatment.scenarios`.",
-                {
-                    "planner": _name,
-                    "in figures": _of("label"),
-                    "description": _of("doc"),
-                    "reads": _of("reads"),
-                    "thresholds": _of("thresholds"),
-                },
-                placed("frugal.search.planners", "SearchPlanner"),
-            ),
-            _listed(
-                "Generators",
-                "Kinds of `recourse.generators`.",
-                {
-                    "kind": _name,
-                    "in figures": _of("label"),
-                    "description": _of("doc"),
-                    "settings": _names_of_settings,
-                },
-                placed("frugal.cover.generators", "GeneratorKind"),
-            ),
-        ]
+    """Estimators, and what studies declare in their `methods.py`."""
+    declarations = declared_by_studies("methods", "MethodTable")
+    tables = {name: entry.literals for name, entry in declarations.items()}
+    title = ", ".join(["Estimators", *map(str.lower, tables)])
+    estimators = _listed(
+        "Estimators",
+        "Rows of `results/summary/afape.parquet`, words of `afape.figures.estimators`.",
+        {
+            "estimator": _name,
+            "in figures": _of("label"),
+            "description": _of("doc"),
+            "source": lambda _, literals: f"`{literals['equation']}`",
+        },
+        placed("frugal.judge.estimators", "Estimator"),
     )
+    listed = [
+        _listed(
+            name,
+            of["words"],
+            {column: _cell(argument, of) for column, argument in of["columns"].items()},
+            placed(of["package"], of["of"]),
+        )
+        for name, of in tables.items()
+    ]
+    return "\n".join([head(title, "methods") + _TO_ADD, estimators, *listed])
+
+
+def _cell(argument: str, of_table: _Literals) -> Callable[[str, _Literals], str]:
+    """What a column of a study's table shows: the name, the settings, or another argument."""
+    if argument == "settings":
+        return partial(_names_of_settings, more=of_table.get("more", {}))
+    return _name if argument == "name" else _of(argument)
 
 
 def agents_page() -> str:
@@ -270,9 +264,9 @@ def _stages(name: str, literals: _Literals) -> str:
     return ", ".join(f"`{stage}`" for stage in literals["stages"])
 
 
-def _names_of_settings(name: str, literals: _Literals) -> str:
+def _names_of_settings(name: str, literals: _Literals, *, more: Mapping[str, Any]) -> str:
     declared_settings = literals["settings"]
-    block = declared_block(name, literals, named="Generator", more=AUGMENTED)
+    block = declared_block(name, literals, named="Settings", more=more)
     texts = [(key, text if key in declared_settings else "") for key, _, text in _settings(block)]
     return "; ".join(f"`{key}`: {text}" if text else f"`{key}`" for key, text in texts) or "none"
 

@@ -21,7 +21,7 @@ from frugal.draw import style
 from frugal.draw.prints import PrintedFigure, draw_bars, draw_series, finish, name_rows, panels
 from frugal.draw.style import Look
 
-_DECLARED = load_all("frugal.cover.generators", "GeneratorKind").values()
+_DECLARED = load_all("frugal.studies.recourse.generators", "GeneratorKind").values()
 GENERATORS: dict[str, Look] = {
     kind.name: Look(kind.label, style.COLOURS[kind.look[0]], kind.look[1], hollow=kind.look[2])
     for kind in sorted(_DECLARED, key=lambda kind: (kind.place, kind.name))

@@ -8,8 +8,8 @@ import pandas as pd
 
 from frugal.core.errors import DataError
 from frugal.core.stored import Array, Stored
-from frugal.cover.catalogue import Catalogue
-from frugal.cover.instance import CoverInstance, LabelledUnits
+from frugal.studies.recourse.catalogue import Catalogue
+from frugal.studies.recourse.instance import CoverInstance, LabelledUnits
 
 LARGEST_AMOUNT = 10**9  # that an action adds, or that a feature needs
 _INSTANCE = {

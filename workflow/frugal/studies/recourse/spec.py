@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frugal.config.recourse import FILES, RecourseRules
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import named_file, read_yaml
 from frugal.data.description import Description, load_description
 from frugal.data.raw import fetch_settings, raw_paths
+from frugal.studies.recourse.config import FILES, RecourseRules
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from frugal.draw.style import Look
 from frugal.studies.treatment.policy_tree import policy_tree_figure
 
 MOST = {"efficacy": 1.0, "mean_trials": np.inf}  # values of a measure that can be: 0 to this
-_PLANNERS = load_all("frugal.search.planners", "SearchPlanner").values()
+_PLANNERS = load_all("frugal.studies.treatment.planners", "SearchPlanner").values()
 SERIES: dict[str, Look] = {
     planner.name: Look(
         planner.label, style.COLOURS[planner.look[0]], planner.look[1], line=planner.look[2]

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.search.description import SearchDescription, load_search_description
-from frugal.search.outcome_forest import ForestOptions
-from frugal.search.records import TrialRecords, require_search_memory
-from frugal.search.repeats import SearchRepeat, table_repeats, world_repeat
-from frugal.search.searches import ComparisonOptions
-from frugal.search.simulated_worlds import WorldOptions
-from frugal.search.susceptibility import SusceptibilityTable
-from frugal.search.tables import records_from_trials, table_from_units
+from frugal.studies.treatment.data.description import SearchDescription, load_search_description
+from frugal.studies.treatment.data.records import TrialRecords, require_search_memory
+from frugal.studies.treatment.data.susceptibility import SusceptibilityTable
+from frugal.studies.treatment.data.tables import records_from_trials, table_from_units
+from frugal.studies.treatment.models.outcome_forest import ForestOptions
+from frugal.studies.treatment.search.repeats import SearchRepeat, table_repeats, world_repeat
+from frugal.studies.treatment.search.searches import ComparisonOptions
+from frugal.studies.treatment.search.simulated_worlds import WorldOptions
 
 IDENTITY = ["planner", "outcome_model", "bound", "threshold"]
 

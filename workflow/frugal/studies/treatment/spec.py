@@ -13,8 +13,8 @@ from typing import Any
 from frugal.core.declarations import declared
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
-from frugal.data.raw import with_stored_names
-from frugal.search.description import (
+from frugal.data.raw import stored_names
+from frugal.studies.treatment.data.description import (
     SearchDescription,
     SearchFile,
     load_search_description,
@@ -69,7 +69,7 @@ class TreatmentStudy:
 
     def _stored_files(self, scenario: str) -> list[tuple[SearchFile, str]]:
         files = self.descriptions[scenario].files if scenario in self.descriptions else ()
-        return with_stored_names(files)
+        return list(zip(files, stored_names([file.name for file in files]), strict=True))
 
     def compare_inputs(self, scenario: str) -> dict[str, str]:
         """Inputs of `compare_planners`: a world's description, or the units of a table."""
@@ -172,7 +172,7 @@ def _check_figures(
     used += [("tree.bound", tree["bound"], "bounds"), ("tree.delta", tree["delta"], "deltas")]
     if not simulated:  # Fig. 3a
         used.append(("delta", figures["delta"], "deltas"))
-        planners = declared("frugal.search.planners", "SearchPlanner")
+        planners = declared("frugal.studies.treatment.planners", "SearchPlanner")
         if any(
             planners[name].literals["thresholds"] == "trial_prices" for name in sweep["planners"]
         ):

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from frugal.core.streams import Streams
-from frugal.data.over_time import TimedData
 from frugal.draw.explorer.charts import Axis, Chart, looks_of
 from frugal.draw.explorer.sections import answer, scope_of, section
-from frugal.draw.over_time_page import timed_steps
 from frugal.judge.verdicts import number
+from frugal.studies.over_time.data import TimedData
+from frugal.studies.over_time.page import timed_steps
 from frugal.studies.over_time.stages.timed import cases_of, learned_of, question_of
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.over_time import LEARNED, PRACTICE, LearnedOrders, input_count, plan_of
 from frugal.answer.frames import remark
 from frugal.core.stored import under
 from frugal.core.streams import Streams
-from frugal.data.over_time import TimedData, read_over_time
-from frugal.draw.over_time_page import timed_page
-from frugal.judge.history_fits import TimedFit
-from frugal.judge.order_support import OrderSupport
-from frugal.judge.over_time import TimedCase
-from frugal.judge.over_time_answer import TimedQuestion, fit_cases, judge_cases, learn_policies
 from frugal.results.files import sealed
+from frugal.studies.over_time.answer import TimedQuestion, fit_cases, judge_cases, learn_policies
+from frugal.studies.over_time.data import TimedData, read_over_time
+from frugal.studies.over_time.estimates import TimedCase
+from frugal.studies.over_time.history_fits import TimedFit
+from frugal.studies.over_time.order_support import OrderSupport
+from frugal.studies.over_time.orders import LEARNED, PRACTICE, LearnedOrders, input_count, plan_of
+from frugal.studies.over_time.page import timed_page
 
 
 def prepare_over_time(

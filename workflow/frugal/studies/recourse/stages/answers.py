@@ -11,17 +11,17 @@ import pandas as pd
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import part_of
 from frugal.core.streams import Streams
-from frugal.cover.accuracy import judge_answers, repair_answers, unseen_explanations
-from frugal.cover.augmentation import augment
-from frugal.cover.catalogue import refusal_sentences, units_of
-from frugal.cover.generator import answerer, fit_generator
-from frugal.cover.instance import COST_DECIMALS, LabelledUnits
-from frugal.cover.learned.answers import as_action_sets, as_membership
-from frugal.cover.learned.stored import Arrays
-from frugal.cover.sheets import read_sheet
-from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
-from frugal.cover.worlds import first_occurrences, frequent_explanations, train_rows
+from frugal.studies.recourse.accuracy import judge_answers, repair_answers, unseen_explanations
+from frugal.studies.recourse.augmentation import augment
+from frugal.studies.recourse.catalogue import refusal_sentences, units_of
 from frugal.studies.recourse.frames import action_words, catalogue_of, labelled_of
+from frugal.studies.recourse.generator import answerer, fit_generator
+from frugal.studies.recourse.instance import COST_DECIMALS, LabelledUnits
+from frugal.studies.recourse.learned.answers import as_action_sets, as_membership
+from frugal.studies.recourse.learned.stored import Arrays
+from frugal.studies.recourse.sheets import read_sheet
+from frugal.studies.recourse.solvers.branch_and_bound import cheapest_covers, unreachable_features
+from frugal.studies.recourse.worlds import first_occurrences, frequent_explanations, train_rows
 
 AUGMENTED = ("ag1", "ag2")
 

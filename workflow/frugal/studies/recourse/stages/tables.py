@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.config.recourse import FILES, LabelSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.streams import Streams
-from frugal.cover.accuracy import accuracy_rows, confidence_rows, frequency_rows, group_rows
-from frugal.cover.capabilities import capabilities_of, load_capability_rules
-from frugal.cover.catalogue import (
+from frugal.data.description import load_description
+from frugal.data.prepare import read_raw
+from frugal.studies.recourse.accuracy import (
+    accuracy_rows,
+    confidence_rows,
+    frequency_rows,
+    group_rows,
+)
+from frugal.studies.recourse.capabilities import capabilities_of, load_capability_rules
+from frugal.studies.recourse.catalogue import (
     EVERYONE,
     Catalogue,
     catalogue_of,
@@ -22,13 +28,8 @@ from frugal.cover.catalogue import (
     refusal_sentences,
     units_of,
 )
-from frugal.cover.choices import rule_columns
-from frugal.cover.instance import Covers, price_text
-from frugal.cover.sheets import read_sheet
-from frugal.cover.solvers.branch_and_bound import cheapest_covers, unreachable_features
-from frugal.cover.worlds import sample_world, variant_design
-from frugal.data.description import load_description
-from frugal.data.prepare import read_raw
+from frugal.studies.recourse.choices import rule_columns
+from frugal.studies.recourse.config import FILES, LabelSettings
 from frugal.studies.recourse.frames import (
     SCENARIO,
     action_words,
@@ -37,6 +38,10 @@ from frugal.studies.recourse.frames import (
     keyed,
     slot_frame,
 )
+from frugal.studies.recourse.instance import Covers, price_text
+from frugal.studies.recourse.sheets import read_sheet
+from frugal.studies.recourse.solvers.branch_and_bound import cheapest_covers, unreachable_features
+from frugal.studies.recourse.worlds import sample_world, variant_design
 
 Units = tuple[tuple[str, ...], np.ndarray, np.ndarray, Catalogue, dict[str, Any]]
 

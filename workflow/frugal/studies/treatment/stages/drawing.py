@@ -10,7 +10,7 @@ from frugal.core.declarations import load_all
 from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
 from frugal.draw.prints import draw_all
-from frugal.search.planner import planners_with
+from frugal.studies.treatment.planner import planners_with
 from frugal.studies.treatment.policy_tree import policy_tree_figure
 from frugal.studies.treatment.searches import IDENTITY
 

@@ -13,11 +13,33 @@ from jaxtyping import Bool, Float, Int
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.results.files import sealed
-from frugal.search.description import load_search_description
-from frugal.search.levels import Strata, strata_of
-from frugal.search.off_policy import prepare_judging, records_behind, step_values, trials_left
-from frugal.search.outcome_counts import count_outcomes
-from frugal.search.own_policies import (
+from frugal.studies.treatment.data.description import load_search_description
+from frugal.studies.treatment.data.levels import Strata, strata_of
+from frugal.studies.treatment.data.own_records import (
+    OwnRecords,
+    load_records_description,
+    read_own_records,
+    trial_records,
+)
+from frugal.studies.treatment.data.patient_splits import split_patients
+from frugal.studies.treatment.data.prescribing import simulate_prescriptions
+from frugal.studies.treatment.data.records import OutcomeTable, SearchPolicy, TrialRecords
+from frugal.studies.treatment.data.susceptibility import SusceptibilityTable
+from frugal.studies.treatment.data.tables import (
+    read_searches,
+    trials_frame,
+    units_catalogue,
+    units_frame,
+)
+from frugal.studies.treatment.models.outcome_counts import count_outcomes
+from frugal.studies.treatment.planning.policy_frames import name_cells, reachable
+from frugal.studies.treatment.search.off_policy import (
+    prepare_judging,
+    records_behind,
+    step_values,
+    trials_left,
+)
+from frugal.studies.treatment.search.own_policies import (
     MEMORY_GIB,
     EvaluatedPolicy,
     choose,
@@ -28,21 +50,14 @@ from frugal.search.own_policies import (
     untried_regions,
     verdict,
 )
-from frugal.search.own_records import (
-    OwnRecords,
-    load_records_description,
-    read_own_records,
-    trial_records,
+from frugal.studies.treatment.search.plain_words import (
+    StepTable,
+    policy_words,
+    step_table,
+    steps_frame,
 )
-from frugal.search.patient_splits import split_patients
-from frugal.search.plain_words import StepTable, policy_words, step_table, steps_frame
-from frugal.search.planning.policy_frames import name_cells, reachable
-from frugal.search.prescribing import simulate_prescriptions
-from frugal.search.records import OutcomeTable, SearchPolicy, TrialRecords
-from frugal.search.repeats import search_repeat
-from frugal.search.searches import ComparisonOptions, fit_outcome_model
-from frugal.search.susceptibility import SusceptibilityTable
-from frugal.search.tables import read_searches, trials_frame, units_catalogue, units_frame
+from frugal.studies.treatment.search.repeats import search_repeat
+from frugal.studies.treatment.search.searches import ComparisonOptions, fit_outcome_model
 from frugal.studies.treatment.searches import IDENTITY, Searches
 
 

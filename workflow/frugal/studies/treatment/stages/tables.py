@@ -9,8 +9,8 @@ import pandas as pd
 
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
-from frugal.search.planner import planners_of
-from frugal.search.summary import best_so_far, summarise_searches
+from frugal.studies.treatment.planner import planners_of
+from frugal.studies.treatment.search.summary import best_so_far, summarise_searches
 from frugal.studies.treatment.searches import IDENTITY, sized
 
 KEY = ["dataset", "n_train", *IDENTITY, "seed"]

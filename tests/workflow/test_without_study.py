@@ -1,0 +1,61 @@
+"""A study is one folder: without it, its rules and its block of the config, all else works."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.workflow.runs import BIN, ROOT, plain_environment, run
+from tests.workflow.test_edits import PARTS
+
+pytestmark = pytest.mark.workflow
+RULES = {  # study → files of rules
+    "treatment": ("treatment", "search"),
+    "recourse": ("recourse",),
+    "over_time": ("over_time",),
+}
+TARGETS = ("afape", "dadi", "diagnosis", "treatment", "recourse")
+ANSWER = """
+import frugal
+from frugal.run.overview import overview
+from frugal.run.reference.command import PAGES
+assert all(page() for page in PAGES.values())
+answer = frugal.decide(frugal.load("docs/examples/clinic.yaml"), agents=["never", "always"])
+print(answer.best, overview())
+"""
+
+
+def without(study: str, folder: Path) -> Path:
+    """A copy of the project that lacks the study."""
+    folder.mkdir()
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            kept = shutil.ignore_patterns("*.png", "__pycache__")
+            shutil.copytree(ROOT / part, folder / part, ignore=kept)
+        else:
+            shutil.copy(ROOT / part, folder / part)
+    shutil.rmtree(folder / "workflow/frugal/studies" / study)
+    lines = (folder / "workflow/Snakefile").read_text(encoding="utf-8")
+    for name in RULES[study]:
+        (folder / f"workflow/rules/{name}.smk").unlink()
+        lines = lines.replace(f'include: "rules/{name}.smk"\n', "")
+    (folder / "workflow/Snakefile").write_text(lines, encoding="utf-8")
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    config.pop(study, None)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("study", RULES)
+def test_the_library_and_the_other_studies_work(study, tmp_path):
+    project = without(study, tmp_path / "project")
+    environment = plain_environment() | {"PYTHONPATH": str(project / "workflow")}
+    answered = run([str(BIN / "python"), "-c", ANSWER], project, environment)
+    assert answered.returncode == 0, answered.stdout[-3000:]
+    assert answered.stdout.split()[0] in ("never", "always")
+    assert f" {study} " not in answered.stdout
+    others = [target for target in TARGETS if target != study]
+    command = [str(BIN / "snakemake"), "-n", "--quiet", "all", "--", "all", "report", *others]
+    planned = run(command, project, environment, fresh=True)
+    assert planned.returncode == 0, planned.stdout[-3000:]

@@ -1,1 +1,0 @@
-"""Cheapest sets of actions: exact covers, learned generators, repair."""

@@ -1,1 +1,0 @@
-"""Treatment searches: records of trials, models of outcomes, planners, and their judgement."""

@@ -1,0 +1,1 @@
+"""Files of units and records, as searches read them: descriptions, tables, contexts, splits."""

@@ -1,0 +1,1 @@
+"""Models of outcomes: counts of records, smoothed tables, forests."""

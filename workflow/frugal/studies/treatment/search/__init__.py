@@ -1,0 +1,1 @@
+"""Searches under a policy: worlds, planning, playing, judging, and their words."""

@@ -1,0 +1,213 @@
+"""A search policy as sentences, and the next step of one unit's history.
+
+Knows tables of steps; must not know how they were planned.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from frugal.core.errors import DataError
+from frugal.core.schema_check import shown
+from frugal.core.stored import Array, Stored, StoredArrays
+from frugal.studies.treatment.data.records import outcomes_of
+
+
+@dataclass(frozen=True, eq=False)
+class StepTable:
+    """A policy with the evidence for each step. Shapes: x contexts, h histories, a actions.
+
+    Attributes:
+        action: next treatment; k for stop. (x, h)
+        statistic: Σ, largest or joint probability that an untried action is better; NaN for none.
+            (x, h)
+        records: records that came to the history and tried the next action. (x, h)
+        visits: records that came to the history and went on. (x, h)
+        runner_up: the second-best action by expected trials; −1 where none is left.
+            (x, h)
+        trials_left: expected trials, the next one counted, with the next action, and with the
+            runner-up; by the policy's own model. (x, h, 2)
+        contexts: names.
+        treatments: names.
+        outcomes: names, from the worst on.
+    """
+
+    action: Int[np.ndarray, "x h"]
+    statistic: Float[np.ndarray, "x h"]
+    records: Int[np.ndarray, "x h"]
+    visits: Int[np.ndarray, "x h"]
+    runner_up: Int[np.ndarray, "x h"]
+    trials_left: Float[np.ndarray, "x h two"]
+    contexts: tuple[str, ...]
+    treatments: tuple[str, ...]
+    outcomes: tuple[str, ...]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Its stored arrays."""
+        names = ("action", "statistic", "records", "visits", "runner_up", "trials_left")
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
+
+
+def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> StepTable:
+    """The table that `arrays` and its names were taken from; the only place that reads one.
+
+    Raises:
+        DataError: a list of names, or an array, is not valid for a policy of searches.
+    """
+    texts_of: dict[str, tuple[str, ...]] = {}
+    for key, least in (("contexts", 1), ("treatments", 1), ("outcomes", 2)):
+        texts = names.get(key)
+        if (
+            not isinstance(texts, list)
+            or len(texts) < least
+            or not all(isinstance(text, str) and text for text in texts)
+            or len(set(texts)) < len(texts)
+        ):
+            raise DataError(
+                f"the stored search policy has the {key} {shown(texts, at_most=60)}; allowed is a "
+                f"list of {least} or more different names"
+            )
+        texts_of[key] = tuple(texts)
+    x, k, base = (len(texts_of[key]) for key in ("contexts", "treatments", "outcomes"))
+    numbers = {n: np.nan_to_num(v) if v.dtype.kind == "f" else v for n, v in arrays.items()}
+    source = getattr(arrays, "source", "")
+    stored = Stored("search policy", StoredArrays(numbers, source))  # NaN: there is none
+    index, cell = {"dtype": "int64", "shape": ("x", "h"), "low": 0}, ("x", "h")
+    stored.require(
+        {
+            "action": Array("int8", cell, low=0, high=k),
+            "statistic": Array("float64", cell, low=-1e-6),  # a sum, with its rounding
+            "records": Array(**index),
+            "visits": Array(**index),
+            "runner_up": Array("int64", cell, low=-1, high=k - 1),
+            "trials_left": Array("float64", ("x", "h", 2), low=0),
+        },
+        x=x,
+    )
+    h = arrays["action"].shape[1]
+    if round(math.log(h, base), 6) != k or h != base**k:
+        raise stored.refusal(
+            f"has {h} histories; {k} treatments of {base} outcomes have {base} to the {k}"
+        )
+    tried = np.append(outcomes_of(np.arange(h), k, base) >= 0, np.zeros((h, 1), bool), axis=1)
+    for name in ("action", "runner_up"):
+        if tried[np.arange(h), arrays[name]].any():
+            raise stored.refusal(f"has an array {name!r} with a treatment that was tried before")
+    return StepTable(
+        **arrays,
+        contexts=texts_of["contexts"],
+        treatments=texts_of["treatments"],
+        outcomes=texts_of["outcomes"],
+    )
+
+
+def history_of(outcome: Sequence[int], base: int) -> int:
+    """Index of a history from the outcome of each action, −1 where untried."""
+    return sum((y + 1) * base**a for a, y in enumerate(outcome))
+
+
+def next_step(table: StepTable, x: int, outcome: Sequence[int]) -> dict[str, object]:
+    """Next step for a unit of this context and these outcomes, with its evidence."""
+    base, k = len(table.outcomes), len(table.treatments)
+    if max(outcome) == base - 1:
+        return {"next": "stop", "why": "the best outcome is reached", "records": ""}
+    h = history_of(outcome, base)
+    action = int(table.action[x, h])
+    if action == k:
+        statistic = table.statistic[x, h]
+        untried = min(outcome) < 0
+        why = (
+            f"the probabilities that an untried treatment is better sum to {statistic:.2g}"
+            if untried and np.isfinite(statistic)
+            else "everything was tried"
+            if not untried
+            else "no record went on"
+        )
+        return {"next": "stop", "why": why, "records": ""}
+    return {
+        "next": table.treatments[action],
+        "why": "; ".join(_reasons(table, x, h)),
+        "records": int(table.records[x, h]),
+    }
+
+
+def _reasons(table: StepTable, x: int, h: int) -> list[str]:
+    """Records behind a step, and the runner-up."""
+    behind, visits = int(table.records[x, h]), int(table.visits[x, h])
+    reasons = [
+        f"{behind} of {visits} records tried it here"
+        if visits
+        else "no record came to this point and went on"
+    ]
+    other = int(table.runner_up[x, h])
+    if other >= 0:
+        expected, its = table.trials_left[x, h]
+        name = table.treatments[other]
+        reasons.append(f"{expected:.2f} trials to the end, with the runner-up {name} {its:.2f}")
+    return reasons
+
+
+def policy_words(table: StepTable) -> str:
+    """The whole policy as nested lines, a block for each context."""
+    lines = []
+    base, k = len(table.outcomes), len(table.treatments)
+    for x, name in enumerate(table.contexts):
+        lines.append("Everyone:" if name == "all" else f"{name}:")
+        _tell(table, x, [-1] * k, "", lines, base)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _tell(
+    table: StepTable, x: int, outcome: list[int], lead: str, lines: list[str], base: int
+) -> None:
+    """Lines of a history and of all that follow it."""
+    tried = sum(y >= 0 for y in outcome)
+    indent = "  " * (tried + 1)
+    step = next_step(table, x, outcome)
+    if step["next"] == "stop":
+        best = table.outcomes[max(outcome)] if tried else "nothing"
+        lines.append(f"{indent}{lead}stop with {best}: {step['why']}.")
+        return
+    a = table.treatments.index(str(step["next"]))
+    lines.append(f"{indent}{lead}try {step['next']} ({step['why']}).")
+    for y in range(base - 1):
+        after = [*outcome]
+        after[a] = y
+        _tell(table, x, after, f"If {table.outcomes[y]}: ", lines, base)
+
+
+def steps_frame(table: StepTable, reached: np.ndarray) -> pd.DataFrame:
+    """One row per context and history that the policy comes to. reached: (x, h)."""
+    x, h = np.nonzero(reached)
+    tried = outcomes_of(h, len(table.treatments), len(table.outcomes))
+    history = [
+        ", ".join(
+            f"{table.treatments[a]}: {table.outcomes[y]}" for a, y in enumerate(row) if y >= 0
+        )
+        for row in tried.tolist()
+    ]
+    best = np.append(np.asarray(table.outcomes, dtype=object), "")[tried.max(axis=1)]
+    names = np.append(np.asarray(table.treatments, dtype=object), "stop")
+    other = np.append(np.asarray(table.treatments, dtype=object), "")
+    stops = table.action[x, h] == len(table.treatments)
+    return pd.DataFrame(
+        {
+            "context": np.asarray(table.contexts, dtype=object)[x],
+            "history": history,
+            "trials": (tried >= 0).sum(axis=1),
+            "best": best,
+            "next": names[table.action[x, h]],
+            "records": np.where(stops, 0, table.records[x, h]),
+            "visits": table.visits[x, h],
+            "trials_left": np.where(stops, np.nan, table.trials_left[x, h, 0]),
+            "runner_up": np.where(stops, "", other[table.runner_up[x, h]]),
+            "runner_up_trials_left": np.where(stops, np.nan, table.trials_left[x, h, 1]),
+            "better_untried": np.where(tried.max(axis=1) < 0, np.nan, table.statistic[x, h]),
+        }
+    )
