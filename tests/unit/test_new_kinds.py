@@ -15,9 +15,9 @@ from frugal.acquire import policies
 from frugal.config.declared import block_of
 from frugal.config.root import effective
 from frugal.core import declarations
-from frugal.core.studies import of_studies
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
+from frugal.core.studies import of_studies
 from frugal.data.description import load_description
 from frugal.learn import imputers
 from frugal.learn.imputer_kinds import imputer_of
