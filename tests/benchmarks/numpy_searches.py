@@ -1,8 +1,8 @@
 """Treatment searches in plain NumPy: what the compiled planners are compared with in benchmarks.
 
 Written as one would write them first: whole tables, one vectorised step per action and distance,
-all thresholds of a planner at once. The recursions are those of `search.planning`; the index of a
-history is that of `search.records`. Ties go to the lowest index.
+all thresholds of a planner at once. The recursions are those of `planning`; the index of a
+history is that of `data.records`. Ties go to the lowest index.
 """
 
 import numpy as np

@@ -18,6 +18,7 @@ from frugal.config.root import effective
 from frugal.core import declarations
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError
+from frugal.core.studies import of_studies
 from frugal.data.description import load_description
 from frugal.learn import imputers
 from frugal.learn.imputer_kinds import imputer_of
@@ -80,8 +81,9 @@ def forget() -> None:
     """Nothing is kept of the folder as it was."""
     declarations.declared.cache_clear()
     block_of.cache_clear()
-    for name in ("declared", "afape", "dadi", "diagnosis", "recourse", "treatment", "root"):
-        importlib.reload(importlib.import_module(f"frugal.config.{name}"))
+    core = [f"frugal.config.{name}" for name in ("declared", "afape", "dadi", "diagnosis")]
+    for name in (*core, *of_studies("config").values(), "frugal.config.root"):
+        importlib.reload(importlib.import_module(name))
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,7 @@
 """Interface of a kind of generator, and how one is fitted, stored and applied.
 
 A generator answers each unit with a set of actions. A fitted generator answers from its arrays, and
-so does a stored one: there is no second path. Knows no kind; a file of `cover.generators`
+so does a stored one: there is no second path. Knows no kind; a file of `generators/`
 declares each.
 """
 
@@ -24,7 +24,7 @@ Learned = tuple[dict[str, np.ndarray], tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False)
 class GeneratorKind:
-    """One kind of generator, declared in a file of `cover.generators` that bears its name.
+    """One kind of generator, declared in a file of `generators/` that bears its name.
 
     Attributes:
         name: `kind` in a config, and how the names of its generators begin.

@@ -1,4 +1,4 @@
-"""Interface of planners of treatment searches; a file of `search.planners` declares each.
+"""Interface of planners of treatment searches; a file of `planners/` declares each.
 
 Knows no planner.
 """
@@ -39,7 +39,7 @@ class Planning:
 
 @dataclass(frozen=True, eq=False)
 class SearchPlanner:
-    """A planner, declared in a file of `search.planners` that bears its name.
+    """A planner, declared in a file of `planners/` that bears its name.
 
     Attributes:
         name: in tables and in the config.

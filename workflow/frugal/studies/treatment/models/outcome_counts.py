@@ -19,7 +19,7 @@ class OutcomeCounts:
     Attributes:
         context: x. (m,)
         action: a. (m,)
-        history: index of h without a, see `search.records`. (m,)
+        history: index of h without a, see `data.records`. (m,)
         count: n_y(a, h), trials with each outcome. (m, y)
         n_contexts: number of contexts.
         n_actions: k.

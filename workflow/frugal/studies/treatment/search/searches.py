@@ -30,7 +30,7 @@ class ComparisonOptions:
     """Every choice of a comparison of planners.
 
     Attributes:
-        planners: names of files in `search.planners`.
+        planners: names of files in `planners/`.
         outcome_models: of `OUTCOME_MODELS`; `true` must be handed in.
         bounds: of `upper`, `lower`, `exact`; for cdp and cg.
         deltas: confidence parameters δ, for cdp and cg.
