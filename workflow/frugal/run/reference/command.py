@@ -4,49 +4,18 @@ python -m frugal reference PAGE              # prints one
 python -m frugal reference --into FOLDER     # writes all
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from frugal.core import columns as shared
-from frugal.core.declarations import PACKAGE, PROJECT
+from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, read_yaml
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser
 from frugal.run.reference.parts import head, lines_of, table
-from frugal.run.reference.schemas import agents_page, config_page, figures_page, methods_page
-
-_Columns = Mapping[str, tuple[str, str]]
-_Patterns = Sequence[tuple[str, tuple[str, str]]]
-
-
-def columns_page() -> str:
-    """Columns of several studies, then of each."""
-    parts = [
-        head("Columns", "columns"),
-        "Columns of all Parquet tables under `results/`. The sidecar of a table (`_NAME.json`) "
-        "has the same for its own columns. Tables by stage: [outputs](outputs.md).\n",
-        "## Of several studies\n",
-        _rows(shared.COLUMNS, shared.PATTERNS),
-    ]
-    for path in sorted(PACKAGE.glob("studies/*/columns.py")):
-        study = path.parent.name
-        columns = import_module(f"frugal.studies.{study}.columns")
-        title = "Of the shared stages" if study == "shared" else f"Of {study}"
-        parts += [f"## {title}\n", _rows(columns.COLUMNS, columns.PATTERNS)]
-    return "\n".join(parts)
-
-
-def _rows(columns: _Columns, patterns: _Patterns) -> str:
-    """Columns by name; of those that are many, the form of their names."""
-    rows = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in sorted(columns.items())]
-    for pattern, (unit, meaning) in patterns:
-        name = pattern.replace("(.+)", "…").replace("\\", "")
-        rows.append((f"`{name}`", unit, meaning.format(*["…"] * 9)))
-    return table(["column", "unit", "meaning"], rows)
-
+from frugal.run.reference.schemas import agents_page, config_page, methods_page
 
 FOLDER = PROJECT / "config" / "datasets"
 _KINDS = {
@@ -78,7 +47,8 @@ def data_sets_page() -> str:
             [(f"[`{s['name']}`](#{s['name']})", s["title"], _search(s)) for s in searches.values()],
         ),
     ]
-    parts += [_entry(path, document) for path, document in {**tables, **searches}.items()]
+    said: dict[str, str] = {}
+    parts += [_entry(path, document, said) for path, document in {**tables, **searches}.items()]
     return "\n".join(parts)
 
 
@@ -99,18 +69,34 @@ def _search(document: Mapping[str, Any]) -> str:
     return f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
 
 
-def _entry(path: Path, document: Mapping[str, Any]) -> str:
-    """A heading, the note, and where the file is from."""
-    place = path.relative_to(PROJECT)
-    words = [f"## {document['name']}\n", f"{lines_of(document['note'])}\n"]
+def _entry(path: Path, document: Mapping[str, Any], said: dict[str, str]) -> str:
+    """A heading, the note without sentences of earlier ones, and where the file is from.
+
+    Args:
+        path: of the YAML.
+        document: its content.
+        said: sentence → the data set under which it is first; grows.
+    """
+    name, place = document["name"], path.relative_to(PROJECT)
+    sentences = re.split(r"(?<=\w\w[.)?]) (?=[A-Z])", " ".join(document["note"].split()))
+    earlier = dict.fromkeys(said[each] for each in sentences if each in said)
+    own = [each for each in sentences if each not in said]
+    said |= dict.fromkeys(own, name)
+    if earlier:
+        links = " and ".join(f"[`{each}`](#{each})" for each in earlier)
+        own.append(f"{'The rest as' if own else 'As'} {links}.")
+    words = [f"## {name}\n", f"{lines_of(' '.join(own))}\n"]
     facts = []
     if isinstance(document.get("cost_unit"), str):
         facts.append(f"Unit of cost: {document['cost_unit']}.")
     if document.get("sensitive"):
         facts.append(f"Groups: {_groups(document['sensitive'])}.")
     addresses = [file["url"] for file in _files(document) if file.get("url")]
-    facts += [f"From <{address}>." for address in dict.fromkeys(addresses)]
-    facts.append(f"Described in [{place.name}](../../{place.as_posix()}).")
+    for folder in dict.fromkeys(address.rpartition("/")[0] for address in addresses):
+        names = [a.rpartition("/")[2] for a in dict.fromkeys(addresses) if a.startswith(folder)]
+        alone = f"<{folder}/{names[0]}>" if len(names) == 1 else f"<{folder}/>: {', '.join(names)}"
+        facts.append(f"From {alone}.")
+    facts.append(f"[YAML](../../{place.as_posix()}).")
     return "\n".join([*words, lines_of(" ".join(facts)), ""])
 
 
@@ -128,10 +114,8 @@ def _groups(sensitive: Any) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "config": config_page,
-    "columns": columns_page,
     "methods": methods_page,
     "agents": agents_page,
-    "figures": figures_page,
     "data_sets": data_sets_page,
 }
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-WIDEST_VALUE = 60  # characters of a value in a cell
+VALUES = "Where no type is given, a value has that of the default: 1 is an integer, 1.0 any number."
 
 
 def head(title: str, page: str) -> str:
@@ -33,11 +33,11 @@ def in_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def code(text: str) -> str:
-    """As code; a long one is cut, nothing is nothing."""
-    text = " ".join(text.split())
-    text = text if len(text) <= WIDEST_VALUE else f"{text[: WIDEST_VALUE - 1]}…"
-    return f"`{text}`" if text else ""
+def line(key: str, words: str, value: str, meaning: str) -> str:
+    """An entry of a list: key, default, values allowed, meaning."""
+    named = f"`{key}: {value}`" if value else f"`{key}`"
+    before = ", ".join(part for part in (named, words) if part)
+    return f"- {before}: {' '.join(meaning.split())}" if meaning else f"- {before}"
 
 
 def sentence(text: str) -> str:
@@ -54,36 +54,47 @@ def lines_of(text: str) -> str:
     return "\n".join(lines)
 
 
+KEYS = "keys"
 _KINDS = {
-    "integer": "whole number",
+    "integer": "integer",
     "number": "number",
     "string": "text",
-    "boolean": "true or false",
+    "boolean": "true/false",
     "null": "null",
-    "object": "keys",
+    "object": KEYS,
     "array": "list",
 }
-_BOUNDS = {
-    "minimum": "from",
-    "exclusiveMinimum": "above",
-    "maximum": "to",
-    "exclusiveMaximum": "below",
+_BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+_SEEN = {  # types that a default of theirs shows
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+    "string": str,
 }
 _DEEPEST = 2  # lists in lists
-_PLURAL = re.compile(r"\b(number|text|list)\b")
+_PLURAL = re.compile(r"\b(integer|number|text|list)\b")
 
 
-def allowed(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int = 0) -> str:
-    """Words for the values that a key may have."""
+def allowed(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], default: Any = None, depth: int = 0
+) -> str:
+    """Words for the values that a key may have; what its default shows is left out."""
     schema = followed(schema, defs)
     if "enum" in schema:
-        return ", ".join(f"`{_shown(option)}`" for option in schema["enum"])
+        options = [option for option in schema["enum"] if default is None or option != default]
+        return ("" if default is None else "or ") + ", ".join(f"`{_shown(o)}`" for o in options)
     if "const" in schema:
         return f"`{_shown(schema['const'])}`"
     if "oneOf" in schema:
-        words = [allowed(option, defs, depth + 1) for option in schema["oneOf"]]
+        words = [allowed(option, defs, depth=depth + 1) for option in schema["oneOf"]]
         return " or ".join(dict.fromkeys(words))
     types = schema.get("type", "object" if "properties" in schema else None)
+    if isinstance(types, str) and isinstance(default, _SEEN.get(types, ())):
+        return _range(schema)
+    if types == "array" and default and isinstance(schema.get("items"), Mapping):
+        of = followed(schema["items"], defs)
+        each = allowed(of, defs, None if "enum" in of else default[0], depth + 1)
+        return ("each of " if "enum" in of else "each ") + each if each else ""
     named = types if isinstance(types, list) else [types]
     return " or ".join(_of_type(str(option), schema, defs, depth) for option in named if option)
 
@@ -99,16 +110,16 @@ def followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str,
 def _of_type(name: str, schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
     if name == "array" and isinstance(schema.get("items"), Mapping) and depth < _DEEPEST:
         inner = followed(schema["items"], defs)
-        words = allowed(inner, defs, depth + 1) if inner else ""
+        words = allowed(inner, defs, depth=depth + 1) if inner else ""
         words = _PLURAL.sub(r"\1s", words)
         return f"list of {words}" if words else "list"
     word = _KINDS.get(name, name)
-    return word + _range(schema) if name in ("integer", "number") else word
+    return f"{word} {_range(schema)}".strip() if name in ("integer", "number") else word
 
 
 def _range(schema: Mapping[str, Any]) -> str:
     """Bounds of a number."""
-    return "".join(f" {word} {schema[key]:g}" for key, word in _BOUNDS.items() if key in schema)
+    return " ".join(f"{sign}{schema[key]:.15g}" for key, sign in _BOUNDS.items() if key in schema)
 
 
 def _shown(value: Any) -> str:
