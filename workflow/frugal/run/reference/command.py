@@ -4,7 +4,6 @@ python -m frugal reference PAGE              # prints one
 python -m frugal reference --into FOLDER     # writes all
 """
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, read_yaml
 from frugal.results.sidecars import write_apart
 from frugal.run.arguments import command_parser
-from frugal.run.reference.parts import head, lines_of, table
+from frugal.run.reference.parts import head, table
 from frugal.run.reference.schemas import agents_page, config_page, methods_page
 
 FOLDER = PROJECT / "config" / "datasets"
@@ -27,36 +26,34 @@ _KINDS = {
 
 
 def data_sets_page() -> str:
-    """An overview, then each data set with its note."""
+    """One row for each data set, with its YAML."""
     paths = [path for path in sorted(FOLDER.glob("*.yaml")) if path.stem != "template"]
-    tables = {path: read_yaml(path) for path in paths}
-    searches = {path: read_yaml(path) for path in sorted(FOLDER.glob("treatment/*.yaml"))}
-    parts = [
-        head("Data sets", "data_sets"),
-        "Tables whose YAML comes with Frugal. How many rows are kept, and limits on files and "
-        "names: [files and names](files.md). A table of one's own is described in the same way: "
-        "[template.yaml](../../config/datasets/template.yaml).\n",
-        "## Overview\n",
-        table(
-            ["name", "title", "file", "columns, panels", "label"],
-            [_table_row(document) for document in tables.values()],
-        ),
-        "Searches, for the study `treatment`:\n",
-        table(
-            ["name", "title", "actions, results"],
-            [(f"[`{s['name']}`](#{s['name']})", s["title"], _search(s)) for s in searches.values()],
-        ),
-    ]
-    said: dict[str, str] = {}
-    parts += [_entry(path, document, said) for path, document in {**tables, **searches}.items()]
-    return "\n".join(parts)
+    columns = ["name", "title", "file", "columns, panels", "label"]
+    searches = sorted(FOLDER.glob("treatment/*.yaml"))
+    return "\n".join(
+        [
+            head("Data sets", "data_sets"),
+            "Tables whose YAML comes with Frugal. The `note` of a YAML has the origin and licence "
+            "of the data, how the label and the prices came about, and what differs from the "
+            "paper; `files` has the addresses. Rows kept, and limits on files and names: [files "
+            "and names](files.md). A table of one's own is described in the same way: "
+            "[template.yaml](../../config/datasets/template.yaml).\n",
+            table(columns, [_table_row(path, read_yaml(path)) for path in paths]),
+            "Searches, for the study `treatment`:\n",
+            table(["name", "title", "actions, results"], map(_search, searches)),
+        ]
+    )
 
 
-def _table_row(document: Mapping[str, Any]) -> tuple[str, ...]:
+def _linked(path: Path, document: Mapping[str, Any]) -> str:
+    return f"[`{document['name']}`](../../{path.relative_to(PROJECT).as_posix()})"
+
+
+def _table_row(path: Path, document: Mapping[str, Any]) -> tuple[str, ...]:
     label = " / ".join(str(entry["name"]) for entry in document["label"]["classes"])
     kind = str(document["source"]["kind"])
     return (
-        f"[`{document['name']}`](#{document['name']})",
+        _linked(path, document),
         document["title"],
         _KINDS.get(kind, kind),
         f"{len(document['columns'])}, {len(document['panels'])}",
@@ -64,52 +61,11 @@ def _table_row(document: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _search(document: Mapping[str, Any]) -> str:
+def _search(path: Path) -> tuple[str, ...]:
+    document = read_yaml(path)
     actions, results = document.get("actions"), document.get("results")
-    return f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
-
-
-def _entry(path: Path, document: Mapping[str, Any], said: dict[str, str]) -> str:
-    """A heading, the note without sentences of earlier ones, and where the file is from.
-
-    Args:
-        path: of the YAML.
-        document: its content.
-        said: sentence → the data set under which it is first; grows.
-    """
-    name, place = document["name"], path.relative_to(PROJECT)
-    sentences = re.split(r"(?<=\w\w[.)?]) (?=[A-Z])", " ".join(document["note"].split()))
-    earlier = dict.fromkeys(said[each] for each in sentences if each in said)
-    own = [each for each in sentences if each not in said]
-    said |= dict.fromkeys(own, name)
-    if earlier:
-        links = " and ".join(f"[`{each}`](#{each})" for each in earlier)
-        own.append(f"{'The rest as' if own else 'As'} {links}.")
-    words = [f"## {name}\n", f"{lines_of(' '.join(own))}\n"]
-    facts = []
-    if isinstance(document.get("cost_unit"), str):
-        facts.append(f"Unit of cost: {document['cost_unit']}.")
-    if document.get("sensitive"):
-        facts.append(f"Groups: {_groups(document['sensitive'])}.")
-    addresses = [file["url"] for file in _files(document) if file.get("url")]
-    for folder in dict.fromkeys(address.rpartition("/")[0] for address in addresses):
-        names = [a.rpartition("/")[2] for a in dict.fromkeys(addresses) if a.startswith(folder)]
-        alone = f"<{folder}/{names[0]}>" if len(names) == 1 else f"<{folder}/>: {', '.join(names)}"
-        facts.append(f"From {alone}.")
-    facts.append(f"[YAML](../../{place.as_posix()}).")
-    return "\n".join([*words, lines_of(" ".join(facts)), ""])
-
-
-def _files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return (document.get("source") or document).get("files") or []
-
-
-def _groups(sensitive: Any) -> str:
-    """The column of the protected attribute, and its groups where they are named."""
-    if isinstance(sensitive, str):
-        return f"by `{sensitive}`"
-    names = " / ".join(str(group["name"]) for group in sensitive["groups"])
-    return f"{names}, by `{sensitive['column']}`"
+    known = f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
+    return (_linked(path, document), document["title"], known)
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -2,7 +2,6 @@
 
 import json
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -45,13 +44,6 @@ def sentence(text: str) -> str:
     begins_with_path = "/" in text.partition(" ")[0]
     text = text if begins_with_path else text[:1].upper() + text[1:]
     return text if text.endswith((".", "?")) else f"{text}."
-
-
-def lines_of(text: str) -> str:
-    """A paragraph in lines that fit a screen."""
-    joined = " ".join(text.split())
-    lines = textwrap.wrap(joined, 110, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
 
 
 KEYS = "keys"
