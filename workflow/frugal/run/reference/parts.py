@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-VALUES = "Where no type is given, a value has that of the default: 1 is an integer, 1.0 any number."
+VALUES = (
+    "Where no type is given, a value has that of the default: 1 is an integer, 1.0 a number. "
+    "Where no range is given, an integer is at least 1, a number above 0."
+)
 
 
 def head(title: str, page: str) -> str:
@@ -46,6 +49,7 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
+ABSENT: Any = object()  # no default
 KEYS = "keys"
 _KINDS = {
     "integer": "integer",
@@ -68,27 +72,34 @@ _PLURAL = re.compile(r"\b(integer|number|text|list)\b")
 
 
 def allowed(
-    schema: Mapping[str, Any], defs: Mapping[str, Any], default: Any = None, depth: int = 0
+    schema: Mapping[str, Any], defs: Mapping[str, Any], default: Any = ABSENT, depth: int = 0
 ) -> str:
     """Words for the values that a key may have; what its default shows is left out."""
     schema = followed(schema, defs)
     if "enum" in schema:
-        options = [option for option in schema["enum"] if default is None or option != default]
-        return ("" if default is None else "or ") + ", ".join(f"`{_shown(o)}`" for o in options)
+        options = [f"`{_shown(option)}`" for option in schema["enum"] if option != default]
+        return ("" if default is ABSENT else "or ") + ", ".join(options)
     if "const" in schema:
         return f"`{_shown(schema['const'])}`"
     if "oneOf" in schema:
         words = [allowed(option, defs, depth=depth + 1) for option in schema["oneOf"]]
-        return " or ".join(dict.fromkeys(words))
+        return _with_null(dict.fromkeys(words), default)
     types = schema.get("type", "object" if "properties" in schema else None)
     if isinstance(types, str) and isinstance(default, _SEEN.get(types, ())):
         return _range(schema)
-    if types == "array" and default and isinstance(schema.get("items"), Mapping):
+    if isinstance(default, list) and default and isinstance(schema.get("items"), Mapping):
         of = followed(schema["items"], defs)
-        each = allowed(of, defs, None if "enum" in of else default[0], depth + 1)
+        each = allowed(of, defs, ABSENT if "enum" in of else default[0], depth + 1)
         return ("each of " if "enum" in of else "each ") + each if each else ""
     named = types if isinstance(types, list) else [types]
-    return " or ".join(_of_type(str(option), schema, defs, depth) for option in named if option)
+    return _with_null((_of_type(str(each), schema, defs, depth) for each in named if each), default)
+
+
+def _with_null(words: Iterable[str], default: Any) -> str:
+    """Joined, but for null where that is the default."""
+    if default is not None:
+        return " or ".join(words)
+    return "or " + " or ".join(word for word in words if word != "null")
 
 
 def followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -110,8 +121,17 @@ def _of_type(name: str, schema: Mapping[str, Any], defs: Mapping[str, Any], dept
 
 
 def _range(schema: Mapping[str, Any]) -> str:
-    """Bounds of a number."""
-    return " ".join(f"{sign}{schema[key]:.15g}" for key, sign in _BOUNDS.items() if key in schema)
+    """Bounds of a number: those of most are in `VALUES`, two are an interval."""
+    if schema.get("type") in ("string", "boolean"):
+        return ""
+    bounds = {key: schema[key] for key in _BOUNDS if key in schema}
+    if bounds in ({"exclusiveMinimum": 0}, {"minimum": 1}):
+        return ""
+    if len(bounds) == 2:
+        opens, closes = ("(["["minimum" in bounds], ")]"["maximum" in bounds])
+        low, high = bounds.values()
+        return f"{opens}{low:.15g},{high:.15g}{closes}"
+    return " ".join(f"{_BOUNDS[key]}{bound:.15g}" for key, bound in bounds.items()) or "any sign"
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,17 @@ from frugal.config.blocks import Block, schema_of
 from frugal.config.declared import AUGMENTED, block_of, declared_block, placed
 from frugal.config.root import Config, effective
 from frugal.core.declarations import PROJECT, Declared
-from frugal.run.reference.parts import KEYS, VALUES, allowed, followed, head, line, sentence, table
+from frugal.run.reference.parts import (
+    ABSENT,
+    KEYS,
+    VALUES,
+    allowed,
+    followed,
+    head,
+    line,
+    sentence,
+    table,
+)
 
 CONFIG = PROJECT / "config.yaml"
 _ELSEWHERE = {  # schemas with a page of their own
@@ -113,10 +123,10 @@ class _Reader:
         if below and not meaning and not isinstance(value, list):
             yield from below
             return
-        value = schema.get("default", _ABSENT) if value is _ABSENT else value
-        plain = not below and value is not _ABSENT
+        value = schema.get("default", ABSENT) if value is ABSENT else value
+        plain = not below and value is not ABSENT
         shown = _cut(json.dumps(value, ensure_ascii=False)) if plain else ""
-        words = elsewhere or allowed(resolved, self._defs, value if plain else None)
+        words = elsewhere or allowed(resolved, self._defs, value if plain else ABSENT)
         words = "" if below and words.endswith(KEYS) else words
         yield Key(path, words, shown, "" if elsewhere else meaning.removesuffix(_AS_TEXT))
         yield from below
@@ -132,15 +142,15 @@ class _Reader:
         for key, entry in resolved.get("properties", {}).items():
             if "const" in entry and f"({key}: " in path:
                 continue  # the path has it
-            yield from self.keys(f"{path}.{key}", entry, values.get(key, _ABSENT))
+            yield from self.keys(f"{path}.{key}", entry, values.get(key, ABSENT))
         if isinstance(resolved.get("additionalProperties"), Mapping):
             inner = resolved["additionalProperties"]
             if inner.get("type") != "string":
-                yield from self.keys(f"{path}.NAME", inner, _ABSENT)
+                yield from self.keys(f"{path}.NAME", inner, ABSENT)
         if isinstance(resolved.get("items"), Mapping):
             inner = followed(resolved["items"], self._defs)
             if "properties" in inner or "oneOf" in inner:
-                yield from self._below(f"{path}[]", inner, _ABSENT)
+                yield from self._below(f"{path}[]", inner, ABSENT)
         for entry in resolved.get("oneOf", ()):
             form = followed(entry, self._defs)
             named = f"{path}{_form(form)}"
@@ -152,7 +162,6 @@ def _cut(value: str) -> str:
     return value if len(value) <= WIDEST else f"{value[: WIDEST - 1]}…"
 
 
-_ABSENT: Any = object()
 _AS_TEXT = "; a text where it comes from --config"
 
 
@@ -299,10 +308,11 @@ def _json(value: Any) -> str:
 def _settings(block: type[Block]) -> list[tuple[str, str, str]]:
     """Key, values allowed, and meaning of each setting of a kind."""
     schema = schema_of(block)
+    defs = schema.get("$defs", {})
     return [
         (
             key,
-            allowed(entry, schema.get("$defs", {}), entry.get("default")).removesuffix(KEYS),
+            allowed(entry, defs, entry.get("default", ABSENT)).removesuffix(KEYS),
             entry.get("description", ""),
         )
         for key, entry in schema["properties"].items()
