@@ -243,7 +243,7 @@ def agents_page() -> str:
             f"settings follow, as `setting: default`. {VALUES}",
             {
                 "kind": lambda name, _: f"[`{name}`](#{name})",
-                "what it is": _of("doc"),
+                "description": _of("doc"),
                 "learns": lambda _, literals: "no" if "fit" in literals else "yes",
                 "classes": lambda _, literals: "two" if "two_classes" in literals else "any",
             },
