@@ -34,7 +34,7 @@ def data_sets_page() -> str:
         [
             head("Data sets", "data_sets"),
             "Tables whose YAML comes with Frugal. The `note` of a YAML has the origin and licence "
-            "of the data, how the label and the prices came about, and what differs from the "
+            "of the data, how the label and the prices came about, and departures from the "
             "paper; `files` has the addresses. Rows kept, and limits on files and names: [files "
             "and names](files.md). A table of one's own is described in the same way: "
             "[template.yaml](../../config/datasets/template.yaml).\n",
