@@ -56,7 +56,8 @@ def config_page() -> str:
         head("Config keys", "config"),
         "All keys of a config, as `key: default`; only keys that differ are written "
         "([how](../../config/README.md)). NAME is a name that you choose, `[]` each entry of a "
-        f"list. {VALUES} `--config` may give a number of `decide` and `choose` as a text.\n",
+        "list; the meaning of a key that is there again under the same heading is left out. "
+        f"{VALUES} `--config` may give a number of `decide` and `choose` as a text.\n",
         "## First keys\n",
     ]
     sections = {}
@@ -91,7 +92,11 @@ def _section(
 
 
 def _rows(keys: list[Key]) -> str:
-    lines = [line(key.path, key.allowed, key.value, key.meaning) for key in keys]
+    lines, said = [], set()
+    for key in keys:
+        same = (key.path.rpartition(".")[2], key.meaning)
+        lines.append(line(key.path, key.allowed, key.value, "" if same in said else key.meaning))
+        said.add(same)
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +133,12 @@ class _Reader:
         shown = _cut(json.dumps(value, ensure_ascii=False)) if plain else ""
         words = elsewhere or allowed(resolved, self._defs, value if plain else ABSENT)
         words = "" if below and words.endswith(KEYS) else words
-        yield Key(path, words, shown, "" if elsewhere else meaning.removesuffix(_AS_TEXT))
+        yield Key(
+            path,
+            words,
+            shown,
+            "" if elsewhere else meaning.removesuffix(_AS_TEXT).removesuffix("; "),
+        )
         yield from below
 
     def _once(self, path: str, keys: list[Key]) -> list[Key]:
@@ -140,7 +150,7 @@ class _Reader:
     def _below(self, path: str, resolved: Mapping[str, Any], value: Any) -> Iterator[Key]:
         values = value if isinstance(value, Mapping) else {}
         for key, entry in resolved.get("properties", {}).items():
-            if "const" in entry and f"({key}: " in path:
+            if "const" in entry and f"({key}=" in path:
                 continue  # the path has it
             yield from self.keys(f"{path}.{key}", entry, values.get(key, ABSENT))
         if isinstance(resolved.get("additionalProperties"), Mapping):
@@ -162,7 +172,7 @@ def _cut(value: str) -> str:
     return value if len(value) <= WIDEST else f"{value[: WIDEST - 1]}…"
 
 
-_AS_TEXT = "; a text where it comes from --config"
+_AS_TEXT = "a text where it comes from --config"
 
 
 def _elsewhere(schema: Mapping[str, Any]) -> str | None:
@@ -175,13 +185,13 @@ def _elsewhere(schema: Mapping[str, Any]) -> str | None:
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """By which of several forms a key is read, for example ` (kind: mean)`."""
+    """By which of several forms a key is read, for example `(kind=mean)`."""
     for key in _NAMES:
         form = schema.get("properties", {}).get(key, {})
         if "const" in form:
-            return f" ({key}: {form['const']})"
+            return f"({key}={form['const']})"
         if "enum" in form:
-            return f" ({key}: {', '.join(map(str, form['enum']))})"
+            return f"({key}={','.join(map(str, form['enum']))})"
     return ""
 
 
