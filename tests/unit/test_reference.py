@@ -12,16 +12,9 @@ from frugal.config.root import Config, effective
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import FORMS, read_yaml
 from frugal.judge.registry import ESTIMATORS
-from frugal.run.reference.command import (
-    FOLDER,
-    PAGES,
-    columns_page,
-    data_sets_page,
-    reference_command,
-)
+from frugal.run.reference.command import FOLDER, PAGES, data_sets_page, reference_command
 from frugal.run.reference.parts import allowed
 from frugal.run.reference.schemas import CONFIG, agents_page, config_page, methods_page
-from frugal.studies.afape.columns import COLUMNS
 from frugal.studies.recourse.config import RecourseRules
 from frugal.studies.recourse.generator import KINDS as GENERATORS
 from frugal.studies.treatment.data.keys import RecordsEntry, SearchDataset
@@ -40,15 +33,15 @@ def test_the_command_prints_a_page_or_writes_all(tmp_path, capsys):
     assert capsys.readouterr().out == methods_page()
     assert reference_command(["--into", str(tmp_path)]) == 0
     assert {path.stem for path in tmp_path.glob("*.md")} == set(PAGES)
-    assert (tmp_path / "columns.md").read_text(encoding="utf-8") == columns_page()
+    assert (tmp_path / "config.md").read_text(encoding="utf-8") == config_page()
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["collumns"], "there is no page 'collumns'; did you mean 'columns'.*allowed are config, "),
+        (["agent"], "there is no page 'agent'; did you mean 'agents'.*allowed are config, "),
         ([], "allowed is one page of config, .*, or --into FOLDER for all"),
-        (["columns", "--into", "."], "allowed is one page of config, "),
+        (["agents", "--into", "."], "allowed is one page of config, "),
         (["--into", "nowhere"], "--into nowhere is no folder"),
     ],
 )
@@ -73,11 +66,11 @@ def test_every_setting_of_an_agent_has_a_row_under_its_kind():
     assert set(kinds) == set(AGENTS)
     for name, agent in AGENTS.items():
         for key in agent.settings:
-            assert f"\n| `{key}` | " in kinds[name]
+            assert re.search(rf"\n- `{key}[:`]", kinds[name])
 
 
-def test_every_key_of_the_config_has_a_row():
-    """But names that a person chooses, and what has a page of its own."""
+def test_every_key_of_the_config_has_a_line():
+    """But names that a person chooses, what has a page of its own, and repeated blocks."""
     page, found = config_page(), 0
     document = effective(read_yaml(CONFIG))
 
@@ -86,9 +79,10 @@ def test_every_key_of_the_config_has_a_row():
         if path in ("datasets", "afape.agents", "recourse.generators") or not isinstance(
             value, dict
         ):
-            named = re.search(rf"\| `{re.escape(path)}` \| ([^|]+) \|", page)
-            assert named or ".NAME" in path, path
+            assert f"\n- `{path}" in page or ".NAME" in path, path
             found += 1
+            return
+        if re.search(rf"^- `{re.escape(path)}`: (.*; )?as `", page, re.M):
             return
         for key, inner in value.items():
             deeper = f"{path}.{key}".lstrip(".")
@@ -104,8 +98,8 @@ def test_every_key_of_the_config_has_a_row():
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"$ref": "#/$defs/share"}, "number above 0 to 1"),
-        ({"type": ["integer", "null"], "minimum": 1}, "whole number from 1 or null"),
+        ({"$ref": "#/$defs/share"}, "number (0,1]"),
+        ({"type": ["integer", "null"], "minimum": 1}, "integer or null"),
         ({"enum": ["a", None]}, "`a`, `null`"),
         (
             {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
@@ -132,20 +126,13 @@ def test_every_form_of_a_text_has_its_words():
     assert set().union(*(patterns(schema_of(block)) for block in blocks)) == set(FORMS)
 
 
-def test_every_column_has_its_unit_and_meaning():
-    page = columns_page()
-    for name, (unit, meaning) in COLUMNS.items():
-        assert f"\n| `{name}` | {unit} | {meaning} |" in page.replace("\\|", "|")
-
-
-def test_every_data_set_is_there_with_its_note():
+def test_every_data_set_is_there_with_its_file():
     page = data_sets_page()
     paths = [path for path in FOLDER.rglob("*.yaml") if path.stem != "template"]
     assert len(paths) > 25
     for path in paths:
-        said = read_yaml(path)
-        assert f"\n## {said['name']}\n" in page
-        assert " ".join(said["note"].split()) in " ".join(page.split())
+        place = path.relative_to(FOLDER.parents[1]).as_posix()
+        assert f"\n| [`{read_yaml(path)['name']}`](../../{place}) | " in page
 
 
 def test_every_public_name_has_its_part_on_the_page():

@@ -38,7 +38,7 @@ READ_NEXT = sorted([*(DOCS / "how-to").glob("*.md"), *(DOCS / "results").glob("*
 # Derived: their words are those of declarations, of inputs, or of a table's columns
 DERIVED = [
     DOCS / "reference" / f"{name}.md"
-    for name in ("agents", "columns", "config", "data_sets", "figures", "library", "methods")
+    for name in ("agents", "config", "data_sets", "library", "methods")
 ]
 WORDS_A_SENTENCE, LONGEST_SENTENCE, README_LINES = 20, 55, 150
 WORDS_OF_RESULTS = 700  # two screens of prose; tables do not count

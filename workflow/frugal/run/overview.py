@@ -32,7 +32,7 @@ REST = {
     "config": "the whole config, every default written out",
     "describe": "a stored policy in words",
     "rocrate": "results described for archives, as a Workflow Run RO-Crate",
-    "reference PAGE": "a page of reference: config, columns, agents, …",
+    "reference PAGE": "a page of reference: config, agents, methods, …",
     "STAGE --help": "one stage by hand, exactly as Snakemake runs it",
 }
 

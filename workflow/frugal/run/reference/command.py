@@ -4,55 +4,18 @@ python -m frugal reference PAGE              # prints one
 python -m frugal reference --into FOLDER     # writes all
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from frugal.config.parts import part_keys
-from frugal.core import columns as shared
 from frugal.core.arguments import command_parser
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, read_yaml
 from frugal.results.sidecars import write_apart
-from frugal.run.reference.parts import head, lines_of, table
-from frugal.run.reference.schemas import agents_page, config_page, figures_page, methods_page
-
-_Columns = Mapping[str, tuple[str, str]]
-_Patterns = Sequence[tuple[str, tuple[str, str]]]
-
-
-def columns_page() -> str:
-    """Columns of several studies, then of each."""
-    parts = [
-        head("Columns", "columns"),
-        "Columns of all Parquet tables under `results/`. The sidecar of a table (`_NAME.json`) "
-        "has the same for its own columns. Tables by stage: [outputs](outputs.md).\n",
-        "## Of several studies\n",
-        _rows(shared.COLUMNS, shared.PATTERNS),
-    ]
-    places = {"answers": "frugal.answer"} | {
-        path.parent.name: f"frugal.studies.{path.parent.name}"
-        for path in sorted(PACKAGE.glob("studies/*/columns.py"))
-    }
-    shown: set[str] = set()
-    for title, place in places.items():
-        columns = import_module(f"{place}.columns")
-        own = {name: text for name, text in columns.COLUMNS.items() if name not in shown}
-        shown |= set(columns.COLUMNS) if title == "answers" else set()
-        parts += [f"## Of {title}\n", _rows(own, columns.PATTERNS if title != "afape" else ())]
-    return "\n".join(parts)
-
-
-def _rows(columns: _Columns, patterns: _Patterns) -> str:
-    """Columns by name; of those that are many, the form of their names."""
-    rows = [(f"`{name}`", unit, meaning) for name, (unit, meaning) in sorted(columns.items())]
-    for pattern, (unit, meaning) in patterns:
-        name = pattern.replace("(.+)", "…").replace("\\", "")
-        rows.append((f"`{name}`", unit, meaning.format(*["…"] * 9)))
-    return table(["column", "unit", "meaning"], rows)
-
+from frugal.run.reference.parts import head, table
+from frugal.run.reference.schemas import agents_page, config_page, methods_page
 
 FOLDER = PROJECT / "config" / "datasets"
 _KINDS = {
@@ -64,35 +27,34 @@ _KINDS = {
 
 
 def data_sets_page() -> str:
-    """An overview, then each data set with its note."""
+    """One row for each data set, with its YAML."""
     paths = [path for path in sorted(FOLDER.glob("*.yaml")) if path.stem != "template"]
-    tables = {path: read_yaml(path) for path in paths}
-    searches = {path: read_yaml(path) for path in sorted(FOLDER.glob("treatment/*.yaml"))}
-    parts = [
-        head("Data sets", "data_sets"),
-        "Tables whose YAML comes with Frugal. How many rows are kept, and limits on files and "
-        "names: [files and names](files.md). A table of one's own is described in the same way: "
-        "[template.yaml](../../config/datasets/template.yaml).\n",
-        "## Overview\n",
-        table(
-            ["name", "title", "file", "columns, panels", "label"],
-            [_table_row(document) for document in tables.values()],
-        ),
-        "Searches, for the study `treatment`:\n",
-        table(
-            ["name", "title", "actions, results"],
-            [(f"[`{s['name']}`](#{s['name']})", s["title"], _search(s)) for s in searches.values()],
-        ),
-    ]
-    parts += [_entry(path, document) for path, document in {**tables, **searches}.items()]
-    return "\n".join(parts)
+    columns = ["name", "title", "file", "columns, panels", "label"]
+    searches = sorted(FOLDER.glob("treatment/*.yaml"))
+    return "\n".join(
+        [
+            head("Data sets", "data_sets"),
+            "Tables whose YAML comes with Frugal. The `note` of a YAML has the origin and licence "
+            "of the data, how the label and the prices came about, and departures from the "
+            "paper; `files` has the addresses. Rows kept, and limits on files and names: [files "
+            "and names](files.md). A table of one's own is described in the same way: "
+            "[template.yaml](../../config/datasets/template.yaml).\n",
+            table(columns, [_table_row(path, read_yaml(path)) for path in paths]),
+            "Searches, for the study `treatment`:\n",
+            table(["name", "title", "actions, results"], map(_search, searches)),
+        ]
+    )
 
 
-def _table_row(document: Mapping[str, Any]) -> tuple[str, ...]:
+def _linked(path: Path, document: Mapping[str, Any]) -> str:
+    return f"[`{document['name']}`](../../{path.relative_to(PROJECT).as_posix()})"
+
+
+def _table_row(path: Path, document: Mapping[str, Any]) -> tuple[str, ...]:
     label = " / ".join(str(entry["name"]) for entry in document["label"]["classes"])
     kind = str(document["source"]["kind"])
     return (
-        f"[`{document['name']}`](#{document['name']})",
+        _linked(path, document),
         document["title"],
         _KINDS.get(kind, kind),
         f"{len(document['columns'])}, {len(document['panels'])}",
@@ -100,44 +62,17 @@ def _table_row(document: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _search(document: Mapping[str, Any]) -> str:
+def _search(path: Path) -> tuple[str, ...]:
+    document = read_yaml(path)
     actions, results = document.get("actions"), document.get("results")
-    return f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
-
-
-def _entry(path: Path, document: Mapping[str, Any]) -> str:
-    """A heading, the note, and where the file is from."""
-    place = path.relative_to(PROJECT)
-    words = [f"## {document['name']}\n", f"{lines_of(document['note'])}\n"]
-    facts = []
-    if isinstance(document.get("cost_unit"), str):
-        facts.append(f"Unit of cost: {document['cost_unit']}.")
-    if document.get("sensitive"):
-        facts.append(f"Groups: {_groups(document['sensitive'])}.")
-    addresses = [file["url"] for file in _files(document) if file.get("url")]
-    facts += [f"From <{address}>." for address in dict.fromkeys(addresses)]
-    facts.append(f"Described in [{place.name}](../../{place.as_posix()}).")
-    return "\n".join([*words, lines_of(" ".join(facts)), ""])
-
-
-def _files(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return (document.get("source") or document).get("files") or []
-
-
-def _groups(sensitive: Any) -> str:
-    """The column of the protected attribute, and its groups where they are named."""
-    if isinstance(sensitive, str):
-        return f"by `{sensitive}`"
-    names = " / ".join(str(group["name"]) for group in sensitive["groups"])
-    return f"{names}, by `{sensitive['column']}`"
+    known = f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
+    return (_linked(path, document), document["title"], known)
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "config": config_page,
-    "columns": columns_page,
     "methods": methods_page,
     "agents": agents_page,
-    "figures": figures_page,
     "data_sets": data_sets_page,
 }
 

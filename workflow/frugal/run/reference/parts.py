@@ -2,11 +2,13 @@
 
 import json
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-WIDEST_VALUE = 60  # characters of a value in a cell
+VALUES = (
+    "Where no type is given, a value has that of the default: 1 is an integer, 1.0 a number. "
+    "Where no range is given, an integer is at least 1, a number above 0."
+)
 
 
 def head(title: str, page: str) -> str:
@@ -33,11 +35,11 @@ def in_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def code(text: str) -> str:
-    """As code; a long one is cut, nothing is nothing."""
-    text = " ".join(text.split())
-    text = text if len(text) <= WIDEST_VALUE else f"{text[: WIDEST_VALUE - 1]}…"
-    return f"`{text}`" if text else ""
+def line(key: str, words: str, value: str, meaning: str) -> str:
+    """An entry of a list: key, default, values allowed, meaning."""
+    named = f"`{key}: {value}`" if value else f"`{key}`"
+    before = ", ".join(part for part in (named, words) if part)
+    return f"- {before}: {' '.join(meaning.split())}" if meaning else f"- {before}"
 
 
 def sentence(text: str) -> str:
@@ -47,45 +49,57 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
-def lines_of(text: str) -> str:
-    """A paragraph in lines that fit a screen."""
-    joined = " ".join(text.split())
-    lines = textwrap.wrap(joined, 110, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
-
-
+ABSENT: Any = object()  # no default
+KEYS = "keys"
 _KINDS = {
-    "integer": "whole number",
+    "integer": "integer",
     "number": "number",
     "string": "text",
-    "boolean": "true or false",
+    "boolean": "true/false",
     "null": "null",
-    "object": "keys",
+    "object": KEYS,
     "array": "list",
 }
-_BOUNDS = {
-    "minimum": "from",
-    "exclusiveMinimum": "above",
-    "maximum": "to",
-    "exclusiveMaximum": "below",
+_BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+_SEEN = {  # types that a default of theirs shows
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+    "string": str,
 }
 _DEEPEST = 2  # lists in lists
-_PLURAL = re.compile(r"\b(number|text|list)\b")
+_PLURAL = re.compile(r"\b(integer|number|text|list)\b")
 
 
-def allowed(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int = 0) -> str:
-    """Words for the values that a key may have."""
+def allowed(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], default: Any = ABSENT, depth: int = 0
+) -> str:
+    """Words for the values that a key may have; what its default shows is left out."""
     schema = followed(schema, defs)
     if "enum" in schema:
-        return ", ".join(f"`{_shown(option)}`" for option in schema["enum"])
+        options = [f"`{_shown(option)}`" for option in schema["enum"] if option != default]
+        return ("" if default is ABSENT else "or ") + ", ".join(options)
     if "const" in schema:
         return f"`{_shown(schema['const'])}`"
     if "oneOf" in schema:
-        words = [allowed(option, defs, depth + 1) for option in schema["oneOf"]]
-        return " or ".join(dict.fromkeys(words))
+        words = [allowed(option, defs, depth=depth + 1) for option in schema["oneOf"]]
+        return _with_null(dict.fromkeys(words), default)
     types = schema.get("type", "object" if "properties" in schema else None)
+    if isinstance(types, str) and isinstance(default, _SEEN.get(types, ())):
+        return _range(schema)
+    if isinstance(default, list) and default and isinstance(schema.get("items"), Mapping):
+        of = followed(schema["items"], defs)
+        each = allowed(of, defs, ABSENT if "enum" in of else default[0], depth + 1)
+        return ("each of " if "enum" in of else "each ") + each if each else ""
     named = types if isinstance(types, list) else [types]
-    return " or ".join(_of_type(str(option), schema, defs, depth) for option in named if option)
+    return _with_null((_of_type(str(each), schema, defs, depth) for each in named if each), default)
+
+
+def _with_null(words: Iterable[str], default: Any) -> str:
+    """Joined, but for null where that is the default."""
+    if default is not None:
+        return " or ".join(words)
+    return "or " + " or ".join(word for word in words if word != "null")
 
 
 def followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -99,16 +113,25 @@ def followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str,
 def _of_type(name: str, schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
     if name == "array" and isinstance(schema.get("items"), Mapping) and depth < _DEEPEST:
         inner = followed(schema["items"], defs)
-        words = allowed(inner, defs, depth + 1) if inner else ""
+        words = allowed(inner, defs, depth=depth + 1) if inner else ""
         words = _PLURAL.sub(r"\1s", words)
         return f"list of {words}" if words else "list"
     word = _KINDS.get(name, name)
-    return word + _range(schema) if name in ("integer", "number") else word
+    return f"{word} {_range(schema)}".strip() if name in ("integer", "number") else word
 
 
 def _range(schema: Mapping[str, Any]) -> str:
-    """Bounds of a number."""
-    return "".join(f" {word} {schema[key]:g}" for key, word in _BOUNDS.items() if key in schema)
+    """Bounds of a number: those of most are in `VALUES`, two are an interval."""
+    if schema.get("type") in ("string", "boolean"):
+        return ""
+    bounds = {key: schema[key] for key in _BOUNDS if key in schema}
+    if bounds in ({"exclusiveMinimum": 0}, {"minimum": 1}):
+        return ""
+    if len(bounds) == 2:
+        opens, closes = ("(["["minimum" in bounds], ")]"["maximum" in bounds])
+        low, high = bounds.values()
+        return f"{opens}{low:.15g},{high:.15g}{closes}"
+    return " ".join(f"{_BOUNDS[key]}{bound:.15g}" for key, bound in bounds.items()) or "any sign"
 
 
 def _shown(value: Any) -> str:

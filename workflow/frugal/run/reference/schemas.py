@@ -1,7 +1,7 @@
 """Pages on the config: its keys, and the declarations of a folder's files.
 
-The models are read by their JSON schema, methods, kinds of agents and figures from their
-declarations, without importing one of them.
+The models are read by their JSON schema, methods and kinds of agents from their declarations,
+without importing one of them.
 """
 
 import json
@@ -15,9 +15,19 @@ import yaml
 from frugal.config.blocks import Block, schema_of
 from frugal.config.declared import block_of, declared_block, placed
 from frugal.config.root import Config, effective
-from frugal.core.declarations import PACKAGE, PROJECT, Declared
+from frugal.core.declarations import PROJECT, Declared
 from frugal.core.studies import declared_by_studies
-from frugal.run.reference.parts import allowed, code, followed, head, sentence, table
+from frugal.run.reference.parts import (
+    ABSENT,
+    KEYS,
+    VALUES,
+    allowed,
+    followed,
+    head,
+    line,
+    sentence,
+    table,
+)
 
 CONFIG = PROJECT / "config.yaml"
 _ELSEWHERE = {  # schemas with a page of their own
@@ -25,12 +35,13 @@ _ELSEWHERE = {  # schemas with a page of their own
     "Generator": "[a generator](methods.md#generators)",
     "Estimator": "[estimators](methods.md#estimators)",
 }
+WIDEST = 60  # characters of a default
 _NAMES = ("kind", "source", "world")  # keys that tell which of several forms a block has
 
 
 @dataclass(frozen=True)
 class Key:
-    """One row: path, values allowed, default, meaning."""
+    """One line: path, values allowed, default, meaning."""
 
     path: str
     allowed: str
@@ -45,9 +56,10 @@ def config_page() -> str:
     reader = _Reader(schema["$defs"])
     parts = [
         head("Config keys", "config"),
-        "All keys of a config with their defaults. Only keys that "
-        "differ are written ([how](../../config/README.md)). NAME is a name that you "
-        "choose, `[]` for each entry of a list.\n",
+        "All keys of a config, as `key: default`; only keys that differ are written "
+        "([how](../../config/README.md)). NAME is a name that you choose, `[]` each entry of a "
+        "list; the meaning of a key that is there again under the same heading is left out. "
+        f"{VALUES} `--config` may give a number of `decide` and `choose` as a text.\n",
         "## First keys\n",
     ]
     sections = {}
@@ -69,7 +81,7 @@ def config_page() -> str:
 def _section(
     reader: "_Reader", section: str, section_schema: Mapping[str, Any], values: Any
 ) -> list[str]:
-    """Tables of a section: its plain keys, then each block under a heading of its own."""
+    """Keys of a section: its plain ones, then each block under a heading of its own."""
     single: list[Key] = []
     blocks = []
     for key, entry in section_schema["properties"].items():
@@ -77,62 +89,92 @@ def _section(
         if len(rows) == 1:
             single += rows
         else:
-            blocks.append(f"### {section}: {key}\n\n{_folded(rows)}")
+            blocks.append(f"### {section}: {key}\n\n{_block(rows)}")
     return [*([_rows(single)] if single else []), *blocks]
 
 
 def _rows(keys: list[Key]) -> str:
-    rows = [(f"`{key.path}`", key.allowed, code(key.value), key.meaning) for key in keys]
-    return table(["key", "allowed", "default", "meaning"], rows)
+    lines, said = [], set()
+    for key in keys:
+        same = (key.path.rpartition(".")[2], key.meaning)
+        lines.append(line(key.path, key.allowed, key.value, "" if same in said else key.meaning))
+        said.add(same)
+    return "\n".join(lines) + "\n"
 
 
-def _folded(keys: list[Key]) -> str:
-    """The rows, which a click opens: on a phone all of them would be 80 screens."""
-    summary = f"<details><summary>{len(keys)} keys</summary>"
-    return f"{summary}\n\n{_rows(keys).rstrip()}\n\n</details>\n"
+def _block(keys: list[Key]) -> str:
+    """The meaning of a block as a sentence, then its keys."""
+    whole, *rest = keys
+    if whole.value or whole.allowed:
+        return _rows(keys)
+    return f"{sentence(whole.meaning)}\n\n{_rows(rest)}" if whole.meaning else _rows(rest)
 
 
 class _Reader:
-    """Rows of a schema, in the order of its keys."""
+    """Lines of a schema, in the order of its keys."""
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
+        self._seen: dict[tuple[tuple[str, str, str, str], ...], str] = {}  # keys → first path
 
     def keys(self, path: str, schema: Mapping[str, Any], value: Any) -> Iterator[Key]:
-        """The row of a key, and below it those of its keys."""
+        """The line of a key, and below it those of its keys."""
         elsewhere = _elsewhere(schema)
         resolved = followed(schema, self._defs)
-        below = [] if elsewhere else list(self._below(path, resolved, value))
+        below = [] if elsewhere else self._once(path, list(self._below(path, resolved, value)))
         meaning = schema.get("description") or resolved.get("description", "")
+        if [key.path for key in below] == [path]:
+            words = f"{meaning.rstrip('.')}; {below[0].meaning}" if meaning else below[0].meaning
+            yield Key(path, "", "", words)
+            return
         if below and not meaning and not isinstance(value, list):
             yield from below
             return
-        value = schema.get("default", _ABSENT) if value is _ABSENT else value
-        shown = "" if below or value is _ABSENT else json.dumps(value, ensure_ascii=False)
-        words = elsewhere or allowed(resolved, self._defs)
-        yield Key(path, words, shown, "" if elsewhere else meaning)
+        value = schema.get("default", ABSENT) if value is ABSENT else value
+        plain = not below and value is not ABSENT
+        shown = _cut(json.dumps(value, ensure_ascii=False)) if plain else ""
+        words = elsewhere or allowed(resolved, self._defs, value if plain else ABSENT)
+        words = "" if below and words.endswith(KEYS) else words
+        yield Key(
+            path,
+            words,
+            shown,
+            "" if elsewhere else meaning.removesuffix(_AS_TEXT).removesuffix("; "),
+        )
         yield from below
+
+    def _once(self, path: str, keys: list[Key]) -> list[Key]:
+        """The keys below a path, or where the same ones were listed before."""
+        same = tuple((k.path[len(path) :], k.allowed, k.value, k.meaning) for k in keys)
+        first = self._seen.setdefault(same, path) if len(keys) > 1 else path
+        return keys if first == path else [Key(path, "", "", f"as `{first}`")]
 
     def _below(self, path: str, resolved: Mapping[str, Any], value: Any) -> Iterator[Key]:
         values = value if isinstance(value, Mapping) else {}
         for key, entry in resolved.get("properties", {}).items():
-            if "const" in entry and f"({key}: " in path:
+            if "const" in entry and f"({key}=" in path:
                 continue  # the path has it
-            yield from self.keys(f"{path}.{key}", entry, values.get(key, _ABSENT))
+            yield from self.keys(f"{path}.{key}", entry, values.get(key, ABSENT))
         if isinstance(resolved.get("additionalProperties"), Mapping):
             inner = resolved["additionalProperties"]
             if inner.get("type") != "string":
-                yield from self.keys(f"{path}.NAME", inner, _ABSENT)
+                yield from self.keys(f"{path}.NAME", inner, ABSENT)
         if isinstance(resolved.get("items"), Mapping):
             inner = followed(resolved["items"], self._defs)
             if "properties" in inner or "oneOf" in inner:
-                yield from self._below(f"{path}[]", inner, _ABSENT)
+                yield from self._below(f"{path}[]", inner, ABSENT)
         for entry in resolved.get("oneOf", ()):
             form = followed(entry, self._defs)
-            yield from self._below(f"{path}{_form(form)}", form, value)
+            named = f"{path}{_form(form)}"
+            yield from self._once(named, list(self._below(named, form, value)))
 
 
-_ABSENT: Any = object()
+def _cut(value: str) -> str:
+    """A long default ends early."""
+    return value if len(value) <= WIDEST else f"{value[: WIDEST - 1]}…"
+
+
+_AS_TEXT = "a text where it comes from --config"
 
 
 def _elsewhere(schema: Mapping[str, Any]) -> str | None:
@@ -145,13 +187,13 @@ def _elsewhere(schema: Mapping[str, Any]) -> str | None:
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """By which of several forms a key is read, for example ` (kind: mean)`."""
+    """By which of several forms a key is read, for example `(kind=mean)`."""
     for key in _NAMES:
         form = schema.get("properties", {}).get(key, {})
         if "const" in form:
-            return f" ({key}: {form['const']})"
+            return f"({key}={form['const']})"
         if "enum" in form:
-            return f" ({key}: {', '.join(map(str, form['enum']))})"
+            return f"({key}={','.join(map(str, form['enum']))})"
     return ""
 
 
@@ -201,10 +243,11 @@ def agents_page() -> str:
         head("Agents", "agents") + _TO_ADD,
         _listed(
             "Kinds",
-            "Kinds of `afape.agents`. How to use one: [any policy](../how-to/policies.md).",
+            "Kinds of `afape.agents`. How to use one: [any policy](../how-to/policies.md). Their "
+            f"settings follow, as `setting: default`. {VALUES}",
             {
                 "kind": lambda name, _: f"[`{name}`](#{name})",
-                "what it is": _of("doc"),
+                "description": _of("doc"),
                 "learns": lambda _, literals: "no" if "fit" in literals else "yes",
                 "classes": lambda _, literals: "two" if "two_classes" in literals else "any",
             },
@@ -212,27 +255,11 @@ def agents_page() -> str:
         ),
     ]
     for name in sorted(kinds):
-        parts.append(f"## `{name}`\n\n{sentence(kinds[name].literals['doc'])}\n")
         block = block_of(name)
-        rows = [
-            (f"`{key}`", words, _default(block, key), text) for key, words, text in _settings(block)
+        lines = [
+            line(key, words, _default(block, key), text) for key, words, text in _settings(block)
         ]
-        parts.append(
-            table(["setting", "allowed", "default", "meaning"], rows) if rows else "No settings.\n"
-        )
-    return "\n".join(parts)
-
-
-def figures_page() -> str:
-    """Figures of every study."""
-    parts = [
-        head("Figures", "figures")
-        + "\nEach is a PNG, a PDF, and the table that is shown, under `results/figures/`.\n"
-    ]
-    for study in sorted({path.parent.name for path in PACKAGE.glob("studies/*/figures*")}):
-        figures = placed(f"frugal.studies.{study}.figures", "PrintedFigure")
-        columns = {"figure": _name, "what it shows": _of("doc"), "drawn by": _stages}
-        parts.append(_listed(study, "", columns, figures))
+        parts.append("\n".join([f"## `{name}`\n", *(lines or ["No settings."]), ""]))
     return "\n".join(parts)
 
 
@@ -259,11 +286,6 @@ def _of(key: str) -> Callable[[str, _Literals], str]:
     return lambda _, literals: str(literals.get(key) or "none")
 
 
-def _stages(name: str, literals: _Literals) -> str:
-    del name
-    return ", ".join(f"`{stage}`" for stage in literals["stages"])
-
-
 def _names_of_settings(name: str, literals: _Literals, *, more: Mapping[str, Any]) -> str:
     declared_settings = literals["settings"]
     block = declared_block(name, literals, named="Settings", more=more)
@@ -272,21 +294,15 @@ def _names_of_settings(name: str, literals: _Literals, *, more: Mapping[str, Any
 
 
 def _default(block: type[Block], key: str) -> str:
-    """The default of a setting in words; of a block of settings, those that differ from its own."""
+    """The default of a setting; of a block of settings, those that differ from its own."""
     field = block.model_fields[key]
     if field.is_required():
-        return "none"
+        return ""
     value = field.default
     if isinstance(value, Block):
-        return (
-            ", ".join(
-                f"`{k}: {_json(v)}`"
-                for k, v in value.plain().items()
-                if k in value.model_fields_set
-            )
-            or "its own"
-        )
-    return f"`{_json(value)}`"
+        changed = {k: v for k, v in value.plain().items() if k in value.model_fields_set}
+        return f"{{{', '.join(f'{k}: {_json(v)}' for k, v in changed.items())}}}"
+    return _json(value)
 
 
 def _json(value: Any) -> str:
@@ -296,8 +312,13 @@ def _json(value: Any) -> str:
 def _settings(block: type[Block]) -> list[tuple[str, str, str]]:
     """Key, values allowed, and meaning of each setting of a kind."""
     schema = schema_of(block)
+    defs = schema.get("$defs", {})
     return [
-        (key, allowed(entry, schema.get("$defs", {})), entry.get("description", ""))
+        (
+            key,
+            allowed(entry, defs, entry.get("default", ABSENT)).removesuffix(KEYS),
+            entry.get("description", ""),
+        )
         for key, entry in schema["properties"].items()
         if key != "kind"
     ]
