@@ -28,6 +28,7 @@ ESTIMATOR, KIND = "judge/estimators/trimmed_blocking.py", "acquire/policies/chea
 GENERATOR = "studies/recourse/generators/commonest.py"
 PLANNER = "studies/treatment/planners/single.py"
 FIGURE = "studies/afape/figures/worth.py"
+PART = "answer/parts/workload.py"
 OF_THE_REPORT = {"explore_afape", "tell_afape_cases", "write_report"}  # which `afape` leaves out
 OUT_OF_DATE = """
 import collections, json, pathlib
@@ -217,3 +218,22 @@ def test_recipes_pass_the_tests_that_try_every_declaration(copy):
     environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
     done = run([str(BIN / "python"), "-m", "pytest", *words], copy, environment)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+ANSWERED = """
+import sys, frugal
+answer = frugal.decide(sys.argv[1], agents=["never", "always"], count_panels=True)
+assert answer.document["workload"]["panels"] >= 0, answer.document
+assert "panels a case." in answer.summary() and "panels a case." in answer.to_html()
+assert frugal.decide(sys.argv[1], agents=["never"]).document["workload"] is None
+"""
+
+
+def test_a_part_is_one_file(copy):
+    add(copy, PART, RECIPES[PART])
+    environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
+    words = [str(BIN / "python"), "-c", ANSWERED, str(copy / "docs/examples/clinic.yaml")]
+    done = run(words, copy, environment)
+    assert done.returncode == 0, done.stdout
+    flags = [str(BIN / "python"), "-m", "frugal", "decide", "--help"]
+    assert "--count-panels" in run(flags, copy, environment).stdout

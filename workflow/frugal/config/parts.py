@@ -7,6 +7,7 @@ nothing heavy.
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from frugal.config import blocks
@@ -21,6 +22,14 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "Amount": float,
     "Number": int,
     FILE: str,
+}
+
+
+_PYTHON: Mapping[str, tuple[type, ...]] = {
+    "Switch": (bool,),
+    "Amount": (float,),
+    "Number": (int,),
+    FILE: (str, Path),
 }
 
 
@@ -40,9 +49,14 @@ class PartKey(NamedTuple):
     needs: tuple[str, ...]
 
     @property
-    def type(self) -> Any:
+    def allowed(self) -> Any:
         """The type of its values in a config; None where it is not stated."""
         return vars(blocks)[self.word]
+
+    @property
+    def python(self) -> tuple[type, ...]:
+        """Types of the argument in Python; None is allowed, too."""
+        return _PYTHON[self.word]
 
 
 @cache
@@ -64,7 +78,7 @@ def part_keys() -> Mapping[str, PartKey]:
 def part_fields() -> dict[str, Any]:
     """Fields of a config: one for each key."""
     return {
-        key: (one.type | None, setting(None, f"of decide: {one.doc}"))
+        key: (one.allowed | None, setting(None, f"of decide: {one.doc}"))
         for key, one in part_keys().items()
     }
 

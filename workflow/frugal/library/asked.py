@@ -326,9 +326,10 @@ def with_options(options: type) -> Callable[[_Verb], _Verb]:
     def shown(verb: _Verb) -> _Verb:
         signature = inspect.signature(verb)
         positional = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        kinds = {key: Union[(*one.python, None)] for key, one in part_keys().items()}
         keys = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in get_type_hints(options).items()
+            for name, kind in {**kinds, **get_type_hints(options)}.items()
         ]
         verb.__signature__ = signature.replace(parameters=[*positional, *keys])  # type: ignore[attr-defined]
         verb.__doc__ = (verb.__doc__ or "").replace("        PARTS\n", _words_on_parts())

@@ -77,13 +77,15 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-_TYPES = {"Switch": "bool", "Amount": "float", "Number": "int", "InputFile": "str | Path"}
 OPTIONS = PACKAGE / "library" / "part_options.py"
 
 
 def part_options() -> str:
     """The module that names the arguments of parts for type checkers and completion."""
-    keys = "".join(f"    {key}: {_TYPES[one.word]} | None\n" for key, one in part_keys().items())
+    types = {
+        key: " | ".join(kind.__name__ for kind in one.python) for key, one in part_keys().items()
+    }
+    keys = "".join(f"    {key}: {kinds} | None\n" for key, kinds in types.items())
     return f'''"""Arguments that parts of the answer add, for type checkers and completion.
 
 Made by `python -m frugal reference` from the declarations of `answer/parts/`; not edited by hand.
