@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.acquire.encoders import TabulatedEncoder, ValuesEncoder
-from frugal.acquire.policies.cwcf import CwcfPolicies, fit_cwcf
 from frugal.acquire.policies.greedy import (
     GreedyPolicies,
     ReferenceUnits,
@@ -31,6 +30,7 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.world import World, sets_of
 from frugal.learn.imputers.mean import MeanImputer
+from frugal.studies.field.policies.cwcf import CwcfPolicies, fit_cwcf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

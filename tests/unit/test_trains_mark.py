@@ -10,7 +10,7 @@ TESTS = Path(__file__).parents[1]
 FITS = re.compile(r"fit_\w+|train_(agent|baselines|dadi|encoder|front|selection)|JointTraining")
 CHAINS = {f"tests.unit.{name}" for name in ("afape_chain", "dadi_cases", "diagnosis_chain")}
 FITS_NOTHING = {"test_sources.py"}  # asks for a stage's source alone
-FILES = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.glob("*/test_*.py"))
+FILES = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 
 
 def fits(source: str) -> bool:

@@ -139,7 +139,7 @@ def fit_lattice(
     Args:
         rows: training units, and units for evaluation.
         objective: of the search, on all of them.
-        settings: `copies`, `sets`, `price_weights`, `gains`; see `acquire.policies.lattice`.
+        settings: `copies`, `sets`, `price_weights`, `gains`; see `studies.field.policies.lattice`.
         budgets: most that a unit may cost on average; not read where the price is sought itself.
         network: that tells of every set in addition to trees of each set; None: one model of all
             sets.
@@ -370,7 +370,11 @@ class LatticePolicies(ThresholdRules):
     def traits(self) -> Traits:
         """See `Traits`."""
         return Traits(
-            consistent=True, compares="gain less price", weigh=self.weigh, threshold=self.threshold
+            consistent=True,
+            compares="gain less price",
+            weigh=self.weigh,
+            threshold=self.threshold,
+            in_steps=True,
         )
 
     @cached_property

@@ -1,7 +1,7 @@
 """Published bars of active feature acquisition, each reached or missed by kinds of this project.
 
-  OMP_NUM_THREADS=1 python -m tests.trust.bars FOLDER BAR SEEDS [KIND…]
-  python -m tests.trust.bars FOLDER show
+  OMP_NUM_THREADS=1 python -m tests.studies.field.bars FOLDER BAR SEEDS [KIND…]
+  python -m tests.studies.field.bars FOLDER show
 
 BAR is one of these; SEEDS is a range such as 0:10, each seed another division of the rows:
   spambase=FILE.csv  AUROC with at most k of the 57 features; the last column is `spam` or not
@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 from frugal.acquire.kinds import KINDS, Ground, build_policy, train_bundle
 from frugal.acquire.policies.cascade import learned_cascades
-from frugal.acquire.policies.panel_networks import ChooserWalk
 from frugal.acquire.policies.permutation import panel_order, permutation_importance
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.cascade import fit_fixed_sets
@@ -36,6 +35,7 @@ from frugal.core.table import Panel, Table
 from frugal.core.world import World
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import classifier_of
+from frugal.studies.field.policies.panel_networks import ChooserWalk
 from scipy import special, stats
 from sklearn.metrics import roc_auc_score
 

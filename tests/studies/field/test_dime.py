@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.policies.dime import ALL, learn, levels
-from frugal.acquire.policies.panel_networks import ChooserWalk
-from frugal.acquire.train.panel_choosers import DimeSettings, DimeTraining, first_chooser
 from frugal.learn.lockstep import FlatParameters
+from frugal.studies.field.panel_choosers import DimeSettings, DimeTraining, first_chooser
+from frugal.studies.field.policies.dime import ALL, learn, levels
+from frugal.studies.field.policies.panel_networks import ChooserWalk
 
-from tests.oracles import plain_panel_networks as plain
-from tests.unit import panel_network_cases as networks
+from tests.studies.field import panel_network_cases as networks
+from tests.studies.field import plain_panel_networks as plain
 from tests.unit import tree_agent_cases as cases
 from tests.unit.double_precision import double_precision
 

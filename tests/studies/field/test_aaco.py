@@ -6,14 +6,6 @@ import numpy as np
 import pytest
 from frugal.acquire.encoders import tabulate
 from frugal.acquire.policies import permutation
-from frugal.acquire.policies.aaco import (
-    AacoPolicies,
-    Neighbours,
-    learn,
-    next_panels,
-    oracle_of,
-    tried_sets,
-)
 from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.policies.greedy import GreedyPolicies, ReferenceUnits
 from frugal.acquire.reading import completed_rows, completed_states
@@ -25,6 +17,14 @@ from frugal.core.errors import DataError
 from frugal.core.scaling import fit_scaling
 from frugal.core.world import World
 from frugal.learn.imputers.mean import MeanImputer
+from frugal.studies.field.policies.aaco import (
+    AacoPolicies,
+    Neighbours,
+    learn,
+    next_panels,
+    oracle_of,
+    tried_sets,
+)
 
 from tests.unit import tree_agent_cases as cases
 from tests.unit.tree_agent_cases import run

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
-from frugal.acquire.policies.panel_networks import (
+from frugal.acquire.train.payoff import ClassCost, Objective, fit_for_cost
+from frugal.acquire.train.tree_sets import FoldedRows
+from frugal.core.layout import Layout
+from frugal.studies.field.policies.panel_networks import (
     Believers,
     ChooserWalk,
     NetworkPolicies,
@@ -18,9 +21,6 @@ from frugal.acquire.policies.panel_networks import (
     learned_networks,
     walks,
 )
-from frugal.acquire.train.payoff import ClassCost, Objective, fit_for_cost
-from frugal.acquire.train.tree_sets import FoldedRows
-from frugal.core.layout import Layout
 
 ALL = 0.0  # nats per price above which all is bought
 
@@ -32,7 +32,7 @@ def learn(
     budgets: np.ndarray,
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
-    from frugal.acquire.train.panel_choosers import (  # torch is slow to import
+    from frugal.studies.field.panel_choosers import (  # torch is slow to import
         DimeSettings,
         DimeTraining,
         Units,

@@ -12,16 +12,16 @@ import numpy as np
 from scipy import stats
 
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
-from frugal.acquire.policies.panel_networks import (
+from frugal.acquire.train.payoff import ClassCost, Objective, fit_for_cost
+from frugal.acquire.train.tree_sets import FoldedRows
+from frugal.core.layout import Layout
+from frugal.studies.field.policies.panel_networks import (
     Believers,
     NetworkPolicies,
     fit_rules,
     learned_networks,
     walks,
 )
-from frugal.acquire.train.payoff import ClassCost, Objective, fit_for_cost
-from frugal.acquire.train.tree_sets import FoldedRows
-from frugal.core.layout import Layout
 
 SHARES = (0.02, 3.0)  # penalties at which all panels cost so many entropies of the label
 LEASTS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # above the logit of "stop"; 0 as in training
@@ -34,7 +34,7 @@ def learn(
     budgets: np.ndarray,
 ) -> Learned:
     """The best rule within each budget, or of all; `mean_return` is its score, out of fold."""
-    from frugal.acquire.train.panel_choosers import (  # torch is slow to import
+    from frugal.studies.field.panel_choosers import (  # torch is slow to import
         GdfsSettings,
         GdfsTraining,
         Units,

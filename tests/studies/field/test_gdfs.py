@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies.gdfs import SHARES, learn, penalties
-from frugal.acquire.train.panel_choosers import GdfsSettings, GdfsTraining, first_chooser
 from frugal.core.errors import DataError
+from frugal.studies.field.panel_choosers import GdfsSettings, GdfsTraining, first_chooser
+from frugal.studies.field.policies.gdfs import SHARES, learn, penalties
 
-from tests.oracles import plain_panel_networks as plain
-from tests.unit import panel_network_cases as networks
+from tests.studies.field import panel_network_cases as networks
+from tests.studies.field import plain_panel_networks as plain
 from tests.unit import tree_agent_cases as cases
 from tests.unit.double_precision import double_precision
 

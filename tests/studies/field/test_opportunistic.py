@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.opportunistic import (
+from frugal.core.errors import DataError
+from frugal.core.world import World
+from frugal.studies.field.policies.opportunistic import (
     OpportunisticPolicies,
     learn,
     least_values,
     relative_price,
 )
-from frugal.core.errors import DataError
-from frugal.core.world import World
 
 from tests.unit import tree_agent_cases as cases
 from tests.unit.tree_agent_cases import run

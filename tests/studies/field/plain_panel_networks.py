@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
-from frugal.acquire.train.panel_choosers import (
+from frugal.studies.field.panel_choosers import (
     DimeSettings,
     GdfsSettings,
     LockstepEpisodes,

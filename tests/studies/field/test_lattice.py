@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from frugal.acquire.policies.lattice import (
+from frugal.acquire.train.tree_sets import fit_masked, hull
+from frugal.core.errors import DataError
+from frugal.learn.cross_fitted_trees import joined, split_ensemble
+from frugal.studies.field.policies.lattice import (
     NEARBY,
     LatticePolicies,
     fit_lattice,
     lattice_sets,
     learn,
 )
-from frugal.acquire.train.tree_sets import fit_masked, hull
-from frugal.core.errors import DataError
-from frugal.learn.cross_fitted_trees import joined, split_ensemble
 
 from tests.unit import tree_agent_cases as cases
 from tests.unit.tree_agent_cases import run, said_ill

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies.panel_networks import Believers, NetworkPolicies
-from frugal.acquire.train.panel_choosers import Units
 from frugal.acquire.train.tree_sets import FoldedRows, Folds
 from frugal.core.world import World
 from frugal.learn.lockstep import FlatParameters
+from frugal.studies.field.panel_choosers import Units
+from frugal.studies.field.policies.panel_networks import Believers, NetworkPolicies
 
-from tests.oracles import plain_panel_networks as plain
+from tests.studies.field import plain_panel_networks as plain
 from tests.unit import tree_agent_cases as cases
 
 NETWORK: dict[str, Any] = {
