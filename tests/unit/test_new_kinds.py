@@ -27,8 +27,8 @@ from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encod
 from frugal.studies.shared.stages.data import compare_imputers, prepare_data
 
 from tests.defaults import DEFAULT
-from tests.unit import diagnosis_chain as clinic
-from tests.unit import fair_chain as fair
+from tests.studies.dadi import fair_chain as fair
+from tests.studies.diagnosis import diagnosis_chain as clinic
 from tests.unit import test_agent_kinds as kinds
 from tests.unit.bundled_cases import bundle_in, cases_in, telling_table
 

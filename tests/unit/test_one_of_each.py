@@ -41,9 +41,9 @@ KINDS = {  # folder or module → class of what is declared there
     "frugal.acquire.policies": "AgentKind",
     "frugal.cover.generators": "GeneratorKind",
     "frugal.judge.estimators": "Estimator",
-    "frugal.learn.fair_baselines": "FairBaseline",
+    "frugal.studies.dadi.fair_baselines": "FairBaseline",
     "frugal.learn.imputers": "ImputerKind",
-    "frugal.learn.tabular_baselines": "Classifier",
+    "frugal.studies.diagnosis.tabular_baselines": "Classifier",
     "frugal.search.planners": "SearchPlanner",
 }
 WORDS = {
@@ -142,7 +142,7 @@ def test_policies_are_asked_in_one_place():
 
     # policies themselves; tables and worlds of actions know none, and have other words alike
     apart = ("acquire.train.", "acquire.reading.", "acquire.siblings.")
-    apart += ("data.", "cover.")
+    apart += ("data.", "cover.", "studies.dadi.networks.")
     outside = {n for n in among(asks) if not n.startswith(apart) and ".policies." not in n}
     methods = ("action_probability", "verdict", "probability")
     assert outside == {f"acquire.rollouts.PolicyStates.{name}" for name in methods}

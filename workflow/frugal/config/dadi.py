@@ -1,7 +1,7 @@
 """The block `dadi` of a config."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Len
 from pydantic import StringConstraints
@@ -23,9 +23,13 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import Agent, DadiBaseline, is_filed
+from frugal.config.declared import Agent, declared_union, is_filed
 from frugal.config.learners import Boosting, DadiNetworks, DadiTraining
 
+if TYPE_CHECKING:
+    DadiBaseline = Agent
+else:
+    DadiBaseline = declared_union("frugal.studies.dadi.fair_baselines", "FairBaseline", "Baseline")
 BaselineName = Annotated[str, StringConstraints(min_length=1)]
 
 

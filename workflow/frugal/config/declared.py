@@ -153,7 +153,7 @@ if TYPE_CHECKING:
 
         kind: str
 
-    Generator = GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
+    Generator = Encoder = Imputer = Selection = Agent
     Estimator = Planner = BoundedPlanner = str
 
 # The unions above, each built when it is first read: a job reads the block of one kind.
@@ -167,12 +167,6 @@ _UNIONS: dict[str, Callable[[], Any]] = {
         "Acting",
         only="acts_on_beliefs",
         without=("boosting", "linear", "missing"),
-    ),
-    "GridSearch": lambda: declared_union(
-        "frugal.learn.tabular_baselines", "Classifier", "Classifier"
-    ),
-    "DadiBaseline": lambda: declared_union(
-        "frugal.learn.fair_baselines", "FairBaseline", "Baseline"
     ),
     "Selection": lambda: declared_union(
         _AGENTS, "AgentKind", "Selection", only="several", settings="several_settings"

@@ -1,7 +1,7 @@
 """The block `diagnosis` of a config."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Len
 from pydantic import AfterValidator
@@ -28,11 +28,17 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import Agent, Encoder, GridSearch, Imputer, Selection, is_filed
+from frugal.config.declared import Agent, Encoder, Imputer, Selection, declared_union, is_filed
 from frugal.config.learners import BoostedSettings, SmDdpoMethod, SmDdpoTraining
 
 EVERY = "all"  # families, where one is chosen
 Criterion = Literal["f1", "am"]
+if TYPE_CHECKING:
+    GridSearch = Agent
+else:
+    GridSearch = declared_union(
+        "frugal.studies.diagnosis.tabular_baselines", "Classifier", "Classifier"
+    )
 _OF_STUDY = ("baselines", "selection", "bayes")
 
 

@@ -35,13 +35,13 @@ KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "cover.solvers.search_tree.solve_batch": (("u8:2", "i8:1", "u8:2", "u8:2", "u8:2", int),),
     "search.environment._play": (("i1:2", "i8:1", "i8:2", int, "i8:2", "i8:1", "i8:1", "i8:2"),),
     "cover.generators.hamming._nearest": (("u8:2", "u8:2", int),),
-    "learn.conditional_gaussian._fill_means": (
+    "studies.diagnosis.conditional_gaussian._fill_means": (
         ("f4:2", "?:2", "f8:1", "f8:2", "f8:2", float, "f8:2"),
     ),
-    "learn.conditional_gaussian._fill_moments": (
+    "studies.diagnosis.conditional_gaussian._fill_moments": (
         ("f4:2", "?:2", "f8:1", "f8:2", float, "f8:2", "f8:2"),
     ),
-    "learn.conditional_gaussian._pull_back": (("f4:2", "?:2", "f8:2", float, "f8:2"),),
+    "studies.diagnosis.conditional_gaussian._pull_back": (("f4:2", "?:2", "f8:2", float, "f8:2"),),
     "learn.histogram_trees.add_forest": (
         ("u1:2", "i8:1", "f8:1", "u1:2", int, int, int, int, "u8:1", "f8:2"),
     ),

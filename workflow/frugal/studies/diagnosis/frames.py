@@ -22,10 +22,10 @@ from frugal.core.table import Table
 from frugal.core.world import StateEncoder, World
 from frugal.data.splits import assign_parts
 from frugal.data.tables import available_panels, table_from_frames
-from frugal.judge.beliefs import belief_scores
-from frugal.judge.diagnosis import diagnosis_scores
 from frugal.learn.imputer_kinds import imputer_of
 from frugal.learn.trees import TreeEnsemble
+from frugal.studies.diagnosis.beliefs import belief_scores
+from frugal.studies.diagnosis.scores import diagnosis_scores
 from frugal.studies.shared.acting import acted
 from frugal.studies.shared.frames import without_bar
 
