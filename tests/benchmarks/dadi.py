@@ -11,14 +11,14 @@ from statistics import median
 
 import numpy as np
 import torch
-from frugal.acquire.train.dadi_networks import NetworkSizes, first_parameters, repeated
-from frugal.acquire.train.dadi_training import JointTraining, Population, group_weights
 from frugal.config.learners import DadiSettings
-from frugal.learn.set_encoder import EncoderSteps, compiled_steps
-from frugal.learn.token_memory import UnitTable, lay_out_tokens
+from frugal.studies.dadi.networks import NetworkSizes, first_parameters, repeated
+from frugal.studies.dadi.set_encoder import EncoderSteps, compiled_steps
+from frugal.studies.dadi.token_memory import UnitTable, lay_out_tokens
+from frugal.studies.dadi.training import JointTraining, Population, group_weights
 
-from tests.oracles.plain_dadi import PlainDadi
-from tests.unit.dadi_cases import all_in_reach
+from tests.studies.dadi.dadi_cases import all_in_reach
+from tests.studies.dadi.plain_dadi import PlainDadi
 
 UNITS, GROUPS = 45_222, [1, 1, 1, 1, 1, 1, 7, 14, 7, 14, 6, 5, 2, 37]  # 98 columns, 14 panels
 LEARNERS, FOLDS, ITERATIONS = 18, 6, 20_000

@@ -1,8 +1,8 @@
 """GDFS and DIME in lock-step against plain PyTorch, one network after another, side by side.
 
 Run with one thread: OMP_NUM_THREADS=1 python -m tests.benchmarks.panel_networks [SHARE]
-The plain version (`tests/oracles/plain_panel_networks.py`) has modules, autograd and torch's Adam;
-states, draws, updates and batches are the same. Networks, penalties and batches are those of
+The plain version (`tests/studies/field/plain_panel_networks.py`) has modules, autograd and torch's
+Adam; states, draws, updates and batches are the same. Networks, penalties and batches are those of
 `config.yaml`, units are made up (57 columns, 9 panels as in NHANES ferritin). SHARE of the updates
 are made (default .02, of each by turns, so that both meet the same load), at temperatures from
 first to last; `flushed` is the plain version with numbers below 1e-38 taken as 0, too.
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from frugal.acquire.train.panel_choosers import (
+from frugal.learn.lockstep import FlatParameters
+from frugal.studies.field.panel_choosers import (
     DimeSettings,
     DimeTraining,
     GdfsSettings,
@@ -23,11 +24,10 @@ from frugal.acquire.train.panel_choosers import (
     Units,
     first_chooser,
 )
-from frugal.learn.lockstep import FlatParameters
 from torch import nn
 
 from tests.defaults import DEFAULT
-from tests.oracles import plain_panel_networks as plain
+from tests.studies.field import plain_panel_networks as plain
 
 N, COLUMNS, PANELS, FREE, ROUNDS = 5000, 57, 9, 6, 4
 TREES = DEFAULT["diagnosis"]["agents"]

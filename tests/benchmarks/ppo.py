@@ -17,18 +17,18 @@ import numpy as np
 import torch
 from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward, theorem_reward
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, tabulate
-from frugal.acquire.policies.diagnosis import ImputedStates
-from frugal.acquire.policies.sm_ddpo import fit_sm_ddpo
-from frugal.acquire.train.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
 from frugal.acquire.train.sb3 import AcquisitionVecEnv
 from frugal.config.learners import PpoSettings
 from frugal.core.world import StateEncoder, World
-from frugal.learn.emflow_training import fit_emflow
+from frugal.studies.diagnosis.emflow_training import fit_emflow
+from frugal.studies.diagnosis.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
+from frugal.studies.diagnosis.policies.fronts import ImputedStates
+from frugal.studies.diagnosis.policies.sm_ddpo import fit_sm_ddpo
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tests.oracles.acquisition_worlds import world_of
-from tests.oracles.sb3_ppo import maskable_ppo
 from tests.oracles.single_environment import AcquisitionEnv
+from tests.studies.diagnosis.sb3_ppo import maskable_ppo
 
 UNITS, COLUMNS, PANEL_SIZES = 24_000, 20, (4, 3, 4, 3, 3, 3)
 REPEATS, LEARNERS, STEPS_OF_A_PAIR = 3, 16, 500_000

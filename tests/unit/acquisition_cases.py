@@ -118,7 +118,7 @@ def fit_ppo(
 ) -> dict[str, np.ndarray]:
     """One policy per learner by the lock-step trainer; weights as `ActorCritic.export` has them."""
     import torch  # slow to import
-    from frugal.acquire.train.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
+    from frugal.studies.diagnosis.lockstep_ppo import ActorCritic, PpoTrainer, collect_rollout
 
     torch.set_num_threads(1)
     k, _, width = environment.observation.shape

@@ -15,7 +15,7 @@ from frugal.__main__ import main
 from frugal.core.errors import DataError
 from frugal.run.benchmarks import engine_share, measurement_table, stage_totals
 
-from tests.trust import bars
+from tests.studies.field import bars
 
 STUDIES = {"roll_out": "afape", "label_units": "recourse", "engine": "engine"}
 JOBS = {

@@ -10,7 +10,6 @@ from frugal.acquire.advice import advise_next
 from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.kinds import Ground, build_policy, kind_of
 from frugal.acquire.policies.cascade import ClassPath
-from frugal.acquire.policies.panel_networks import NetworkPolicies
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.class_paths import ClassSets
 from frugal.answer.requirements import require_known_agent
@@ -25,6 +24,7 @@ from frugal.judge.choice import enough, judged
 from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, RecordedLabels, RecordLaw
 from frugal.learn.trees import fit_forest
+from frugal.studies.field.policies.panel_networks import NetworkPolicies
 
 from tests.unit.dataset_documents import document, load
 from tests.unit.test_agent_kinds import SETTINGS, no_bar

@@ -46,6 +46,19 @@ def test_what_is_said_is_read_without_importing(folder):
     assert "frugal.kinds.two" not in sys.modules
 
 
+def test_a_study_adds_to_the_folder_of_that_name_alone(folder):
+    for study, room in (("s", "kinds"), ("t", "others")):
+        added = folder.parent / "studies" / study / room
+        added.mkdir(parents=True)
+        (added / "more.py").write_text(f'B = Kind(name="{study}")\n')
+    found = declared("frugal.kinds", "Kind")
+    assert {name: one.module for name, one in found.items()} == {
+        "a": "frugal.kinds.one",
+        "s": "frugal.studies.s.kinds.more",
+    }
+    assert list(declared("frugal.studies.t.others", "Kind")) == ["t"]
+
+
 def test_two_of_one_name_are_refused(folder):
     (folder / "two.py").write_text('B = Kind(name="a")\n')
     with pytest.raises(ConfigError, match=r"\.one and frugal\.kinds\.two both declare"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from frugal.__main__ import main
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import cascade, lattice
+from frugal.acquire.policies import cascade
 from frugal.acquire.policies.dqn import QPolicy
 from frugal.core.layout import Bundle, bundle_header
 from frugal.core.table import Table
@@ -15,6 +15,7 @@ from frugal.core.world import World
 from frugal.data.tables import table_to_frames
 from frugal.learn.short_trees import LEAVES, FeatureWords, fit_short_tree
 from frugal.results.files import payload_bytes
+from frugal.studies.field.policies import lattice
 
 from tests.unit import tree_agent_cases as cases
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.acquire.kinds import Ground
-from frugal.acquire.policies import cwcf, dadi, dqn, greedy, sb3
+from frugal.acquire.policies import dqn, greedy, sb3
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.learn.trees import fit_forest
+from frugal.studies.dadi.policies import dadi
+from frugal.studies.field.policies import cwcf
 
+from tests.studies.dadi.dadi_cases import SETTINGS
 from tests.unit.afape_chain import small_table
-from tests.unit.dadi_cases import SETTINGS
 
 pytestmark = pytest.mark.trains
 

@@ -28,8 +28,8 @@ from frugal.studies.diagnosis.spec import load_diagnosis_study
 from frugal.studies.diagnosis.stages.beliefs import tabulate_states, train_encoder, train_trees
 
 from tests.defaults import DEFAULT
-from tests.unit import diagnosis_chain as clinic
-from tests.unit import fair_chain as fair
+from tests.studies.dadi import fair_chain as fair
+from tests.studies.diagnosis import diagnosis_chain as clinic
 from tests.unit import test_agent_kinds as kinds
 from tests.unit.bundled_cases import bundle_in, cases_in, telling_table
 
@@ -81,7 +81,7 @@ def forget() -> None:
     """Nothing is kept of the folder as it was."""
     declarations.declared.cache_clear()
     block_of.cache_clear()
-    core = [f"frugal.config.{name}" for name in ("declared", "afape", "dadi", "diagnosis")]
+    core = [f"frugal.config.{name}" for name in ("declared", "afape")]
     for name in (*core, *of_studies("config").values(), "frugal.config.root"):
         importlib.reload(importlib.import_module(name))
 

@@ -12,11 +12,11 @@ LOCKSTEP, SCALING = "learn/lockstep.py", "core/scaling.py"
 LOGISTIC = "learn/weighted_logistic.py"
 
 # Torch's own optimiser, of modules that autograd follows and that learn one by one
-TORCHS_ADAM = {"learn/emflow_training.py", "studies/recourse/learned/training.py"}
+TORCHS_ADAM = {"studies/diagnosis/emflow_training.py", "studies/recourse/learned/training.py"}
 
 
 # Not of columns: advantages of a minibatch, as stable-baselines3 has them; spreads over results
-OTHER_SPREADS = {"acquire/train/lockstep_ppo.py", "learn/imputation_errors.py"}
+OTHER_SPREADS = {"studies/diagnosis/lockstep_ppo.py", "learn/imputation_errors.py"}
 
 
 @cache

@@ -24,7 +24,7 @@ ASKS = {
 # Who marks a panel as acquired, beside the rollout and these sums: what trainers step through.
 # (DADI's trainer keeps its states as tensors, beside the graph of its losses.)
 TRAINERS = {
-    "acquire.policies.panel_networks.ChooserWalk.along",  # chooses rules by it
+    "studies.field.policies.panel_networks.ChooserWalk.along",  # chooses rules by it
     "acquire.acquisition.BatchedAcquisition._advance",
     "acquire.acquisition.BatchedAcquisition._restart",
 }
@@ -41,9 +41,9 @@ KINDS = {  # folder or module → class of what is declared there
     "frugal.acquire.policies": "AgentKind",
     "frugal.studies.recourse.generators": "GeneratorKind",
     "frugal.judge.estimators": "Estimator",
-    "frugal.learn.fair_baselines": "FairBaseline",
+    "frugal.studies.dadi.fair_baselines": "FairBaseline",
     "frugal.learn.imputers": "ImputerKind",
-    "frugal.learn.tabular_baselines": "Classifier",
+    "frugal.studies.diagnosis.tabular_baselines": "Classifier",
     "frugal.studies.treatment.planners": "SearchPlanner",
 }
 WORDS = {
@@ -56,11 +56,17 @@ WORDS = {
     "table",
 }  # that mean more than kinds
 NAMED = {  # file: kinds of agents that it names beside their own files, and why
-    "acquire/policies/cwcf.py": {"dqn"},  # a setting
-    "acquire/policies/opportunistic.py": {"dqn"},  # a setting
+    "studies/field/policies/cwcf.py": {"dqn"},  # a setting
+    "studies/field/policies/opportunistic.py": {"dqn"},  # a setting
     "acquire/policies/stacked.py": {"cascade"},  # a default
     "config/afape.py": {"dqn"},  # the agent that is drawn
-    "config/diagnosis.py": {"cascade", "cwcf", "lattice", "permutation", "stacked"},  # names
+    "studies/diagnosis/config.py": {
+        "cascade",
+        "cwcf",
+        "lattice",
+        "permutation",
+        "stacked",
+    },  # names
     "draw/style.py": {"cwcf", "dqn", "sb3"},  # acronyms
     "studies/diagnosis/stages/fronts.py": {"sm_ddpo"},  # its trainer there
 }
@@ -141,9 +147,9 @@ def test_policies_are_asked_in_one_place():
         return any(isinstance(n, ast.Attribute) and n.attr in names for n in ast.walk(body))
 
     # policies themselves; tables and worlds of actions know none, and have other words alike
-    apart = ("acquire.policies.", "acquire.train.", "acquire.reading.", "acquire.siblings.")
-    apart += ("data.", "studies.recourse.")
-    outside = {name for name in among(asks) if not name.startswith(apart)}
+    apart = ("acquire.train.", "acquire.reading.", "acquire.siblings.")
+    apart += ("data.", "studies.recourse.", "studies.dadi.networks.")
+    outside = {n for n in among(asks) if not n.startswith(apart) and ".policies." not in n}
     methods = ("action_probability", "verdict", "probability")
     assert outside == {f"acquire.rollouts.PolicyStates.{name}" for name in methods}
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from frugal.judge.fair_scores import over_folds
 from frugal.judge.fairness import auc_interval, bootstrap_disparity, fold_interval
 from frugal.judge.intervals import (
     FEW,
@@ -11,6 +10,7 @@ from frugal.judge.intervals import (
     perfect_area_interval,
     share_interval,
 )
+from frugal.studies.dadi.fair_scores import over_folds
 from hypothesis import given
 from hypothesis import strategies as st
 from pandas import DataFrame

@@ -205,6 +205,25 @@ def test_of_an_open_folder_those_count_that_the_settings_name(package):
     assert [a != b for a, b in zip(all_three(), before, strict=True)] == [True, False, False]
 
 
+@pytest.mark.parametrize(("loader", "changes"), [("one", [True, False]), ("all", [True, True])])
+def test_what_a_study_adds_to_a_folder_counts_as_if_it_lay_there(package, loader, changes):
+    text = OPEN.replace("load_one(", f"load_{loader}(")
+    (package / "studies" / "s" / "stages" / "two.py").write_text(text)
+    added = package / "studies" / "t" / "kinds"
+    for name in ("kinds", "studies/t", "studies/t/kinds"):
+        (package / name).mkdir()
+        (package / name / "__init__.py").write_text("")
+    (added / "third.py").write_text("")
+
+    def both():
+        asked = ("'two', {'x': [{'kind': 'third'}]}", "'two'")
+        return [ask(package, f"source_digest({words})") for words in asked]
+
+    before = both()
+    (added / "third.py").write_text("edited = 1")
+    assert [a != b for a, b in zip(both(), before, strict=True)] == changes
+
+
 def test_a_folder_that_is_loaded_whole_counts_whole(package):
     text = OPEN.replace("load_one(", "load_all(")
     (package / "studies" / "s" / "stages" / "two.py").write_text(text)

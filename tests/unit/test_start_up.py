@@ -113,7 +113,11 @@ def test_what_trains_or_asks_networks_loads_torch_alone():
 
 def test_each_of_them_needs_torch():
     assert fresh_python(
-        "sys.modules['torch'], found = None, []\n"
+        "class Without:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'torch': raise ModuleNotFoundError(name=name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "found = []\n"
         f"for stage, name in {[(s, STAGES[s]) for s in NETWORKS]!r}:\n"
         "    try: importlib.import_module(name)\n"
         "    except ModuleNotFoundError as error: found += [stage] * (error.name == 'torch')\n"

@@ -5,27 +5,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.policies.diagnosis import DiagnosisPolicies
 from frugal.acquire.policies.dqn import QPolicy
-from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.acquire.train.lockstep_dqn import fresh_weights
-from frugal.acquire.train.lockstep_ppo import ActorCritic
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
 from frugal.core.stored import StoredArrays
-from frugal.learn.conditional_gaussian import Gaussian
-from frugal.learn.flows import AffineFlow, EmFlow
 from frugal.learn.imputers.mean import MeanImputer
 from frugal.learn.tree_scoring import predict_proba, predict_proba_all_sets
 from frugal.learn.trees import TreeEnsemble, fit_boosting, fit_forest
+from frugal.studies.dadi.networks import DadiPolicies
+from frugal.studies.diagnosis.conditional_gaussian import Gaussian
+from frugal.studies.diagnosis.flows import AffineFlow, EmFlow
+from frugal.studies.diagnosis.lockstep_ppo import ActorCritic
+from frugal.studies.diagnosis.policies.fronts import DiagnosisPolicies
 from frugal.studies.recourse.frames import catalogue_of, instance_arrays, instance_of
 from frugal.studies.recourse.generator import KINDS, answerer, fit_generator
 from frugal.studies.recourse.learned.stored import StoredGenerator
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.policies import law_of_one
+from tests.studies.dadi import dadi_cases
 from tests.studies.recourse.test_recourse_generators import SETTINGS, SMALL
-from tests.unit import dadi_cases
 from tests.unit.partly_observed import draw
 from tests.unit.spoiling import NASTY, places, sentence_of, spoilt
 from tests.unit.spoilt_arrays import Arrays, outcomes_of

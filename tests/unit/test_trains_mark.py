@@ -8,9 +8,13 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 FITS = re.compile(r"fit_\w+|train_(agent|baselines|dadi|encoder|front|selection)|JointTraining")
-CHAINS = {f"tests.unit.{name}" for name in ("afape_chain", "dadi_cases", "diagnosis_chain")}
+CHAINS = {
+    "tests.studies.dadi.dadi_cases",
+    "tests.studies.diagnosis.diagnosis_chain",
+    "tests.unit.afape_chain",
+}
 FITS_NOTHING = {"test_sources.py"}  # asks for a stage's source alone
-FILES = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.glob("*/test_*.py"))
+FILES = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 
 
 def fits(source: str) -> bool:
@@ -29,5 +33,5 @@ def test_a_file_that_fits_bears_the_mark(file):
 
 def test_what_fits_is_recognised():
     assert fits("from frugal.learn.trees import fit_forest")
-    assert fits("from tests.unit.dadi_cases import fit")
+    assert fits("from tests.studies.dadi.dadi_cases import fit")
     assert not fits("from frugal.studies.recourse.learned.training import train_rows")

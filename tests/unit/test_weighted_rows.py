@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.acquire.kinds import Learned
-from frugal.acquire.policies import aaco, cascade, fixed_set, permutation, stacked
+from frugal.acquire.policies import cascade, fixed_set, permutation, stacked
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.class_paths import ClassSets, cheapest_path
 from frugal.acquire.train.payoff import ObjectiveName
 from frugal.acquire.train.tree_sets import FoldedRows, TreeRows, folded_rows
 from frugal.core.errors import ConfigError
 from frugal.core.world import World
+from frugal.studies.field.policies import aaco
 
 from tests.unit import tree_agent_cases as cases
 

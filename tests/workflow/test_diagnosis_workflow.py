@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.unit.diagnosis_chain import FRONT, NAME, PARTS, tiny_block, tiny_description
+from tests.studies.diagnosis.diagnosis_chain import FRONT, NAME, PARTS, tiny_block, tiny_description
 from tests.workflow.runs import frugal_here, snakemake, unmatched
 
 pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 RUN = f"dataset={NAME}/family={FRONT}/criterion=f1/seed=0"
 FAMILIES = {FRONT: RUN, "cascade": RUN.replace(FRONT, "cascade")}
-AGENTS = ["cascade", "gdfs"]  # all others: tests/unit/test_diagnosis_stages.py
+AGENTS = ["cascade", "gdfs"]  # all others: tests/studies/diagnosis/test_diagnosis_stages.py
 
 
 def _config(folder: Path) -> Path:

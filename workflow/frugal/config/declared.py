@@ -148,7 +148,7 @@ if TYPE_CHECKING:
 
         kind: str
 
-    GridSearch = Encoder = Imputer = DadiBaseline = Selection = Agent
+    Encoder = Imputer = Selection = Agent
     Estimator = str
 
 # The unions above, each built when it is first read: a job reads the block of one kind.
@@ -162,12 +162,6 @@ _UNIONS: dict[str, Callable[[], Any]] = {
         "Acting",
         only="acts_on_beliefs",
         without=("boosting", "linear", "missing"),
-    ),
-    "GridSearch": lambda: declared_union(
-        "frugal.learn.tabular_baselines", "Classifier", "Classifier"
-    ),
-    "DadiBaseline": lambda: declared_union(
-        "frugal.learn.fair_baselines", "FairBaseline", "Baseline"
     ),
     "Selection": lambda: declared_union(
         _AGENTS, "AgentKind", "Selection", only="several", settings="several_settings"

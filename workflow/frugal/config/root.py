@@ -8,8 +8,6 @@ from pydantic import create_model
 
 from frugal.config.afape import Afape
 from frugal.config.blocks import Amount, Block, Count, Name, Whole, required, setting
-from frugal.config.dadi import Dadi
-from frugal.config.diagnosis import Diagnosis
 from frugal.config.parts import part_fields
 from frugal.core.studies import of_studies
 
@@ -77,8 +75,6 @@ class Core(Block):
     report: Report = setting(Report(), "results/report.html")
     datasets: dict[Name, str] = required("name of a data set → path of its YAML")
     afape: Afape
-    dadi: Dadi
-    diagnosis: Diagnosis
 
 
 def _blocks() -> dict[str, Any]:

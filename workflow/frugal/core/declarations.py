@@ -1,9 +1,10 @@
 """Declarations: each component of the project, described once, in its own file.
 
 A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`. A folder of them
-is open: a new file in it is found, and no list names it; so is a module that holds several. The
-values that a config may set are literal arguments of the calls, read without importing, as
-the workflow's first step must be fast; the object itself comes by import, when it is requested.
+is open: a new file in it is found, and no list names it; so is a module that holds several, and
+what a study has in a folder of the same name. The values that a config may set are literal
+arguments of the calls, read without importing, as the workflow's first step must be fast; the
+object itself comes by import, when it is requested.
 """
 
 import ast
@@ -27,13 +28,20 @@ if not (PROJECT / "config.yaml").is_file():
 def modules_of(package: str) -> dict[str, Path]:
     """The modules of a folder of this package with their files, sorted; without those below it.
 
-    Of a module it is the one.
+    A study may add to a folder of the core: `studies/*/policies` to `acquire.policies`, the last
+    names being equal. Of a module it is the one.
     """
-    folder = PACKAGE.joinpath(*package.split(".")[1:])
+    names = package.split(".")[1:]
+    folder = PACKAGE.joinpath(*names)
     if (module := folder.with_suffix(".py")).is_file():
         return {package: module}
-    paths = sorted(folder.glob("[a-z]*.py"))
-    return {f"{package}.{path.stem}": path for path in paths}
+    paths = list(folder.glob("[a-z]*.py"))
+    if names[0] != "studies":
+        paths += PACKAGE.glob(f"studies/*/{names[-1]}/[a-z]*.py")
+    paths.sort(key=lambda path: (path.stem, path))
+    parts = [path.relative_to(PACKAGE).with_suffix("").parts for path in paths]
+    modules = (".".join(("frugal", *names)) for names in parts)
+    return dict(zip(modules, paths, strict=True))
 
 
 def arguments_of(call: ast.Call) -> tuple[dict[str, Any], frozenset[str]]:

@@ -38,6 +38,7 @@ class Traits:
         believe: class probabilities at states in which it may still go on, of the arguments of
             `predict`; None: those of `predict`.
         threshold: probability of class 1 from which each member predicts it. (K,)
+        in_steps: a tree of all its decisions describes it better than one of its first orders.
         terminal_probability: probability of ending with exactly the target, for all values, of
             `(available, target)`, both (n, a); for wide tables. (n,)
         mean_terminal_probability: mean of that over panels that are there by independent chance,
@@ -52,6 +53,7 @@ class Traits:
     why: Callable[..., list[str]] | None = None
     believe: Callable[..., Any] | None = None
     threshold: Float[np.ndarray, " K"] | None = None
+    in_steps: bool = False
     terminal_probability: Callable[..., Any] | None = None
     mean_terminal_probability: Callable[..., Any] | None = None
 

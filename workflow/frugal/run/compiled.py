@@ -14,13 +14,6 @@ from frugal.core.studies import of_studies
 
 NODE = "node"  # a record of a stored tree
 KERNELS: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "learn.conditional_gaussian._fill_means": (
-        ("f4:2", "?:2", "f8:1", "f8:2", "f8:2", float, "f8:2"),
-    ),
-    "learn.conditional_gaussian._fill_moments": (
-        ("f4:2", "?:2", "f8:1", "f8:2", float, "f8:2", "f8:2"),
-    ),
-    "learn.conditional_gaussian._pull_back": (("f4:2", "?:2", "f8:2", float, "f8:2"),),
     "learn.histogram_trees.add_forest": (
         ("u1:2", "i8:1", "f8:1", "u1:2", int, int, int, int, "u8:1", "f8:2"),
     ),

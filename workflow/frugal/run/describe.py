@@ -14,7 +14,6 @@ import numpy as np
 from frugal.acquire.bundles import FILES, export_policy, read_bundle
 from frugal.acquire.kinds import KINDS, load_policy
 from frugal.acquire.policies.cascade import CascadePolicies, ClassPath
-from frugal.acquire.policies.lattice import LatticePolicies
 from frugal.acquire.rollouts import roll_out, visited_sets
 from frugal.acquire.siblings import Siblings
 from frugal.core.arguments import command_parser, whole_number
@@ -186,7 +185,7 @@ def described(path: Path, member: int | None, folder: Path | None) -> list[str]:
     watched = Watched.of(policy, layout, world)
     if member is None:
         return _front(kind, [watched.in_short(k) for k in range(count)])
-    if isinstance(policy, LatticePolicies):
+    if policy.traits.in_steps:
         return [*watched.decisions(member), *closed]
     return [*watched.first_orders(member), *closed]
 

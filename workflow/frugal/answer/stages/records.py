@@ -17,7 +17,6 @@ from frugal.core.schema_check import did_you_mean, listed, read_yaml
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import EVERY, StoredTable, TableBlock
-from frugal.judge.graph_check import Contrast
 from frugal.judge.support import fewest_recorded, find_holes
 from frugal.missing.chain import true_subset_probability
 from frugal.missing.graphs import MissingnessGraph, parse_graph, settled
@@ -290,6 +289,3 @@ def _missing_counts(block: TableBlock) -> tuple[np.ndarray, np.ndarray]:
     """Values that each column lacks in a block, and rows in which each panel is missing."""
     lacking = np.isnan(block.table.values).sum(axis=0)
     return lacking, (~panels_present(block.table)).sum(axis=0)
-
-
-_COLUMNS = {name: field.type for name, field in Contrast.__dataclass_fields__.items()}

@@ -28,7 +28,9 @@ AGENT = {
     "behind": Look("DADI", style.BLUE, "o", hollow=True),
     "degenerate": Look("gives nearly all the same decision", style.VERMILLION, "x"),
 }
-METHODS = style.looks_of(load_literals("frugal.learn.fair_baselines", "FairBaseline").values())
+METHODS = style.looks_of(
+    load_literals("frugal.studies.dadi.fair_baselines", "FairBaseline").values()
+)
 METHODS |= {
     name: look
     for name, look in style.looks_of(

@@ -9,8 +9,6 @@ import pandas as pd
 from jaxtyping import Float
 
 from frugal.acquire.kinds import load_policy
-from frugal.acquire.policies.dadi import panel_of_columns
-from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling, fit_scaling
@@ -19,6 +17,8 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.splits import fold_parts, row_sample
 from frugal.data.tables import sensitive_from_frames, table_from_frames, withhold_panels
+from frugal.studies.dadi.networks import DadiPolicies
+from frugal.studies.dadi.policies.dadi import panel_of_columns
 from frugal.studies.dadi.spec import LABEL_SHARE
 
 PRETRAINED = "pretrained."  # prefix of the networks that all learners started from

@@ -13,7 +13,7 @@ from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Description
 
-_KINDS = declared("frugal.learn.fair_baselines", "FairBaseline")
+_KINDS = declared("frugal.studies.dadi.fair_baselines", "FairBaseline")
 FAMILIES = tuple(dict.fromkeys(f for kind in _KINDS.values() for f in kind.literals["families"]))
 LABEL_SHARE = "label_share"  # as a threshold: as many are decided 1 as have the label
 

@@ -16,8 +16,8 @@ import pandas as pd
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.judge.comparisons import compare, covariance_of
-from frugal.judge.diagnosis import score_effects
 from frugal.judge.fronts import policy_for_budget, within
+from frugal.studies.diagnosis.scores import score_effects
 
 SCORES = ("f1", "am")
 BEST_FULL = "best_full_baseline"  # of all baselines that see every panel

@@ -38,7 +38,9 @@ METHODS = style.looks_of(load_literals("frugal.acquire.policies", "AgentKind").v
 }
 CLASSIFIERS: dict[str, str] = {
     name: declared["label"]
-    for name, declared in load_literals("frugal.learn.tabular_baselines", "Classifier").items()
+    for name, declared in load_literals(
+        "frugal.studies.diagnosis.tabular_baselines", "Classifier"
+    ).items()
 }
 SCORE_WORDS = {"f1": "F1", "auroc": "AUROC", "am": "AM"}
 _SPARE = ("8", "H", ">")

@@ -24,10 +24,10 @@ from frugal.core.table import Table
 from frugal.core.world import StateEncoder, World
 from frugal.data.splits import assign_parts
 from frugal.data.tables import available_panels, table_from_frames
-from frugal.judge.beliefs import belief_scores
-from frugal.judge.diagnosis import diagnosis_scores
 from frugal.learn.imputer_kinds import imputer_of
 from frugal.learn.trees import TreeEnsemble
+from frugal.studies.diagnosis.beliefs import belief_scores
+from frugal.studies.diagnosis.scores import diagnosis_scores
 
 JUDGED = ("validation", "test")  # solutions are chosen on the first and reported on the second
 RUN = ["dataset", "family", "criterion", "seed"]

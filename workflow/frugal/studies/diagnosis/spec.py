@@ -10,11 +10,11 @@ from typing import Any
 
 from frugal.config.blocks import not_among
 from frugal.config.declared import kinds_with
-from frugal.config.diagnosis import EVERY
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import listed
 from frugal.data.description import Description
 from frugal.results.files import all_digits
+from frugal.studies.diagnosis.config import EVERY
 
 PARTS = ("encoder", "agent", "encoder_validation", "validation", "test")
 BASELINES = "baselines"  # family of classifiers on fixed sets of panels

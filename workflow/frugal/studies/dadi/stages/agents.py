@@ -12,10 +12,7 @@ from frugal.acquire.acting import acted
 from frugal.acquire.bundles import bundle_payloads
 from frugal.acquire.kinds import Ground, build_policy, end_shares, train_bundle
 from frugal.acquire.logs import Member, Scene
-from frugal.acquire.policies.dadi import NETWORKS, THRESHOLD, agent_settings
 from frugal.acquire.rollouts import roll_out
-from frugal.acquire.train.dadi import fit_dadi, iterations_done
-from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.config.learners import DadiSettings
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError
@@ -27,8 +24,8 @@ from frugal.core.world import World
 from frugal.data.case_document import TableColumns
 from frugal.data.description import load_description
 from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval, told_rows
-from frugal.judge.set_adversary import LEARNERS, adversary_score, fit_set_networks, shown_inputs
 from frugal.learn.trees import TreeEnsemble, classifier_of
+from frugal.studies.dadi.fitting import fit_dadi, iterations_done
 from frugal.studies.dadi.frames import (
     PRETRAINED,
     Fold,
@@ -38,6 +35,14 @@ from frugal.studies.dadi.frames import (
     decision_cut,
     fold_of,
     label_for,
+)
+from frugal.studies.dadi.networks import DadiPolicies
+from frugal.studies.dadi.policies.dadi import NETWORKS, THRESHOLD, agent_settings
+from frugal.studies.dadi.set_adversary import (
+    LEARNERS,
+    adversary_score,
+    fit_set_networks,
+    shown_inputs,
 )
 from frugal.studies.dadi.spec import LABEL_SHARE
 

@@ -6,12 +6,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.acquire.train.dadi_networks import DadiPolicies
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Table
-from frugal.learn.fair_baselines import FairBaseline, Options, PanelSample, fair_baseline, fitted
+from frugal.studies.dadi.fair_baselines import (
+    FairBaseline,
+    Options,
+    PanelSample,
+    fair_baseline,
+    fitted,
+)
 from frugal.studies.dadi.frames import Fold, agents_of, decision_cut, fold_of, label_for
+from frugal.studies.dadi.networks import DadiPolicies
 
 
 def fit_fair_baselines(

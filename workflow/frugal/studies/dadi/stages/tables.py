@@ -13,7 +13,9 @@ from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.draw.answers import AnswerText
 from frugal.draw.explorer.patients import Course, patients, spread_units
-from frugal.judge.fair_scores import (
+from frugal.judge.fairness import LEVEL, adversary_auc
+from frugal.judge.verdicts import small_groups
+from frugal.studies.dadi.fair_scores import (
     KEYS,
     MEASURES,
     fairness_row,
@@ -22,8 +24,6 @@ from frugal.judge.fair_scores import (
     selection_rows,
     with_front,
 )
-from frugal.judge.fairness import LEVEL, adversary_auc
-from frugal.judge.verdicts import small_groups
 from frugal.studies.dadi.spec import LABEL_SHARE
 
 ACQUIRED = "acquired:"

@@ -32,7 +32,6 @@ from frugal.data.tables import available_panels, sensitive_from_frames
 from frugal.judge.fronts import ROUNDING
 from frugal.learn.imputer_kinds import fit_encoder, imputer_arrays, imputer_of
 from frugal.learn.imputers.mean import MeanImputer
-from frugal.learn.tabular_baselines import FittedBaseline, fit_baseline
 from frugal.learn.trees import classifier_of
 from frugal.studies.diagnosis.frames import (
     PARTS,
@@ -47,6 +46,7 @@ from frugal.studies.diagnosis.frames import (
     task_of,
     whole_sets,
 )
+from frugal.studies.diagnosis.tabular_baselines import FittedBaseline, fit_baseline
 
 
 def train_encoder(

@@ -13,11 +13,11 @@ from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.case_document import TableColumns
 from frugal.data.description import load_description
-from frugal.judge.diagnosis import SCORES, score_intervals
 from frugal.judge.intervals import share_interval
 from frugal.results.files import all_digits
 from frugal.studies.diagnosis.choice import Candidate, candidates, compared, leading, solution_rows
 from frugal.studies.diagnosis.frames import SOLUTION, divided
+from frugal.studies.diagnosis.scores import SCORES, score_intervals
 
 NEEDED = ("budget", "score", "cost_unit", "positive")
 LEVEL = 0.95

@@ -12,7 +12,7 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import table_from_frames
 from frugal.draw.prints import draw_all, outputs_of
-from frugal.judge.beliefs import reliability
+from frugal.studies.diagnosis.beliefs import reliability
 from frugal.studies.diagnosis.choice import BEST_FULL, chosen_solution, solution_rows
 from frugal.studies.diagnosis.figures import patients_figure
 from frugal.studies.diagnosis.frames import JUDGED, SOLUTION

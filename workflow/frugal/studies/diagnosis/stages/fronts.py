@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import PolicySet, TrainingData, load_policy
-from frugal.acquire.policies.diagnosis import DiagnosisPolicies
-from frugal.acquire.policies.sm_ddpo import ACTOR, ENCODER, fit_sm_ddpo, front_settings
 from frugal.acquire.rollouts import roll_out
 from frugal.acquire.train.state_classifier import (
     Criterion,
@@ -43,6 +41,8 @@ from frugal.studies.diagnosis.frames import (
     task_of,
     training_settings,
 )
+from frugal.studies.diagnosis.policies.fronts import DiagnosisPolicies
+from frugal.studies.diagnosis.policies.sm_ddpo import ACTOR, ENCODER, fit_sm_ddpo, front_settings
 
 
 def train_front(

@@ -1,0 +1,1 @@
+"""The kind of agent that the study learns."""

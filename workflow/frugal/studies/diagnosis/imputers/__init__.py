@@ -1,0 +1,1 @@
+"""Imputers that only this study uses, one file a kind."""

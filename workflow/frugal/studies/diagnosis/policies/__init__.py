@@ -1,0 +1,1 @@
+"""Kinds of agents, one file each, and the policies of a front."""
