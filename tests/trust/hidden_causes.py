@@ -191,10 +191,10 @@ def page(cells: pd.DataFrame) -> str:
         lines.append(HEAD.format(cause=cause, few=few, many=many))
         for (gamma, policy), rows in mine.groupby(["gamma", "policy"], sort=True):
             by = rows.set_index(["n", "kind"]).sort_index()
-            covered = [", ".join(f"{x:.1%}" for x in by.loc[n, "covered"]) for n in SIZES]
+            covered = [", ".join(f"{x:.1%}" for x in by.loc[[n], "covered"]) for n in SIZES]
             widths = [
-                f"{by.loc[n, 'estimate'].iloc[0]:.3f}; "
-                + ", ".join(f"{abs(x):.3f}" for x in by.loc[n, "width"])
+                f"{by.loc[[n], 'estimate'].iloc[0]:.3f}; "
+                + ", ".join(f"{abs(x):.3f}" for x in by.loc[[n], "width"])
                 for n in SIZES
             ]
             texts = [f"{gamma:g} {policy}", f"{rows['truth'].iloc[0]:.3f}", *covered, *widths]

@@ -117,10 +117,10 @@ AUDITED = {"parts": {"habit": {"audit_habit": True}}, "also": ["without_panels"]
 def section(name, choice):
     """Sentences and table of a part's own section."""
     (part,) = (part for part in parts() if part.name == name)
-    shown = Shown(choice, None, "EUR", ("no", "yes"), {})
-    return SimpleNamespace(
-        sentences=part.section.sentences(shown), table=part.section.table[1](shown)
-    )
+    own, shown = part.section, Shown(choice, None, "EUR", ("no", "yes"), {})
+    assert own is not None
+    assert own.table is not None
+    return SimpleNamespace(sentences=own.sentences(shown), table=own.table[1](shown))
 
 
 @pytest.fixture(scope="module")
