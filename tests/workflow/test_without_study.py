@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +15,9 @@ RULES = {  # study → files of rules
     "treatment": ("treatment", "search"),
     "recourse": ("recourse",),
     "over_time": ("over_time",),
+    "diagnosis": ("diagnosis",),
+    "dadi": ("dadi",),
+    "field": (),
 }
 TARGETS = ("afape", "dadi", "diagnosis", "treatment", "recourse")
 ANSWER = """
@@ -41,10 +45,28 @@ def without(study: str, folder: Path) -> Path:
         (folder / f"workflow/rules/{name}.smk").unlink()
         lines = lines.replace(f'include: "rules/{name}.smk"\n', "")
     (folder / "workflow/Snakefile").write_text(lines, encoding="utf-8")
-    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    config.pop(study, None)
-    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    kinds = {path.stem for path in (ROOT / "workflow/frugal/studies" / study).glob("policies/*.py")}
+    for name in ("config.yaml", "config/decide.yaml"):
+        config = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+        config.pop(study, None)
+        text = yaml.safe_dump(lacking(config, kinds), sort_keys=False)
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def lacking(part: Any, kinds: set[str]) -> Any:
+    """A part of a config without agents of these kinds, and without their names in lists."""
+    if isinstance(part, list):
+        return [
+            lacking(each, kinds) for each in part if not (isinstance(each, str) and each in kinds)
+        ]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: lacking(value, kinds)
+        for key, value in part.items()
+        if not (isinstance(value, dict) and value.get("kind") in kinds)
+    }
 
 
 @pytest.mark.parametrize("study", RULES)

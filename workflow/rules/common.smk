@@ -170,8 +170,10 @@ wildcard_constraints:
 
 
 # To which the rules of each study add: where its raw files are published, the folders of its files
-# from outside, the inputs of its target
-PUBLISHED, OUTSIDE, PROMISED = [STUDY.fetch_settings], [STUDY.outside_folders], []
+# from outside, the inputs of its target, its texts to read first, and the units of the report
+PUBLISHED, OUTSIDE = [STUDY.fetch_settings], [STUDY.outside_folders]
+PROMISED, ANSWER_TEXTS = {}, {}
+CASES = {"afape": [f"dataset={d}/mechanism={m}" for d, m in STUDY.scenario_names()]}
 
 
 def published(wildcards):
@@ -181,8 +183,7 @@ def published(wildcards):
 
 def reported_studies():
     """The studies requested with the report; all of them if none is."""
-    known = ("afape", "dadi", "treatment", "diagnosis", "recourse")
-    present = [study for study in known if workflow.is_rule(study)]
+    present = [study for study in ("afape", *PROMISED) if workflow.is_rule(study)]
     return [s for s in present if s in workflow.dag_settings.targets] or present
 
 

@@ -144,3 +144,30 @@ rule dadi:
         expand(f"results/bundles/study=dadi/{DATASET}/cases.json", dataset=DADI.datasets),
         pictures("draw_dadi_figures", f"study=dadi/{DATASET}", dataset=DADI.datasets),
     localrule: True
+
+
+PROMISED["dadi"] = rules.dadi.input
+ANSWER_TEXTS["dadi"] = DADI.answer_files("verdict.txt")
+
+if not MODULE:
+    CASES["dadi"] = [f"dataset={name}" for name in DADI.datasets]
+    SHOWN_FOLD = config["dadi"]["folds"]["run"][0]
+
+    use rule stage as explore_dadi with:
+        input:
+            **outputs_of(
+                rules.summarise_dadi, "summary means least_disparity selection singles audit"
+            ),
+            checks=rules.check_dadi.output.checks,
+        output:
+            **audited(f"{EXPLORED}/study=dadi", "section.json"),
+
+    use rule stage as tell_dadi_cases with:
+        input:
+            **outputs_of(rules.prepare_data, "table catalogue"),
+            decisions=f"results/dadi/{DATASET}/fold={SHOWN_FOLD}/decisions.parquet",
+            outcomes=f"results/dadi/{DATASET}/fold={SHOWN_FOLD}/outcomes.parquet",
+        output:
+            **audited(f"{EXPLORED}/study=dadi/{DATASET}", "cases.json"),
+        params:
+            settings={"units": config["report"]["units"], "fold": SHOWN_FOLD},

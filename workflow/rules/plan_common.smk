@@ -92,17 +92,14 @@ def say_too_large(jobs):
         )
 
 
-# Files with rules of a study; all others are those of afape, the first study.
-OF_A_STUDY = ("treatment", "recourse", "dadi", "diagnosis", "over_time")
-
-
 def study_words():
-    """`--study NAME=STUDY` for each step that measures itself."""
+    """`--study NAME=STUDY` for each step that measures itself; rules of no study are of afape."""
+    studies = {path.name for path in PACKAGE.glob("studies/*/")}
     words = ["--study", "engine=engine"]
     for each in workflow.rules:
         if "used" in each.log.keys():
             file = Path(str(each.snakefile)).stem
-            words += ["--study", f"{each.name}={file if file in OF_A_STUDY else 'afape'}"]
+            words += ["--study", f"{each.name}={file if file in studies else 'afape'}"]
     return shlex.join(words)
 
 
@@ -135,12 +132,12 @@ def say_results():
         answer = "results/verdict.txt"
     if named & {"afape", "decide", "search", "over_time"} and (text := result_text(answer)):
         print(f"\n{text}", file=sys.stderr)
-    for study in ("diagnosis", "dadi", "treatment", "recourse"):
+    for study in PROMISED:
         section = f"{EXPLORED}/study={study}/section.json"
         if f"explore_{study}" in named and (text := result_text(section)):
             print(short_section(study, text), file=sys.stderr)
-        elif study == "dadi" and study in named:
-            for path in DADI.answer_files("verdict.txt"):
+        elif study in ANSWER_TEXTS and study in named:
+            for path in ANSWER_TEXTS[study]:
                 if text := result_text(path):
                     print(f"\n{text}", file=sys.stderr)
         elif study in named:

@@ -80,7 +80,7 @@ rule recourse:
     localrule: True
 
 
-PROMISED.append(rules.recourse.input)
+PROMISED["recourse"] = rules.recourse.input
 
 if not MODULE:
 

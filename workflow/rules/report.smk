@@ -42,50 +42,6 @@ use rule stage as tell_afape_cases with:
         },
 
 
-use rule stage as explore_diagnosis with:
-    input:
-        **{f"cases_{k}": path for k, path in enumerate(explored_cases("diagnosis"))},
-        **outputs_of(rules.summarise_diagnosis, "summary budgets hypervolumes"),
-        checks=rules.check_diagnosis.output.checks,
-    output:
-        **audited(f"{EXPLORED}/study=diagnosis", "section.json"),
-    params:
-        settings={
-            "cost_units": {
-                name: DIAGNOSIS.descriptions[name].cost_unit for name in DIAGNOSIS.datasets()
-            },
-            "budget_share": config["diagnosis"]["figures"]["budget_share"],
-        },
-
-
-use rule stage as tell_diagnosis_cases with:
-    input:
-        unpack(diagnosis_cases_inputs),
-    output:
-        **audited(f"{EXPLORED}/study=diagnosis/{DATASET}", "cases.json"),
-    params:
-        settings=diagnosis_cases_settings,
-
-
-use rule stage as explore_dadi with:
-    input:
-        **outputs_of(rules.summarise_dadi, "summary means least_disparity selection singles audit"),
-        checks=rules.check_dadi.output.checks,
-    output:
-        **audited(f"{EXPLORED}/study=dadi", "section.json"),
-
-
-use rule stage as tell_dadi_cases with:
-    input:
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        decisions=f"results/dadi/{DADI_CASES}/decisions.parquet",
-        outcomes=f"results/dadi/{DADI_CASES}/outcomes.parquet",
-    output:
-        **audited(f"{EXPLORED}/study=dadi/{DATASET}", "cases.json"),
-    params:
-        settings={"units": config["report"]["units"], "fold": DADI_FOLD},
-
-
 use rule stage as write_report with:
     input:
         unpack(report_parts),

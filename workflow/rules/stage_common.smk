@@ -14,6 +14,11 @@ CATEGORIES = {  # of figures in Snakemake's own report
 }
 
 
+def cases_of(study):
+    """The files of the report that hold units of a study step by step."""
+    return [f"{EXPLORED}/study={study}/{place}/cases.json" for place in CASES.get(study, ())]
+
+
 def outputs_of(rule, names):
     """Outputs of an earlier rule as inputs of the same names."""
     return {name: getattr(rule.output, name) for name in names.split()}

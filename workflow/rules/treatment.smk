@@ -94,7 +94,7 @@ rule treatment:
     localrule: True
 
 
-PROMISED.append(rules.treatment.input)
+PROMISED["treatment"] = rules.treatment.input
 
 if not MODULE:
 

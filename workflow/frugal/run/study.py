@@ -22,10 +22,14 @@ from frugal.config.parts import further_paths, requested
 from frugal.config.root import effective, most_missed_of
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed, named_file
+from frugal.core.studies import of_studies
 from frugal.data.description import Description, load_description
 from frugal.data.raw import fetch_settings, raw_paths
 
-TABLE_STUDIES = ("diagnosis", "dadi")  # further studies whose scenarios name data sets
+
+def table_studies(config: Mapping[str, Any]) -> list[str]:
+    """Studies whose scenarios name data sets, and whose block has agents that act on them."""
+    return [study for study in of_studies("config") if "agents" in config.get(study, ())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +316,7 @@ def load_study(config: Mapping[str, Any], base: Path, loaded: Study | None = Non
         require_error_costs(at, description)
         for name, agent in study.agents.items():
             require_known_agent(f"config: afape.agents.{name}", agent, description)
-    for block in TABLE_STUDIES:
+    for block in table_studies(config):
         for entry in config[block]["scenarios"]:
             agents = config[block]["agents"]
             _require_labels(f"config: {block}.scenarios", descriptions[entry["dataset"]])
@@ -363,7 +367,7 @@ def _used_datasets(config: Mapping[str, Any]) -> list[str]:
     datasets = config["datasets"]
     used = [
         (f"{block}.scenarios[{k}] names data set", entry["dataset"])
-        for block in ("afape", *(study for study in TABLE_STUDIES if study in config))
+        for block in ("afape", *table_studies(config))
         for k, entry in enumerate(config[block].get("scenarios", ()))
     ]
     used += [("afape.grid.datasets names", name) for name in config["afape"]["grid"]["datasets"]]

@@ -28,7 +28,15 @@ from frugal.config.blocks import (
     required,
     setting,
 )
-from frugal.config.declared import Agent, Encoder, Imputer, Selection, declared_union, is_filed
+from frugal.config.declared import (
+    Agent,
+    Encoder,
+    Imputer,
+    Selection,
+    declared_kinds,
+    declared_union,
+    is_filed,
+)
 from frugal.config.learners import BoostedSettings, SmDdpoMethod, SmDdpoTraining
 
 EVERY = "all"  # families, where one is chosen
@@ -49,6 +57,11 @@ def _not_of_study(name: str) -> str:
 
 
 Family = Annotated[Name, AfterValidator(_not_of_study)]
+
+
+def _declared(*kinds: str) -> list[str]:
+    """Those of these kinds that there are: without the study `field` some are not."""
+    return [kind for kind in kinds if kind in declared_kinds()]
 
 
 class Pairs(Block):
@@ -128,9 +141,9 @@ class DiagnosisScenario(Block):
     )
     baselines: Names = setting(["logistic", "forest", "xgboost", "lightgbm", "perceptron"])
     fixed_panels: Names = setting([], "panels of the baselines on fixed panels; empty: none")
-    selection: Names = setting(["random", "fixed", "greedy", "cwcf"])
+    selection: Names = setting(_declared("random", "fixed", "greedy", "cwcf"))
     agents: Names = setting(
-        ["cascade", "lattice", "permutation", "stacked"], "names under diagnosis.agents"
+        _declared("cascade", "lattice", "permutation", "stacked"), "names under diagnosis.agents"
     )
     compare_imputers: bool = setting(False)
 
