@@ -115,7 +115,7 @@ def _finish(
     return figure
 
 
-@style.printed
+@PrintedFigure(name="dadi_tradeoff", place=10, stages=("draw_dadi_figures",))
 def tradeoff_figure(means: pd.DataFrame, title: str, caution: str | None) -> Figure:
     """AUC and disparity along γ, and one against the other with the baselines  [dadi, fig. 2].
 
@@ -263,7 +263,7 @@ def tradeoff_finding(agents: pd.DataFrame, full: pd.DataFrame) -> str:
     )
 
 
-@style.printed
+@PrintedFigure(name="dadi_panels", place=20, stages=("draw_dadi_figures",))
 def panels_figure(
     selection: pd.DataFrame,
     singles: pd.DataFrame,
@@ -363,7 +363,7 @@ _LEARNERS = {
 _ADVERSARY = {"dadi": Look("DADI's own adversary", style.BLACK, "o")}
 
 
-@style.printed
+@PrintedFigure(name="dadi_audit", place=30, stages=("draw_dadi_figures",))
 def audit_figure(
     audit: pd.DataFrame, means: pd.DataFrame, title: str, caution: str | None
 ) -> Figure:
@@ -423,7 +423,7 @@ def audit_finding(audit: pd.DataFrame) -> str:
 _RAMP = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION, style.PURPLE)
 
 
-@style.printed
+@PrintedFigure(name="dadi_curves", place=40, stages=("draw_dadi_figures",))
 def curves_figure(curves: pd.DataFrame, title: str, caution: str | None) -> Figure:
     """Combined loss and panels acquired on validation rows while the agents learn.
 
@@ -457,33 +457,3 @@ def curves_figure(curves: pd.DataFrame, title: str, caution: str | None) -> Figu
     handles = [look.handle(line="-") for look in looks.values()]
     folds = curves["fold"].nunique()
     return _finish(figure, (title, finding, caution), folds, handles, whiskers=False)
-
-
-TRADEOFF = PrintedFigure(
-    name="dadi_tradeoff",
-    place=10,
-    stages=("draw_dadi_figures",),
-    draw=tradeoff_figure,
-    doc="accuracy against disparity, method by method",
-)
-PANELS = PrintedFigure(
-    name="dadi_panels",
-    place=20,
-    stages=("draw_dadi_figures",),
-    draw=panels_figure,
-    doc="predictions of single panels, and how often they are acquired",
-)
-AUDIT = PrintedFigure(
-    name="dadi_audit",
-    place=30,
-    stages=("draw_dadi_figures",),
-    draw=audit_figure,
-    doc="how well independent learners predict the group",
-)
-CURVES = PrintedFigure(
-    name="dadi_curves",
-    place=40,
-    stages=("draw_dadi_figures",),
-    draw=curves_figure,
-    doc="how training went",
-)

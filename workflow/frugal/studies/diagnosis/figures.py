@@ -90,7 +90,7 @@ def _quoted(method: object) -> str:
     return style.quoted(method_style(str(method)).label)
 
 
-@style.printed
+@PrintedFigure(name="diagnosis_families", place=5, stages=("draw_fronts",))
 def families_figure(budgets: pd.DataFrame, title: str) -> Figure:
     """Score on test units of the policy that each family chooses within each budget.
 
@@ -179,7 +179,7 @@ def _at(row: pd.Series, score: str) -> str:
 RELIABILITY_TICKS = (0.0, 0.05, 0.25, 0.5, 1.0)
 
 
-@style.printed
+@PrintedFigure(name="diagnosis_reliability", place=6, stages=("draw_fronts",))
 def reliability_figure(reliability: pd.DataFrame, title: str, budget_share: float) -> Figure:
     """Predicted probability of illness at the last decision against the share that is ill.
 
@@ -246,7 +246,20 @@ def reliability_finding(groups: pd.DataFrame) -> str:
     return f"{finding}; {alone}" if worse else finding
 
 
-@style.printed
+@PrintedFigure(
+    name="diagnosis_front",
+    place=10,
+    stages=("draw_diagnosis_figures",),
+    fixed={"highest_cost": None},
+    doc="score against cost, solution by solution",
+)
+@PrintedFigure(
+    name="diagnosis_front_zoomed",
+    place=20,
+    stages=("draw_diagnosis_figures",),
+    table="cheap_solutions",
+    doc="the cheap end of the front",
+)
 def front_figure(
     solutions: pd.DataFrame,
     method: str,
@@ -387,7 +400,7 @@ _STATES = {
 _OTHER_PAIRS = Look("other pairs", to_hex(style.lightened(style.GREY, share=0.75)), "")
 
 
-@style.printed
+@PrintedFigure(name="diagnosis_curves", place=30, stages=("draw_diagnosis_figures",))
 def curves_figure(
     curves: pd.DataFrame, pair: int, classifier_split: str, cost_unit: str, training: str
 ) -> Figure:
@@ -461,7 +474,7 @@ def _draw_faint(axes: Axes, rows: pd.DataFrame, split: str, column: str) -> None
 _LABEL_LOOKS = ((style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"))
 
 
-@style.printed
+@PrintedFigure(name="diagnosis_panels", place=40, stages=("draw_diagnosis_figures",))
 def panels_figure(shares: pd.DataFrame, title: str) -> Figure:
     """Share of units for whom each panel is ordered, by label and group.
 
@@ -526,7 +539,7 @@ _VALUE_CHARACTERS = 70
 MOST_VALUES = 12  # of one step; a table of a hundred columns would leave the page
 
 
-@style.printed
+@PrintedFigure(name="diagnosis_patients", place=50, stages=("draw_diagnosis_figures",))
 def patients_figure(steps: pd.DataFrame, cost_unit: str, patients: str) -> Figure:
     """Which panel was ordered after which value, and how the predicted probability changed.
 
@@ -612,56 +625,3 @@ def _draw_beliefs(axes: Axes, rows: pd.DataFrame, height: float) -> None:
     axes.set_yticks([])
     axes.tick_params(labelbottom=True)
     axes.spines["left"].set_visible(False)
-
-
-FAMILIES = PrintedFigure(
-    name="diagnosis_families",
-    place=5,
-    stages=("draw_fronts",),
-    draw=families_figure,
-    doc="results of every family within each budget",
-)
-RELIABILITY = PrintedFigure(
-    name="diagnosis_reliability",
-    place=6,
-    stages=("draw_fronts",),
-    draw=reliability_figure,
-    doc="predicted probabilities at the end of the search, and observed shares",
-)
-FRONT = PrintedFigure(
-    name="diagnosis_front",
-    place=10,
-    stages=("draw_diagnosis_figures",),
-    draw=front_figure,
-    fixed={"highest_cost": None},
-    doc="score against cost, solution by solution",
-)
-ZOOMED = PrintedFigure(
-    name="diagnosis_front_zoomed",
-    place=20,
-    stages=("draw_diagnosis_figures",),
-    table="cheap_solutions",
-    draw=front_figure,
-    doc="the cheap end of the front",
-)
-CURVES = PrintedFigure(
-    name="diagnosis_curves",
-    place=30,
-    stages=("draw_diagnosis_figures",),
-    draw=curves_figure,
-    doc="how the training of a policy went",
-)
-PANELS = PrintedFigure(
-    name="diagnosis_panels",
-    place=40,
-    stages=("draw_diagnosis_figures",),
-    draw=panels_figure,
-    doc="panels that a policy orders, by group and label",
-)
-PATIENTS = PrintedFigure(
-    name="diagnosis_patients",
-    place=50,
-    stages=("draw_diagnosis_figures",),
-    draw=patients_figure,
-    doc="three patients, step by step",
-)

@@ -8,7 +8,7 @@ Differs from the paper: bands are ± one standard deviation over repeats, where 
 speaks of the variance, which is in the square of the axis' unit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -104,7 +104,7 @@ def _facets(
     ]
 
 
-@style.printed
+@PrintedFigure(name="data_size", place=10, stages=("draw_world_figures",))
 def data_size_figure(growth: pd.DataFrame, title: str) -> Figure:
     """Efficacy and trials as the training set grows [treatment, fig. 2b].
 
@@ -149,7 +149,27 @@ def _draw_growth(axes: Axes, rows: pd.DataFrame) -> None:
         )
 
 
-@style.printed
+@PrintedFigure(
+    name="tradeoff",
+    place=30,
+    stages=("draw_world_figures",),
+    table="tradeoff",
+    doc="efficacy against trials, planner by planner",
+)
+@PrintedFigure(
+    name="bounds",
+    place=40,
+    stages=("draw_world_figures",),
+    table="bounds",
+    doc="efficacy against trials, bound by bound",
+)
+@PrintedFigure(
+    name="table_tradeoff",
+    place=20,
+    stages=("draw_table_figures",),
+    table="tradeoff",
+    doc="efficacy against trials, planner by planner",
+)
 def tradeoff_figure(means: pd.DataFrame, title: str) -> Figure:
     """Efficacy against trials over thresholds [treatment, fig. 3b; fig. S2; fig. S3].
 
@@ -170,7 +190,38 @@ def tradeoff_figure(means: pd.DataFrame, title: str) -> Figure:
     return finish(figure, title, finding, _series_handles(means["series"]))
 
 
-@style.printed
+@PrintedFigure(
+    name="size_curves",
+    place=20,
+    stages=("draw_world_figures",),
+    table="growth",
+    fixed={"x": "n_train"},
+    doc="the same, measure by measure",
+)
+@PrintedFigure(
+    name="thresholds",
+    place=50,
+    stages=("draw_world_figures",),
+    table="thresholds",
+    fixed={"x": "threshold"},
+    doc="models and bounds along δ",
+)
+@PrintedFigure(
+    name="delta",
+    place=30,
+    stages=("draw_table_figures",),
+    table="delta",
+    fixed={"x": "threshold"},
+    doc="efficacy and trials along δ",
+)
+@PrintedFigure(
+    name="price",
+    place=40,
+    stages=("draw_table_figures",),
+    table="price",
+    fixed={"x": "threshold"},
+    doc="efficacy and trials along λ",
+)
 def profile_figure(means: pd.DataFrame, x: str, title: str) -> Figure:
     """Efficacy and trials over training size or threshold [treatment, fig. S1; figs S4–S6].
 
@@ -253,7 +304,7 @@ def search_finding(means: pd.DataFrame) -> str:
     )
 
 
-@style.printed
+@PrintedFigure(name="search_curves", place=10, stages=("draw_table_figures",))
 def search_curve_figure(curves: pd.DataFrame, title: str, subtitle: str) -> Figure:
     """Best outcome found by the number of trials [treatment, fig. 3a].
 
@@ -300,85 +351,9 @@ def curves_finding(table: pd.DataFrame) -> str:
     return f"{finding}, the records' first trial to {begun.iloc[0]:.2f}" if len(begun) else finding
 
 
-DATA_SIZE = PrintedFigure(
-    name="data_size",
-    place=10,
-    stages=("draw_world_figures",),
-    draw=data_size_figure,
-    doc="efficacy and trials by training units",
+@PrintedFigure(
+    name="tree", place=90, stages=("draw_world_figures", "draw_table_figures"), table="tree"
 )
-SIZE_CURVES = PrintedFigure(
-    name="size_curves",
-    place=20,
-    stages=("draw_world_figures",),
-    table="growth",
-    draw=profile_figure,
-    fixed={"x": "n_train"},
-    doc="the same, measure by measure",
-)
-TRADEOFF = PrintedFigure(
-    name="tradeoff",
-    place=30,
-    stages=("draw_world_figures",),
-    table="tradeoff",
-    draw=tradeoff_figure,
-    doc="efficacy against trials, planner by planner",
-)
-BOUNDS = PrintedFigure(
-    name="bounds",
-    place=40,
-    stages=("draw_world_figures",),
-    table="bounds",
-    draw=tradeoff_figure,
-    doc="efficacy against trials, bound by bound",
-)
-THRESHOLDS = PrintedFigure(
-    name="thresholds",
-    place=50,
-    stages=("draw_world_figures",),
-    table="thresholds",
-    draw=profile_figure,
-    fixed={"x": "threshold"},
-    doc="models and bounds along δ",
-)
-SEARCH_CURVES = PrintedFigure(
-    name="search_curves",
-    place=10,
-    stages=("draw_table_figures",),
-    draw=search_curve_figure,
-    doc="best outcome found after each trial",
-)
-TABLE_TRADEOFF = PrintedFigure(
-    name="table_tradeoff",
-    place=20,
-    stages=("draw_table_figures",),
-    table="tradeoff",
-    draw=tradeoff_figure,
-    doc="efficacy against trials, planner by planner",
-)
-DELTA = PrintedFigure(
-    name="delta",
-    place=30,
-    stages=("draw_table_figures",),
-    table="delta",
-    draw=profile_figure,
-    fixed={"x": "threshold"},
-    doc="efficacy and trials along δ",
-)
-PRICE = PrintedFigure(
-    name="price",
-    place=40,
-    stages=("draw_table_figures",),
-    table="price",
-    draw=profile_figure,
-    fixed={"x": "threshold"},
-    doc="efficacy and trials along λ",
-)
-TREE = PrintedFigure(
-    name="tree",
-    place=90,
-    stages=("draw_world_figures", "draw_table_figures"),
-    table="tree",
-    draw=policy_tree_figure,
-    doc="a policy as a tree",
-)
+def tree_figure(tree: pd.DataFrame, name: str, contexts: Sequence[str], best: str) -> Figure:
+    """A policy as a tree."""
+    return policy_tree_figure(tree, contexts=contexts, name=name, best=best)

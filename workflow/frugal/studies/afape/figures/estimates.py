@@ -63,7 +63,7 @@ def _with_afais(names: Sequence[str], available: Collection[str]) -> list[str]:
     return [form if name == "AFAIS" else name for name in names]
 
 
-@style.printed
+@PrintedFigure(name="frequency", place=40, stages=("draw_scenario_figures",))
 def frequency_figure(frequencies: pd.DataFrame) -> Figure:
     """How often an agent acquires each panel: blocked, estimated, true [afape, fig. A.6].
 
@@ -145,7 +145,7 @@ def frequency_finding(by_estimator: dict[str, pd.Series], agent: str) -> str:
     )
 
 
-@style.printed
+@PrintedFigure(name="calibration", place=50, stages=("draw_scenario_figures",))
 def calibration_figure(calibration: pd.DataFrame, estimates: pd.DataFrame) -> Figure:
     """Can the fitted probabilities be believed, and do they reach zero?
 
@@ -267,7 +267,7 @@ def calibration_finding(bins: pd.DataFrame) -> str:
     )
 
 
-@style.printed
+@PrintedFigure(name="cost_split", place=30, stages=("draw_scenario_figures",))
 def cost_split_figure(estimates: pd.DataFrame, cost_unit: str) -> Figure:
     """Components of a policy's cost: acquisition below, misclassification on top, per agent.
 
@@ -363,7 +363,7 @@ def costs_finding(rows: pd.DataFrame) -> str:
     return f"by blocking {agent} seems to cost {by:.{places}f} {less} than it truly does"
 
 
-@style.printed
+@PrintedFigure(name="convergence", place=10, stages=("draw_study_figures",))
 def convergence_figure(convergence: pd.DataFrame, summary: pd.DataFrame, cost_unit: str) -> Figure:
     """Error of each estimator against the number of data points [afape, fig. 5].
 
@@ -515,7 +515,7 @@ def errors_finding(errors: pd.DataFrame) -> str:
     )
 
 
-@style.printed
+@PrintedFigure(name="resamples", place=20, stages=("draw_study_figures",))
 def resample_figure(resamples: pd.DataFrame, behind: pd.DataFrame, cost_unit: str) -> Figure:
     """Boxes of the resampled estimates, grouped by agent [afape, fig. 6; fig. A.4; fig. A.5].
 
@@ -693,40 +693,3 @@ def _limit(axes: Axes, boxes: pd.DataFrame, truth: np.ndarray) -> None:
                 transform=axes.get_xaxis_transform(),
                 gid="beyond",
             )
-
-
-CONVERGENCE = PrintedFigure(
-    name="convergence",
-    place=10,
-    stages=("draw_study_figures",),
-    draw=convergence_figure,
-    doc="errors of estimators as records grow in number",
-)
-RESAMPLES = PrintedFigure(
-    name="resamples",
-    place=20,
-    stages=("draw_study_figures",),
-    draw=resample_figure,
-    doc="estimates on resamples of the records",
-)
-COST_SPLIT = PrintedFigure(
-    name="cost_split",
-    place=30,
-    stages=("draw_scenario_figures",),
-    draw=cost_split_figure,
-    doc="costs of an agent: panels and errors",
-)
-FREQUENCY = PrintedFigure(
-    name="frequency",
-    place=40,
-    stages=("draw_scenario_figures",),
-    draw=frequency_figure,
-    doc="how often an agent acquires each panel",
-)
-CALIBRATION = PrintedFigure(
-    name="calibration",
-    place=50,
-    stages=("draw_scenario_figures",),
-    draw=calibration_figure,
-    doc="fitted probabilities against observed rates",
-)

@@ -59,7 +59,7 @@ def _scenario(table: pd.DataFrame | pd.Series) -> str:
     return scenario_title((row["dataset"], row["mechanism"]))
 
 
-@style.printed
+@PrintedFigure(name="answer", place=5, stages=("draw_scenario_figures",))
 def answer_figure(answered: pd.DataFrame, verdict: pd.Series, cost_unit: str) -> Figure:
     """Cost of every policy by the estimator that is read, the cheapest first.
 
@@ -319,7 +319,7 @@ _LOWEST = style.lightened(style.SKY, share=0.45)
 _READ = "▸ "
 
 
-@style.printed
+@PrintedFigure(name="decision", place=20, stages=("draw_scenario_figures",))
 def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     """Which policy each estimator would pick, against the truth's pick.
 
@@ -497,7 +497,7 @@ _ROOM = 2.1  # of the right half, in the largest bar: numbers and marks
 _HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
 
 
-@style.printed
+@PrintedFigure(name="trust", place=10, stages=("draw_scenario_figures",))
 def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     """Estimates with 95 % intervals and effective sample sizes, per agent: the first figure to see.
 
@@ -712,26 +712,3 @@ def trust_finding(estimates: pd.DataFrame, read: str) -> str:
 def _coverage(rows: pd.DataFrame) -> str:
     inside = (rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])
     return f"{inside.sum()} of {len(rows)}"
-
-
-ANSWER = PrintedFigure(
-    name="answer",
-    place=5,
-    stages=("draw_scenario_figures",),
-    draw=answer_figure,
-    doc="which policy to use, its cost, and how sure that is",
-)
-TRUST = PrintedFigure(
-    name="trust",
-    place=10,
-    stages=("draw_scenario_figures",),
-    draw=trust_figure,
-    doc="estimates of every agent by every estimator, with intervals and warnings",
-)
-DECISION = PrintedFigure(
-    name="decision",
-    place=20,
-    stages=("draw_scenario_figures",),
-    draw=decision_figure,
-    doc="which agent each estimator would pick, and the cost of a wrong pick",
-)
