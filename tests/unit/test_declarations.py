@@ -48,11 +48,11 @@ def test_what_is_said_is_read_without_importing(folder):
 
 def test_a_function_is_declared_by_its_decorators_and_its_docstring(folder):
     (folder / "two.py").write_text(
-        '@Kind(name="c", doc="own")\n@Kind(name="b")\ndef draw():\n    """Its words.\n\n    More."""\n'
+        '@Kind(name="c", doc="own")\n@Kind(name="b")\ndef f():\n    """Its words.\n\n    More."""\n'
     )
     found = declared("frugal.kinds", "Kind")
     assert {name: found[name].literals["doc"] for name in "bc"} == {"b": "Its words", "c": "own"}
-    assert {found[name].variable for name in "bc"} == {"draw"}
+    assert {found[name].variable for name in "bc"} == {"f"}
 
 
 def test_two_of_one_name_are_refused(folder):

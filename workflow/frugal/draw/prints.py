@@ -20,12 +20,14 @@ from matplotlib.lines import Line2D
 
 from frugal.draw.style import (
     GREY,
+    TITLE_CHARACTERS,
     Look,
     add_legend,
     new_figure,
     printed,
     shade_every_second,
     titled,
+    wrapped,
 )
 
 P = ParamSpec("P")
@@ -72,7 +74,7 @@ def draw_all(
         if stage in declared.stages:
             first, *others = inspect.signature(draw).parameters
             table, words = inputs[declared.table or first], {**inputs, **declared.fixed}
-            figure = draw(table, **{key: words[key] for key in others})
+            figure = draw(table, **{key: words[key] for key in others if key in words})
             outputs |= outputs_of(name, figure, table)
     return outputs
 
@@ -104,9 +106,20 @@ def panels(
     return figure, list(grid[:count])
 
 
-def finish(figure: Figure, subject: str, finding: str, handles: Sequence[Artist] = ()) -> Figure:
-    """The figure with its title, which is its finding, and a legend below if there are entries."""
-    figure.suptitle(titled(subject, finding), x=0.01, ha="left")
+def finish(
+    figure: Figure,
+    subject: str,
+    finding: str,
+    handles: Sequence[Artist] = (),
+    caution: str | None = None,
+) -> Figure:
+    """The figure with its title, which is its finding, and a legend below if there are entries.
+
+    A caution to readers is below the title.
+    """
+    title = titled(subject, finding)
+    title += f"\n{wrapped(caution, characters=TITLE_CHARACTERS)}" if caution else ""
+    figure.suptitle(title, x=0.01, ha="left")
     if handles:
         add_legend(figure, handles)
     return figure
