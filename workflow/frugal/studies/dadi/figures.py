@@ -94,9 +94,8 @@ def tradeoff_figure(means: pd.DataFrame, title: str, caution: str | None) -> Fig
     A method that decides nearly all the same is a cross: its disparity is uninformative.
                                                                              [dadi, fig. 2]
 
-    Args:
-        means: of one data set: method, gamma, on_front, degenerate, positive_share, and auc and
-            disparity with intervals.
+    `means`: of one data set: method, gamma, on_front, degenerate, positive_share, and auc and
+    disparity with intervals.
     """
     columns = "method gamma auc auc_low disparity disparity_low on_front degenerate positive_share"
     style.require(means, f"{columns} folds", single="dataset")
@@ -204,10 +203,9 @@ def panels_figure(
 
                                                                              [dadi, fig. 3]
 
-    Args:
-        selection: group (as drawn), panel, frequency with interval.
-        singles: of one data set: panel, network, auc with interval; "all features" among them.
-        groups: of `selection`, in their order.
+    `selection`: group (as drawn), panel, frequency with interval. `singles`: of one data set:
+    panel, network, auc with interval; "all features" among them. `groups`: of `selection`, in their
+    order.
     """
     style.require(singles, "panel network auc auc_low auc_high", single="dataset")
     style.require(selection, "group panel frequency folds", single="dataset")
@@ -284,9 +282,8 @@ def audit_figure(
 ) -> Figure:
     """How well outsiders, trained afterwards on the collected sets, predict group and label.
 
-    Args:
-        audit: of one data set: method, gamma, target, learner, auc with interval.
-        means: of one data set, for the adversary that was trained with the agents.
+    `audit`: of one data set: method, gamma, target, learner, auc with interval. `means`: of one
+    data set, for the adversary that was trained with the agents.
     """
     columns = "method gamma target learner auc auc_low auc_high folds"
     style.require(audit, columns, single="dataset")
@@ -337,8 +334,7 @@ def audit_finding(audit: pd.DataFrame) -> str:
 def curves_figure(curves: pd.DataFrame, title: str, caution: str | None) -> Figure:
     """Combined loss and panels acquired on validation rows while the agents learn.
 
-    Args:
-        curves: of one data set: fold, iteration, gamma, objective, panels; up to six γ are drawn.
+    `curves`: of one data set: fold, iteration, gamma, objective, panels; up to six γ are drawn.
     """
     style.require(curves, "fold iteration gamma objective panels", single="dataset")
     gammas = sorted(curves["gamma"].unique())

@@ -114,9 +114,8 @@ def data_size_figure(growth: pd.DataFrame, title: str) -> Figure:
     the largest, dots between; bars are ± one standard error over realisations.
                                                                          [treatment, fig. 2b]
 
-    Args:
-        growth: facet, series, n_train, efficacy, mean_trials with their `_se`, repeats; one
-            threshold per planner.
+    `growth`: facet, series, n_train, efficacy, mean_trials with their `_se`, repeats; one threshold
+    per planner.
     """
     figure, facets = _facets(growth, "n_train", 2.9)
     sizes = sorted({int(n) for n in growth["n_train"]})
@@ -147,8 +146,7 @@ def tradeoff_figure(means: pd.DataFrame, title: str) -> Figure:
     A marker per threshold (δ, or λ of NDP), joined in their order; bars are ± one standard error
     over repeats.                                      [treatment, fig. 3b; fig. S2; fig. S3]
 
-    Args:
-        means: facet, series, threshold, efficacy, mean_trials with their `_se`, repeats.
+    `means`: facet, series, threshold, efficacy, mean_trials with their `_se`, repeats.
     """
     figure, facets = _facets(means, "threshold", 2.7)
     for axes, rows in facets:
@@ -173,9 +171,8 @@ def profile_figure(means: pd.DataFrame, title: str, x: str = "threshold") -> Fig
     Efficacy above, trials below, a column per panel; bands are ± one standard deviation over
     repeats. Sizes are on a logarithmic axis.              [treatment, fig. S1; figs S4–S6]
 
-    Args:
-        means: facet, series, the column x, efficacy, mean_trials with their `_variance`, repeats.
-        x: `n_train` or `threshold`; of thresholds, `parameter` names them: δ or λ.
+    `means`: facet, series, the column x, efficacy, mean_trials with their `_variance`, repeats.
+    `x`: `n_train` or `threshold`; of thresholds, `parameter` names them: δ or λ.
     """
     extra = "parameter" if x == "threshold" else ""
     needed = f"facet series efficacy mean_trials {x} efficacy_variance mean_trials_variance {extra}"
@@ -242,9 +239,7 @@ def search_curve_figure(curves: pd.DataFrame, title: str, subtitle: str) -> Figu
     outcome of the first trial in the records: later ones are seen of some units only.
                                                                          [treatment, fig. 3a]
 
-    Args:
-        curves: series, trials, outcome, outcome_se, repeats.
-        subtitle: which model and parameters.
+    `curves`: series, trials, outcome, outcome_se, repeats. `subtitle`: which model and parameters.
     """
     style.require(curves, "series trials outcome outcome_se repeats")
     figure, (axes,) = panels(1, 1, 2.8)
