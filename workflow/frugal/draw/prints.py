@@ -140,6 +140,14 @@ def entry(label: str, colour: str = GREY, **look: Any) -> Line2D:
     return Line2D([], [], color=colour, label=label, **look)
 
 
+def mark_edge(axes: Axes, at: Any, far: Any, marker: Any, *, along: str = "y", **look: Any) -> None:
+    """Marks in grey, at places of one axis (`along`) and shares of the length of the other."""
+    across = axes.get_yaxis_transform() if along == "y" else axes.get_xaxis_transform()
+    x, y = (far, at) if along == "y" else (at, far)
+    mark = {"color": GREY, "markersize": 4, "linestyle": "none", "clip_on": False}
+    axes.plot(x, y, marker=marker, in_layout=False, transform=across, **(mark | look))
+
+
 def draw_series(
     axes: Axes,
     rows: pd.DataFrame,
