@@ -125,14 +125,12 @@ def finish(
     return figure
 
 
-def name_rows(axes: Axes, names: Sequence[str] | int) -> None:
-    """Names at 0, 1, 2, … from above, every second row shaded; a count where axes share them."""
-    count = names if isinstance(names, int) else len(names)
-    if not isinstance(names, int):
-        axes.set_yticks(range(count), names)
-    axes.set_ylim(count - 0.5, -0.5)
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Names at 0, 1, 2, … from above, every second row shaded."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    shade_every_second(axes, count, vertical=False)
+    shade_every_second(axes, len(names), vertical=False)
 
 
 def entry(label: str, colour: str = GREY, **look: Any) -> Line2D:

@@ -79,7 +79,7 @@ def _score(name: str) -> str:
 
 
 def _quoted(method: object) -> str:
-    return style.quoted(method_style(str(method)).label)
+    return method_style(str(method)).quoted
 
 
 def _percent(share: float) -> str:
@@ -414,13 +414,12 @@ def panels_figure(shares: pd.DataFrame, title: str) -> Figure:
         spans = rows.groupby("y")["percent"].agg(["min", "max"])
         axes.hlines(spans.index, spans["min"], spans["max"], color=style.GREY, linewidth=0.8)
         axes.set(xlim=(-4, 104), xticks=[0, 50, 100], xlabel="ordered for (% of units)")
-        name_rows(axes, len(names))
+        name_rows(axes, [style.words(str(name)) for name in names])
         most = [rows.loc[rows["label"] == v, "n"].max() for v in labels]
         counts = " + ".join(f"{int(n):,}" for n in most if not pd.isna(n))
         axes.set_title(f"{style.wrapped(str(group), characters=22)}\nn = {counts}", loc="left")
     for axes in grid[: -min(4, len(groups))]:
         axes.set_xlabel("")
-    grid[0].set_yticks(range(len(names)), [style.words(str(name)) for name in names])
     return finish(figure, title, shares_finding(shares), [v.handle() for v in looks.values()])
 
 

@@ -47,10 +47,6 @@ def generator_looks(names: Iterable[str]) -> dict[str, Look]:
     return {name: generator_style(name) for name in generator_order(names)}
 
 
-def _quoted(name: object) -> str:
-    return style.quoted(generator_style(str(name)).label)
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
@@ -120,8 +116,7 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
         axes.set_title(f"{title}\n(n = {int(rows['n'].iloc[0]):,})")
         axes.set_xlim(-0.07, 1.48)
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        name_rows(axes, len(looks))
-    grid[0].set_yticks(range(len(looks)), [look.label for look in looks.values()])
+        name_rows(axes, [look.label for look in looks.values()])
     figure.supxlabel(_FOUND, fontsize=style.FONT_PT)
     shares = summary[summary["actions"] == "all"].set_index("generator")["accuracy"]
     return finish(figure, _scenario(summary), accuracy_finding(shares))
@@ -130,11 +125,12 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
 def accuracy_finding(shares: pd.Series) -> str:
     """Who finds the cheapest actions most often, and who of the paper's; generator → share."""
     best = str(shares.idxmax())
-    finding = f"{_quoted(best)} finds the cheapest actions of {_percent(shares[best])} of units"
+    share = _percent(shares[best])
+    finding = f"{generator_style(best).quoted} finds the cheapest actions of {share} of units"
     papers = shares[[generator_style(str(name)).hollow for name in shares.index]]
     if not len(papers) or best in papers.index:
         return finding
-    return f"{finding}, {_quoted(papers.idxmax())} of {_percent(papers.max())}"
+    return f"{finding}, {generator_style(str(papers.idxmax())).quoted} of {_percent(papers.max())}"
 
 
 @PrintedFigure(name="recourse_repair", place=50, stages=("draw_recourse_figures",))
@@ -151,6 +147,7 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     looks = generator_looks(summary["generator"])
     rows = summary[summary["actions"] == "all"].set_index("generator").loc[[*looks]].reset_index()
     rows = rows.assign(at=range(len(rows)))
+    names = [_repaired(looks[row["generator"]], row) for _, row in rows.iterrows()]
     figure, grid = panels(2, 2, 0.9 + 0.2 * len(looks), sharey=True)
     labels = {"infeasible_share": "answers that do not work", "accuracy": "cheapest actions found"}
     after = {"marker": "|", "markersize": 10, "linestyle": "none"}
@@ -159,9 +156,7 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
         axes.plot(ends[1], "at", data=rows, color=style.BLACK, clip_on=False, zorder=2, **after)
         draw_series(axes, rows, looks, *places, line=None, x_ends=ends, clip_on=False)
         axes.set(xlabel=f"{label}\n(share of units)", xlim=(0, 1), xticks=[0, 0.5, 1])
-        name_rows(axes, len(looks))
-    names = [_repaired(looks[row["generator"]], row) for _, row in rows.iterrows()]
-    grid[0].set_yticks(range(len(rows)), names)
+        name_rows(axes, names)
     handles = [entry("before repair", marker="o", linestyle="none")]
     handles.append(entry("after repair", style.BLACK, **after))
     return finish(figure, _scenario(summary), repair_finding(rows), handles)
@@ -245,7 +240,7 @@ def distance_from_confidence(bins: pd.DataFrame) -> pd.Series:
 def confidence_finding(bins: pd.DataFrame) -> str:
     """Whose confidence is nearest to its share of right answers, and whose is farthest."""
     per = distance_from_confidence(bins)
-    near, far = _quoted(per.idxmin()), _quoted(per.idxmax())
+    near, far = (generator_style(str(name)).quoted for name in (per.idxmin(), per.idxmax()))
     if near == far:
         return f"{near} is off by {per.min():.2f} from its stated confidence"
     return f"{near} is calibrated (off by {per.min():.2f}), {far} is not (off by {per.max():.2f})"
@@ -281,5 +276,5 @@ def mistakes_finding(table: pd.DataFrame) -> str:
     """How many wrong answers do not work, of whom has most of them; of generator, feasible."""
     failing = (~table["feasible"].astype(bool)).groupby(table["generator"]).agg(["sum", "size"])
     count, of = failing.loc[failing["size"].idxmax()]
-    worst = _quoted(failing["size"].idxmax())
+    worst = generator_style(str(failing["size"].idxmax())).quoted
     return f"{count:,} of {of:,} wrong answers of {worst} do not work"

@@ -66,10 +66,6 @@ def _handles(names: Iterable[str]) -> list[Artist]:
     return [SERIES[name].handle(line=SERIES[name].line) for name in series_order(names)]
 
 
-def _quoted(name: object) -> str:
-    return style.quoted(SERIES[str(name)].label)
-
-
 def _marker_size(rows: pd.DataFrame) -> float:
     """Points of type; smaller where many markers share a line."""
     return 4.0 if rows.groupby("series").size().max() <= 15 else 2.2
@@ -222,7 +218,7 @@ def search_finding(means: pd.DataFrame) -> str:
         return f"no search has ended{where}"
     level = _NEARLY * float(rows["efficacy"].max())
     least = rows[rows["efficacy"] >= level].groupby("series", observed=True)["mean_trials"].min()
-    first, last = _quoted(least.idxmin()), _quoted(least.idxmax())
+    first, last = (SERIES[str(name)].quoted for name in (least.idxmin(), least.idxmax()))
     share = f"{100 * level:.0f} % of units"
     if len(least) == 1:
         return f"only {first} finds for {share}, in {least.min():.2f} trials{where}"
@@ -267,7 +263,7 @@ def curves_finding(table: pd.DataFrame) -> str:
     begun = table.loc[table["series"] == "observed", "outcome"].dropna()
     if not len(end):
         return "best outcome so far"
-    finding = f"{_quoted(end.idxmax())} comes to {end.max():.2f}"
+    finding = f"{SERIES[str(end.idxmax())].quoted} comes to {end.max():.2f}"
     return f"{finding}, the records' first trial to {begun.iloc[0]:.2f}" if len(begun) else finding
 
 

@@ -453,11 +453,10 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
         left.set_title(agent_label(agent), loc="left")
         left.set_xlabel(f"cost per case\n({cost_unit})")
         right.set_xlabel("effective\nsample size")
-    for axes in grid:
-        name_rows(axes, len(estimators))
     drawn = table[table["computed"]]
+    for axes in grid:
+        name_rows(axes, [estimator_label(e) for e in estimators])
     for axes in grid[:: 2 * columns]:
-        axes.set_yticks(range(len(estimators)), [estimator_label(e) for e in estimators])
         for text, name in zip(axes.get_yticklabels(), estimators, strict=True):
             text.set_color(style.BLACK if name in set(drawn["estimator"]) else style.GREY)
     marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
