@@ -142,7 +142,7 @@ def _limit(axes: Axes, values: Float[np.ndarray, " n"]) -> None:
 
 
 def _name_ends(axes: Axes, agents: pd.DataFrame) -> None:
-    """The least and the largest γ beside their marks, in white where they are on others."""
+    """The least and the largest γ next to their marks, outlined in white."""
     axes.margins(x=0.12, y=0.17)
     for k, place in ((0, (7, -3)), (-1, (-7, 6))):
         row = agents.iloc[k]

@@ -144,12 +144,12 @@ def frequency_finding(by_estimator: dict[str, pd.Series], agent: str) -> str:
         return f"acquisitions of {agent_label(agent)}"
     blocked, truth = by_estimator[BLOCKING], by_estimator["ground_truth"]
     panel = str((blocked - truth).abs().idxmax())
-    said, true = (f"{100 * share[panel]:.0f} %" for share in (blocked, truth))
-    if said == true:
+    seen, true = (f"{100 * share[panel]:.0f} %" for share in (blocked, truth))
+    if seen == true:
         return f"blocking keeps every share of {agent_label(agent)}"
     return (
         f"{agent_label(agent)} would acquire {style.words(panel)} for {true} of cases, not the "
-        f"{said} that missing values leave"
+        f"{seen} that missing values leave"
     )
 
 
