@@ -37,7 +37,9 @@ ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 _SHADES = (BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE)
 _SHADE_WORDS = "black grey orange sky green blue vermillion purple"
-COLOURS = dict(zip(_SHADE_WORDS.split(), _SHADES, strict=True))  # by the words of declarations
+COLOURS: dict[str, str] = dict(
+    zip(_SHADE_WORDS.split(), _SHADES, strict=True)
+)  # by the words of declarations
 
 _TEXTS = ("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
 THEME: dict[Any, Any] = {

@@ -242,7 +242,7 @@ def _draw_slots(
     """Bars of every kind side by side for each panel, with whiskers cut at 0 and 1."""
     width = 0.8 / len(colours)
     for k, (kind, colour) in enumerate(colours.items()):
-        rows = table[table[by] == kind].set_index("panel").reindex(names)
+        rows = table[table[by] == kind].set_index("panel").reindex(list(names))
         at = np.arange(len(names)) + (k - (len(colours) - 1) / 2) * width
         length = rows[measure].to_numpy(dtype=np.float64) - floor
         ends = np.clip(ends_of(rows, measure), 0, 1)

@@ -9,6 +9,7 @@ neither policies nor files. Titles begin with the data set's name; costs are in 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -263,9 +264,8 @@ def front_figure(
     envelope = mine[mine["on_test_front"]] if "on_test_front" in mine else mine.head(0)
     if len(envelope):
         dots = {"linestyle": ":", "linewidth": 0.9, "label": "its best on these units"}
-        handles += grid[0].step(
-            "cost", scores[0], data=envelope, where="post", color=style.BLACK, zorder=2, **dots
-        )
+        steps: dict[str, Any] = {"where": "post", "color": style.BLACK, "zorder": 2, **dots}
+        handles += grid[0].step(envelope["cost"], envelope[scores[0]], **steps)
     names = method_order(others["method"])
     for name in names:
         if not name.endswith(tuple(SAME_FOR_ALL)):
@@ -431,7 +431,8 @@ def shares_finding(table: pd.DataFrame) -> str:
     if by.shape[1] < 2:
         top = by.iloc[:, 0]
         return f"{style.words(str(top.idxmax()))} is ordered most, for {_percent(top.max())}"
-    widest = by.loc[(by.max(axis=1) - by.min(axis=1)).idxmax()]
+    apart = (by.max(axis=1) - by.min(axis=1)).to_numpy(dtype=float)
+    widest = by.iloc[int(np.nanargmax(apart))]
     return (
         f"{style.words(str(widest.name))} is ordered for {_percent(widest.max())} of "
         f"{widest.idxmax()}, for {_percent(widest.min())} of {widest.idxmin()}"

@@ -8,11 +8,13 @@ generators nor files.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -74,6 +76,7 @@ def sizes_figure(sizes: pd.DataFrame) -> Figure:
     for axes, ((dataset, variant), rows) in zip(grid, scenarios, strict=True):
         sns.barplot(rows, x="group", y="n", errorbar=None, legend=False, ax=axes, **bars)
         for drawn in axes.containers:
+            assert isinstance(drawn, BarContainer), "bug: bars are drawn alone"
             axes.bar_label(drawn, fmt="{:,.0f}", rotation=90, padding=2)
         several = sizes["dataset"].nunique() > 1
         title = style.words(f"{dataset}: {variant}" if several else str(variant))
@@ -150,10 +153,10 @@ def repair_figure(summary: pd.DataFrame) -> Figure:
     names = [_repaired(looks[row["generator"]], row) for _, row in rows.iterrows()]
     figure, grid = panels(2, 2, 0.9 + 0.2 * len(looks), sharey=True)
     labels = {"infeasible_share": "answers that do not work", "accuracy": "cheapest actions found"}
-    after = {"marker": "|", "markersize": 10, "linestyle": "none"}
+    after: dict[str, Any] = {"marker": "|", "markersize": 10, "linestyle": "none"}
     for axes, (column, label) in zip(grid, labels.items(), strict=True):
         places, ends = ("generator", column, "at"), (column, f"repaired_{column}")
-        axes.plot(ends[1], "at", data=rows, color=style.BLACK, clip_on=False, zorder=2, **after)
+        axes.plot(rows[ends[1]], rows["at"], color=style.BLACK, clip_on=False, zorder=2, **after)
         draw_series(axes, rows, looks, *places, line=None, x_ends=ends, clip_on=False)
         axes.set(xlabel=f"{label}\n(share of units)", xlim=(0, 1), xticks=[0, 0.5, 1])
         name_rows(axes, names)
@@ -262,8 +265,8 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
         rows = mistakes[(mistakes["generator"] == name) & (mistakes["feasible"] == feasible)]
         axes.plot([0, top], [0, top], color=style.GREY, linestyle=":", linewidth=0.9)
         pairs = rows.groupby(["true_cost", "answer_cost"]).size().reset_index(name="n")
-        size, colour = 5 * pairs["n"] ** 0.7, looks[name].colour
-        axes.scatter("true_cost", "answer_cost", size, colour, data=pairs, alpha=0.45, linewidth=0)
+        dots = {"s": 5 * pairs["n"] ** 0.7, "color": looks[name].colour, "alpha": 0.45}
+        axes.scatter(pairs["true_cost"], pairs["answer_cost"], linewidth=0, **dots)
         description = "work, but cost more" if feasible else "do not work"
         axes.set_title(f"{looks[name].label}: {len(rows):,} {description}", loc="left")
         axes.set(xlim=(0, top), ylim=(0, top), ylabel="cost of the answer")
@@ -275,6 +278,6 @@ def mistake_figure(mistakes: pd.DataFrame) -> Figure:
 def mistakes_finding(table: pd.DataFrame) -> str:
     """How many wrong answers do not work, of whom has most of them; of generator, feasible."""
     failing = (~table["feasible"].astype(bool)).groupby(table["generator"]).agg(["sum", "size"])
-    count, of = failing.loc[failing["size"].idxmax()]
-    worst = generator_style(str(failing["size"].idxmax())).quoted
-    return f"{count:,} of {of:,} wrong answers of {worst} do not work"
+    worst = str(failing["size"].idxmax())
+    count, of = failing.loc[worst]
+    return f"{count:,} of {of:,} wrong answers of {generator_style(worst).quoted} do not work"

@@ -456,8 +456,8 @@ def resample_figure(resamples: pd.DataFrame, behind: pd.DataFrame, cost_unit: st
     figure, grid, columns = _facets(scenarios, who, 0.11 * len(shown), tall)
     notes: set[str] = set()
     for axes, scenario in zip(grid, scenarios, strict=True):
-        parts = (_in_scenario(table, scenario) for table in (resamples, behind))
-        notes |= _draw_resamples(axes, *parts, shown, who)
+        drawn, known = (_in_scenario(table, scenario) for table in (resamples, behind))
+        notes |= _draw_resamples(axes, drawn, known, shown, who)
     name_facets(grid, who, columns, f"estimated cost\nper case ({cost_unit})")
     errors = behind[behind["status"] == "ok"]
     errors = errors.assign(error=errors["estimate"] - errors["truth"])
@@ -507,8 +507,13 @@ def _draw_resamples(
     axes.vlines(drawn["at"], drawn["q1"], drawn["q3"], color=colours, linewidth=3)
     marks = {"line": None, "size": 3.0, "zorder": 5, "gid": "median", "y_ends": ("low", "high")}
     draw_series(axes, drawn, ESTIMATORS, "estimator", "at", "median", **marks)
-    truth = summary.groupby("agent")["truth"].first().reindex(agents).to_numpy(dtype=float)
-    dashes = {"color": style.BLACK, "linewidth": 1.0, "linestyle": (0, (3, 1.5)), "zorder": 4}
+    truth = summary.groupby("agent")["truth"].first().reindex(list(agents)).to_numpy(dtype=float)
+    dashes: dict[str, Any] = {
+        "color": style.BLACK,
+        "linewidth": 1.0,
+        "linestyle": (0, (3, 1.5)),
+        "zorder": 4,
+    }
     axes.hlines(truth, places - 0.46, places + 0.46, gid="truth", **dashes)
     blank = np.full(len(truth), np.nan)
     ends = (

@@ -528,11 +528,11 @@ def _draw_sizes(axes: Axes, rows: pd.DataFrame, most: float) -> None:
     axes.barh(rows["at"], rows["ess"], height=0.62, color=fills, zorder=2)
     for y, size, warning in zip(rows["at"], rows["ess"], rows["warning"], strict=True):
         warned = bool(_warnings(warning))
-        look = {"gid": "size", "color": style.BLACK}
+        look: dict[str, Any] = {"gid": "size", "color": style.BLACK}
         if warned:
             look = {"gid": "warning", "color": style.VERMILLION, "fontweight": "bold"}
-        place = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
-        axes.annotate(f"{size:,.0f}{' !' * warned}", (size, y), **place, **look)
+        look |= {"textcoords": "offset points", "va": "center_baseline"}
+        axes.annotate(f"{size:,.0f}{' !' * warned}", (size, y), (2, 0), **look)
     axes.set_xlim(0, _ROOM * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
 
