@@ -206,7 +206,10 @@ def reliability_finding(groups: pd.DataFrame) -> str:
 
 
 @PrintedFigure(
-    name="diagnosis_front", place=10, stages=("draw_diagnosis_figures",), fixed={"highest_cost": 0}
+    name="diagnosis_front",
+    place=10,
+    stages=("draw_diagnosis_figures",),
+    fixed={"highest_cost": None},
 )
 @PrintedFigure(
     name="diagnosis_front_zoomed",
