@@ -199,32 +199,26 @@ def test_resample_subset_and_facets():
     assert [t.get_text() for t in figure.axes[-1].get_xticklabels()] == ["DQN"]
     *names, truth, box = [text.partition(" (off by ")[0] for text in legend_texts(figure)]
     assert names == [afape_style.ESTIMATORS[e].label for e in SIX]
-    assert (truth, box) == ("truth", "quartiles; whiskers: 1.5 × their distance")
+    assert (truth, box) == ("truth", "thick: quartiles; thin: 5 to 95 %")
     other = SUMMARY[SUMMARY["seed"] == 1]
     with pytest.raises(DataError, match="resamples are of seed 0, the summary is of seed 1"):
         resample_figure(resamples, other, cost_unit="€")
 
 
-def test_frequency_bars_and_true_ticks():
+def test_frequencies_are_a_mark_per_panel_and_estimator():
     table = frames.frequency_frame()
     figure = frequency_figure(table)
-    assert [a.get_title(loc="left") for a in figure.axes] == [
-        "blocking",
-        "stabilised AFAIS(s)",
-        "ground truth",
-    ]
-    for axes, name in zip(
-        figure.axes, ["blocking", "stabilised_afais_s", "ground_truth"], strict=True
-    ):
+    (axes,) = figure.axes
+    names = ["ground_truth", "blocking", "stabilised_afais_s"]
+    labels = [afape_style.ESTIMATORS[name].label for name in names]
+    assert legend_texts(figure) == [*labels, "± 1 standard error"]
+    for line, name in zip(axes.lines, names, strict=True):
         rows = table[table["estimator"] == name]
-        bars = [p.get_width() for p in axes.patches if isinstance(p, Rectangle)]
-        np.testing.assert_allclose(bars, rows["frequency"])
-        assert axes.get_xlabel() == "share of cases"
-    truth = table.loc[table["estimator"] == "ground_truth", "frequency"]
-    (tick,) = [line for line in figure.axes[0].lines if line.get_gid() == "truth"]
-    np.testing.assert_allclose(np.asarray(tick.get_xdata(), dtype=float), truth)
-    assert not [line for line in figure.axes[2].lines if line.get_gid() == "truth"]
-    with pytest.raises(DataError, match="compares blocking, stabilised_afais_s, ground_truth"):
+        np.testing.assert_allclose(np.asarray(line.get_xdata(), dtype=float), rows["frequency"])
+        places = np.asarray(line.get_ydata(), dtype=float).round()
+        np.testing.assert_array_equal(places, range(len(rows)))
+    assert axes.get_xlabel() == "share of cases"
+    with pytest.raises(DataError, match="compares ground_truth, blocking, stabilised_afais_s"):
         frequency_figure(table.assign(estimator="ipw"))
 
 
@@ -260,7 +254,7 @@ def test_cost_and_frequency_figures_show_afais_by_the_policy_where_there_is_one(
     paper = table[table["estimator"] == "stabilised_afais_s"]
     both = pd.concat([table, paper.assign(estimator="stabilised_afais_s_policy")])
     figure = frequency_figure(both if known else table)
-    assert figure.axes[1].get_title(loc="left").replace("\n", " ") == label
+    assert legend_texts(figure)[2] == label
 
 
 def test_cost_split_stacks_both_parts():

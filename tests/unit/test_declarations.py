@@ -59,6 +59,15 @@ def test_a_study_adds_to_the_folder_of_that_name_alone(folder):
     assert list(declared("frugal.studies.t.others", "Kind")) == ["t"]
 
 
+def test_a_function_is_declared_by_its_decorators_and_its_docstring(folder):
+    (folder / "two.py").write_text(
+        '@Kind(name="c", doc="own")\n@Kind(name="b")\ndef f():\n    """Its words.\n\n    More."""\n'
+    )
+    found = declared("frugal.kinds", "Kind")
+    assert {name: found[name].literals["doc"] for name in "bc"} == {"b": "Its words", "c": "own"}
+    assert {found[name].variable for name in "bc"} == {"f"}
+
+
 def test_two_of_one_name_are_refused(folder):
     (folder / "two.py").write_text('B = Kind(name="a")\n')
     with pytest.raises(ConfigError, match=r"\.one and frugal\.kinds\.two both declare"):

@@ -129,9 +129,7 @@ def test_bars_are_as_wide_as_asked_and_begin_at_their_base():
     grid = style.new_figure(height_in=2.0).subplots(1, 2)
     for axes, lying in zip(grid, (False, True), strict=True):
         length, base = np.array([1.0, np.nan, 2.0]), np.array([0.5, 0.0, 1.0])
-        prints.draw_bars(
-            axes, np.arange(3), length, colour=style.BLUE, width=0.5, base=base, lying=lying
-        )
+        prints.draw_bars(axes, np.arange(3), length, style.BLUE, 0.5, base=base, lying=lying)
         boxes = [(p.get_y(), p.get_height(), p.get_x(), p.get_width()) for p in axes.patches]
         along, across = (slice(2, 4), slice(0, 2)) if lying else (slice(0, 2), slice(2, 4))
         assert [box[along] for box in boxes] == [(0.5, 1.0), (1.0, 2.0)]
@@ -146,7 +144,7 @@ def test_a_declared_figure_takes_what_its_stage_hands_over_by_name():
         return style.new_figure(height_in=1.0)
 
     given = {"rows": table, "title": "t", "x": "stage's", "more": 1}
-    figure = prints.PrintedFigure("f", 1, ("s",), draw, "doc", fixed={"x": "own"})
+    figure = prints.PrintedFigure("f", 1, ("s",), fixed={"x": "own"})(draw)
     outputs = prints.draw_all({"f": figure}, "s", given)
     assert seen == [(True, "t", "own")]
     assert sorted(outputs) == ["f_page", "f_pdf", "f_png", "f_table"]

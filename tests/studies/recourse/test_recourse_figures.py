@@ -71,8 +71,8 @@ def test_mistakes_are_counted_in_titles():
 
 
 def test_repair_says_what_it_costs():
-    legend = repair_figure(frames.summary_frame()).legends[0]
-    words = [t.get_text() for t in legend.get_texts()]
+    axes = repair_figure(frames.summary_frame()).axes[0]
+    words = [t.get_text() for t in axes.get_yticklabels()]
     assert "Hamming (repaired: +10 %, 20 % empty)" in words
     assert "named, scores, AG2 (nothing to repair)" in words
 

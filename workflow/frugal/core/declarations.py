@@ -1,10 +1,11 @@
 """Declarations: each component of the project, described once, in its own file.
 
-A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`. A folder of them
-is open: a new file in it is found, and no list names it; so is a module that holds several, and
-what a study has in a folder of the same name. The values that a config may set are literal
-arguments of the calls, read without importing, as the workflow's first step must be fast; the
-object itself comes by import, when it is requested.
+A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`, or decorates a
+function there, whose docstring's first line is then its `doc`. A folder of them is open: a new file
+in it is found, and no list names it; so is a module that holds several, and what a study has in a
+folder of the same name. The values that a config may set are literal arguments of the calls, read
+without importing, as the workflow's first step must be fast; the object itself comes by import,
+when it is requested.
 """
 
 import ast
@@ -91,15 +92,21 @@ def declared(package: str, of: str) -> Mapping[str, Declared]:
     by_name: dict[str, Declared] = {}
     for module, path in modules_of(package).items():
         for line in ast.parse(path.read_bytes()).body:
-            if not isinstance(line, ast.Assign) or not isinstance(line.value, ast.Call):
+            if isinstance(line, ast.FunctionDef):
+                variable, calls = line.name, line.decorator_list
+                words = {"doc": (ast.get_docstring(line) or "").partition("\n")[0].rstrip(".")}
+            elif isinstance(line, ast.Assign):
+                variable, calls, words = ast.unparse(line.targets[0]), [line.value], {}
+            else:
                 continue
-            if getattr(line.value.func, "id", None) != of:
-                continue
-            literals, code = arguments_of(line.value)
-            name = literals["name"]
-            if name in by_name:
-                raise ConfigError(f"{by_name[name].module} and {module} both declare {name!r}")
-            by_name[name] = Declared(module, ast.unparse(line.targets[0]), literals, code)
+            for call in calls:
+                if not isinstance(call, ast.Call) or getattr(call.func, "id", None) != of:
+                    continue
+                literals, code = arguments_of(call)
+                name = literals["name"]
+                if name in by_name:
+                    raise ConfigError(f"{by_name[name].module} and {module} both declare {name!r}")
+                by_name[name] = Declared(module, variable, words | literals, code)
     return by_name
 
 

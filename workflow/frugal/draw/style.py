@@ -36,58 +36,30 @@ FONT_PT = 8.0
 BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-COLOURS = {  # by the words of declarations
-    "black": BLACK,
-    "grey": GREY,
-    "orange": ORANGE,
-    "sky": SKY,
-    "green": GREEN,
-    "blue": BLUE,
-    "vermillion": VERMILLION,
-    "purple": PURPLE,
-}
+_SHADES = (BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE)
+_SHADE_WORDS = "black grey orange sky green blue vermillion purple"
+COLOURS: dict[str, str] = dict(
+    zip(_SHADE_WORDS.split(), _SHADES, strict=True)
+)  # by the words of declarations
 
+_TEXTS = ("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
 THEME: dict[Any, Any] = {
     **sns.plotting_context("paper"),
     **sns.axes_style("ticks"),
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
-    "font.size": FONT_PT,
+    **dict.fromkeys((*_TEXTS, "legend.title_fontsize", "figure.labelsize"), FONT_PT),
     "axes.titlesize": FONT_PT + 1,
-    "axes.labelsize": FONT_PT,
-    "xtick.labelsize": FONT_PT,
-    "ytick.labelsize": FONT_PT,
-    "legend.fontsize": FONT_PT,
-    "legend.title_fontsize": FONT_PT,
     "figure.titlesize": FONT_PT + 1.5,
-    "figure.labelsize": FONT_PT,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.7),
     "lines.linewidth": 1.2,
     "lines.markeredgewidth": 1.1,
     "patch.linewidth": 0.6,
 }
 
-_ACRONYMS = frozenset(
-    (
-        "mcar",
-        "mar",
-        "mnar",
-        "dqn",
-        "ppo",
-        "sb3",
-        "cwcf",
-        "dadi",
-        "ddpo",
-        "heloc",
-        "nhanes",
-        "afa",
-        "afais",
-    )
-)
+_ACRONYMS = "mcar mar mnar dqn ppo sb3 cwcf dadi ddpo heloc nhanes afa afais"
 P = ParamSpec("P")
 Stroke = Literal["-", "--", "-.", ":", "none"]
 
@@ -118,22 +90,20 @@ class Look:
         return "white" if self.hollow else self.colour
 
     @property
+    def quoted(self) -> str:
+        """Its words as part of a sentence."""
+        return quoted(self.label)
+
+    @property
     def size(self) -> float:
         """Factor on the size of the marker: those of thin strokes are drawn larger."""
         return 1.5 if not isinstance(self.marker, str) or self.marker in "x+1234|_" else 1.0
 
     def handle(self, *, line: Stroke = "none", label: str | None = None) -> Line2D:
         """Entry of a legend, with the stroke of its line or without one."""
-        return Line2D(
-            [],
-            [],
-            color=self.colour,
-            marker=self.marker,
-            markersize=5 * self.size,
-            markerfacecolor=self.face,
-            linestyle=line,
-            label=self.label if label is None else label,
-        )
+        mark = {"marker": self.marker, "markersize": 5 * self.size, "markerfacecolor": self.face}
+        label = self.label if label is None else label
+        return Line2D([], [], color=self.colour, linestyle=line, label=label, **mark)
 
 
 def looks_of(declarations: Iterable[Mapping[str, Any]]) -> dict[str, Look]:
@@ -143,13 +113,9 @@ def looks_of(declarations: Iterable[Mapping[str, Any]]) -> dict[str, Look]:
         declarations: literal arguments; `looks` is name → (place, label, colour by its word,
             marker), and perhaps whether it is hollow, and a unit.
     """
-    entries = sorted(
-        (place, name, *rest)
-        for literals in declarations
-        for name, (place, *rest) in literals.get("looks", {}).items()
-    )
+    entries = (entry for literals in declarations for entry in literals.get("looks", {}).items())
     looks: dict[str, Look] = {}
-    for _, name, label, colour, marker, *rest in entries:
+    for name, (_, label, colour, marker, *rest) in sorted(entries, key=lambda e: (e[1][0], e[0])):
         more: dict[str, Any] = dict(zip(("hollow", "unit"), rest, strict=False))
         looks[name] = Look(label, COLOURS[colour], marker, **more)
     return looks
@@ -227,28 +193,21 @@ def _draw_words_as_they_stand(figure: Figure) -> None:
     """No text is a formula, even with `$` in a name, but the powers of ten of log axes."""
     for text in figure.findobj(Text):
         text.set_parse_math(False)
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            for formatter, ticks in (
-                (axis.get_major_formatter(), axis.get_major_ticks()),
-                (axis.get_minor_formatter(), axis.get_minor_ticks()),
-            ):
-                if isinstance(formatter, LogFormatter):
-                    for tick in ticks:
-                        tick.label1.set_parse_math(True)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        for formatter, ticks in (
+            (axis.get_major_formatter(), axis.get_major_ticks()),
+            (axis.get_minor_formatter(), axis.get_minor_ticks()),
+        ):
+            for tick in ticks if isinstance(formatter, LogFormatter) else ():
+                tick.label1.set_parse_math(True)
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """A legend below all panels, for which the figure grows so that the panels keep their size."""
     columns = _legend_columns([str(h.get_label()) for h in handles])
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(handles) // columns))
-    figure.legend(
-        handles=list(handles),
-        loc="outside lower center",
-        ncols=columns,
-        handlelength=1.8,
-        columnspacing=1.4,
-    )
+    space = {"handlelength": 1.8, "columnspacing": 1.4}
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, **space)
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
@@ -276,7 +235,7 @@ def sentence_figure(sentence: str) -> Figure:
 
 def words(name: str) -> str:
     """A table's name as words: underscores become spaces, acronyms capitals."""
-    return " ".join(w.upper() if w in _ACRONYMS else w for w in name.split("_"))
+    return " ".join(w.upper() if w in _ACRONYMS.split() else w for w in name.split("_"))
 
 
 def wrapped(label: str, *, characters: int) -> str:

@@ -2,22 +2,22 @@
 
 A figure takes rows with the columns `facet` and `series`: the panel, and the line in it. Planners,
 outcome models and bounds each have a fixed look. They show tables of means over repeats and know
-neither how a policy was learned nor where a figure is kept.
+neither how a policy was learned nor where a figure is kept. Titles begin with the data set's name.
 
 Differs from the paper: bands are ± one standard deviation over repeats, where the paper's text
 speaks of the variance, which is in the square of the axis' unit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from frugal.core.declarations import load_all
@@ -44,13 +44,10 @@ SERIES: dict[str, Look] = {
     "lower": Look("lower bound (_L)", style.ORANGE, "v", line="--"),
 }
 _NEARLY = 0.95  # share of the highest efficacy that is as good
-_PLACE: dict[str, Any] = {"by": "series", "x": "mean_trials", "y": "efficacy"}
+_PLACE = ("series", "mean_trials", "efficacy")
 _TRIALS = "trials per unit (mean)"
-
-
-def series_order(names: Iterable[str]) -> list[str]:
-    """Distinct names in the order in which every figure lists them."""
-    return style.order_of(names, SERIES, subject="series")
+_X_LABELS = {"δ": "confidence parameter δ", "λ": "price of a trial λ (outcome value)"}
+series_order = partial(style.order_of, looks=SERIES, subject="series")
 
 
 def facet_order(names: Iterable[str]) -> list[str]:
@@ -65,12 +62,8 @@ def facet_title(name: str) -> str:
     return label[:1].upper() + label[1:]
 
 
-def _series_handles(names: Iterable[str]) -> list[Line2D]:
+def _handles(names: Iterable[str]) -> list[Artist]:
     return [SERIES[name].handle(line=SERIES[name].line) for name in series_order(names)]
-
-
-def _quoted(name: str) -> str:
-    return style.quoted(SERIES[name].label)
 
 
 def _marker_size(rows: pd.DataFrame) -> float:
@@ -78,109 +71,104 @@ def _marker_size(rows: pd.DataFrame) -> float:
     return 4.0 if rows.groupby("series").size().max() <= 15 else 2.2
 
 
-def _standard_errors(rows: pd.DataFrame, measure: str) -> Float[np.ndarray, "2 n"]:
-    """Ends of bars of ± one standard error of efficacy or trials, cut where they can be."""
-    value, error = (rows[c].to_numpy(dtype=float) for c in (measure, f"{measure}_se"))
-    return style.whiskers(value, error, most=MOST[measure])
+def _ends(rows: pd.DataFrame, measure: str, spread: pd.Series) -> Float[np.ndarray, "2 n"]:
+    """Ends of bars of ± one spread of efficacy or trials, cut where they can be."""
+    value, around = (column.to_numpy(dtype=float) for column in (rows[measure], spread))
+    return style.whiskers(value, around, most=MOST[measure])
+
+
+def _draw_with_errors(
+    axes: Axes, rows: pd.DataFrame, looks: Mapping[str, Look], line: float | None, size: float
+) -> None:
+    """Efficacy over trials with bars of ± one standard error along both axes."""
+    across, up = (_ends(rows, name, rows[f"{name}_se"]) for name in ("mean_trials", "efficacy"))
+    draw_series(axes, rows, looks, *_PLACE, line=line, size=size, x_ends=across, y_ends=up)
 
 
 def _facets(
-    means: pd.DataFrame, needed: str, *, height_in: float
+    means: pd.DataFrame, needed: str, height_in: float
 ) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:
-    """A line of panels of efficacy over trials with common axes, and the rows of each."""
+    """A line of panels of efficacy over trials with common axes, and the sorted rows of each."""
     columns = "facet series efficacy mean_trials efficacy_se mean_trials_se"
     style.require(means, f"{columns} {needed}", single="repeats")
     series_order(means["series"])
     names = facet_order(means["facet"])
-    figure, line = panels(
-        len(names), len(names), line_in=height_in, more_in=0.0, sharex=True, sharey=True
-    )
+    figure, line = panels(len(names), len(names), height_in, sharex=True, sharey=True)
     for axes, name in zip(line, names, strict=True):
         axes.set_title(facet_title(name), loc="left")
         axes.set_xlabel(_TRIALS)
     line[0].set_ylabel("efficacy\n(share with a near-optimal find)")
-    return figure, [
-        (axes, means[means["facet"] == name]) for axes, name in zip(line, names, strict=True)
-    ]
+    parts = (means[means["facet"] == name].sort_values(needed) for name in names)
+    return figure, list(zip(line, parts, strict=True))
 
 
-@style.printed
+@PrintedFigure(name="data_size", place=10, stages=("draw_world_figures",))
 def data_size_figure(growth: pd.DataFrame, title: str) -> Figure:
-    """Efficacy and trials as the training set grows [treatment, fig. 2b].
+    """Efficacy and trials by training units.
 
     A panel per outcome model, a path per planner: hollow at the smallest training set, filled at
     the largest, dots between; bars are ± one standard error over realisations.
+                                                                         [treatment, fig. 2b]
 
-    Args:
-        growth: facet, series, n_train, efficacy, mean_trials with their `_se`, repeats; one
-            threshold per planner.
-        title: of the data set.
+    `growth`: facet, series, n_train, efficacy, mean_trials with their `_se`, repeats; one threshold
+    per planner.
     """
-    figure, facets = _facets(growth, "n_train", height_in=2.9)
-    for axes, rows in facets:
-        _draw_growth(axes, rows.sort_values("n_train"))
+    figure, facets = _facets(growth, "n_train", 2.9)
     sizes = sorted({int(n) for n in growth["n_train"]})
+    hollow = {name: replace(look, hollow=True) for name, look in SERIES.items()}
+    for axes, rows in facets:
+        draw_series(axes, rows, SERIES, *_PLACE, line=0.9, size=2.0, alpha=0.7)
+        for n, looks in ((sizes[0], hollow), (sizes[-1], SERIES)):
+            _draw_with_errors(axes, rows[rows["n_train"] == n], looks, None, 6.0)
     mark = {"marker": "o", "linestyle": "none"}
     handles = [
-        *_series_handles(growth["series"]),
+        *_handles(growth["series"]),
         entry(f"n = {sizes[0]:,}", markerfacecolor="white", **mark),
         entry(f"n = {sizes[-1]:,}", **mark),
     ]
-    if sizes[1:-1]:
-        between = ", ".join(f"{n:,}" for n in sizes[1:-1])
+    if between := ", ".join(f"{n:,}" for n in sizes[1:-1]):
         handles.append(entry(f"n = {between}", markersize=2, **mark))
-    grown = growth[growth["n_train"] == sizes[-1]]
-    repeats = growth["repeats"].iloc[0]
-    finding = f"{search_finding(grown)}; ± 1 s.e. over {repeats} realisations"
+    found = search_finding(growth[growth["n_train"] == sizes[-1]])
+    finding = f"{found}; ± 1 s.e. over {growth['repeats'].iloc[0]} realisations"
     return finish(figure, title, finding, handles)
 
 
-def _draw_growth(axes: Axes, rows: pd.DataFrame) -> None:
-    """Paths of planners from the smallest training set to the largest, ends with error bars."""
-    draw_series(axes, rows, SERIES, line=0.9, size=0.0, alpha=0.7, **_PLACE)
-    ends = rows.groupby("series")["n_train"].agg(["min", "max"]).loc[rows["series"]]
-    first, last = (rows["n_train"].to_numpy() == ends[end].to_numpy() for end in ("min", "max"))
-    draw_series(axes, rows[~first & ~last], SERIES, line=None, size=2.0, **_PLACE)
-    hollow = {name: replace(look, hollow=True) for name, look in SERIES.items()}
-    for part, looks in ((rows[first], hollow), (rows[last & ~first], SERIES)):
-        across, up = (_standard_errors(part, c) for c in ("mean_trials", "efficacy"))
-        draw_series(
-            axes, part, looks, line=None, size=6.0, x_ends=across, y_ends=up, zorder=4, **_PLACE
-        )
-
-
-@style.printed
+@PrintedFigure(name="tradeoff", place=30, stages=("draw_world_figures",), table="tradeoff")
+@PrintedFigure(name="bounds", place=40, stages=("draw_world_figures",), table="bounds")
+@PrintedFigure(name="table_tradeoff", place=20, stages=("draw_table_figures",), table="tradeoff")
 def tradeoff_figure(means: pd.DataFrame, title: str) -> Figure:
-    """Efficacy against trials over thresholds [treatment, fig. 3b; fig. S2; fig. S3].
+    """Efficacy against trials over thresholds, planner by planner or bound by bound.
 
     A marker per threshold (δ, or λ of NDP), joined in their order; bars are ± one standard error
-    over repeats.
+    over repeats.                                      [treatment, fig. 3b; fig. S2; fig. S3]
 
-    Args:
-        means: facet, series, threshold, efficacy, mean_trials with their `_se`, repeats.
-        title: of the data set.
+    `means`: facet, series, threshold, efficacy, mean_trials with their `_se`, repeats.
     """
-    figure, facets = _facets(means, "threshold", height_in=2.7)
-    for axes, part in facets:
-        rows = part.sort_values("threshold")
-        across, up = (_standard_errors(rows, c) for c in ("mean_trials", "efficacy"))
-        size = _marker_size(rows)
-        draw_series(axes, rows, SERIES, size=size, x_ends=across, y_ends=up, **_PLACE)
+    figure, facets = _facets(means, "threshold", 2.7)
+    for axes, rows in facets:
+        _draw_with_errors(axes, rows, SERIES, 1.2, _marker_size(rows))
     finding = f"{search_finding(means)}; ± 1 s.e. over {means['repeats'].iloc[0]} repeats"
-    return finish(figure, title, finding, _series_handles(means["series"]))
+    return finish(figure, title, finding, _handles(means["series"]))
 
 
-@style.printed
-def profile_figure(means: pd.DataFrame, x: str, title: str) -> Figure:
-    """Efficacy and trials over training size or threshold [treatment, fig. S1; figs S4–S6].
+@PrintedFigure(
+    name="size_curves",
+    place=20,
+    stages=("draw_world_figures",),
+    table="growth",
+    fixed={"x": "n_train"},
+)
+@PrintedFigure(name="thresholds", place=50, stages=("draw_world_figures",), table="thresholds")
+@PrintedFigure(name="delta", place=30, stages=("draw_table_figures",), table="delta")
+@PrintedFigure(name="price", place=40, stages=("draw_table_figures",), table="price")
+def profile_figure(means: pd.DataFrame, title: str, x: str = "threshold") -> Figure:
+    """Efficacy and trials along training units, or thresholds δ or λ.
 
     Efficacy above, trials below, a column per panel; bands are ± one standard deviation over
-    repeats. Sizes are on a logarithmic axis.
+    repeats. Sizes are on a logarithmic axis.              [treatment, fig. S1; figs S4–S6]
 
-    Args:
-        means: facet, series, the column x, efficacy, mean_trials with their `_variance`, repeats.
-        x: `n_train` or `threshold`; of thresholds, `parameter` names them: δ or λ.
-        title: of the data set.
+    `means`: facet, series, the column x, efficacy, mean_trials with their `_variance`, repeats.
+    `x`: `n_train` or `threshold`; of thresholds, `parameter` names them: δ or λ.
     """
     extra = "parameter" if x == "threshold" else ""
     needed = f"facet series efficacy mean_trials {x} efficacy_variance mean_trials_variance {extra}"
@@ -190,44 +178,31 @@ def profile_figure(means: pd.DataFrame, x: str, title: str) -> Figure:
     figure = style.new_figure(height_in=4.0)
     grid = figure.subplots(2, len(names), sharex="col", sharey="row", squeeze=False)
     for name, column in zip(names, grid.T, strict=True):
-        part = means[means["facet"] == name].sort_values(x)
+        rows = means[means["facet"] == name].sort_values(x)
+        look = {"size": _marker_size(rows), "ends": "band"}
         for axes, y in zip(column, MOST, strict=True):
-            middle, variance = (part[c].to_numpy(dtype=float) for c in (y, f"{y}_variance"))
-            ends = style.whiskers(middle, np.sqrt(variance), most=MOST[y])
-            size = _marker_size(part)
-            draw_series(
-                axes, part, SERIES, by="series", x=x, y=y, size=size, y_ends=ends, ends="band"
-            )
+            ends = _ends(rows, y, rows[f"{y}_variance"] ** 0.5)
+            draw_series(axes, rows, SERIES, "series", x, y, y_ends=ends, **look)
             if x == "n_train":
                 axes.set_xscale("log")
                 axes.minorticks_off()
         column[0].set_title(facet_title(name), loc="left")
-        column[1].set_xlabel(_x_label(part, x))
-    grid[0, 0].set_ylabel("efficacy")
+        label = "training units" if x == "n_train" else _X_LABELS[str(rows["parameter"].iloc[0])]
+        column[1].set_xlabel(label)
     low, high = grid[0, 0].get_ylim()
-    grid[0, 0].set_ylim(low, min(high, 1 + 0.05 * (1 - low)))  # a share
+    grid[0, 0].set(ylabel="efficacy", ylim=(low, min(high, 1 + 0.05 * (1 - low))))  # a share
     grid[1, 0].set_ylabel(_TRIALS)
     grown = means[means[x] == means[x].max()] if x == "n_train" else means
-    handles = _name_series(list(grid[0]), means)
+    handles: list[Artist] = [
+        Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over repeats")
+    ]
+    series = [set(means.loc[means["facet"] == name, "series"]) for name in names]
+    if all(these == series[0] for these in series):
+        handles = [*_handles(series[0]), *handles]
+    else:
+        for axes, these in zip(grid[0], series, strict=True):
+            axes.legend(handles=_handles(these), loc="lower left", handlelength=2.2)
     return finish(figure, title, search_finding(grown), handles)
-
-
-def _name_series(tops: list[Axes], means: pd.DataFrame) -> list[Any]:
-    """Entries of one legend; of the band alone where facets show and name different series."""
-    band = Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over repeats")
-    kinds = [set(means.loc[means["facet"] == f, "series"]) for f in facet_order(means["facet"])]
-    if all(kind == kinds[0] for kind in kinds):
-        return [*_series_handles(means["series"]), band]
-    for axes, names in zip(tops, kinds, strict=True):
-        axes.legend(handles=_series_handles(names), loc="lower left", handlelength=2.2)
-    return [band]
-
-
-def _x_label(rows: pd.DataFrame, x: str) -> str:
-    if x == "n_train":
-        return "training units"
-    words = {"δ": "confidence parameter δ", "λ": "price of a trial λ (outcome value)"}
-    return words[str(rows["parameter"].iloc[0])]
 
 
 def search_finding(means: pd.DataFrame) -> str:
@@ -243,49 +218,42 @@ def search_finding(means: pd.DataFrame) -> str:
         return f"no search has ended{where}"
     level = _NEARLY * float(rows["efficacy"].max())
     least = rows[rows["efficacy"] >= level].groupby("series", observed=True)["mean_trials"].min()
-    first, last = str(least.idxmin()), str(least.idxmax())
+    first, last = (SERIES[str(name)].quoted for name in (least.idxmin(), least.idxmax()))
     share = f"{100 * level:.0f} % of units"
     if len(least) == 1:
-        return f"only {_quoted(first)} finds for {share}, in {least[first]:.2f} trials{where}"
-    return (
-        f"to find for {share} {_quoted(first)} needs {least[first]:.2f} trials, {_quoted(last)} "
-        f"{least[last]:.2f}{where}"
-    )
+        return f"only {first} finds for {share}, in {least.min():.2f} trials{where}"
+    needs = f"{first} needs {least.min():.2f} trials, {last} {least.max():.2f}{where}"
+    return f"to find for {share} {needs}"
 
 
-@style.printed
+@PrintedFigure(name="search_curves", place=10, stages=("draw_table_figures",))
 def search_curve_figure(curves: pd.DataFrame, title: str, subtitle: str) -> Figure:
-    """Best outcome found by the number of trials [treatment, fig. 3a].
+    """Best outcome found after each trial.
 
     A line per planner: mean over all units of the best outcome so far, or at termination for
     searches that have ended; bars are ± one standard error over splits. The star is the mean
     outcome of the first trial in the records: later ones are seen of some units only.
+                                                                         [treatment, fig. 3a]
 
-    Args:
-        curves: series, trials, outcome, outcome_se, repeats.
-        title: of the data set.
-        subtitle: which model and parameters.
+    `curves`: series, trials, outcome, outcome_se, repeats. `subtitle`: which model and parameters.
     """
     style.require(curves, "series trials outcome outcome_se repeats")
-    figure = style.new_figure(height_in=2.8)
-    axes = figure.subplots()
-    handles = _series_handles(curves["series"])
+    figure, (axes,) = panels(1, 1, 2.8)
     rows = curves.sort_values("trials")
+    rows = rows.assign(low=rows["outcome"] - rows["outcome_se"].fillna(0))
+    rows = rows.assign(high=2 * rows["outcome"] - rows["low"])
     first = rows["series"] == "observed"
     for part, size in ((rows[~first], 5.0), (rows[first], 9.0)):
-        mean, error = (part[c].to_numpy(dtype=float) for c in ("outcome", "outcome_se"))
-        ends = style.whiskers(mean, error, least=-np.inf, most=np.inf)
-        draw_series(
-            axes, part, SERIES, by="series", x="trials", y="outcome", size=size, y_ends=ends
-        )
+        look = {"size": size, "y_ends": ("low", "high")}
+        draw_series(axes, part, SERIES, "series", "trials", "outcome", **look)
     axes.set_xticks(np.arange(1, int(curves["trials"].max()) + 1))
-    axes.set_xlabel("trials")
-    axes.set_ylabel("best outcome so far\n(mean value: R 0, I 1, S 2)")
-    return finish(figure, title, f"{curves_finding(curves)}; {subtitle}", handles)
+    axes.set(xlabel="trials", ylabel="best outcome so far\n(mean value: R 0, I 1, S 2)")
+    finding = f"{curves_finding(curves)}; {subtitle}"
+    return finish(figure, title, finding, _handles(curves["series"]))
 
 
 def curves_finding(table: pd.DataFrame) -> str:
-    """Final outcomes of searches, and outcomes of the first trial of the records.
+    """Final outcomes of searches, and outcomes of the records' first trial.
 
     Args:
         table: series, trials, outcome.
@@ -295,90 +263,11 @@ def curves_finding(table: pd.DataFrame) -> str:
     begun = table.loc[table["series"] == "observed", "outcome"].dropna()
     if not len(end):
         return "best outcome so far"
-    best = str(end.idxmax())
-    finding = f"{_quoted(best)} comes to {end[best]:.2f}"
+    finding = f"{SERIES[str(end.idxmax())].quoted} comes to {end.max():.2f}"
     return f"{finding}, the records' first trial to {begun.iloc[0]:.2f}" if len(begun) else finding
 
 
-DATA_SIZE = PrintedFigure(
-    name="data_size",
-    place=10,
-    stages=("draw_world_figures",),
-    draw=data_size_figure,
-    doc="efficacy and trials by training units",
-)
-SIZE_CURVES = PrintedFigure(
-    name="size_curves",
-    place=20,
-    stages=("draw_world_figures",),
-    table="growth",
-    draw=profile_figure,
-    fixed={"x": "n_train"},
-    doc="the same, measure by measure",
-)
-TRADEOFF = PrintedFigure(
-    name="tradeoff",
-    place=30,
-    stages=("draw_world_figures",),
-    table="tradeoff",
-    draw=tradeoff_figure,
-    doc="efficacy against trials, planner by planner",
-)
-BOUNDS = PrintedFigure(
-    name="bounds",
-    place=40,
-    stages=("draw_world_figures",),
-    table="bounds",
-    draw=tradeoff_figure,
-    doc="efficacy against trials, bound by bound",
-)
-THRESHOLDS = PrintedFigure(
-    name="thresholds",
-    place=50,
-    stages=("draw_world_figures",),
-    table="thresholds",
-    draw=profile_figure,
-    fixed={"x": "threshold"},
-    doc="models and bounds along δ",
-)
-SEARCH_CURVES = PrintedFigure(
-    name="search_curves",
-    place=10,
-    stages=("draw_table_figures",),
-    draw=search_curve_figure,
-    doc="best outcome found after each trial",
-)
-TABLE_TRADEOFF = PrintedFigure(
-    name="table_tradeoff",
-    place=20,
-    stages=("draw_table_figures",),
-    table="tradeoff",
-    draw=tradeoff_figure,
-    doc="efficacy against trials, planner by planner",
-)
-DELTA = PrintedFigure(
-    name="delta",
-    place=30,
-    stages=("draw_table_figures",),
-    table="delta",
-    draw=profile_figure,
-    fixed={"x": "threshold"},
-    doc="efficacy and trials along δ",
-)
-PRICE = PrintedFigure(
-    name="price",
-    place=40,
-    stages=("draw_table_figures",),
-    table="price",
-    draw=profile_figure,
-    fixed={"x": "threshold"},
-    doc="efficacy and trials along λ",
-)
-TREE = PrintedFigure(
-    name="tree",
-    place=90,
-    stages=("draw_world_figures", "draw_table_figures"),
-    table="tree",
-    draw=policy_tree_figure,
-    doc="a policy as a tree",
-)
+@PrintedFigure(name="tree", place=90, stages=("draw_world_figures", "draw_table_figures"))
+def tree_figure(tree: pd.DataFrame, name: str, contexts: Sequence[str], best: str) -> Figure:
+    """A policy as a tree."""
+    return policy_tree_figure(tree, contexts=contexts, name=name, best=best)

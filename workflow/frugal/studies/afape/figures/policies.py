@@ -1,6 +1,7 @@
 """Figures of afape on policies: which to use, their costs, and whether to trust the estimates.
 
 Not in the paper. They show tables of estimates and verdicts and know neither estimators nor files.
+Costs are in `cost_unit`, the data set's.
 """
 
 from dataclasses import replace
@@ -16,7 +17,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from frugal.answer.pictures import name_policies
 from frugal.draw import style
-from frugal.draw.prints import PrintedFigure, draw_series, entry, finish, panels
+from frugal.draw.prints import PrintedFigure, draw_series, entry, finish, mark_edge, panels
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
     STATUS_WORDS,
@@ -41,6 +42,7 @@ LOOKS = {
 ENDS = ("simultaneous_low", "simultaneous_high")
 _SINGLE = "dataset mechanism seed"
 _REASON: dict[str, Any] = {"color": style.GREY, "style": "italic", "va": "center_baseline"}
+_BY_ROW = ("axes fraction", "data")  # coordinates of words on a row
 
 
 def _scenario(table: pd.DataFrame | pd.Series) -> str:
@@ -48,38 +50,31 @@ def _scenario(table: pd.DataFrame | pd.Series) -> str:
     return scenario_title((row["dataset"], row["mechanism"]))
 
 
-@style.printed
+@PrintedFigure(name="answer", place=5, stages=("draw_scenario_figures",))
 def answer_figure(answered: pd.DataFrame, verdict: pd.Series, cost_unit: str) -> Figure:
-    """Cost of every policy by the estimator that is read, the cheapest first.
+    """Which policy to use, its cost, and how sure that is: every policy, the cheapest first.
 
     Lines: intervals that hold for all policies at once (95 %). Policies that are left out are
     below, without a mark. Where the truth is known a short black line has it.
 
-    Args:
-        answered: agent, estimate, simultaneous_low, simultaneous_high, truth, by the estimator that
-            is read, of one data set, mechanism and seed.
-        verdict: row of the table of verdicts.
-        cost_unit: the data set's unit of cost.
+    Rows: agent, estimate, simultaneous_low, simultaneous_high, truth, by the estimator that is
+    read, of one data set, mechanism and seed. `verdict`: row of the table of verdicts.
     """
     if not verdict["estimator"]:
         return style.sentence_figure(f"{_scenario(verdict)}: {verdict['sentence']}")
     style.require(answered, f"agent estimate {' '.join(ENDS)} truth", single=_SINGLE)
     rows = _placed(answered, verdict)
-    figure = style.new_figure(height_in=1.0 + 0.24 * len(rows))
-    axes = figure.subplots()
-    judged = rows[~rows["out"]]
-    draw_series(
-        axes, judged, LOOKS, by="kind", x="estimate", y="y", line=None, size=5.5, x_ends=ENDS
-    )
+    figure, (axes,) = panels(1, 1, 1.0 + 0.24 * len(rows))
+    marks = {"line": None, "size": 5.5, "x_ends": ENDS}
+    draw_series(axes, rows[~rows["out"]], LOOKS, "kind", "estimate", "y", **marks)
     truth = rows[rows["truth"].notna()].assign(kind="truth")
-    draw_series(axes, truth, LOOKS, by="kind", x="truth", y="y", line=None, size=9.0)
-    name_policies(axes, [agent_label(str(name)) for name in rows["agent"]], rows["kind"] == "named")
+    draw_series(axes, truth, LOOKS, "kind", "truth", "y", line=None, size=9.0)
+    name_policies(axes, map(agent_label, rows["agent"]), rows["kind"] == "named")
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(f"cost per case ({cost_unit})")
     for y in rows.loc[rows["out"], "y"]:
-        place = ("axes fraction", "data")
-        axes.annotate("left out: too few rows", (0.02, y), xycoords=place, **_REASON)
-    kinds = [k for k in LOOKS if k in set(rows["kind"]) or (k == "truth" and len(truth))]
+        axes.annotate("left out: too few rows", (0.02, y), xycoords=_BY_ROW, **_REASON)
+    kinds = [k for k in LOOKS if k in {*rows["kind"], *truth["kind"]}]
     interval = f"95 % for all, by {estimator_label(str(verdict['estimator']))}"
     handles = [*(LOOKS[k].handle() for k in kinds), entry(interval, style.BLACK, linewidth=0.9)]
     return finish(figure, _scenario(verdict), answer_finding(verdict), handles)
@@ -117,9 +112,9 @@ _LOWEST = style.lightened(style.SKY, share=0.45)
 _READ = "▸ "
 
 
-@style.printed
+@PrintedFigure(name="decision", place=20, stages=("draw_scenario_figures",))
 def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
-    """Which policy each estimator would pick, against the truth's pick.
+    """Which policy each estimator would pick, and the cost of a wrong pick.
 
     A matrix of estimator × agent with the estimated cost in each cell. The lowest of a row is that
     estimator's pick, in bold, with a tick where it is the truth's pick, else a cross and the cost
@@ -129,134 +124,104 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     framed. Unless the truth of every agent is known the picks are shown alone. Ties go to the first
     agent. An estimator that cannot evaluate every agent picks none.
 
-    Args:
-        estimates: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed.
-        read: the estimator that the verdict reads; empty if none.
-        cost_unit: the data set's unit of cost.
+    Rows: agent, estimator, estimate, truth, status, of one dataset, mechanism and seed. `read`: the
+    estimator that the verdict reads; empty if none.
     """
     style.require(estimates, _CELL, single=_SINGLE)
     agents = agent_order(estimates["agent"])
     shown = [e for e in estimator_order(estimates["estimator"]) if e != "ground_truth"]
     ok = estimates["estimate"].where(estimates["status"] == "ok")
     cost = estimates.assign(cost=ok).pivot(index="estimator", columns="agent", values="cost")
-    matrix = cost.reindex(index=shown, columns=agents).to_numpy(dtype=float)
-    truth = estimates.groupby("agent")["truth"].first().reindex(agents)
-    picks = {
-        name: agents[int(row.argmin())]
-        for name, row in zip(shown, matrix, strict=True)
-        if np.isfinite(row).all()
-    }
-    truth_known = bool(truth.notna().all())
-    names = [f"{_READ if e == read else ''}{estimator_label(e)}" for e in shown]
-    reasons, marked = [_reason(estimates, e) for e in shown], [e == read for e in shown]
-    if truth_known:
-        matrix = np.vstack([truth.to_numpy(dtype=float), matrix])
-        names, reasons, marked = ["truth", *names], ["", *reasons], [True, *marked]
-    figure = style.new_figure(height_in=0.95 + 0.2 * len(matrix))
-    axes = figure.subplots()
-    _draw_matrix(axes, matrix, reasons, marked)
+    cost = cost.reindex(index=shown, columns=agents).astype(float)
+    picks = {str(name): str(row.idxmin()) for name, row in cost.iterrows() if row.notna().all()}
+    truth = estimates.groupby("agent")["truth"].first().reindex(agents).astype(float)
+    known = bool(truth.notna().all())
+    rows = pd.concat([truth.to_frame("truth").T, cost]) if known else cost
+    reasons = [_reason(estimates, str(name)) for name in rows.index]
+    marked = [name in ("truth", read) for name in rows.index]
+    labels = [name if name == "truth" else estimator_label(str(name)) for name in rows.index]
+    names = [f"{_READ * (e == read)}{label}" for e, label in zip(rows.index, labels, strict=True)]
+    figure, (axes,) = panels(1, 1, 0.95 + 0.2 * len(rows))
+    places = style.decimals(rows.to_numpy().ravel())
+    for y, (row, reason, mark) in enumerate(zip(rows.to_numpy(), reasons, marked, strict=True)):
+        _draw_row(axes, y, row, truth.to_numpy() if known else None, reason, mark, places)
     agent_ticks(axes, agents, width_in=4.5)
-    _dress_matrix(axes, names, len(agents), truth_known=truth_known)
-    if truth_known:
-        _judge(axes, matrix, marked)
+    axes.set_yticks(range(len(rows)), names)
+    for tick, name in zip(axes.get_yticklabels(), names, strict=True):
+        tick.set_fontweight("bold" if name.startswith(_READ) else "normal")
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.set(xlim=(-0.5, len(agents) + (0.4 if known else -0.5)), ylim=(len(rows) - 0.5, -0.5))
+    axes.spines[:].set_visible(False)
+    right = len(agents) - 0.5
+    axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, right, color=style.PALE, linewidth=0.7)
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     finding = picks_finding(picks, read)
-    if truth_known:
-        finding = regret_finding(
-            picks, {str(agent): float(cost) for agent, cost in truth.items()}, read
-        )
-    partly = bool((np.isnan(matrix).any(axis=1) & np.isfinite(matrix).any(axis=1)).any())
-    handles = _decision_handles(truth_known=truth_known, partly=partly, read=read in shown)
+    if known:
+        axes.text(right + 0.2, 0, "extra cost", va="center_baseline", style="italic")
+        axes.hlines(0.5, -0.5, right, color=style.BLACK, linewidth=0.9)
+        frame: dict[str, Any] = {"fill": False, "linewidth": 1.3, "gid": "best", "zorder": 4}
+        axes.add_patch(Rectangle((truth.argmin() - 0.5, -0.5), 1, len(rows), **frame))
+        finding = regret_finding(picks, {str(a): float(c) for a, c in truth.items()}, read)
+    partly = bool((rows.isna().any(axis=1) & rows.notna().any(axis=1)).any())
+    handles = _decision_handles(known=known, partly=partly, read=read in shown)
     return finish(figure, _scenario(estimates), finding, handles)
 
 
 def _reason(estimates: pd.DataFrame, estimator: str) -> str:
     """Why an estimator has no estimate of some agent: the first such status, in words."""
-    status = estimates.loc[
-        (estimates["estimator"] == estimator) & (estimates["status"] != "ok"), "status"
-    ]
+    mine = estimates[estimates["estimator"] == estimator]
+    status = mine.loc[mine["status"] != "ok", "status"]
     return STATUS_WORDS.get(str(status.iloc[0]), "not computed") if len(status) else ""
 
 
-def _draw_matrix(axes: Axes, matrix: np.ndarray, reasons: list[str], marked: list[bool]) -> None:
-    """Numbers, the lowest of each marked row filled; a row without any number has a reason."""
-    places = style.decimals(matrix.ravel())
-    for y, row in enumerate(matrix):
-        pick = int(np.nanargmin(row)) if np.isfinite(row).any() else None
-        if pick is None:
-            axes.text(len(row) / 2 - 0.5, y, reasons[y], ha="center", gid="reason", **_REASON)
-            continue
-        chosen = np.isfinite(row).all()  # who cannot evaluate every policy picks none
-        if chosen and marked[y]:
-            axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=_LOWEST, gid="pick"))
-        for x, value in enumerate(row):
-            axes.text(
-                x,
-                y,
-                f"{value:.{places}f}" if np.isfinite(value) else "–",
-                ha="center",
-                va="center_baseline",
-                fontweight="bold" if chosen and x == pick else None,
-                color=style.BLACK if marked[y] and np.isfinite(value) else style.GREY,
-                zorder=3,
-                gid="cost",
-            )
+def _draw_row(
+    axes: Axes,
+    y: int,
+    row: np.ndarray,
+    truth: np.ndarray | None,
+    reason: str,
+    marked: bool,
+    places: int,
+) -> None:
+    """Costs of one estimator, its pick in bold, filled in a marked row, and what it costs more.
+
+    A row without any number has a reason; who cannot evaluate every policy picks none.
+    """
+    if not np.isfinite(row).any():
+        axes.text(len(row) / 2 - 0.5, y, reason, ha="center", gid="reason", **_REASON)
+        return
+    pick = int(row.argmin()) if np.isfinite(row).all() else None
+    extra = 0.0 if pick is None or truth is None else float(truth[pick] - truth.min())
+    for x, value in enumerate(row):
+        finite = bool(np.isfinite(value))
+        look: dict[str, Any] = {"fontweight": "bold" if x == pick else None, "ha": "center"}
+        look["color"] = style.BLACK if marked and finite else style.GREY
+        words = f"{value:.{places}f}" if finite else "–"
+        axes.text(x, y, words, va="center_baseline", zorder=3, gid="cost", **look)
+    if pick is not None and marked:
+        colour = _LOWEST if truth is None else _WRONG if extra else _RIGHT
+        axes.add_patch(Rectangle((pick - 0.5, y - 0.5), 1, 1, facecolor=colour, gid="pick"))
+    if pick is not None and truth is not None and y:
+        words = f"✗  +{extra:.{places}f}" if extra else "✓"
+        look = {"color": style.BLACK if marked else style.GREY, "gid": "verdict"}
+        axes.text(len(row) - 0.3, y, words, va="center_baseline", **look)
 
 
-def _judge(axes: Axes, matrix: np.ndarray, marked: list[bool]) -> None:
-    """Colour the marked picks by whether they are the truth's (row 0); extra costs of others."""
-    truth, (lines, columns) = matrix[0], matrix.shape
-    best, places = int(truth.argmin()), style.decimals(matrix.ravel())
-    for patch in [p for p in axes.patches if p.get_gid() == "pick" and isinstance(p, Rectangle)]:
-        pick = round(patch.get_x() + 0.5)
-        patch.set_facecolor(_RIGHT if pick == best else _WRONG)
-    for y in range(1, lines):
-        if np.isfinite(matrix[y]).all():
-            pick = int(matrix[y].argmin())
-            extra = truth[pick] - truth[best]
-            axes.text(
-                columns - 0.3,
-                y,
-                "✓" if pick == best else f"✗  +{extra:.{places}f}",
-                va="center_baseline",
-                gid="verdict",
-                color=style.BLACK if marked[y] else style.GREY,
-            )
-    axes.text(columns - 0.3, 0, "extra cost", va="center_baseline", style="italic")
-    axes.hlines(0.5, -0.5, columns - 0.5, color=style.BLACK, linewidth=0.9)
-    axes.add_patch(
-        Rectangle((best - 0.5, -0.5), 1, lines, fill=False, linewidth=1.3, gid="best", zorder=4)
-    )
-
-
-def _dress_matrix(axes: Axes, rows: list[str], columns: int, *, truth_known: bool) -> None:
-    """Names of rows, room for the columns' names above and the verdicts, no frame."""
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    for tick, name in zip(axes.get_yticklabels(), rows, strict=True):
-        tick.set_fontweight("bold" if name.startswith(_READ) else "normal")
-    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    axes.set_xlim(-0.5, columns + (0.4 if truth_known else -0.5))
-    axes.spines[:].set_visible(False)
-    axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, columns - 0.5, color=style.PALE, lw=0.7)
-
-
-def _decision_handles(*, truth_known: bool, partly: bool, read: bool) -> list[Artist]:
+def _decision_handles(*, known: bool, partly: bool, read: bool) -> list[Artist]:
     """Entries for the two kinds of pick, or for the pick alone where no truth is known."""
-    others: list[Artist] = []
+    handles: list[Artist] = [Patch(facecolor=_LOWEST, label="lowest estimate of the row")]
+    if known:
+        handles = [
+            Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
+            Patch(facecolor=_WRONG, label="✗ picks another, at this added cost"),
+            Patch(facecolor="none", edgecolor=style.BLACK, label="best policy in truth"),
+        ]
     if read:
         mark = {"marker": ">", "markersize": 4, "linestyle": "none"}
-        others.append(entry("read for the verdict", style.BLACK, **mark))
+        handles.append(entry("read for the verdict", style.BLACK, **mark))
     if partly:
-        others.append(entry("no estimate, so no pick", marker="$–$", linestyle="none"))
-    if not truth_known:
-        return [Patch(facecolor=_LOWEST, label="lowest estimate of the row"), *others]
-    return [
-        Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
-        Patch(facecolor=_WRONG, label="✗ picks another, at this added cost"),
-        Patch(facecolor="none", edgecolor=style.BLACK, label="best policy in truth"),
-        *others,
-    ]
+        handles.append(entry("no estimate, so no pick", marker="$–$", linestyle="none"))
+    return handles
 
 
 def regret_finding(picks: dict[str, str], truth: dict[str, float], read: str) -> str:
@@ -295,9 +260,9 @@ _ROOM = 2.1  # of the right half, in the largest bar: numbers and marks
 _HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
 
 
-@style.printed
+@PrintedFigure(name="trust", place=10, stages=("draw_scenario_figures",))
 def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
-    """Estimates with 95 % intervals and effective sample sizes, per agent: the first figure to see.
+    """Estimates of every agent by every estimator, with intervals, sample sizes and warnings.
 
     A pair of panels per agent, a row per estimator. Left: estimate, interval, and the truth as a
     vertical line. An estimate that cannot be computed is greyed with its reason; an estimate beyond
@@ -306,185 +271,107 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     effective sample size, with a red `!` where the table holds warnings; the legend names them.
     More than six agents do not fit a page: select some.
 
-    Args:
-        estimates: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one
-            dataset, mechanism and seed. Without known truth (NaN) the line is left out.
-        read: the estimator that the verdict reads; empty if none.
-        cost_unit: the data set's unit of cost.
+    Rows: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one dataset,
+    mechanism and seed. Without known truth (NaN) the line is left out. `read`: the estimator that
+    the verdict reads; empty if none.
     """
     style.require(estimates, f"{_CELL} ci_low ci_high ess warning", single=_SINGLE)
     agents, estimators = agent_order(estimates["agent"]), estimator_order(estimates["estimator"])
-    columns = min(2, len(agents))
-    figure, grid = panels(
-        2 * len(agents),
-        2 * columns,
-        line_in=0.55 + 0.15 * len(estimators),
-        more_in=0.4,
-        sharey=True,
-        width_ratios=[2.1, 1] * columns,
-    )
+    columns, height = min(2, len(agents)), 0.55 + 0.15 * len(estimators)
+    ratios: dict[str, Any] = {"width_ratios": [2.1, 1] * columns, "sharey": True}
+    figure, grid = panels(2 * len(agents), 2 * columns, height, 0.4, **ratios)
     most = max(1.0, float(estimates["ess"].max()))
+    computed = (estimates["status"] == "ok") & np.isfinite(estimates["estimate"])
+    table = estimates.assign(computed=computed, at=estimates["estimator"].map(estimators.index))
     for agent, left, right in zip(agents, grid[::2], grid[1::2], strict=True):
-        rows = style.select(estimates, agent=agent).set_index("estimator").reindex(estimators)
+        rows = style.select(table, agent=agent).sort_values("at")
         _draw_estimates(left, rows)
-        _draw_sizes(right, rows, most=most)
+        _draw_sizes(right, rows[rows["computed"]], most)
         left.set_title(agent_label(agent), loc="left")
         left.set_xlabel(f"cost per case\n({cost_unit})")
         right.set_xlabel("effective\nsample size")
-    grid[0].set_ylim(len(estimators) - 0.5, -0.5)
-    computed = estimates[_computed(estimates)]
+    drawn = table[table["computed"]]
+    for axes in grid:
+        name_rows(axes, [estimator_label(e) for e in estimators])
     for axes in grid[:: 2 * columns]:
-        axes.set_yticks(range(len(estimators)), [estimator_label(e) for e in estimators])
         for text, name in zip(axes.get_yticklabels(), estimators, strict=True):
-            text.set_color(style.BLACK if name in set(computed["estimator"]) else style.GREY)
+            text.set_color(style.BLACK if name in set(drawn["estimator"]) else style.GREY)
     marks = {line.get_gid() for axes in figure.axes for line in axes.lines}
     handles: list[Artist] = [entry("estimate, 95 % interval", marker="o", markersize=4.5)]
     alone = {"linestyle": "none"}
     if "no interval" in marks:
         hollow = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", **alone}
         handles.append(entry("no interval: its rows cost the same", **hollow))
-    if bool(estimates["truth"].notna().any()):
+    if estimates["truth"].notna().any():
         handles.append(entry("truth", style.BLACK, linestyle="--"))
     if marks & {"beyond", "cut"}:
         handles.append(entry("beyond the axis", marker=">", **alone))
-    names = dict.fromkeys(name for _, row in computed.iterrows() for name in _warnings(row))
+    names = dict.fromkeys(name for warned in drawn["warning"] for name in _warnings(warned))
     if names:
         warned = "warned, see the table: " + ", ".join(map(style.words, names))
         sign = {"marker": r"$\mathbf{!}$", "markersize": 7, "markeredgewidth": 0.1, **alone}
         handles.append(entry(style.wrapped(warned, characters=60), style.VERMILLION, **sign))
-    return finish(figure, _scenario(estimates), trust_finding(computed, read), handles)
+    return finish(figure, _scenario(estimates), trust_finding(drawn, read), handles)
 
 
-def _warnings(row: pd.Series) -> list[str]:
+def _warnings(cell: object) -> list[str]:
     """Names of the warnings of one row."""
-    return row["warning"].split(",") if isinstance(row["warning"], str) and row["warning"] else []
-
-
-def _computed(rows: pd.DataFrame) -> np.ndarray:
-    """True where there is an estimate to draw. (rows,)"""
-    return ((rows["status"] == "ok") & np.isfinite(rows["estimate"])).to_numpy()
+    return cell.split(",") if isinstance(cell, str) and cell else []
 
 
 def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
-    """Estimate and interval of one agent's rows at y = 0, 1, 2, …; truth as a vertical line."""
-    computed = _computed(rows)
-    drawn = rows.assign(at=range(len(rows)))[computed].reset_index()
-    truth = rows["truth"].dropna().to_numpy(dtype=float)[:1]
-    if len(truth):
-        axes.axvline(truth[0], color=style.BLACK, linewidth=0.9, linestyle="--", zorder=2)
-    left, right = window(
-        *(np.r_[drawn[c].to_numpy(dtype=float), truth] for c in ("estimate", "ci_low", "ci_high"))
-    )
-    inside = drawn[drawn["estimate"].between(left, right)]
-    for certain, part in inside.groupby(inside["ci_low"] == inside["ci_high"]):
-        draw_series(
-            axes,
-            part,
-            _HOLLOW if certain else ESTIMATORS,
-            by="estimator",
-            x="estimate",
-            y="at",
-            line=None,
-            size=4.5,
-            x_ends=("ci_low", "ci_high"),
-            clip_on=False,
-            gid="no interval" if certain else None,
-        )
-    style.shade_every_second(axes, len(rows), vertical=False)
+    """Estimate and interval of one agent's rows; truth as a vertical line; marks at the edges."""
+    drawn, truth = rows[rows["computed"]], rows["truth"].dropna().to_numpy(dtype=float)[:1]
+    for true in truth:
+        axes.axvline(true, color=style.BLACK, linewidth=0.9, linestyle="--", zorder=2)
+    numbers = (drawn[c].to_numpy(dtype=float) for c in ("estimate", "ci_low", "ci_high"))
+    left, right = window(*(np.r_[column, truth] for column in numbers))
+    inside = drawn["estimate"].between(left, right)
+    certain = drawn["ci_low"] == drawn["ci_high"]
+    for looks, part, gid in (
+        (ESTIMATORS, drawn[inside & ~certain], None),
+        (_HOLLOW, drawn[inside & certain], "no interval"),
+    ):
+        marks = {"line": None, "size": 4.5, "clip_on": False, "gid": gid}
+        ends = ("ci_low", "ci_high")
+        draw_series(axes, part, looks, "estimator", "estimate", "at", x_ends=ends, **marks)
     axes.set_xlim(left, right)
-    for y in np.flatnonzero(~computed).tolist():
-        _say_why(axes, y, rows["status"].iloc[y])
-    for row in inside.to_dict("records"):
-        colour = estimator_style(row["estimator"]).colour
-        _mark_cut(axes, row["at"], row["ci_low"] < left, row["ci_high"] > right, colour)
+    for _, row in rows[~rows["computed"]].iterrows():
+        words = STATUS_WORDS.get(str(row["status"]), "not computed")
+        box = {"color": style.PALE if row["at"] % 2 else "white", "linewidth": 0, "pad": 0.4}
+        look = {"ha": "center", "zorder": 2.2, "bbox": box, "gid": "reason", **_REASON}
+        axes.annotate(words, (0.5, row["at"]), xycoords=_BY_ROW, **look)
     places = style.decimals(drawn["estimate"].to_numpy(dtype=float))
-    for row in drawn.drop(inside.index).to_dict("records"):
-        number = f"{row['estimate']:.{places}f}"
-        look = estimator_style(row["estimator"])
-        _point_beyond(axes, row["at"], number, row["estimate"] > right, look)
-    axes.tick_params(axis="y", length=0)
-
-
-def _say_why(axes: Axes, y: int, status: object) -> None:
-    """The reason why a row has no estimate, in grey, in its place."""
-    reason = STATUS_WORDS.get(str(status), "not computed")
-    axes.text(
-        0.5,
-        y,
-        reason,
-        color=style.GREY,
-        style="italic",
-        ha="center",
-        va="center_baseline",
-        transform=axes.get_yaxis_transform(),
-        gid="reason",
-        zorder=2.2,
-        bbox={"facecolor": style.PALE if y % 2 else "white", "edgecolor": "none", "pad": 0.4},
-    )
-
-
-def _mark_cut(axes: Axes, y: int, is_left: bool, is_right: bool, colour: str) -> None:
-    """Small triangles where an interval goes on beyond the axis."""
-    for place, marker, is_cut in ((0.0, CARETLEFT, is_left), (1.0, CARETRIGHT, is_right)):
-        if is_cut:
-            axes.plot(
-                place,
-                y,
-                marker=marker,
-                color=colour,
-                markersize=4,
-                clip_on=False,
-                transform=axes.get_yaxis_transform(),
-                gid="cut",
-            )
-
-
-def _point_beyond(axes: Axes, y: int, number: str, is_right: bool, look: style.Look) -> None:
-    """A triangle at the edge of the axis, and the number that lies beyond it."""
-    axes.plot(
-        0.97 if is_right else 0.03,
-        y,
-        ">" if is_right else "<",
-        color=look.colour,
-        markersize=4,
-        transform=axes.get_yaxis_transform(),
-        gid="beyond",
-    )
-    axes.text(
-        0.93 if is_right else 0.07,
-        y,
-        number,
-        ha="right" if is_right else "left",
-        va="center_baseline",
-        transform=axes.get_yaxis_transform(),
-    )
-
-
-def _draw_sizes(axes: Axes, rows: pd.DataFrame, *, most: float) -> None:
-    """Effective sample size as bars with their number; a red `!` for the row's warnings."""
-    computed = _computed(rows)
-    for y, (name, row) in enumerate(rows.iterrows()):
-        if not computed[y]:
+    for (_, row), is_inside in zip(drawn.iterrows(), inside, strict=True):
+        colour = {"color": estimator_style(row["estimator"]).colour}
+        if not is_inside:
+            above = row["estimate"] > right
+            far, beside, mark = (0.97, 0.93, ">") if above else (0.03, 0.07, "<")
+            mark_edge(axes, row["at"], far, mark, gid="beyond", **colour)
+            number, side = f"{row['estimate']:.{places}f}", "right" if above else "left"
+            where = {"xycoords": _BY_ROW, "ha": side, "va": "center_baseline"}
+            axes.annotate(number, (beside, row["at"]), **where)
             continue
-        colour = style.lightened(estimator_style(str(name)).colour, share=0.35)
-        size = float(row["ess"])
-        marks = bool(_warnings(row))
-        axes.barh(y, size, height=0.62, color=colour, zorder=2)
-        axes.annotate(
-            f"{size:,.0f}{' !' if marks else ''}",
-            (size, y),
-            (2, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            ha="left",
-            color=style.VERMILLION if marks else style.BLACK,
-            fontweight="bold" if marks else None,
-            gid="warning" if marks else "size",
-        )
-    style.shade_every_second(axes, len(rows), vertical=False)
+        if row["ci_low"] < left:
+            mark_edge(axes, row["at"], 0.0, CARETLEFT, gid="cut", **colour)
+        if row["ci_high"] > right:
+            mark_edge(axes, row["at"], 1.0, CARETRIGHT, gid="cut", **colour)
+
+
+def _draw_sizes(axes: Axes, rows: pd.DataFrame, most: float) -> None:
+    """Effective sample size as bars with their number; a red `!` for the row's warnings."""
+    colours = [estimator_style(name).colour for name in rows["estimator"]]
+    fills = [style.lightened(colour, share=0.35) for colour in colours]
+    axes.barh(rows["at"], rows["ess"], height=0.62, color=fills, zorder=2)
+    for y, size, warning in zip(rows["at"], rows["ess"], rows["warning"], strict=True):
+        warned = bool(_warnings(warning))
+        look: dict[str, Any] = {"gid": "size", "color": style.BLACK}
+        if warned:
+            look = {"gid": "warning", "color": style.VERMILLION, "fontweight": "bold"}
+        look |= {"textcoords": "offset points", "va": "center_baseline"}
+        axes.annotate(f"{size:,.0f}{' !' * warned}", (size, y), (2, 0), **look)
     axes.set_xlim(0, _ROOM * most)
     axes.set_xticks([0, most], ["0", f"{most:,.0f}"])
-    axes.tick_params(axis="y", length=0)
 
 
 def trust_finding(estimates: pd.DataFrame, read: str) -> str:
@@ -508,28 +395,4 @@ def trust_finding(estimates: pd.DataFrame, read: str) -> str:
 
 
 def _coverage(rows: pd.DataFrame) -> str:
-    inside = (rows["ci_low"] <= rows["truth"]) & (rows["truth"] <= rows["ci_high"])
-    return f"{inside.sum()} of {len(rows)}"
-
-
-ANSWER = PrintedFigure(
-    name="answer",
-    place=5,
-    stages=("draw_scenario_figures",),
-    draw=answer_figure,
-    doc="which policy to use, its cost, and how sure that is",
-)
-TRUST = PrintedFigure(
-    name="trust",
-    place=10,
-    stages=("draw_scenario_figures",),
-    draw=trust_figure,
-    doc="estimates of every agent by every estimator, with intervals and warnings",
-)
-DECISION = PrintedFigure(
-    name="decision",
-    place=20,
-    stages=("draw_scenario_figures",),
-    draw=decision_figure,
-    doc="which agent each estimator would pick, and the cost of a wrong pick",
-)
+    return f"{rows['truth'].between(rows['ci_low'], rows['ci_high']).sum()} of {len(rows)}"

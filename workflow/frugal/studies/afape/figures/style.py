@@ -4,6 +4,7 @@ Also the orders of estimators, agents and scenarios, and the room that agents ne
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,6 @@ from frugal.draw.style import (
     agent_label,
     look_of,
     order_of,
-    quoted,
     words,
     wrapped,
 )
@@ -34,14 +34,11 @@ ESTIMATORS: dict[str, Look] = {
     for name, estimator in DECLARED.items()
 }
 
+estimator_style = partial(look_of, looks=ESTIMATORS, subject="estimator")
+estimator_order = partial(order_of, looks=ESTIMATORS, subject="estimator")
 _CHARACTER_IN = 0.07  # generous mean width of a letter at 8 pt
 _MECHANISMS = ("mcar", "mar", "mnar")
 _AGENTS_FIRST = ("never", "random", "always", "fixed")
-
-
-def estimator_style(name: str) -> Look:
-    """Look of an estimator; one without is refused."""
-    return look_of(name, ESTIMATORS, subject="estimator")
 
 
 def estimator_label(estimator: str) -> str:
@@ -51,12 +48,7 @@ def estimator_label(estimator: str) -> str:
 
 def quoted_estimator(estimator: str) -> str:
     """Words for an estimator within a sentence."""
-    return quoted(estimator_label(estimator))
-
-
-def estimator_order(names: Iterable[str]) -> list[str]:
-    """Distinct estimators in the order in which every figure lists them."""
-    return order_of(names, ESTIMATORS, subject="estimator")
+    return estimator_style(estimator).quoted
 
 
 def agent_order(names: Iterable[str]) -> list[str]:
@@ -75,10 +67,8 @@ def scenario_order(table: pd.DataFrame) -> list[tuple[str, str]]:
     datasets = list(dict.fromkeys(table["dataset"]))
 
     def key(pair: tuple[str, str]) -> tuple[int, int, str]:
-        dataset, mechanism = pair
-        listed = mechanism in _MECHANISMS
-        rank = _MECHANISMS.index(mechanism) if listed else len(_MECHANISMS)
-        return datasets.index(dataset), rank, mechanism
+        place = [*_MECHANISMS, pair[1]].index(pair[1])  # others are last
+        return datasets.index(pair[0]), place, pair[1]
 
     return sorted(set(zip(table["dataset"], table["mechanism"], strict=True)), key=key)
 
@@ -97,10 +87,8 @@ def facet_columns(facets: int, *, slots: int, slot_in: float) -> int:
         slots: places along the horizontal axis of each facet.
         slot_in: least width of a slot, in inches.
     """
-    for columns in (3, 2):
-        if facets % columns == 0 and _axes_width_in(columns) / slots >= slot_in:
-            return columns
-    return 1
+    fits = (c for c in (3, 2) if facets % c == 0 and _axes_width_in(c) / slots >= slot_in)
+    return next(fits, 1)
 
 
 def _axes_width_in(columns: int) -> float:

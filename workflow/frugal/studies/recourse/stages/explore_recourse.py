@@ -13,17 +13,14 @@ SCOPE = ["dataset", "variant", "seed", "subset"]
 KEYS = [*SCOPE, "generator", "actions", "group", "low", "at_least", "size"]
 ALL = "all"
 _SHOWN = (
-    "generator",
-    "actions",
-    "group",
-    "n",
-    "accuracy",
-    "accuracy_low",
-    "accuracy_high",
-    "infeasible_share",
-    "cost_gap",
-    "repaired_accuracy",
+    *("generator", "actions", "group", "n", "accuracy", "accuracy_low", "accuracy_high"),
+    *("infeasible_share", "cost_gap", "repaired_accuracy"),
 )
+_TITLES = {
+    "confidence": "Accuracy by confidence",
+    "frequencies": "Accuracy by how often training met the answer",
+    "sizes": "Units by number of actions",
+}
 
 
 def explore_recourse(
@@ -44,11 +41,7 @@ def explore_recourse(
         "summary": (summary, "Every generator, by number of actions needed", _SHOWN),
         "groups": (groups, "The same by group", _SHOWN),
     }
-    for name, table, title in (
-        ("confidence", confidence, "Accuracy by confidence"),
-        ("frequencies", frequencies, "Accuracy by how often training met the answer"),
-        ("sizes", sizes, "Units by number of actions"),
-    ):
+    for (name, title), table in zip(_TITLES.items(), (confidence, frequencies, sizes), strict=True):
         tables[name] = (table, title, tuple(str(c) for c in table if c not in SCOPE)[:9])
     return {
         "section": section(
@@ -65,7 +58,9 @@ def explore_recourse(
 
 
 def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[dict[str, Any]]:
-    """For each world the generator that names the cheapest set most often, among all units."""
+    """For each world the printed figure's finding on all units, and the row of the best."""
+    from frugal.studies.recourse.figures import accuracy_finding  # matplotlib
+
     answers = []
     overall = summary[(summary["actions"].astype(str) == ALL) & (summary["subset"] == ALL)]
     for (dataset, variant), rows in overall.groupby(["dataset", "variant"], sort=False):  # pyright: ignore[reportGeneralTypeIssues]
@@ -74,29 +69,24 @@ def _answers(summary: pd.DataFrame, groups: pd.DataFrame, checks: int) -> list[d
         best = row_at(first, at)
         close = first.drop(index=at)
         close = close[close["accuracy_high"] >= best["accuracy_low"]]
-        name = words(best["generator"])
+        others = ", ".join(words(g) for g in close["generator"]) or "no other"
+        finding = accuracy_finding(first.set_index("generator")["accuracy"])
+        units = f"{int(best['n']):,} test units"
         between = f"{100 * best['accuracy_low']:.1f} to {100 * best['accuracy_high']:.1f} %"
+        details = (
+            f"{words(best['generator'])}; not significantly different: {others}.",
+            f"Of its mistakes, those that work cost {100 * best['cost_gap']:.1f} % more than the "
+            f"cheapest set; {100 * best['infeasible_share']:.1f} % of all answers do not work "
+            "before the solver repairs them.",
+            f"{units}; 95 % interval {between}. Each cheapest set is proven. {checks} checks of "
+            "the tables hold.",
+            f"Cases that training never met: {int(best['unseen'])} of these units.",
+            _worst(groups, best),
+        )
+        places = {"title": f"{words(str(dataset))}, {words(str(variant))}", "table": "summary"}
+        trust = f"{between}, on {units}."
         answers.append(
-            answer(
-                f"The generator {name} names the proven cheapest set of actions for "
-                f"{100 * best['accuracy']:.0f} % of the units.",
-                (
-                    f"{name}; not significantly different: "
-                    f"{', '.join(words(g) for g in close['generator']) or 'no other'}.",
-                    f"Of its mistakes, those that work cost {100 * best['cost_gap']:.1f} % more "
-                    f"than the cheapest set; {100 * best['infeasible_share']:.1f} % of all answers "
-                    "do not work before the solver repairs them.",
-                    f"{int(best['n']):,} test units; 95 % interval {between}. Each "
-                    f"cheapest set is proven. {checks} checks of the tables hold.",
-                    f"Cases that training never met: {int(best['unseen'])} of these units.",
-                    _worst(groups, best),
-                ),
-                trust=f"{between}, on {int(best['n']):,} test units.",
-                title=f"{words(str(dataset))}, {words(str(variant))}",
-                table="summary",
-                row=at,
-                sure=not len(close),
-            )
+            answer(f"{finding}.", details, trust=trust, row=at, sure=not len(close), **places)
         )
     return answers
 
@@ -117,32 +107,16 @@ def _worst(groups: pd.DataFrame, best: Mapping[str, Any]) -> str:
 
 
 def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
-    looks = looks_of(summary["generator"])
-    hover = ("generator", "actions", "n", "accuracy", "accuracy_low", "accuracy_high")
+    ends = ("accuracy_low", "accuracy_high")
+    rows = ("summary", "generator", looks_of(summary["generator"]))
+    hover = ("generator", "actions", "n", "accuracy", *ends)
     counts = [str(a) for a in dict.fromkeys(summary["actions"].astype(str)) if a != ALL]
-    overall = Chart(
-        "interval",
-        "accuracy",
-        "How often each generator names the cheapest set",
-        "summary",
-        "generator",
-        looks,
-        Axis("accuracy", "share of units"),
-        Axis("generator", "", "N"),
-        hover,
-        where={"actions": [ALL]},
-        ends=("accuracy_low", "accuracy_high"),
-    )
-    by_size = Chart(
-        "line",
-        "by_size",
-        "The same, by the number of actions that a unit needs",
-        "summary",
-        "generator",
-        looks,
-        Axis("actions", "actions needed", "N"),
-        Axis("accuracy", "share right"),
-        hover,
-        where={"actions": counts},
-    )
+    title = "How often each generator names the cheapest set"
+    share, name = Axis("accuracy", "share of units"), Axis("generator", "", "N")
+    whole: dict[str, Any] = {"where": {"actions": [ALL]}, "ends": ends}
+    overall = Chart("interval", "accuracy", title, *rows, share, name, hover, **whole)
+    title = "The same, by the number of actions that a unit needs"
+    needed, right = Axis("actions", "actions needed", "N"), Axis("accuracy", "share right")
+    part = {"actions": counts}
+    by_size = Chart("line", "by_size", title, *rows, needed, right, hover, where=part)
     return [overall.document(), by_size.document()]
