@@ -17,7 +17,15 @@ from matplotlib.patches import Patch, Rectangle
 
 from frugal.answer.pictures import name_policies
 from frugal.draw import style
-from frugal.draw.prints import PrintedFigure, draw_series, entry, finish, mark_edge, panels
+from frugal.draw.prints import (
+    PrintedFigure,
+    draw_series,
+    entry,
+    finish,
+    mark_edge,
+    name_rows,
+    panels,
+)
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
     STATUS_WORDS,
