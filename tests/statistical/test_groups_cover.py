@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.core.table import Belonging, Panel, Table
-from frugal.judge.by_group import ratios
 from frugal.judge.estimators.inverse_probability import complete_case_weight
+from frugal.studies.afape.by_group import ratios
 
 from tests.unit.in_blocks import by_group
 

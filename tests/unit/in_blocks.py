@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from frugal.core.rows import ScratchFile
 from frugal.core.table import Belonging
-from frugal.judge import by_group as groups
-from frugal.judge import resampling
 from frugal.judge.estimator import Terms
-from frugal.judge.summary import Summary, summary_of
-from frugal.judge.term_blocks import NuisanceFit, TermBlocks
+from frugal.studies.afape import by_group as groups
+from frugal.studies.afape import resampling
+from frugal.studies.afape.summary import Summary, summary_of
+from frugal.studies.afape.term_blocks import NuisanceFit, TermBlocks
 
 
 def cut(n: int, blocks: int) -> list[slice]:

@@ -15,11 +15,11 @@ from frugal.core.errors import DataError
 from frugal.core.rows import FrameRows, ScratchFile, open_rows, slices_of
 from frugal.core.streams import Streams
 from frugal.core.table import Belonging
-from frugal.judge import by_group, comparisons
+from frugal.judge import comparisons
 from frugal.judge.estimator import Terms
 from frugal.results.files import payload_bytes
 from frugal.results.replacing import GrowingFiles, together
-from frugal.studies.afape import columns
+from frugal.studies.afape import by_group, columns
 from frugal.studies.afape.stages.records import check_graph, impute_features
 
 from tests.unit.afape_chain import (

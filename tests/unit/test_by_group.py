@@ -11,7 +11,6 @@ from frugal.core.streams import Streams
 from frugal.core.table import Belonging
 from frugal.data.prepare import prepare
 from frugal.data.tables import belonging_from_frames, table_to_frames
-from frugal.judge.by_group import no_groups, ratios
 from frugal.judge.fairness import (
     contingency,
     demographic_disparity,
@@ -21,6 +20,7 @@ from frugal.judge.fairness import (
 )
 from frugal.judge.intervals import effective_share_interval, share_interval
 from frugal.judge.verdicts import told_by_group
+from frugal.studies.afape.by_group import no_groups, ratios
 from frugal.studies.afape.stages.tables import give_verdicts
 
 from tests.unit.afape_chain import frames, no_bar, run_chain, small_table

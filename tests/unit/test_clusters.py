@@ -7,10 +7,10 @@ import pytest
 from frugal.core.rows import ScratchFile
 from frugal.core.table import Belonging, random_folds
 from frugal.data.prepare import prepare
-from frugal.judge.cost_intervals import CostRange, unseen_errors
 from frugal.judge.estimator import Terms
-from frugal.judge.graph_check import GraphRows, Indicators, check_graph
 from frugal.judge.intervals import influence
+from frugal.studies.afape.cost_intervals import CostRange, unseen_errors
+from frugal.studies.afape.graph_check import GraphRows, Indicators, check_graph
 
 from tests.unit.afape_chain import run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load

@@ -4,7 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.judge.cost_intervals import (
+from frugal.judge.estimator import Terms
+from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
+from frugal.judge.estimators.unweighted import complete_case, ground_truth
+from frugal.judge.intervals import estimate, normal_interval, standard_error
+from frugal.judge.sums import WeightSums
+from frugal.studies.afape.cost_intervals import (
     CostRange,
     ErrorCosts,
     UnseenErrors,
@@ -13,11 +18,6 @@ from frugal.judge.cost_intervals import (
     range_findings,
     unseen_errors,
 )
-from frugal.judge.estimator import Terms
-from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
-from frugal.judge.estimators.unweighted import complete_case, ground_truth
-from frugal.judge.intervals import estimate, normal_interval, standard_error
-from frugal.judge.sums import WeightSums
 from scipy.stats import binom
 
 from tests.unit.afape_chain import AGENTS, run_chain, small_table

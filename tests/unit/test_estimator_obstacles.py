@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frugal.judge import obstacles
 from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
-from frugal.judge.evidence import Evidence
 from frugal.judge.registry import ESTIMATORS
+from frugal.studies.afape import obstacles
+from frugal.studies.afape.evidence import Evidence
 
 N = 6
 OBSERVED = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)

@@ -13,8 +13,8 @@ from frugal.judge.estimators.inverse_probability import ipw, stabilised_ipw
 from frugal.judge.estimators.off_policy import stabilised_off_policy
 from frugal.judge.estimators.unweighted import blocking, complete_case, ground_truth, imputation
 from frugal.judge.intervals import estimate, influence, skewed_interval, standard_error
-from frugal.judge.positivity import PropensitySums
 from frugal.judge.sums import Spread, WeightSums
+from frugal.studies.afape.positivity import PropensitySums
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.data.splits import copied
-from frugal.judge.graph_check import GraphCheck, GraphRows, Indicators, check_graph
+from frugal.studies.afape.graph_check import GraphCheck, GraphRows, Indicators, check_graph
 
 from tests.oracles.graph_worlds import DOUBLED, ODDS, checked, checked_graph, records
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.learn.multiple_imputation import impute_multiple
+from frugal.studies.afape.multiple_imputation import impute_multiple
 from scipy import stats
 from scipy.special import expit
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401

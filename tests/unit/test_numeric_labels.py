@@ -15,7 +15,6 @@ from frugal.core.numeric import NumericLabel
 from frugal.core.table import Panel, Table
 from frugal.data.tables import StoredTable, joined, table_to_frames
 from frugal.judge.choice import choose, judged
-from frugal.judge.cost_intervals import cost_range
 from frugal.judge.designs import _costs, compared
 from frugal.judge.estimators.afais import afais_s, stabilised_afais_s
 from frugal.judge.estimators.doubly_robust import doubly_robust_afais
@@ -24,6 +23,7 @@ from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, KnownLaw, RecordLaw
 from frugal.run.own_table import decision
 from frugal.run.study import load_study
+from frugal.studies.afape.cost_intervals import cost_range
 
 from tests.defaults import DEFAULT, ROOT
 from tests.oracles import two_panel_world as world

@@ -12,12 +12,12 @@ from frugal.acquire.policies.random import RandomPolicy
 from frugal.acquire.policies.rule import rule_policy
 from frugal.acquire.set_probability import LARGEST_ERROR
 from frugal.core.layout import Layout
-from frugal.judge import pattern_law
 from frugal.judge.case import Records
-from frugal.judge.pattern_law import PatternLaw, fit_law, open_causes
 from frugal.learn.nuisance_choice import FittedHead, HeadModels
 from frugal.missing.graphs import MissingnessGraph
 from frugal.missing.identification import identify
+from frugal.studies.afape import pattern_law
+from frugal.studies.afape.pattern_law import PatternLaw, fit_law, open_causes
 
 from tests.oracles.enumerated_world import (
     STOP,

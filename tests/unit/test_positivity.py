@@ -1,5 +1,6 @@
 import numpy as np
-from frugal.judge.positivity import (
+from frugal.judge.sums import WeightSums
+from frugal.studies.afape.positivity import (
     FAR_FROM_ONE,
     PropensitySums,
     gap_findings,
@@ -7,8 +8,7 @@ from frugal.judge.positivity import (
     policy_findings,
     resample_findings,
 )
-from frugal.judge.positivity import weight_findings as findings_of_sums
-from frugal.judge.sums import WeightSums
+from frugal.studies.afape.positivity import weight_findings as findings_of_sums
 
 
 def names(findings) -> list[str]:

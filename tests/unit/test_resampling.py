@@ -3,7 +3,7 @@ import pytest
 from frugal.core.errors import DataError
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import estimate
-from frugal.judge.resampling import (
+from frugal.studies.afape.resampling import (
     full_sample_interval,
     prefix_estimates,
     sample_subsets,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
-from frugal.judge.resampling import rubin
+from frugal.studies.afape.resampling import rubin
 
 
 def test_pooling_by_hand():

@@ -12,13 +12,13 @@ from frugal.core.rows import ScratchFile
 from frugal.core.table import Table
 from frugal.judge.case import Case
 from frugal.judge.cost_cells import KnownRows, fit_quantiles
-from frugal.judge.cost_intervals import cost_interval, cost_range, unseen_errors
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import normal_interval
 from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.sensitivity import Range, Rival, Weighted, plain_range, sharp_range, tipping_gamma
-from frugal.judge.term_blocks import TermBlocks
 from frugal.judge.verdicts import readable
+from frugal.studies.afape.cost_intervals import cost_interval, cost_range, unseen_errors
+from frugal.studies.afape.term_blocks import TermBlocks
 
 LEVEL = 0.95  # of the intervals
 ROUNDING = 1e-9

@@ -19,37 +19,37 @@ from frugal.core.table import Table
 from frugal.core.world import distinct_sets
 from frugal.judge.case import COSTS, Case, acquired_sets
 from frugal.judge.comparisons import LEVEL, Comparison, compare, covariance_of
-from frugal.judge.cost_intervals import (
+from frugal.judge.estimator import Estimator, Need, Terms
+from frugal.judge.intervals import skewed_interval
+from frugal.judge.registry import ESTIMATORS, READ
+from frugal.judge.sums import Spread
+from frugal.judge.views import Seen
+from frugal.studies.afape.cost_intervals import (
     CostInterval,
     cost_interval,
     cost_range,
     range_findings,
     unseen_errors,
 )
-from frugal.judge.estimator import Estimator, Need, Terms
-from frugal.judge.evidence import Evidence
-from frugal.judge.intervals import skewed_interval
-from frugal.judge.obstacles import LEAST_MASS, obstacle
-from frugal.judge.positivity import (
+from frugal.studies.afape.evidence import Evidence
+from frugal.studies.afape.hidden_causes import Shifted
+from frugal.studies.afape.obstacles import LEAST_MASS, obstacle
+from frugal.studies.afape.positivity import (
     Finding,
     gap_findings,
     mean_findings,
     policy_findings,
     resample_findings,
 )
-from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.resampling import (
+from frugal.studies.afape.resampling import (
     PooledEstimate,
     full_sample_interval,
     prefix_estimates,
     resample,
     rubin,
 )
-from frugal.judge.summary import OK, Summary, summary_of
-from frugal.judge.sums import Spread
-from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
-from frugal.judge.views import Seen
-from frugal.studies.afape.hidden_causes import Shifted
+from frugal.studies.afape.summary import OK, Summary, summary_of
+from frugal.studies.afape.term_blocks import NuisanceFit, TermBlocks, stacked
 
 DECISIONS = COSTS.index("misclassification_cost")
 

@@ -17,9 +17,9 @@ from frugal.core.errors import MissingStateError
 from frugal.core.world import World
 from frugal.data.tables import panel_columns, panel_matrix
 from frugal.judge.case import PARTS, Records, in_s
-from frugal.judge.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 from frugal.learn.calibration import FitSums
 from frugal.learn.nuisance_choice import FittedHead, fit_means, fit_probabilities
+from frugal.studies.afape.pattern_law import Curve, FittedLaw, PatternLaw, fit_law
 
 SEPARATE_STREAMS = (
     "means",

@@ -20,14 +20,20 @@ from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import random_folds
 from frugal.data.tables import StoredTable, panel_columns
-from frugal.judge.by_group import GroupTerms, by_group, no_groups, plain_ratios, plain_sums, ratios
 from frugal.judge.case import COSTS, PARTS, Records
-from frugal.judge.cost_intervals import CostInterval
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.summary import OK
 from frugal.judge.views import Seen, compare_views
 from frugal.learn.nuisance_choice import FittedHead
 from frugal.results.replacing import Growing
+from frugal.studies.afape.by_group import (
+    GroupTerms,
+    by_group,
+    no_groups,
+    plain_ratios,
+    plain_sums,
+    ratios,
+)
+from frugal.studies.afape.cost_intervals import CostInterval
 from frugal.studies.afape.hidden_causes import Shifted, tipped, tipping
 from frugal.studies.afape.judging import (
     Fits,
@@ -50,6 +56,7 @@ from frugal.studies.afape.nuisances import (
     nothing_fitted,
     tell,
 )
+from frugal.studies.afape.summary import OK
 
 
 def fit_nuisances(

@@ -16,11 +16,11 @@ from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.splits import copied
 from frugal.data.tables import panel_columns
-from frugal.judge.graph_check import Contrast, GraphCheck, GraphRows, Indicators
-from frugal.judge.graph_check import check_graph as check_blocks
 from frugal.learn.imputers.chained_trees import ChainedTrees, fit_chained_trees
-from frugal.learn.multiple_imputation import impute_multiple
 from frugal.results.replacing import Growing
+from frugal.studies.afape.graph_check import Contrast, GraphCheck, GraphRows, Indicators
+from frugal.studies.afape.graph_check import check_graph as check_blocks
+from frugal.studies.afape.multiple_imputation import impute_multiple
 
 _COLUMNS = {name: field.type for name, field in Contrast.__dataclass_fields__.items()}
 

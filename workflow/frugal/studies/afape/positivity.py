@@ -197,7 +197,7 @@ def resample_findings(resampled: Float[np.ndarray, "b e"]) -> tuple[Finding, ...
     """`resample_without_support`: subsamples in which no row carried weight (NaN rows).
 
     Args:
-        resampled: from `frugal.judge.resampling.resample`. (b, e)
+        resampled: from `frugal.studies.afape.resampling.resample`. (b, e)
     """
     empty = int(np.isnan(resampled).any(axis=1).sum())
     if empty == 0:

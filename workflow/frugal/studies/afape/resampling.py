@@ -128,7 +128,7 @@ def resample(
 
     Returns:
         One row per subsample. NaN where every denominator of a subsample is zero, which is
-        reported by `frugal.judge.positivity`. (b, e)
+        reported by `frugal.studies.afape.positivity`. (b, e)
 
     Raises:
         DataError: a term is not finite, a denominator is below zero, or `share` leaves out no row

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.judge.intervals import skewed_interval
-from frugal.judge.positivity import Finding, weight_findings
 from frugal.judge.sums import Spread
-from frugal.judge.term_blocks import TermBlocks
+from frugal.studies.afape.positivity import Finding, weight_findings
+from frugal.studies.afape.term_blocks import TermBlocks
 
 OK = "ok"
 NO_SUPPORT = "no_support"

@@ -22,11 +22,11 @@ from frugal.core.rows import ScratchFile
 from frugal.core.table import Table
 from frugal.data.tables import panel_matrix
 from frugal.judge.comparisons import covariance_of, gaussian
-from frugal.judge.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import cut_interval, effective_share_interval, skewed_interval
 from frugal.judge.sums import Spread, WeightSums
-from frugal.judge.term_blocks import NuisanceFit, TermBlocks, stacked
+from frugal.studies.afape.cost_intervals import ErrorCosts, cost_interval, cost_range, unseen_errors
+from frugal.studies.afape.term_blocks import NuisanceFit, TermBlocks, stacked
 
 LEVEL = 0.95  # of every interval; part of the meaning of the columns' names
 COSTS = ("cost", "acquisition_cost", "misclassification_cost")

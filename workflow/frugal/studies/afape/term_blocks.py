@@ -18,10 +18,10 @@ from frugal.core.rows import ScratchFile
 from frugal.core.scaling import Scaling, fit_scaling
 from frugal.core.table import Table
 from frugal.judge.case import Case, Records
-from frugal.judge.cost_intervals import ErrorCosts
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import cluster_sums
 from frugal.judge.sums import Spread, Tally
+from frugal.studies.afape.cost_intervals import ErrorCosts
 
 GRAM_ROUNDING = 1e-10  # of the largest eigenvalue of SᵀS: smaller ones are zero
 LARGEST_SHARE = 0.1  # scores per row, above which too little is left to estimate what they explain

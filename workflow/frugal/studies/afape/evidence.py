@@ -14,8 +14,8 @@ from frugal.core.world import distinct_sets
 from frugal.judge.case import Case, acquired_sets
 from frugal.judge.estimator import Estimator, Need, Terms
 from frugal.judge.intervals import cluster_sums
-from frugal.judge.positivity import PropensitySums
 from frugal.judge.sums import Tally
+from frugal.studies.afape.positivity import PropensitySums
 
 READ_BY_ROW = (
     Need.PROPENSITY,

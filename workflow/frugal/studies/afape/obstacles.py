@@ -12,8 +12,8 @@ import numpy as np
 
 from frugal.core.schema_check import listed
 from frugal.judge.estimator import Estimator, Need, Terms
-from frugal.judge.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
 from frugal.judge.intervals import standard_error
+from frugal.studies.afape.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
 
 Obstacle = tuple[str, str]
 

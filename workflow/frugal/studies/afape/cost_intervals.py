@@ -14,8 +14,8 @@ from jaxtyping import Float
 from frugal.core.table import Table
 from frugal.judge.estimator import Terms
 from frugal.judge.intervals import cut_interval
-from frugal.judge.positivity import Finding
 from frugal.judge.sums import Tally, WeightSums
+from frugal.studies.afape.positivity import Finding
 
 UNSEEN_CASES = 3.0  # of n without one, that a 95 % interval leaves room for: −log 0.05, rounded up
 ROUNDING = 1e-9  # of the range of a cost
