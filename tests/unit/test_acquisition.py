@@ -74,7 +74,7 @@ def test_every_step_keeps_the_definition(seed, start):
         assert environment.action_mask[:, :, task.panels :].all()
 
 
-def test_a_learner_meets_the_same_units_whatever_is_trained_beside_it():
+def test_a_learner_meets_the_same_units_whatever_is_trained_next_to_it():
     task, encoder = random_problem(3)
     alone, beside = (
         BatchedAcquisition(

@@ -236,7 +236,7 @@ def test_values_that_training_did_not_see_are_flagged(bundle, capsys):
     assert "a guess" in said
 
 
-def test_the_label_and_columns_that_were_left_out_may_stand_beside(bundle):
+def test_the_label_and_columns_that_were_left_out_may_stand_next_to(bundle):
     told = advised(bundle, CSV, "--simulate")
     assert told.columns[0] == "line"
     named = advised(bundle, CSV, "--simulate", "--id", "ward")

@@ -238,7 +238,7 @@ def test_a_graph_that_identifies_nothing_is_drawn_to_the_end(unidentified):
             assert said == "None of the chosen estimators has an estimate: no error to show."
 
 
-def test_nothing_to_calibrate_is_said(own):
+def test_nothing_to_calibrate_is_stated(own):
     _, catalogue = frames(small_table())
     catalogue["report"]["cost_unit"] = "EUR"
     empty = replace(own, nuisances={"calibration": own.nuisances["calibration"].iloc[:0]})
@@ -262,7 +262,7 @@ def test_gaps_without_named_causes_are_refused():
         draw(table, {}, source="own")
 
 
-def test_masks_of_a_seed_do_not_depend_on_the_seeds_beside_it():
+def test_masks_of_a_seed_do_not_depend_on_the_seeds_next_to_it():
     alone = draw(small_table(), MNAR, source="induced", seeds=[2])["masks"]
     beside = draw(small_table(), MNAR, source="induced", seeds=[0, 1, 2])["masks"]
     kept = beside[beside["seed"] == 2].reset_index(drop=True)

@@ -154,7 +154,7 @@ LEAVES_GAPS_ALONE = {
 
 
 @pytest.mark.parametrize("cause", ["X2", "X3"])  # X3 is of P3 itself: not identified
-def test_what_a_policy_costs_that_asks_for_no_panel_with_gaps_is_the_mean_of_all_rows(cause):
+def test_what_a_policy_costs_that_requests_for_no_panel_with_gaps_is_the_mean_of_all_rows(cause):
     laws = {"P3": {"intercept": 0.0, "values": {cause: 1.0}}}
     agents = LEAVES_GAPS_ALONE | {"always": {"kind": "fixed", "panels": "all"}}
     chain = run_chain(small_table(), laws, source="induced", agents=agents)
@@ -173,7 +173,7 @@ def test_what_a_policy_costs_that_asks_for_no_panel_with_gaps_is_the_mean_of_all
     assert chain.status("always")[READ[0]] == ("ok" if cause == "X2" else "not_identified")
 
 
-def test_a_policy_that_would_ask_for_a_gap_is_not_taken_for_one_that_asks_for_none():
+def test_a_policy_that_would_ask_for_a_gap_is_not_taken_for_one_that_requests_for_none():
     """It buys P3 where X1 is high, and there P3 is missing: on these records it never buys any."""
     table = small_table()
     table.values[table.values[:, 0] > 1, 2:] = np.nan

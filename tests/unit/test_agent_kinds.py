@@ -167,7 +167,7 @@ def test_the_config_takes_the_settings_of_every_kind_and_no_others():
 
 
 @pytest.mark.parametrize("kind", TRAINED)
-def test_a_bundle_is_asked_with_nothing_else_and_answers_as_on_its_table(kind, files):
+def test_a_bundle_is_requested_with_nothing_else_and_answers_as_on_its_table(kind, files):
     table, stored = small_table(), read_payload(files[kind])
     alone, layout = load_policy(stored)
     assert isinstance(alone, Policy)
@@ -234,7 +234,7 @@ def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, file
 
 
 @pytest.mark.parametrize("kind", ASKED_OF_VALUES)
-def test_one_walk_tells_of_every_consistent_kind_what_the_sums_do(kind, files, monkeypatch):
+def test_one_walk_states_of_every_consistent_kind_what_the_sums_do(kind, files, monkeypatch):
     table = telling_table()
     policy = policy_of(kind, files, table)
     patterns = np.array([[False, False], [False, True], [True, False], [True, True]])
@@ -294,7 +294,7 @@ def test_a_kind_that_does_not_learn_is_not_trained(given):
         )
 
 
-def test_an_agent_is_judged_alike_whoever_stands_beside_it():
+def test_an_agent_is_judged_alike_whoever_stands_next_to_it():
     half = {"half": {"kind": "random", "probability": 0.5}}
     others = half | {"always": {"kind": "fixed", "panels": "all"}}
     network = {

@@ -33,7 +33,7 @@ def chain(tmp_path, monkeypatch):
     write_chain()
 
 
-def test_an_input_that_is_replaced_while_a_step_runs_is_not_said_to_be_the_one_that_was_read():
+def test_an_input_that_is_replaced_while_a_step_runs_is_not_stated_to_be_the_one_that_was_read():
     records = sidecars.require_intact(SUMMARISE)
     before = SUMMARY.read_bytes()
     run_step(Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {"a": 1}, {}, 8))

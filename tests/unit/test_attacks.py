@@ -294,7 +294,7 @@ def test_a_step_that_cannot_run_as_its_sidecar_says_is_one_sentence(changes):
     assert "\n" not in refused_audit(*LOOK, "--sample", "9", run=failing)
 
 
-def test_a_forged_fetch_tells_no_address_and_is_one_sentence():
+def test_a_forged_fetch_states_no_address_and_is_one_sentence():
     forge(SUMMARY, stage="fetch_file", settings=[])
     assert "its sidecar has no address" in refused_audit(str(SUMMARY))
 

@@ -63,7 +63,7 @@ def forge_new(payload, **changes):
 
 
 @pytest.mark.parametrize("name", ["verdict.txt", "answer.html"])
-def test_an_edited_answer_beside_the_results_is_named(name):
+def test_an_edited_answer_next_to_the_results_is_named(name):
     """`decide` and `search` copy their answers out of results/, where people read them."""
     answer = Path("results", name)
     answer.write_text("Take cascade.")
@@ -138,7 +138,7 @@ def test_a_payload_and_sidecar_forged_together_do_not_survive_a_repetition():
     assert f"{SUMMARY}: running stage summarise_afape again gives other bytes" in said
 
 
-def test_a_step_whose_raw_file_is_not_at_hand_is_said_to_be_skipped(capsys):
+def test_a_step_whose_raw_file_is_not_at_hand_is_stated_to_be_skipped(capsys):
     assert audit() == 0
     said = capsys.readouterr().out
     assert "1 could not be run again: a.yaml from outside was not found" in said

@@ -19,7 +19,7 @@ from frugal.judge.fairness import (
     parity_difference,
 )
 from frugal.judge.intervals import effective_share_interval, share_interval
-from frugal.judge.verdicts import told_by_group
+from frugal.judge.verdicts import stated_by_group
 from frugal.studies.afape.by_group import no_groups, ratios
 from frugal.studies.afape.stages.tables import give_verdicts
 
@@ -182,7 +182,7 @@ def test_on_complete_data_the_gaps_are_those_of_dadi():
     assert pair["estimate"] == pytest.approx(float(parity_difference(counts)), abs=1e-12)
 
 
-def test_rows_that_stand_often_do_not_shorten_what_is_told_by_group():
+def test_rows_that_stand_often_do_not_shorten_what_is_stated_by_group():
     rng = np.random.default_rng(3)
     table = small_table(N)
     acted = _acted(N, rng, table)
@@ -202,7 +202,7 @@ def test_rows_that_stand_often_do_not_shorten_what_is_told_by_group():
         np.testing.assert_allclose(often[name], once[name], rtol=1e-8, atol=1e-10)
 
 
-def test_a_group_that_no_row_tells_of_is_a_row_with_a_reason():
+def test_a_group_that_no_row_states_of_is_a_row_with_a_reason():
     rng = np.random.default_rng(4)
     table = small_table(N)
     acted = _acted(N, rng, table)
@@ -243,7 +243,7 @@ def test_an_unweighted_share_has_the_interval_of_its_count():
     assert effective_share_interval(0.5, np.inf, 1.0, level=0.95) == (0, 1)
 
 
-def test_the_stage_tells_groups_by_the_weights_of_its_estimates(chain):
+def test_the_stage_states_groups_by_the_weights_of_its_estimates(chain):
     """Group costs, weighed by the groups' share of weight, are the estimate of all."""
     found, estimates = chain.estimates["groups"], chain.estimates["estimates"]
     assert set(found["estimator"]) == {READ, "stabilised_ipw"}
@@ -297,7 +297,7 @@ def test_the_summary_has_the_estimator_that_is_read_and_the_page_a_clause(chain)
     assert "equalised odds gap" in said
 
 
-def test_without_groups_nothing_is_said_of_them(chain):
+def test_without_groups_nothing_is_stated_of_them(chain):
     plain = run_chain(small_table(N), GAPS, source="induced")
     assert len(plain.estimates["groups"]) == 0
     assert set(plain.estimates["groups"]) == set(chain.estimates["groups"])
@@ -318,11 +318,11 @@ def test_the_clause_names_the_dearer_group_and_who_is_few():
             row | {"group": "", "other": "", "quantity": "equal_opportunity", "estimate": 0.1},
         ]
     )
-    assert told_by_group(rows, "x", "EUR") == (
+    assert stated_by_group(rows, "x", "EUR") == (
         "By group, x costs EUR a case: f 1.5, m 1.8; m costs 0.3 (0.1 to 0.5) EUR more than f; "
         "equal opportunity gap 0.1 (-0.5 to -0.1). Effective sample size below 30: m (9)."
     )
-    assert told_by_group(no_groups().assign(agent=""), "x", "EUR") == ""
+    assert stated_by_group(no_groups().assign(agent=""), "x", "EUR") == ""
 
 
 def _prepared(tmp_path, **keys):
@@ -352,7 +352,7 @@ def test_rows_without_a_value_are_a_group_of_their_own(tmp_path):
     )
 
 
-def test_more_than_two_groups_may_be_told_apart_by_ranges(tmp_path):
+def test_more_than_two_groups_may_be_stated_apart_by_ranges(tmp_path):
     three = [
         {"name": "young", "below": 45},
         {"name": "middle", "from": 45, "below": 65},
@@ -363,7 +363,7 @@ def test_more_than_two_groups_may_be_told_apart_by_ranges(tmp_path):
     assert found.belonging.group.tolist() == [1, 1, 1, 2, 2, 0]
 
 
-def test_the_protected_attribute_tells_groups_apart_unless_the_yaml_says_otherwise(tmp_path):
+def test_the_protected_attribute_states_groups_apart_unless_the_yaml_says_otherwise(tmp_path):
     two = [{"name": "f", "values": ["no"]}, {"name": "m", "values": ["yes"]}]
     protected = {"column": "smoker", "groups": two}
     assert _prepared(tmp_path, sensitive=protected).belonging.names == ("f", "m")

@@ -362,7 +362,7 @@ def test_f1_is_judged_within_each_budget(within_budgets):
     assert set(stable["short_list"]) <= set(AGENTS)
 
 
-def test_a_rise_of_errors_stands_beside_the_saving(chain):
+def test_a_rise_of_errors_stands_next_to_the_saving(chain):
     choice = chain["choice"]
     for key, error in choice["errors"].items():
         rise = error["policy"] - error["practice"]

@@ -146,7 +146,7 @@ def test_a_cascade_says_in_words_what_it_does(cheapest):
     assert sentence.endswith("positive from 50 % on")
 
 
-def test_sets_that_nobody_comes_to_are_not_told(cheapest):
+def test_sets_that_nobody_comes_to_are_not_stated(cheapest):
     policies = policies_of(cheapest, cases.open_world(10, 0))
     shut = replace(policies, low=np.ones_like(policies.low), high=np.ones_like(policies.high))
     assert shut.sentences(["A", "B"]) == ["no panel; positive from 50 % on"]

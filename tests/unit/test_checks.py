@@ -164,7 +164,7 @@ def test_what_fails_is_named_and_the_rest_still_run(trial, made, status):
     assert ("make test" in last, "check_a.py" in last) == (made != 0, status != 0)
 
 
-def test_a_missing_column_is_said_as_the_checks_expect(tmp_path, monkeypatch, capsys):
+def test_a_missing_column_is_stated_as_the_checks_expect(tmp_path, monkeypatch, capsys):
     example = ROOT / "docs" / "examples"
     table = (example / "ten_lines.csv").read_text(encoding="utf-8")
     (tmp_path / "ten_lines.csv").write_text(table.replace("troponin", "troponin_t", 1))
@@ -177,7 +177,7 @@ def test_a_missing_column_is_said_as_the_checks_expect(tmp_path, monkeypatch, ca
     assert capsys.readouterr().err.startswith(sentences.missing_column(description))
 
 
-def test_a_folder_that_is_locked_is_said_as_the_checks_expect():
+def test_a_folder_that_is_locked_is_stated_as_the_checks_expect():
     rules = (ROOT / "workflow" / "rules" / "common.smk").read_text(encoding="utf-8")
     assert f'sys.exit(f"{sentences.LOCKED}")' in rules
 

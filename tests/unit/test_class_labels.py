@@ -121,7 +121,7 @@ def learned(data, settings):
 
 
 @pytest.mark.parametrize("name", ["cascade", "permutation", "dime", "gdfs"])
-def test_agents_buy_what_tells_the_open_units_alone(data, name):
+def test_agents_buy_what_states_the_open_units_alone(data, name):
     """The best rule: A where x is 1, and nothing elsewhere; then no unit is misclassified."""
     is_path = name in ("cascade", "permutation")
     policy, curve = learned(data, settings_of(name))

@@ -37,7 +37,7 @@ def _times(terms: Terms, k: int) -> Terms:
 
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("k", [2, 7])
-def test_rows_that_stand_k_times_tell_no_more_than_once(k, blocks):
+def test_rows_that_stand_k_times_state_no_more_than_once(k, blocks):
     terms = _weighted(80)
     cluster = np.tile(np.random.default_rng(1).permutation(80), k)
     once = summarise(terms)

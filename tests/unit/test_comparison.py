@@ -59,7 +59,7 @@ def test_one_change_is_named_behind_exactly_the_files_it_moved(
         ("library", "library: requirements.lock has SHA-256 "),
     ],
 )
-def test_the_change_is_said_in_words_and_the_status_is_1(
+def test_the_change_is_stated_in_words_and_the_status_is_1(
     tmp_path, monkeypatch, capsys, kind, sentence
 ):
     a, b = two_folders(tmp_path, monkeypatch, LINE, changed(LINE, kind, 1))
@@ -95,7 +95,7 @@ def test_a_payload_changed_by_hand_is_named_with_its_side(tmp_path, monkeypatch,
     assert f"edited of summarise_afape: {payload(2)} in B is not the file" in said
 
 
-def test_a_step_that_cannot_repeat_itself_is_said_to_be_unexplained(tmp_path, monkeypatch):
+def test_a_step_that_cannot_repeat_itself_is_stated_to_be_unexplained(tmp_path, monkeypatch):
     a, b = two_folders(tmp_path, monkeypatch, LINE, changed(LINE, "seed", 0))
     for path in (payload(0), payload(0, "about.json")):
         document = json.loads((b / sidecar_path(path)).read_text()) | {"seed": 7}

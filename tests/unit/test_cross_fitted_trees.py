@@ -17,7 +17,7 @@ def loss(log_odds, label):
     return np.logaddexp(0, np.where(label == 1, -log_odds, log_odds)).mean()
 
 
-def test_rows_learnt_from_are_told_by_trees_that_did_not_see_them():
+def test_rows_learnt_from_are_stated_by_trees_that_did_not_see_them():
     rng = np.random.default_rng(0)
     values, label = rng.normal(size=(600, 4)), rng.integers(2, size=600)
     learns = np.arange(600) < 500

@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
     declarations.declared.cache_clear()
 
 
-def test_what_is_said_is_read_without_importing(folder):
+def test_what_is_stated_is_read_without_importing(folder):
     (folder / "two.py").write_text(TWO)
     found = declared("frugal.kinds", "Kind")
     assert list(found) == ["a", "b"]
@@ -74,7 +74,7 @@ def test_two_of_one_name_are_refused(folder):
         declared("frugal.kinds", "Kind")
 
 
-def test_objects_come_by_import_when_they_are_asked_for(folder, monkeypatch):
+def test_objects_come_by_import_when_they_are_requested_for(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "frugal.kinds.one", vars_of(ONE))
     assert load_one("frugal.kinds", "Kind", "a").says["name"] == "a"
     assert list(load_all("frugal.kinds", "Kind")) == ["a"]

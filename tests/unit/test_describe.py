@@ -208,7 +208,7 @@ def test_a_tree_says_gaps_levels_and_numbers_and_is_short():
     assert (alone.lines, alone.right) == (["always B"], 0.75)
 
 
-def test_leaves_are_spent_where_they_change_what_is_said():
+def test_leaves_are_spent_where_they_change_what_is_stated():
     """A cut that only makes sure of the same answer is not told; one of few decisions is."""
     rng = np.random.default_rng(0)
     x = rng.random((20000, 2))

@@ -128,7 +128,7 @@ def test_rollouts_equal_one_unit_at_a_time(monkeypatch, sampled, at_once, asked)
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_a_member_acts_alike_alone_and_beside_others(sampled):
+def test_a_member_acts_alike_alone_and_next_to_others(sampled):
     world, uniforms = problem(), np.random.default_rng(2).random((N, A + 1))
     together = roll_out(SoftmaxPolicies(WEIGHT, not sampled), world, uniforms=uniforms)
     for k in range(K):
@@ -165,7 +165,7 @@ def test_verdicts_at_given_sets_are_those_of_episodes_that_end_there():
     assert silent is None
 
 
-def test_no_belief_is_logged_unless_asked_for_or_where_the_policy_has_none():
+def test_no_belief_is_logged_unless_requested_for_or_where_the_policy_has_none():
     world, uniforms = problem(), np.zeros((N, A + 1))
     assert roll_out(SoftmaxPolicies(WEIGHT, greedy=True), world, uniforms=uniforms).belief is None
     stops = ConstantPolicy(np.eye(A + 1)[A])

@@ -135,7 +135,7 @@ def test_rows_without_the_number_of_a_rule_are_counted_apart(tmp_path):
     assert said.startswith("Look: of 3 rows that are left out for 'adults', 2 have no value")
 
 
-def test_a_value_outside_valid_in_a_free_panel_is_said(tmp_path):
+def test_a_value_outside_valid_in_a_free_panel_is_stated(tmp_path):
     content = document()
     content["missing_values"] = "own"
     content["columns"][0]["valid"] = [0, 80]

@@ -46,7 +46,7 @@ def test_a_case_is_built_in_one_place():
     assert called("build_case") == ["answer/stored.py"]
 
 
-def test_no_module_but_the_declarations_tells_weighted_estimators_by_name():
+def test_no_module_but_the_declarations_states_weighted_estimators_by_name():
     """The declarations, looks of figures and views of the problem, which bear the same words."""
     for path in [*(PACKAGE / "judge").glob("*.py"), *PACKAGE.glob("studies/*/stages/*.py")]:
         named = re.findall(r'"((?:stabilised_|doubly_)\w+)"', path.read_text(encoding="utf-8"))

@@ -118,7 +118,7 @@ def table_of_units() -> Table:
     )
 
 
-def test_units_are_told_as_the_log_has_them():
+def test_units_are_stated_as_the_log_has_them():
     decisions = pd.DataFrame(
         {
             "row_id": [7, 7, 5],
@@ -207,7 +207,7 @@ def test_no_name_ends_a_script_of_the_page():
     assert "alert(1)" not in page.replace(data, "")
 
 
-def test_the_page_asks_nobody_and_its_own_rule_forbids_it():
+def test_the_page_requests_nobody_and_its_own_rule_forbids_it():
     page = report_of(part_of("clinic"))
     assert not REQUEST.search(page)
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
@@ -217,7 +217,7 @@ def test_the_page_asks_nobody_and_its_own_rule_forbids_it():
     assert not [rule for rule in rules.values() if re.search(r"https?:|\*|//", rule)]
 
 
-def test_a_file_is_told_with_what_is_behind_it():
+def test_a_file_is_stated_with_what_is_behind_it():
     page = report_of(part_of("clinic"))
     document = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert document["parts"][0]["sources"]["t"] == {

@@ -75,7 +75,7 @@ def test_the_cheapest_family_that_reaches_all_panels_is_named_or_the_nearest():
     )
 
 
-def test_a_front_is_told_by_its_ends():
+def test_a_front_is_stated_by_its_ends():
     rows = pd.DataFrame(
         [
             ("greedy", 0.0, True, 0.2),
@@ -105,7 +105,7 @@ def test_groups_are_weighed_by_their_units():
     assert diagnosis.shares_finding(table) == "x is ordered for 50 % of b, for 15 % of a"
 
 
-def test_generators_are_told_by_what_they_find():
+def test_generators_are_stated_by_what_they_find():
     shares = pd.Series({"hamming": 0.35, "dense_named": 0.75, "full_action": 0.976})
     said = recourse.accuracy_finding(shares)
     assert said.startswith("“full action, scores” finds the cheapest actions of 97.6 % of units")
@@ -123,7 +123,7 @@ def test_generators_are_told_by_what_they_find():
     assert "every answer works; repaired ones cost 26 to 26 % more" in recourse.repair_finding(rows)
 
 
-def test_searches_are_told_by_the_trials_to_nearly_the_highest_efficacy():
+def test_searches_are_stated_by_the_trials_to_nearly_the_highest_efficacy():
     means = pd.DataFrame(
         [("true", "cg", 0.90, 2.0), ("true", "cg", 1.0, 3.0), ("true", "cdp", 0.96, 2.5)],
         columns=["facet", "series", "efficacy", "mean_trials"],
@@ -134,7 +134,7 @@ def test_searches_are_told_by_the_trials_to_nearly_the_highest_efficacy():
     assert said.endswith("3.00")
 
 
-def test_disparity_is_told_at_nearly_the_same_auc():
+def test_disparity_is_stated_at_nearly_the_same_auc():
     agents = pd.DataFrame(
         {
             "gamma": [0.1, 0.3, 0.5],

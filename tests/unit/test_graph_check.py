@@ -78,7 +78,7 @@ def test_copies_are_rows_that_agree_by_no_chance():
     assert not copied(cells[["sex"]]).any()
 
 
-def test_the_shares_of_two_panels_are_told_as_they_are():
+def test_the_shares_of_two_panels_are_stated_as_they_are():
     found = checked(np.random.default_rng(0), 2000, edge=2 * ODDS)
     worst = found["contrasts"].iloc[0]
     assert (worst["kind"], worst["panel"], worst["other"], worst["rows"]) == (

@@ -51,7 +51,7 @@ WORLD = {
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_every_panel_is_missing_in_the_share_that_is_asked_for(mechanism, share):
+def test_every_panel_is_missing_in_the_share_that_is_requested_for(mechanism, share):
     table = three_panels(20_000, seed=3)
     law = grid_law(table, mechanism, missing_share=share, panels=4)
     assert list(law["panels"]) == ["P2", "P3"]

@@ -65,7 +65,7 @@ def test_an_absent_column_of_groups_is_named_with_its_key():
         prepare(replace(described, groups=groups), {}, 0)
 
 
-def test_synthetic_loans_have_groups_beside_their_features():
+def test_synthetic_loans_have_groups_next_to_their_features():
     described = load_description(DATASETS / "synthetic_loans.yaml")
     prepared = prepare(described, {}, 0)
     assert len(prepared.table) == 100_000

@@ -29,7 +29,7 @@ def decoded(stored: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_download_is_stored_under_a_plain_name_that_tells_the_declared_one(name):
+def test_a_download_is_stored_under_a_plain_name_that_states_the_declared_one(name):
     (stored,) = stored_names([name])
     assert SAFE.fullmatch(stored)
     assert len(stored) <= LONGEST

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.data.description import load_description
-from frugal.data.guessing import guess_table, label_told, told_in
+from frugal.data.guessing import guess_table, label_stated, stated_in
 from frugal.data.prepare import prepare
 from frugal.run.init_command import init_command
 
@@ -18,7 +18,7 @@ from tests.unit.init_cases import N, init, priced, values_of, visits
 from tests.workflow.runs import ROOT
 
 
-def test_what_columns_are_is_guessed_and_told(tmp_path, capsys):
+def test_what_columns_are_is_guessed_and_stated(tmp_path, capsys):
     visits().to_csv(tmp_path / "t.csv", index=False)
     text = init(tmp_path)
     document, said = yaml.safe_load(text), capsys.readouterr().out
@@ -208,7 +208,7 @@ def test_a_label_by_name_in_a_file_without_names_is_refused_with_the_names(tmp_p
         init(tmp_path)
 
 
-def test_whether_the_first_line_holds_names_can_be_said(tmp_path):
+def test_whether_the_first_line_holds_names_can_be_stated(tmp_path):
     years = pd.DataFrame(
         {"2024": [1, 5] * (N // 2), "2025": [3, 2, 4] * (N // 3), "ill": ["a", "b"] * (N // 2)}
     )
@@ -367,7 +367,7 @@ def test_what_is_no_table_with_a_label_is_refused_in_a_sentence(tmp_path, change
     assert not (tmp_path / "t.yaml").exists()
 
 
-def test_text_among_numbers_is_told_with_what_to_do(tmp_path, capsys):
+def test_text_among_numbers_is_stated_with_what_to_do(tmp_path, capsys):
     table = visits().astype({"age": object})
     table.loc[3, "age"] = "old"
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -386,7 +386,7 @@ def test_rows_without_a_label_are_reported():
     assert "1 of 61 rows have no value of 'ill' and are left out (drop_rows)" in guess.remarks
 
 
-def test_what_nearly_tells_the_label_is_suspected_and_a_strong_feature_is_not():
+def test_what_nearly_states_the_label_is_suspected_and_a_strong_feature_is_not():
     rng = np.random.default_rng(0)
     label = pd.Series(rng.random(2000) < 0.3)
     week = pd.Series(np.where(label, rng.integers(1, 52, 2000), 52))  # until an event, or the end
@@ -394,13 +394,13 @@ def test_what_nearly_tells_the_label_is_suspected_and_a_strong_feature_is_not():
     days = pd.Series(np.where(label, rng.random(2000), 1 + rng.random(2000)))
     days[:20] = 1.5
     right = float((label == (week < 52)).mean())
-    assert label_told(week, label) == pytest.approx(right)
-    assert 0.98 < label_told(days, label) < 1
-    assert label_told(label.astype(float), label) == 1
+    assert label_stated(week, label) == pytest.approx(right)
+    assert 0.98 < label_stated(days, label) < 1
+    assert label_stated(label.astype(float), label) == 1
     strong = label + rng.normal(scale=0.5, size=2000)  # spares half of the errors
-    assert label_told(strong, label) == label_told(pd.Series(rng.random(2000)), label) == 0
-    assert label_told(label[:15].astype(float), label[:15]) == 0
-    assert (told_in(1.0), told_in(0.99999), told_in(0.974)) == ("all", "99.9%", "97.4%")
+    assert label_stated(strong, label) == label_stated(pd.Series(rng.random(2000)), label) == 0
+    assert label_stated(label[:15].astype(float), label[:15]) == 0
+    assert (stated_in(1.0), stated_in(0.99999), stated_in(0.974)) == ("all", "99.9%", "97.4%")
 
 
 STATED = (
@@ -465,7 +465,7 @@ def test_what_is_stated_of_nothing_is_refused(tmp_path, words, refusal):
     assert not (tmp_path / "t.yaml").exists()
 
 
-def test_at_a_terminal_what_is_missing_is_asked(tmp_path, monkeypatch, capsys):
+def test_at_a_terminal_what_is_missing_is_requested(tmp_path, monkeypatch, capsys):
     visits()[["age", "sex", "lab_crp", "ill"]].to_csv(tmp_path / "t.csv", index=False)
     asked, typed = [], iter(["free", "cheap", "3", "", "900"])
 

@@ -78,7 +78,7 @@ def test_marks_between_thousands_are_no_decimals(tmp_path, capsys, way):
         np.testing.assert_array_equal(found["y"], np.array(POINTS, dtype=float))
 
 
-def test_a_comma_that_may_be_either_is_asked_about(tmp_path):
+def test_a_comma_that_may_be_either_is_requested_about(tmp_path):
     columns = {"x": [f"{v + 1000:,}" for v in LARGE], "y": SMALL}
     with pytest.raises(DataError, match=r"'x' holds '\d,\d{3}', whose comma may be .*--decimal"):
         _described(tmp_path, columns)
@@ -436,7 +436,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_small_file_that_asks_for_much_memory_is_refused_before_it_is_read(tmp_path, name):
+def test_a_small_file_that_requests_for_much_memory_is_refused_before_it_is_read(tmp_path, name):
     BOMBS[name](tmp_path / name)
     assert (tmp_path / name).stat().st_size < 500_000
     with pytest.raises(DataError, match=rf"{name} has [\d,]+ bytes and unpacks to [\d,]+; at most"):

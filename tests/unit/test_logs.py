@@ -60,12 +60,12 @@ def test_a_decision_is_a_row_that_says_who_acted_where_on_whom():
 
 
 @pytest.mark.parametrize("classes", [None, 1, 3])
-def test_a_belief_of_other_than_two_classes_is_not_told(classes):
+def test_a_belief_of_other_than_two_classes_is_not_stated(classes):
     belief = None if classes is None else np.full((3, classes), 1 / classes)
     assert decision_frame(SCENE, episodes(belief)).belief.isna().all()
 
 
-def test_an_outcome_is_a_row_of_what_was_acquired_said_and_paid():
+def test_an_outcome_is_a_row_of_what_was_acquired_stated_and_paid():
     shares = np.array([[[0.7, 0.3], [0.6, 0.4], [0.1, 0.9]], [[0.2, 0.8], [0.3, 0.7], [1.0, 0.0]]])
     table = outcome_frame(SCENE, ACQUIRED, verdict=shares.argmax(axis=2), shares=shares)
     assert table.policy.tolist() == ["late"] * 3 + ["early"] * 3

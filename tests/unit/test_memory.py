@@ -77,7 +77,7 @@ def test_this_machine_has_something_left():
     assert free_memory_mb() > 0
 
 
-def test_a_peak_is_told_though_it_was_given_back_and_is_the_programs_own():
+def test_a_peak_is_stated_though_it_was_given_back_and_is_the_programs_own():
     """A large parent (as Snakemake is) does not count, whatever `ru_maxrss` inherits."""
     child = (
         "from frugal.run.memory import used\n"

@@ -86,7 +86,7 @@ def test_a_folder_is_a_name_and_no_pattern(tmp_path, name):
     assert found.equals(plain)
 
 
-def test_nobody_qualifies_is_said_with_the_numbers(tmp_path):
+def test_nobody_qualifies_is_stated_with_the_numbers(tmp_path):
     tables = draw_tables(0, 6)
     tables["LABEVENTS"] = [r for r in tables["LABEVENTS"] if r["itemid"] != 50912]
     words = r"^0 patients.*ICU stay: 6; adults: \d; with creatinine on the first day: 0; .*72: 0$"

@@ -183,7 +183,7 @@ def test_heads_of_all_widths_equal_heads_apart():
         np.testing.assert_allclose(one, two, rtol=0, atol=1e-6)
 
 
-def test_separate_fit_trains_and_predicts_where_it_is_told():
+def test_separate_fit_trains_and_predicts_where_it_is_stated():
     head, _ = logistic_head(400, 8)
     part = np.arange(400)
     train, predict = part < 250, part >= 300

@@ -71,7 +71,7 @@ def test_the_error_is_that_of_many_draws(others):
     assert abs(plain.mean() / seen - 1) > 0.15  # taken as known the error is far off either way
 
 
-def test_what_was_not_fitted_or_cannot_be_told_is_left_alone():
+def test_what_was_not_fitted_or_cannot_be_stated_is_left_alone():
     rng = np.random.default_rng(0)
     terms = Terms(rng.normal(size=(50, 2)), np.ones(50), np.ones(50))
     for scores in (np.empty((50, 0)), np.zeros((50, 2)), rng.normal(size=(50, 6))):

@@ -47,7 +47,7 @@ def stand_of(text: str) -> Stand:
         ("F1 .81 at $130", "the same", 0.1, "says it otherwise"),
     ],
 )
-def test_a_difference_is_told_beyond_the_slack(monkeypatch, page, run, slack, sentence):
+def test_a_difference_is_stated_beyond_the_slack(monkeypatch, page, run, slack, sentence):
     monkeypatch.setitem(BLOCKS, "made", Block(lambda _: run, slack))
     told = difference(stand_of(page), RUN)
     if sentence is None:

@@ -139,7 +139,7 @@ def test_one_function_runs_policies():
     assert marks & asks - SUMS == LOOP
 
 
-def test_policies_are_asked_in_one_place():
+def test_policies_are_requested_in_one_place():
     """All others go through `decision_probabilities`, which hides values and checks the answer."""
 
     def asks(body: ast.AST) -> bool:

@@ -194,7 +194,7 @@ def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
 
 
 @pytest.mark.parametrize("changes", [{}, {"sensitive": "ward"}])
-def test_the_table_beside_its_yaml_is_read_and_no_other_of_that_name(folder, monkeypatch, changes):
+def test_the_table_next_to_its_yaml_is_read_and_no_other_of_that_name(folder, monkeypatch, changes):
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     lines = (folder / "clinic.csv").read_text().splitlines(keepends=True)
@@ -216,7 +216,7 @@ def test_the_table_beside_its_yaml_is_read_and_no_other_of_that_name(folder, mon
     ("budget", "first"),
     [("15", 15.0), (None, 15.0), ("1234567.25", 1234567.25), (0.00001, 0.00001)],
 )
-def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first):
+def test_f1_is_requested_for_several_budgets_on_the_same_folds(folder, budget, first):
     found = asked(folder, objective="f1", budget=budget)
     assert instead(found)["split"]["scheme"] == "folds"
     study = load_study(found.config, ROOT)
@@ -225,7 +225,7 @@ def test_f1_is_asked_for_several_budgets_on_the_same_folds(folder, budget, first
 
 
 @pytest.mark.parametrize(("value", "audited"), [(True, True), ("true", True), ("false", False)])
-def test_the_habit_audit_is_asked_for_in_yaml_and_on_the_command_line(folder, value, audited):
+def test_the_habit_audit_is_requested_for_in_yaml_and_on_the_command_line(folder, value, audited):
     study = load_study(asked(folder, audit_habit=value).config, ROOT)
     assert study.candidate_settings()["also"] == (["without_panels"] if audited else [])
     assert ("habit" in study.judging_settings()["parts"]) is audited

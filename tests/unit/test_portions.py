@@ -36,7 +36,7 @@ WIDE = "synthetic_mnar"
     ("seeds", "name"),
     [((0,), "0"), ((0, 1, 2), "0-2"), ((3, 0, 1, 7), "3+0-1+7"), ((12, 11), "12+11")],
 )
-def test_seeds_have_a_name_that_tells_them(seeds, name):
+def test_seeds_have_a_name_that_states_them(seeds, name):
     assert seeds_name(seeds) == name
     assert Portion.of({"seeds": name}) == Portion(seeds=seeds)
 

@@ -125,7 +125,7 @@ def test_intervals_have_the_ends_that_are_given_also_where_marks_share_a_place()
     assert axes.lines[1].get_markerfacecolor() == "white"
 
 
-def test_bars_are_as_wide_as_asked_and_begin_at_their_base():
+def test_bars_are_as_wide_as_requested_and_begin_at_their_base():
     grid = style.new_figure(height_in=2.0).subplots(1, 2)
     for axes, lying in zip(grid, (False, True), strict=True):
         length, base = np.array([1.0, np.nan, 2.0]), np.array([0.5, 0.0, 1.0])

@@ -52,7 +52,7 @@ def test_a_table_that_differs_is_named_with_the_cpu_of_the_published_one(publish
     assert lines[2].startswith("published: made on another CPU, arithmetic fast; here: ")
 
 
-def test_what_else_differs_is_said(published):
+def test_what_else_differs_is_stated(published):
     write_chain()
     publish()
     document = json.loads(published.read_text())

@@ -110,7 +110,7 @@ def test_answers_may_have_several_forms(tmp_path, answer):
     np.testing.assert_array_equal(law, np.tile([0.0, 0, 1], (1, 5, 1)))
 
 
-def test_the_template_asks_a_stored_model_and_refuses_another_file(tmp_path):
+def test_the_template_requests_a_stored_model_and_refuses_another_file(tmp_path):
     class Scans(torch.nn.Module):
         """Wants the second panel above a mean age, also where it cannot be had."""
 
@@ -318,7 +318,7 @@ def test_an_answer_that_depends_on_the_other_rows_is_refused(tmp_path, answer):
     assert "must follow from that row alone" in sentence
 
 
-def test_the_row_whose_answer_differs_is_told(tmp_path):
+def test_the_row_whose_answer_differs_is_stated(tmp_path):
     values, acquired, available = states()
     free = (available & ~acquired)[0, :, 0]
     age = values[0, :, 0]
@@ -370,7 +370,7 @@ def test_other_encodings_are_refused(tmp_path):
         load_python_policy(path, "choose", table())
 
 
-def test_nothing_is_written_beside_the_file_and_nothing_can_import_it(tmp_path):
+def test_nothing_is_written_next_to_the_file_and_nothing_can_import_it(tmp_path):
     path = written(tmp_path, NAMES)
     load_python_policy(path, "choose", table())
     assert list(tmp_path.iterdir()) == [path]
@@ -416,7 +416,7 @@ COUNTED = """
 """
 
 
-def test_a_slow_function_is_asked_once_for_each_state_in_batches(tmp_path):
+def test_a_slow_function_is_requested_once_for_each_state_in_batches(tmp_path):
     """Twice, with its copy; 30 states of which 10 are others are 10 states, and then none."""
     log = tmp_path / "asked.txt"
     chosen = policy(tmp_path, COUNTED.format(log=str(log)))
@@ -446,7 +446,7 @@ def test_a_rollout_and_the_probabilities_of_its_sets_ask_each_state_once(tmp_pat
     assert sum(int(line) for line in log.read_text().splitlines()) == 2 * len(world)
 
 
-def test_answers_beyond_what_is_kept_are_asked_for_again(tmp_path, monkeypatch):
+def test_answers_beyond_what_is_kept_are_requested_for_again(tmp_path, monkeypatch):
     monkeypatch.setattr("frugal.acquire.policies.python.MOST_KEPT", 5)
     chosen = policy(tmp_path, NAMES)
     state = states()

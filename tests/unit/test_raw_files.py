@@ -22,7 +22,7 @@ def _downloadable(tmp_path):
     return load(tmp_path, content)
 
 
-def test_own_file_beside_the_description(tmp_path):
+def test_own_file_next_to_the_description(tmp_path):
     description = load(tmp_path, document())
     (tmp_path / "small.csv").write_bytes(CONTENT)
     found = locate_file(description, "small.csv", data_mirror=None)

@@ -239,14 +239,14 @@ def _header_only(self, given_lines):
     yield 1, ("a", "b")
 
 
-def test_another_encoding_is_said_first_and_with_its_place(tmp_path):
+def test_another_encoding_is_stated_first_and_with_its_place(tmp_path):
     content = b"a,b\n1\n" + b"2,3\n" * 3_000_000 + b"4,\xff\n"
     ours, slow = _read(tmp_path / "f", content, _form())
     assert ours == slow
     assert f"at byte {len(content) - 2}" in ours
 
 
-def test_a_damaged_file_is_said_first(tmp_path):
+def test_a_damaged_file_is_stated_first(tmp_path):
     path = tmp_path / "f.gz"
     path.write_bytes(
         gzip.compress(b"a,b\n1\n" + np.random.default_rng(1).bytes(9000).hex().encode())[:-20]

@@ -108,7 +108,7 @@ def test_every_key_of_the_config_has_a_line():
         ({"oneOf": [{"const": True}, {"type": "object"}]}, "`true` or keys"),
     ],
 )
-def test_a_schema_is_told_in_words(schema, words):
+def test_a_schema_is_stated_in_words(schema, words):
     share = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     assert allowed(schema, {"share": share}) == words
 

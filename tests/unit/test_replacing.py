@@ -170,7 +170,7 @@ def test_a_name_of_the_greatest_length_can_be_replaced(tmp_path):
     assert path.read_bytes() == b"x"
 
 
-def test_a_receipt_tells_what_is_missing_and_what_another_lock_has_made(tmp_path, monkeypatch):
+def test_a_receipt_states_what_is_missing_and_what_another_lock_has_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     payload = Path("results/a/t.parquet")
     sidecar = Path("results/a/_t.parquet.json")

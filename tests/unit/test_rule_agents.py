@@ -155,7 +155,7 @@ def test_a_policy_reads_values_if_a_step_has_a_condition(policy):
     assert (law.argmax(axis=1) == 0).all()
 
 
-def test_an_enumerated_world_is_told_as_it_is():
+def test_an_enumerated_world_is_stated_as_it_is():
     """p(R = 1 | x, r̂, …) of a rule, against all outcomes of the world listed one by one."""
     x = list(itertools.product((0.0, 1.0), repeat=3))
     world = EnumeratedWorld({(one, 0): 1 / 8 for one in x}, ((1,), (2,)), (0,), (0.3, 0.2))

@@ -322,7 +322,7 @@ def test_other_arrays_are_refused_in_one_sentence(spoil, sentence):
     assert "\n" not in str(refusal.value)
 
 
-def test_values_are_not_drawn_by_and_weights_too_large_are_told():
+def test_values_are_not_drawn_by_and_weights_too_large_are_stated():
     arrays = policy_of(fitted("DQN"), greedy=True).to_arrays()
     with pytest.raises(ConfigError, match="greedy false; its algorithm learns values"):
         Sb3Policy.from_arrays(arrays, {"greedy": False})

@@ -44,7 +44,7 @@ def test_whole_weights_are_repeated_rows():
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e9, -3e-30])
-def test_a_column_that_never_varies_gets_the_scale_that_is_asked_for(value):
+def test_a_column_that_never_varies_gets_the_scale_that_is_requested_for(value):
     """The sum of so many tenths is off by more than rounding of one."""
     column = np.full(1_000_000, value)
     assert fit_scaling(column).scale == 1

@@ -322,7 +322,7 @@ class ScoredPolicy:
 
 
 @pytest.mark.parametrize("lots", [0, 2, 9])
-def test_one_walk_tells_a_consistent_policy_what_the_sums_over_subsets_do(lots, monkeypatch):
+def test_one_walk_states_a_consistent_policy_what_the_sums_over_subsets_do(lots, monkeypatch):
     a, rng = 5, np.random.default_rng(12 + lots)
     patterns, n = all_sets(a), 800
     world = overlapping_world(n, a, rng)

@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_sidecar_lies_beside_its_payload():
+def test_a_sidecar_lies_next_to_its_payload():
     assert sidecar_path(Path("results/x/t.parquet")) == Path("results/x/_t.parquet.json")
 
 
@@ -72,7 +72,7 @@ def test_the_seal_holds_for_the_content_as_written_and_for_no_other():
     assert seal(document | {"seed": 8}) != document["seal"]
 
 
-def test_nothing_in_a_sidecar_tells_the_place_or_the_time(tmp_path, monkeypatch):
+def test_nothing_in_a_sidecar_states_the_place_or_the_time(tmp_path, monkeypatch):
     made = []
     for name in ("here", "there"):
         (tmp_path / name).mkdir()

@@ -94,7 +94,7 @@ def test_a_notebook_is_a_page_with_its_outputs(site):
     assert "frugal.decide" in re.sub("<[^>]*>", "", page)
 
 
-def test_nothing_is_asked_for_outside(site):
+def test_nothing_is_requested_for_outside(site):
     """Pages, styles and icons; what scripts ask for is seen by .ci/check_site.py in a browser."""
     paths = sorted(site.rglob("*.html"))
     assert len(paths) > 45

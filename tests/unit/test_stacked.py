@@ -59,7 +59,7 @@ def learnt(world: World, acting: str, budgets: list[float]) -> Learned:
     return learn(rows, cases.objective("f1", world), settings(acting), np.array(budgets))
 
 
-def test_the_stack_loses_less_than_trees_where_a_sum_tells_and_no_more_where_a_step_does():
+def test_the_stack_loses_less_than_trees_where_a_sum_states_and_no_more_where_a_step_does():
     world = linear_world(1500, 0)
     rows = cases.rows_of(world)
     stacked = fit_network(rows, NETWORK).beside(2)
@@ -76,7 +76,7 @@ def test_the_stack_loses_less_than_trees_where_a_sum_tells_and_no_more_where_a_s
     assert both < alone + 0.003
 
 
-def test_a_row_is_told_of_by_networks_that_did_not_see_it():
+def test_a_row_is_stated_of_by_networks_that_did_not_see_it():
     """With labels drawn by chance nothing can be known of a row but its own label."""
     rng = np.random.default_rng(3)
     world = cases.of_values(

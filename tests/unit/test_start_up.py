@@ -104,7 +104,7 @@ def test_every_package_that_is_imported_is_declared():
     assert {name for name in others if not _extra_of(name)} == of_snakemake
 
 
-def test_what_trains_or_asks_networks_loads_torch_alone():
+def test_what_trains_or_requests_networks_loads_torch_alone():
     """Sets of modules only grow, so that the stages may be looked at in one Python."""
     rest = {"sklearn", "scipy.stats", "scipy.optimize"}
     assert loaded_by([s for s in NETWORKS if s != "fit_fair_baselines"]) == {"torch"}

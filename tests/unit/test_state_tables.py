@@ -105,7 +105,7 @@ def test_a_table_of_all_states_is_judged_like_the_function_that_made_it(own, tmp
         assert "values that are filled in" in str(states.loc[name, "reason"])
 
 
-def test_a_table_of_recorded_states_serves_what_asks_for_no_others(own, tmp_path):
+def test_a_table_of_recorded_states_serves_what_requests_for_no_others(own, tmp_path):
     """Records of own gaps: sets within what is recorded are all that is ever requested."""
     table = small_table(180, gaps={"P2": 0.3, "P3": 0.3})
     observed = np.isfinite(table.values[:, [1, 2]])
@@ -129,7 +129,7 @@ def test_a_log_of_steps_is_the_table_of_its_states_and_ends_where_a_panel_cannot
     assert law.tolist() == [[0, 0, 1]]
 
 
-def test_what_asks_for_more_states_is_not_available_with_a_reason(own, tmp_path):
+def test_what_requests_for_more_states_is_not_available_with_a_reason(own, tmp_path):
     table = small_table(180)
     whole = tabulated(table, own)
     chain = run_chain(table, GAPS, source="induced")

@@ -152,7 +152,7 @@ def _described(tmp_path, outcomes: str):
     return load(tmp_path, content), {n: tmp_path / n for n in names}
 
 
-def test_outcomes_stand_beside_their_stays(tmp_path):
+def test_outcomes_stand_next_to_their_stays(tmp_path):
     raw = read_stays(*_described(tmp_path, "RecordID,Died\n9,1\n7,0\n"))
     assert raw.frame.read("RecordID").to_pylist() == [7, 9]
     assert raw.frame.read("Died").to_pylist() == [0, 1]

@@ -41,7 +41,7 @@ def test_each_part_of_the_name_counts(other):
     assert first(1, "x", SCENARIO, "mask", 3) != first(*other)
 
 
-def test_a_seed_does_not_depend_on_the_seeds_beside_it():
+def test_a_seed_does_not_depend_on_the_seeds_next_to_it():
     streams = Streams(5, "draw", SCENARIO)
     together = {seed: streams.generator("mask", seed).random(3) for seed in range(4)}
     alone = Streams(5, "draw", SCENARIO).generator("mask", 3).random(3)
@@ -55,7 +55,7 @@ def test_drawing_from_one_stream_does_not_move_another():
     assert np.array_equal(other.random(3), streams.generator("other").random(3))
 
 
-def test_keys_are_told_apart_by_where_they_end():
+def test_keys_are_stated_apart_by_where_they_end():
     assert first(1, "x", {}, "ab", "c") != first(1, "x", {}, "a", "bc")
 
 

@@ -61,7 +61,7 @@ def test_a_value_of_the_command_line_is_text_where_it_is_no_yaml(value):
     require_word(value)
 
 
-def test_a_bare_no_is_told_to_be_quoted():
+def test_a_bare_no_is_stated_to_be_quoted():
     with pytest.raises(ConfigError, match="'level' is False; allowed is a text; YAML reads yes"):
         Small.read(parse_yaml("level: no"), where="small.yaml")
 
@@ -84,7 +84,7 @@ def test_the_reader_stands_alone():
 @pytest.mark.parametrize(
     "key", ["__use_yte__: false", '"\\x5f_use_yte__": yes', "<<: {__use_yte__: 1}"]
 )
-def test_a_config_that_asks_to_be_run_is_refused(tmp_path, key):
+def test_a_config_that_requests_to_be_run_is_refused(tmp_path, key):
     path = tmp_path / "study.yaml"
     path.write_text(f"{key}\nseed: ?1 + 1\n", encoding="utf-8")
     with pytest.raises(StrictYamlError, match="unknown key '__use_yte__' at top level"):

@@ -251,7 +251,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
     assert fitted["agents"]["afa_propensity_policy"].between(0, 1).any()
 
 
-def test_rows_for_the_agent_and_its_policy_are_asked_for(table, given):
+def test_rows_for_the_agent_and_its_policy_are_requested_for(table, given):
     frame, catalogue = table_to_frames(table, np.repeat(["train", "test"], 120))
     with pytest.raises(DataError, match="needs rows in the part 'agent'"):
         train(given | {"table": frame, "catalogue": catalogue})

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.trains
 LAW = {"P2": {"intercept": 1.0, "values": {"X1": 0.5}}, "P3": {"intercept": 0.5}}
 
 
-def test_episodes_in_the_order_of_the_records_are_told():
+def test_episodes_in_the_order_of_the_records_are_stated():
     """Nobody's panel; one; both in the order of the records; both the other way round."""
     table = small_table()
     laws = TrueLaws(
@@ -41,7 +41,7 @@ def test_episodes_in_the_order_of_the_records_are_told():
     assert laws.in_record_order(episodes).tolist() == [1, 1, 1, 0]
 
 
-def test_imputed_copies_are_told_by_method_and_draw():
+def test_imputed_copies_are_stated_by_method_and_draw():
     table = small_table(3)
     head = {"world": ["multiple"] * 6 + ["missforest"] * 3 + ["full"] * 3}
     costs = {name: np.arange(12.0) + 100 * k for k, name in enumerate(COSTS)}

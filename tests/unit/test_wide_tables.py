@@ -123,7 +123,7 @@ def test_views_are_the_same_without_a_list_of_patterns(monkeypatch, laws):
         assert refused["reason"].str.contains("The policy ends with 2 sets").all()
 
 
-def test_a_chain_asks_each_law_with_the_causes_that_were_drawn():
+def test_a_chain_requests_each_law_with_the_causes_that_were_drawn():
     """One cause with certainty decides the other."""
 
     def one(j, rows, observed):

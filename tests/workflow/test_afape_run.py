@@ -46,7 +46,7 @@ def copied_run(tiny_run, tmp_path):
     return tmp_path / "run"
 
 
-def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
+def test_the_run_has_the_jobs_that_the_config_requests_for(tiny_run):
     assert jobs(tiny_run.said) == {
         "afape": 1,
         "check_afape": 1,
@@ -63,7 +63,7 @@ def test_the_run_has_the_jobs_that_the_config_asks_for(tiny_run):
         "report": 1,
         "roll_out": len(AGENTS),
         "snakemake_report": 1,
-        "tell_afape_cases": 1,
+        "show_afape_cases": 1,
         "write_report": 1,
         "give_verdicts": 1,
         "summarise_afape": 1,
@@ -98,7 +98,7 @@ def test_a_number_can_be_followed_back_to_the_description(tiny_run):
     assert any(f"{half}  sha256" in line for line in lines)
 
 
-def test_results_tell_neither_the_place_nor_the_machine(tiny_run):
+def test_results_state_neither_the_place_nor_the_machine(tiny_run):
     forbidden = [str(tiny_run.folder), str(ROOT), str(BIN), f'"{socket.gethostname()}"']
     for path, content in payloads(tiny_run.folder).items():
         for word in forbidden:

@@ -29,7 +29,7 @@ GENERATOR = "studies/recourse/generators/commonest.py"
 PLANNER = "studies/treatment/planners/single.py"
 FIGURE = "studies/afape/figures/worth.py"
 PART = "answer/parts/workload.py"
-OF_THE_REPORT = {"explore_afape", "tell_afape_cases", "write_report"}  # which `afape` leaves out
+OF_THE_REPORT = {"explore_afape", "show_afape_cases", "write_report"}  # which `afape` leaves out
 OUT_OF_DATE = """
 import collections, json, pathlib
 from frugal.results.sidecars import made_by_other_code

@@ -85,7 +85,7 @@ def test_a_results_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
     assert done.stdout.count("\n") == 1
 
 
-def test_a_missing_sidecar_and_another_lock_are_said_at_the_start(runs, tmp_path):
+def test_a_missing_sidecar_and_another_lock_are_stated_at_the_start(runs, tmp_path):
     """Strict runs the steps of another lock again; the audit names the missing file."""
     mine = shutil.copytree(shared.finished("masks", runs).folder, tmp_path / "run")
     for path in (mine / "results/steps").glob("*.json"):

@@ -282,7 +282,7 @@ def test_policies_are_any_of_those_known_or_ones_own():
     assert sorted(one.outcomes["agent"]) == ["always", "mine", "practice"]
 
 
-def test_a_folder_is_run_again_where_another_question_was_asked_since(tmp_path, monkeypatch):
+def test_a_folder_is_run_again_where_another_question_was_requested_since(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(folders, "run_workflow", lambda config, *_: asked.append(config))
     one = ask(EXAMPLES / "clinic.yaml", tmp_path, None, cores=1)

@@ -116,7 +116,7 @@ def test_at_the_papers_scale_the_whole_plan_does_quiet_or_not(paper_run):
         pytest.param(["--quiet", "all", "--force", TABLE], id="nothing is to be said"),
     ],
 )
-def test_no_plan_is_told_where_no_step_will_run(paper_run, words):
+def test_no_plan_is_stated_where_no_step_will_run(paper_run, words):
     """Nor in a dry run, an audit or a report: test_afape_run.py."""
     folder, _ = paper_run
     assert "Plan:" not in snakemake(folder, *words).stdout

@@ -54,7 +54,7 @@ def finished(tmp_path_factory):
     return folder, done.stdout
 
 
-def test_two_studies_run_beside_a_rule_of_ones_own(finished):
+def test_two_studies_run_next_to_a_rule_of_ones_own(finished):
     _, said = finished
     assert jobs(said)["visits_learn_candidates"] == 5
     assert {name: jobs(said)[name] for name in ("ten_prepare_data", "mine")} == {

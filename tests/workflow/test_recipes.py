@@ -31,7 +31,7 @@ def _headline(page: str) -> str:
     return line
 
 
-def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_beside(tmp_path, capsys):
+def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_next_to(tmp_path, capsys):
     done = snakemake(
         tmp_path,
         "decide",
@@ -119,7 +119,7 @@ def _document(folder: Path) -> dict:
     return json.loads((folder / "answer.json").read_bytes())
 
 
-def test_a_form_is_asked_fairly(tmp_path):
+def test_a_form_is_requested_fairly(tmp_path):
     """As printed, but for models of the audit, which no number here reads."""
     less = tmp_path / "less.yaml"
     audit = {"rows": 400, "boosting": {"trees": 20}, "set_network": {"iterations": 50}}
@@ -140,7 +140,7 @@ def test_a_form_is_asked_fairly(tmp_path):
     assert main(["advise", str(bundle), str(EXAMPLES / "form.csv"), "--simulate"]) == 0
 
 
-def test_an_applicant_is_told_what_to_do(capsys, tmp_path):
+def test_an_applicant_is_stated_what_to_do(capsys, tmp_path):
     files = [str(EXAMPLES / name) for name in ("loan_units.csv", "loan_actions.csv")]
     assert main(["recourse", *files, "--out", str(tmp_path / "answers.csv")]) == 0
     said = capsys.readouterr().out.splitlines()

@@ -33,7 +33,7 @@ def refused(folder: Path, start: str, *, table: str = TABLE, **config) -> str:
     return sentence
 
 
-def test_snakemake_tells_a_refusal_and_the_config_files(tmp_path):
+def test_snakemake_states_a_refusal_and_the_config_files(tmp_path):
     said = refused(tmp_path, "Frugal cannot start: ", recourse={"frequency_edges": [1, 5]})
     assert "config (study.yaml over config.yaml): recourse.frequency_edges is [1, 5]" in said
 

@@ -29,7 +29,7 @@ def summary(folder):
     return pd.read_parquet(folder / "results" / "summary" / "afape.parquet", partitioning=None)
 
 
-def test_the_truth_is_unknown_and_said_to_be(summary):
+def test_the_truth_is_unknown_and_stated_to_be(summary):
     assert summary["truth"].isna().all()
     truth = summary[summary["estimator"] == "ground_truth"]
     assert (truth["status"] == "not_available").all()
@@ -208,7 +208,7 @@ def test_a_page_shows_a_hostile_name_as_text(hostile_folder):
     assert not any("<script" in page for page in pages)
 
 
-def test_the_stored_download_tells_the_declared_name(hostile_folder):
+def test_the_stored_download_states_the_declared_name(hostile_folder):
     (raw,) = (p for p in (hostile_folder / "results" / "raw").rglob("*.csv"))
     assert raw.name.startswith("+C3+A4rzte+20+26+20")
     sidecar = raw.with_name(f"_{raw.name}.json")

@@ -162,7 +162,7 @@ if not MODULE:
         output:
             **audited(f"{EXPLORED}/study=dadi", "section.json"),
 
-    use rule stage as tell_dadi_cases with:
+    use rule stage as show_dadi_cases with:
         input:
             **outputs_of(rules.prepare_data, "table catalogue"),
             decisions=f"results/dadi/{DATASET}/fold={SHOWN_FOLD}/decisions.parquet",

@@ -250,7 +250,7 @@ if not MODULE:
     CASES["diagnosis"] = [f"dataset={name}" for name in DIAGNOSIS.datasets()]
 
     def diagnosis_cases_settings(wildcards):
-        """Settings of `tell_diagnosis_cases`: the scenario's first criterion and seed."""
+        """Settings of `show_diagnosis_cases`: the scenario's first criterion and seed."""
         scenario = DIAGNOSIS.scenario(wildcards.dataset)
         return {
             "units": config["report"]["units"],
@@ -286,7 +286,7 @@ if not MODULE:
                 "budget_share": config["diagnosis"]["figures"]["budget_share"],
             },
 
-    use rule stage as tell_diagnosis_cases with:
+    use rule stage as show_diagnosis_cases with:
         input:
             unpack(diagnosis_cases_inputs),
         output:

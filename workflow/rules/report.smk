@@ -26,7 +26,7 @@ if config["table"] is not None:
             settings={"dataset": OWN_TABLE.dataset},
 
 
-use rule stage as tell_afape_cases with:
+use rule stage as show_afape_cases with:
     input:
         **outputs_of(rules.prepare_data, "table catalogue"),
         decisions=first_rollouts("decisions.parquet"),

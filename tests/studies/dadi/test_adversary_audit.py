@@ -67,7 +67,7 @@ def score(learner, values, acquired, target):
     return auc_interval(target[~train], found, level=0.95).value
 
 
-def test_what_is_not_collected_is_zero_and_said_to_be_so():
+def test_what_is_not_collected_is_zero_and_stated_to_be_so():
     values = np.arange(6, dtype=np.float32).reshape(2, 3) + 1
     panel = np.array([0, 1, -1])  # the last column is known from the start
     inputs = shown_inputs(values, panel, np.array([[True, False], [False, True]]))
@@ -78,7 +78,7 @@ def test_what_is_not_collected_is_zero_and_said_to_be_so():
 
 
 @pytest.mark.parametrize("learner", SETTINGS)
-def test_learners_tell_the_group_from_panels_that_tell_it_and_from_no_others(world, learner):
+def test_learners_state_the_group_from_panels_that_state_it_and_from_no_others(world, learner):
     values, _, group, everything, fair = world
     # 300 test rows: standard error of an AUC about 0.033; 4.5 of them over four comparisons
     assert score(learner, values, everything, group) > 0.8
@@ -86,7 +86,7 @@ def test_learners_tell_the_group_from_panels_that_tell_it_and_from_no_others(wor
 
 
 @pytest.mark.parametrize("learner", SETTINGS)
-def test_which_panels_were_collected_can_tell_the_group_too(world, learner):
+def test_which_panels_were_collected_can_state_the_group_too(world, learner):
     """An agent that decides by the group gives it away, whatever it collects."""
     values, _, group, _, fair = world
     telling = fair & (group == 1)[:, None]

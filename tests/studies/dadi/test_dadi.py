@@ -207,7 +207,7 @@ def test_equal_opportunity_never_looks_at_the_attribute_of_negatives():
 
 
 @double_precision()
-def test_a_learner_is_the_same_whichever_run_beside_it(monkeypatch):
+def test_a_learner_is_the_same_whichever_run_next_to_it(monkeypatch):
     """Same draws; products of other batch sizes may round differently, hence not to the byte.
 
     Cross-entropies are taken in float32 here, too: weights moved by 5e-8 when each of these was
@@ -327,7 +327,7 @@ def test_a_rerun_gives_the_same_bytes_and_training_leaves_saved_states_alone():
     assert all(_same(state, copy) for state, copy in zip(saved, copies, strict=True))
 
 
-def test_iterations_are_told_where_a_checkpoint_has_a_whole_number_of_them():
+def test_iterations_are_stated_where_a_checkpoint_has_a_whole_number_of_them():
     assert iterations_done(None) == 0
     assert iterations_done({}) == 0
     for told, expected in ((7, 7), (np.uint8(3), 3), (7.0, 0), ([7], 0), ([7, 8], 0), ("7", 0)):

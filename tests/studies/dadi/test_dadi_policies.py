@@ -75,7 +75,7 @@ def test_a_value_that_is_not_acquired_changes_nothing(policies):
     np.testing.assert_allclose(one, two, atol=1e-7)
 
 
-def test_each_learner_rolls_out_alike_alone_and_beside_the_others(result, policies):
+def test_each_learner_rolls_out_alike_alone_and_next_to_the_others(result, policies):
     policy: Policy = policies
     assert policy.members == len(GAMMAS)
     together = acquired_by(policies, VALUES)

@@ -73,7 +73,7 @@ def test_a_killed_training_ends_with_the_same_arrays(stored, folds):
     pd.testing.assert_frame_equal(again["curves"], folds[0]["curves"])
 
 
-def test_decisions_and_outcomes_tell_the_same(folds):
+def test_decisions_and_outcomes_state_the_same(folds):
     decisions, outcomes = folds[0]["decisions"], folds[0]["outcomes"]
     test = outcomes[outcomes["part"] == "test"]
     acquired = test.filter(like="acquired:")
@@ -393,7 +393,7 @@ def test_folds_share_no_test_row_and_stages_cut_alike(stored, folds):
     assert tested == set(one.shown.row_id[one.rows("test")])
 
 
-def test_agents_of_other_kinds_are_audited_beside_dadi(stored, folds):
+def test_agents_of_other_kinds_are_audited_next_to_dadi(stored, folds):
     agents = {
         "cascade": tiny_block()["agents"]["cascade"],
         "dqn": small(DEFAULT["afape"]["agents"]["dqn"]),
@@ -421,7 +421,7 @@ def test_agents_of_other_kinds_are_audited_beside_dadi(stored, folds):
     assert set(made["audit"]["method"]) == {"dadi", "all_panels", *agents}
 
 
-def test_withheld_panels_are_shown_to_no_agent_but_to_whoever_is_asked(stored):
+def test_withheld_panels_are_shown_to_no_agent_but_to_whoever_is_requested(stored):
     made = run_fold(study(withheld_panels=["unfair X5"], selection_by=None), 0, stored)
     assert "acquired:unfair X5" not in made["outcomes"]
     panels = made["panels"].set_index("method")["panel"]

@@ -50,7 +50,7 @@ def test_errors_are_those_of_repeated_draws():
     ],
     ids=["one class", "one belief", "no error", "no belief"],
 )
-def test_a_slope_that_no_data_tell_is_empty(label, belief):
+def test_a_slope_that_no_data_state_is_empty(label, belief):
     found = belief_scores(np.array(label), np.array([belief]))
     assert np.isnan(found["calibration_slope"][0])
 

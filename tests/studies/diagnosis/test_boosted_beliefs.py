@@ -77,7 +77,7 @@ def test_one_verdict_for_one_belief(result):
     np.testing.assert_array_equal(verdicts(episodes) == 1, belief >= threshold)
 
 
-def test_of_a_training_unit_trees_tell_that_did_not_see_it():
+def test_of_a_training_unit_trees_state_that_did_not_see_it():
     """Labels are noise: out of fold nothing is known of them, by all trees much."""
     rng = np.random.default_rng(0)
     world, states = clinics.clinic(600, 2)

@@ -109,7 +109,7 @@ def test_panels_show_shares_in_per_cent_and_count_units():
     assert wanted <= {(x, float(round(y))) for x, y in points(figure.axes[0])}
 
 
-def test_patients_are_told_step_by_step():
+def test_patients_are_stated_step_by_step():
     table = frames.steps_frame()
     figure = patients_figure(table, **PATIENTS)
     left = [axes for axes in figure.axes if axes.texts and not axes.lines]

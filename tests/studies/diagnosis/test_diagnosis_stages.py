@@ -118,7 +118,7 @@ def _checked(tiny, **changed):
     return run(check_diagnosis, {"rows": tiny.study.wanted_rows()}, {}, **given)
 
 
-def test_rows_that_are_completed_when_asked_for_train_the_same_policies(tiny):
+def test_rows_that_are_completed_when_requested_for_train_the_same_policies(tiny):
     """Where those of all sets of panels would take too much memory."""
     wild, given = {"seed": "0"}, tiny.given["0"]
     encoder = {"encoder": tiny.encoders["0"]["encoder"]}
@@ -256,7 +256,7 @@ def test_a_front_may_believe_by_a_boosted_model(tiny):
 
 
 @pytest.mark.parametrize("kind", ["dadi", "dqn", "sm_ddpo", "random"])
-def test_an_agent_without_a_front_is_one_policy_judged_beside_the_fronts(tiny, kind, tmp_path):
+def test_an_agent_without_a_front_is_one_policy_judged_next_to_the_fronts(tiny, kind, tmp_path):
     block = copy.deepcopy(tiny.study.block)
     agents = effective(laid_over(DEFAULT, shipped("config/every_agent.yaml")))["afape"]["agents"]
     agent = next(one for one in agents.values() if one and one["kind"] == kind)
@@ -341,7 +341,7 @@ def test_budgets_hold_on_validation_and_name_the_best_full_baseline(tiny):
     assert front.sort_values("budget_share")["validation_f1"].is_monotonic_increasing
 
 
-def test_classifiers_without_a_panel_read_the_free_columns_and_are_beside_every_choice(tiny):
+def test_classifiers_without_a_panel_read_the_free_columns_and_are_next_to_every_choice(tiny):
     runs = {name: tiny.runs[NAME, name, "f1", "0"] for name in (FRONT, "baselines")}
     free = runs["baselines"]["scores"].query("method == 'logistic_free'")
     assert (free["cost"] == 0).all()
@@ -422,7 +422,7 @@ def test_a_patient_is_drawn_and_another_refused(tiny):
         run(draw_patient, settings | {"row_id": outside}, {"seed": "0"}, **given)
 
 
-def test_beliefs_are_told_at_every_decision_and_the_last_is_the_outcome(tiny):
+def test_beliefs_are_stated_at_every_decision_and_the_last_is_the_outcome(tiny):
     frames = tiny.runs[NAME, "selection", "f1", "0"]
     log, units = frames["decisions"], frames["outcomes"]
     assert log["belief"].between(0, 1).all()

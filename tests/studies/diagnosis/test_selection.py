@@ -246,7 +246,7 @@ def test_gains_are_means_over_the_nearest_units_of_the_same_set(classifier):
             assert got[i, j] == pytest.approx(np.mean(fall), abs=1e-6)
 
 
-def test_greedy_orders_what_tells_and_less_of_it_as_the_price_rises():
+def test_greedy_orders_what_states_and_less_of_it_as_the_price_rises():
     """Means over five classifiers.
 
     With one alone, of eight, panels 0 and 1 were used by 0.75 of the units or more, and panel 2 by

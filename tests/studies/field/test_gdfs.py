@@ -132,7 +132,7 @@ def test_stored_rules_act_alike_in_batches_of_any_size_and_spoilt_ones_are_refus
             networks.read_back(spoilt, world, "logits")
 
 
-def test_rules_are_told_in_words(nested):
+def test_rules_are_stated_in_words(nested):
     world, made = nested
     said = networks.read_back(made, world, "logits").sentences([f"p{k}" for k in range(4)])
     assert len(said) == len(made.curve)

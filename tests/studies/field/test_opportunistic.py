@@ -74,7 +74,7 @@ def test_values_are_changes_of_probabilities_per_price(front):
     np.testing.assert_allclose(relative_price(np.array([1.0, 2.0, 0.0])), [2 / 3, 4 / 3, 1])
 
 
-def test_it_orders_the_cheaper_of_two_that_tell_the_same_where_they_tell(front):
+def test_it_orders_the_cheaper_of_two_that_state_the_same_where_they_state(front):
     policies, made = front
     new = priced_world(N, 1)
     episodes = run(policies, new)

@@ -84,7 +84,7 @@ def test_the_guard_follows_a_plan_where_orders_are_not_shown_to_save(learner):
     assert not follow(records, learned, DEAR).ordered.any()
 
 
-def test_a_set_is_asked_of_records_that_held_all_before_it():
+def test_a_set_is_requested_of_records_that_held_all_before_it():
     record = records_of([[[None, None], [None, None]]], [0])
     ordered = plan(record, "gas, then blood", {0: ["gas"], 1: ["blood"]})
     contained, exact = ordered_sets([follow(record, ordered, COSTS)])

@@ -77,7 +77,7 @@ def _equal_prices(seed: int, a: int, d: int, units: int):
     return states, np.zeros(units, dtype=int), instance
 
 
-def test_equal_prices_are_proven_and_do_not_depend_on_the_units_beside(late):
+def test_equal_prices_are_proven_and_do_not_depend_on_the_units_next_to(late):
     states, group, instance = _equal_prices(1, 60, 30, 12)
     together = cheapest_covers(states, group, instance, max_nodes=PLENTY)
     assert together.proven.all()

@@ -95,7 +95,7 @@ def test_files_of_a_spreadsheet_and_quoted_marks_are_read(by_hand, tmp_path):
     assert list(labels["row_id"]) == ["#ann", "bob", "eve"]
 
 
-def test_a_group_on_one_side_only_is_said_and_does_not_change_the_labels(by_hand, tmp_path):
+def test_a_group_on_one_side_only_is_stated_and_does_not_change_the_labels(by_hand, tmp_path):
     status, said = by_hand(catalogue=ACTIONS.replace(b"young;old", b"young;old;yuong"))
     assert status == 0
     assert said[0].endswith(

@@ -55,7 +55,7 @@ def _changed(old, new):
         (["--budget", "8", "--at-most", "2"], _own("x", ""), "its rules together allow none"),
     ],
 )
-def test_a_unit_without_a_set_is_told_which_rule_stands_in_the_way(
+def test_a_unit_without_a_set_is_stated_which_rule_stands_in_the_way(
     recourse, words, units, sentence
 ):
     status, said, _ = recourse(*words, units=units)
@@ -91,7 +91,7 @@ def test_parquet_gives_the_answers_of_csv(recourse, tmp_path, capsys):
     )
 
 
-def test_a_search_that_stops_is_told_with_its_bound_and_its_status(recourse):
+def test_a_search_that_stops_is_stated_with_its_bound_and_its_status(recourse):
     features, rng = [f"x{j}" for j in range(30)], np.random.default_rng(1)
     rows = []
     for i in range(60):
@@ -126,7 +126,7 @@ def test_a_fault_is_one_sentence(recourse, given, sentence):
     assert sentence in wrong[0]
 
 
-def test_a_column_that_nothing_reads_is_told(recourse):
+def test_a_column_that_nothing_reads_is_stated(recourse):
     _, said, _ = recourse(units=UNITS.replace("forbidden", "forbiden"))
     assert said[0] == "units.csv: column 'forbiden' is not read; did you mean 'forbidden'?"
 

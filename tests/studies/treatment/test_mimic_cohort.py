@@ -77,7 +77,7 @@ def test_contexts_have_twelve_indicators_of_four_covariates(tmp_path):
     assert sum("skin yes" in n for n in named) == sum(s in skin for s in stays)
 
 
-def test_nobody_qualifies_is_said_with_the_numbers(tmp_path):
+def test_nobody_qualifies_is_stated_with_the_numbers(tmp_path):
     folder = mimic_folder(tmp_path, 0, other_share=1.0)
     with pytest.raises(EmptyCohortError, match=r"^0 patients qualify.*another antibiotic: 0\."):
         mimic_cohort(mimic_files(folder), exclude_other_antibiotics=True)

@@ -241,7 +241,7 @@ def test_long_and_wide_files_say_the_same(tmp_path):
     assert long.outcome.tolist() == wide.outcome.tolist() == [[0, 2], [0, 1]]
 
 
-def test_what_is_set_right_is_said(tmp_path):
+def test_what_is_set_right_is_stated(tmp_path):
     rows = ROWS + "x,9,A,good\ny,4,C,\ny,5,D,good\n"
     own = _read(tmp_path, rows)
     assert own.action.tolist() == [[0, 1, -1, -1], [0, 1, -1, -1]]
@@ -626,7 +626,7 @@ def test_a_treatment_that_a_stratum_never_had_is_not_advised_there(
     assert (made["steps"]["next"] == drug).any()
 
 
-def test_the_example_is_described_as_the_schema_asks():
+def test_the_example_is_described_as_the_schema_requests():
     document = read_yaml(ROOT / "docs/examples/searches.yaml")
     described = describe_records(document, ROOT / "docs/examples/searches.yaml")
     own = read_own_records(described, described.file)

@@ -34,7 +34,7 @@ def test_shipped_descriptions_hold(path):
         assert "simulated" in described.note or described.name == "mimic3"
 
 
-def test_a_file_that_is_nowhere_is_told_with_its_address(tmp_path):
+def test_a_file_that_is_nowhere_is_stated_with_its_address(tmp_path):
     described = load_search_description(_description(tmp_path))
     (file,) = described.files
     with pytest.raises(DataError, match=r"obtain it from https://doi\.org"):

@@ -51,7 +51,7 @@ def readable(path: Path) -> Iterator[None]:
     except DataError:
         raise
     except (OSError, ValueError, RuntimeError, RecursionError) as error:
-        raise DataError(_said(path, error)) from error
+        raise DataError(_stated(path, error)) from error
     except Exception as error:
         foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}
         # invalid pandas metadata in a Parquet file can raise any built-in exception
@@ -61,10 +61,10 @@ def readable(path: Path) -> Iterator[None]:
             raise DataError(f"{path} cannot be read as safetensors: {reason}") from error
         if not foreign:
             raise
-        raise DataError(_said(path, error)) from error
+        raise DataError(_stated(path, error)) from error
 
 
-def _said(path: Path, error: Exception) -> str:
+def _stated(path: Path, error: Exception) -> str:
     reason = " ".join(str(error).split())[:200]
     return f"{path} cannot be read as {path.suffix[1:]}: {reason}"
 

@@ -128,7 +128,7 @@ def _require_plain_text(
         )
 
 
-def asked_file(path: str | Path, base: Path) -> Path | None:
+def requested_file(path: str | Path, base: Path) -> Path | None:
     """The file that a command names, from the working folder or from another; None if neither is.
 
     A name that no file can have (too long, for example) counts as no file.
@@ -148,7 +148,7 @@ def named_file(path: str | Path, base: Path) -> Path | None:
     """
     in_working_folder, in_project = Path(path), base / path
     if not (os.path.isfile(in_working_folder) and os.path.isfile(in_project)):
-        return asked_file(path, base)
+        return requested_file(path, base)
     if in_working_folder.samefile(in_project):
         return in_working_folder
     if in_working_folder.read_bytes() != in_project.read_bytes():

@@ -693,9 +693,9 @@ def _look_for_leak(guess: Guess, values: _Values, label: np.ndarray, classes: li
     of_rows = pd.Series(values.code[observed], dtype=object)
     if guess.kind == "numeric":
         of_rows = pd.Series(values.numbers[values.code[observed]])
-    if share := label_told(of_rows, pd.Series(label[observed])):
+    if share := label_stated(of_rows, pd.Series(label[observed])):
         guess.remarks.append(
-            f"predicts the label in {told_in(share)} of {int(observed.sum()):,} rows: if it is "
+            f"predicts the label in {stated_in(share)} of {int(observed.sum()):,} rows: if it is "
             "known only afterwards, leave it out"
         )
     labels, counts = np.unique(label[observed], return_counts=True)
@@ -728,7 +728,7 @@ def _compare(guesses: Mapping[str, Guess], values_of: Mapping[str, _Values]) -> 
             guesses[name].together = number
 
 
-def label_told(values: pd.Series, label: pd.Series) -> float:
+def label_stated(values: pd.Series, label: pd.Series) -> float:
     """Share of the rows whose label a column alone predicts; 0 where it is no suspect.
 
     Each value, or where there are many each range of numbers, predicts its commonest label. A
@@ -760,7 +760,7 @@ def label_told(values: pd.Series, label: pd.Series) -> float:
     return right / len(code) if wrong <= (1 - NEARLY) * guessed else 0.0
 
 
-def told_in(share: float) -> str:
+def stated_in(share: float) -> str:
     """A share of rows in words: all, or percent that are never rounded to all."""
     return "all" if share == 1 else f"{np.floor(1000 * share) / 10:g}%"
 

@@ -21,7 +21,7 @@ from frugal.core.schema_check import listed
 from frugal.core.table import Belonging, Table
 from frugal.data.description import Classes, Description
 from frugal.data.encoding import Encoded, class_index, encode
-from frugal.data.guessing import label_told, told_in
+from frugal.data.guessing import label_stated, stated_in
 from frugal.data.parsing import RawTable, parse_files, raw_from_frame, text_column
 from frugal.data.raw import verify_content, verify_sha256
 from frugal.data.splits import FOLDS, PART_NAMES, copied, split_rows, with_copies
@@ -376,10 +376,12 @@ def _suspicions(table: Table, described: Description) -> Iterator[str]:
     leaks: dict[str, float] = {}
     for feature in features:
         name = of[feature]
-        share = label_told(frame.loc[table.labelled, feature], label[table.labelled])
+        share = label_stated(frame.loc[table.labelled, feature], label[table.labelled])
         leaks[name] = max(leaks.get(name, 0.0), share)
     for name, share in leaks.items():
-        where = "every row that has it" if share == 1 else f"{told_in(share)} of rows that have it"
+        where = (
+            "every row that has it" if share == 1 else f"{stated_in(share)} of rows that have it"
+        )
         if share:
             yield (
                 f"Look: column {name!r} predicts the label in {where}; if it is known only "

@@ -166,7 +166,7 @@ def auc_interval(
     return IntervalEstimate(area, max(float(low[0]), 0.0), min(float(high[0]), 1.0))
 
 
-def told_rows(objective: str, label: Int[np.ndarray, " n"]) -> list[Bool[np.ndarray, " n"]]:
+def stated_rows(objective: str, label: Int[np.ndarray, " n"]) -> list[Bool[np.ndarray, " n"]]:
     """Rows among which an adversary predicts the group; of several, the best AUC counts.
 
     All of them for demographic parity, those with y = 1 for equal opportunity, and those of each
@@ -198,7 +198,7 @@ def adversary_auc(
     """
     aucs = [
         auc_interval(sensitive[rows], score[rows], level=level)
-        for rows in told_rows(objective, label)
+        for rows in stated_rows(objective, label)
     ]
     return max(aucs, key=lambda auc: np.nan_to_num(auc.value, nan=-1.0))
 

@@ -257,7 +257,7 @@ def contradicted(row: dict[str, object], words: str) -> dict[str, object]:
     return row | changed
 
 
-def told_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
+def stated_by_group(rows: pd.DataFrame, agent: str, cost_unit: str) -> str:
     """Costs of the named policy in each group, and the largest differences; empty without groups.
 
     Args:

@@ -23,7 +23,7 @@ from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError, DataError, FrugalError, sentences
 from frugal.core.rows import readable
-from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
+from frugal.core.schema_check import did_you_mean, listed, read_yaml, requested_file
 from frugal.results.files import file_digest
 from frugal.results.replacing import replace_files
 from frugal.run.config_files import laid_over, read_config_file
@@ -460,7 +460,7 @@ def ask(
     over = {**laid_over(_overlay(config), stated), "table": str(table)}
     files = {"table", "causes", "recorded", *part_files(over)}
     for key in files & over.keys():  # by their full paths: a run starts elsewhere
-        if path := asked_file(str(over[key]), PROJECT):
+        if path := requested_file(str(over[key]), PROJECT):
             over[key] = str(path.absolute())
     merged: Config = over  # keys stand in the order in which Snakemake merges them
     for under in ("config.yaml", "config/decide.yaml"):

@@ -391,7 +391,7 @@ class _GrowingFile:
         self._head = first.iloc[:0]
         self._path = hidden_file(target, number)
         self._schema = pa.Table.from_pandas(first, preserve_index=False).schema
-        with _said(target):
+        with _stated(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             self._path.unlink(missing_ok=True)
             self._file = self._path.open("xb")
@@ -403,13 +403,13 @@ class _GrowingFile:
 
         assert _same_kinds(self._head, frame), "bug: blocks of a table differ in their columns"
         table = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
-        with _said(self._target):
+        with _stated(self._target):
             self._writer.write_table(table)
         self._rows += len(frame)
 
     def grown(self) -> Grown:
         """The table, of which nothing more is to come."""
-        with _said(self._target):
+        with _stated(self._target):
             self._writer.close()
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -435,7 +435,7 @@ def _same_kinds(first: "pd.DataFrame", other: "pd.DataFrame") -> bool:
 
 
 @contextlib.contextmanager
-def _said(target: Path) -> Generator[None, None, None]:
+def _stated(target: Path) -> Generator[None, None, None]:
     """An error of the file system as a sentence."""
     try:
         yield

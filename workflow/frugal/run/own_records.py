@@ -9,7 +9,7 @@ from typing import Any
 
 from frugal.core.declarations import load_one
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import asked_file, read_yaml, require_no_table
+from frugal.core.schema_check import read_yaml, requested_file, require_no_table
 from frugal.core.studies import RecordFiles, declared_by_studies
 
 
@@ -29,7 +29,7 @@ def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFi
         raise ConfigError(
             "config: 'table' and 'records' are both given; one run answers one of them"
         )
-    path = asked_file(str(config["records"]), base)
+    path = requested_file(str(config["records"]), base)
     if path is None:
         raise ConfigError(
             f"config: 'records' is {str(config['records'])!r}, and there is no such file; allowed "

@@ -15,7 +15,7 @@ from frugal.config.parts import part_files, part_keys
 from frugal.config.root import effective, most_missed_of
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import asked_file, did_you_mean, listed, read_yaml
+from frugal.core.schema_check import did_you_mean, listed, read_yaml, requested_file
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
 from frugal.results.files import read_payload, require_sealed
@@ -167,7 +167,7 @@ def _require_most_missed(config: Mapping[str, Any], described: Description) -> N
 
 def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> Path:
     """The file that a key names."""
-    path = asked_file(str(config[key]), base)
+    path = requested_file(str(config[key]), base)
     if path is None:
         raise ConfigError(
             f"config: {key!r} is {str(config[key])!r}, and there is no such file; allowed is "

@@ -136,7 +136,7 @@ class CascadePolicies(ThresholdRules):
 
     def _belief(self, reading: np.ndarray, stage: np.ndarray) -> Float[np.ndarray, "K m"]:
         model = np.take_along_axis(self.model, stage, axis=1)
-        return told_by_models(self.ensembles, model, reading, self.stack, self.linear)
+        return stated_by_models(self.ensembles, model, reading, self.stack, self.linear)
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """Decisions of each cascade, in words."""
@@ -437,7 +437,7 @@ def build(
     return policy.from_arrays(trained(stored, settings["kind"]), layout)
 
 
-def told_by_models(
+def stated_by_models(
     ensembles: Sequence[TreeEnsemble],
     model: Int[np.ndarray, "K m"],
     reading: Readings,

@@ -222,7 +222,7 @@ class PythonPolicy(SingleWithoutVerdict):
         self.answers.update(islice(computed.items(), room))
         return action_probability[None]
 
-    def _told_anew(
+    def _read_anew(
         self, new: Mapping[bytes, int], state: tuple[np.ndarray, ...]
     ) -> Iterable[tuple[bytes, np.ndarray]]:
         """Answers to states that are not kept, rows divided by their sums."""

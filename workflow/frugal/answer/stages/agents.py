@@ -538,7 +538,7 @@ class _Play:
         beside = {}
         if scene.world.name == "blocked":
             rng = self.streams.of_block(block.number, "patterns", scene.seed)
-            beside["true_afa_propensity"] = self._told(
+            beside["true_afa_propensity"] = self._stated(
                 "true_afa_propensity",
                 lambda: truth.afa_propensity(episodes.acquired[0], rng),
                 scene,
@@ -561,11 +561,11 @@ class _Play:
             "set_probability": lambda: truth.set_probability(observed, test),
             "sequence_probability": lambda: truth.sequence_probability(observed, test),
         }
-        beside = {name: self._told(name, ask, scene) for name, ask in questions.items()}
+        beside = {name: self._stated(name, ask, scene) for name, ask in questions.items()}
         verdict = verdicts_at(self.agent, world, observed[None])
         return EndedEpisodes(scene, at, observed, None if verdict is None else verdict[0], beside)
 
-    def _told(self, name: str, ask: Callable[[], np.ndarray], scene: Scene) -> np.ndarray:
+    def _stated(self, name: str, ask: Callable[[], np.ndarray], scene: Scene) -> np.ndarray:
         """Probabilities of rows; NaN where the policy's table lacks states. (n,)"""
         if (scene.seed, name) not in self.lacks:
             try:

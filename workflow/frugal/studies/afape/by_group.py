@@ -264,7 +264,7 @@ def _of_groups(
             name, float(truth[k]), group=group, n=int(estimate.n[k]), ess=float(estimate.ess[k])
         )
         if np.isnan(estimate.value[k]):
-            yield row | _untold([group])
+            yield row | _unstated([group])
             continue
         value, error = float(estimate.value[k]), float(estimate.error[k])
         if name in SHARES:
@@ -277,7 +277,7 @@ def _of_groups(
             errors = estimated["misclassification_cost"]
             costs_and_weights = errors.costs[k], errors.weights[k]
             low, high = _where_it_can_be(name, (value, low, high), costs_and_weights, data)
-        yield row | _told(value, error, low, high)
+        yield row | _stated(value, error, low, high)
 
 
 def _where_it_can_be(
@@ -319,9 +319,9 @@ def _of_pairs(
         )
         if (a, b) in differences:
             difference = differences[a, b]
-            yield row | _told(difference.value, difference.error, difference.low, difference.high)
+            yield row | _stated(difference.value, difference.error, difference.low, difference.high)
         else:
-            yield row | _untold([names[k] for k in (a, b) if k not in defined])
+            yield row | _unstated([names[k] for k in (a, b) if k not in defined])
 
 
 def _largest(
@@ -345,12 +345,12 @@ def _largest(
     untold = [group for k, group in enumerate(names) if any(k not in part.known for part in parts)]
     differences = _gaps(parts, rng)
     if not differences:
-        return row | _untold(untold)
+        return row | _unstated(untold)
     low = max(max(difference.low, -difference.high, 0.0) for difference in differences)
     high = max(max(difference.high, -difference.low) for difference in differences)
     widest = max(differences, key=lambda difference: abs(difference.value))
     without = f"without {', '.join(map(repr, untold))}, where too few rows tell" if untold else ""
-    return row | _told(abs(widest.value), widest.error, low, high) | {"reason": without}
+    return row | _stated(abs(widest.value), widest.error, low, high) | {"reason": without}
 
 
 @dataclass(frozen=True)
@@ -449,11 +449,11 @@ def _row(
     }
 
 
-def _told(value: float, error: float, low: float, high: float) -> dict[str, Any]:
+def _stated(value: float, error: float, low: float, high: float) -> dict[str, Any]:
     return {"estimate": value, "std_error": error, "ci_low": low, "ci_high": high}
 
 
-def _untold(groups: Sequence[str]) -> dict[str, Any]:
+def _unstated(groups: Sequence[str]) -> dict[str, Any]:
     reason = (
         f"fewer rows that tell it carry weight than are needed, in {', '.join(map(repr, groups))}"
     )

@@ -184,17 +184,17 @@ def least_disparities(
                     "family": family,
                     "solutions": len(solutions),
                     **beside,
-                    **_beside(
+                    **_next_to(
                         None if best is None else solutions[best], reference_rows, level=level
                     ),
-                    **_coin_beside(solutions, mixture, reference_rows, level=level),
+                    **_coin_next_to(solutions, mixture, reference_rows, level=level),
                 }
             )
     texts = dict.fromkeys(("method", "coin_method", "coin_other_method"), object)
     return pd.DataFrame(rows).astype(texts)
 
 
-def _beside(
+def _next_to(
     solution: pd.DataFrame | None, reference: pd.DataFrame, *, level: float
 ) -> dict[str, Any]:
     """A solution, its means over folds, its cut of the reference's disparity, or differences."""
@@ -209,7 +209,7 @@ def _beside(
     return named | _intervals(saved, measures, level=level)
 
 
-def _coin_beside(
+def _coin_next_to(
     solutions: Sequence[pd.DataFrame],
     mixture: tuple[int, int, float] | None,
     reference: pd.DataFrame,

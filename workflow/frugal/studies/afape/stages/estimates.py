@@ -99,26 +99,26 @@ def fit_nuisances(
         }
         for seed, result in fitted.items():
             qualities[seed].add(result.curves)
-        agents = _together({s: of_seed.agents for s, of_seed in fitted.items()})
+        agents = _joined({s: of_seed.agents for s, of_seed in fitted.items()})
         parts = [agents]
         if len(records.table.blocks) > 1:  # so that one agent's rows of a block are read alone
             each = agents.groupby(["seed", "agent"], sort=False)
             parts = [part.reset_index(drop=True) for _, part in each]
         yield {
-            "propensities": _together({s: of_seed.propensities for s, of_seed in fitted.items()}),
+            "propensities": _joined({s: of_seed.propensities for s, of_seed in fitted.items()}),
             "agents": parts[0],
         }
         for part in parts[1:]:
             yield {"agents": part}
     diagnostics = {seed: of_seed.tables(fits[seed].methods) for seed, of_seed in qualities.items()}
     return {
-        "calibration": _together({s: tables["calibration"] for s, tables in diagnostics.items()}),
-        "overlap": _together({s: tables["overlap"] for s, tables in diagnostics.items()}),
-        "losses": _together({seed: _losses(of_seed.fits) for seed, of_seed in fits.items()}),
+        "calibration": _joined({s: tables["calibration"] for s, tables in diagnostics.items()}),
+        "overlap": _joined({s: tables["overlap"] for s, tables in diagnostics.items()}),
+        "losses": _joined({seed: _losses(of_seed.fits) for seed, of_seed in fits.items()}),
     }
 
 
-def _together(frames: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+def _joined(frames: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     """Tables of all seeds, one below the other."""
     return pd.concat([f.assign(seed=seed) for seed, f in frames.items()], ignore_index=True)
 

@@ -13,7 +13,7 @@ from frugal.core.streams import Streams
 from frugal.data.tables import StoredTable
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.judge.registry import ESTIMATORS, READ
-from frugal.judge.verdicts import Words, contradicted, over_draws, told_by_group, verdict
+from frugal.judge.verdicts import Words, contradicted, over_draws, stated_by_group, verdict
 
 KEY = ["dataset", "mechanism", "agent", "estimator", "seed"]
 NUMBERS = ["estimate", "ci_low", "ci_high", "truth", "n", "ess"]
@@ -76,7 +76,7 @@ def give_verdicts(
             answer = contradicted(answer, graph["sentence"])
         mine = _of_draw(apart, draw)
         read.append(mine[mine["estimator"] == answer["estimator"]])
-        by_group = told_by_group(read[-1], str(answer["agent"]), settings["cost_units"][dataset])
+        by_group = stated_by_group(read[-1], str(answer["agent"]), settings["cost_units"][dataset])
         rows_of_verdicts.append(draw | answer | {"p_value": graph["p_value"], "by_group": by_group})
     verdicts = pd.DataFrame(rows_of_verdicts)
     return {
@@ -187,7 +187,7 @@ def _checks(summary: pd.DataFrame) -> dict[str, pd.Series]:
     }
 
 
-def tell_afape_cases(
+def show_afape_cases(
     *,
     table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
@@ -260,11 +260,11 @@ class _Logs:
         """Decisions and outcomes of some units."""
         ends, world = self._ends(agent)
 
-        def is_asked(frame: pd.DataFrame) -> np.ndarray:
+        def is_requested(frame: pd.DataFrame) -> np.ndarray:
             return self._here(frame, world) & frame["row_id"].isin(units).to_numpy()
 
-        return rows_where(self._decisions.rows("agent", agent), is_asked), rows_where(
-            ends, is_asked
+        return rows_where(self._decisions.rows("agent", agent), is_requested), rows_where(
+            ends, is_requested
         )
 
     def _here(self, frame: pd.DataFrame, world: str) -> np.ndarray:

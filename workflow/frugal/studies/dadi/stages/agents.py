@@ -23,7 +23,7 @@ from frugal.core.table import Table
 from frugal.core.world import World
 from frugal.data.case_document import TableColumns
 from frugal.data.description import load_description
-from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval, told_rows
+from frugal.judge.fairness import LEVEL, adversary_auc, auc_interval, stated_rows
 from frugal.learn.trees import TreeEnsemble, classifier_of
 from frugal.studies.dadi.fitting import fit_dadi, iterations_done
 from frugal.studies.dadi.frames import (
@@ -185,8 +185,8 @@ def roll_out_dadi(
         )
         logs.append((frames[0].assign(adversary_probability=np.nan), frames[1]))
     return {
-        "decisions": _together([decisions for _, decisions in logs]),
-        "outcomes": _together([outcomes for outcomes, _ in logs]),
+        "decisions": _joined([decisions for _, decisions in logs]),
+        "outcomes": _joined([outcomes for outcomes, _ in logs]),
         "singles": _singles(fold, pretrained, settings["training"]),
     }
 
@@ -226,7 +226,7 @@ class _Acting:
         return (outcomes, log[log["part"] == "test"].reset_index(drop=True)), episodes
 
 
-def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """One below the other; names of policies stay categories."""
     if len(frames) == 1:
         return frames[0]
@@ -363,7 +363,7 @@ def _questions(label: np.ndarray, objective: str) -> list[_Question]:
     everybody = np.ones(len(label), dtype=bool)
     if objective == "demographic_parity":
         return [_Question(0, everybody, TARGETS)]
-    row_groups = enumerate(told_rows(objective, label), start=1)
+    row_groups = enumerate(stated_rows(objective, label), start=1)
     groups = [_Question(k, rows, ("sensitive",)) for k, rows in row_groups]
     return [_Question(0, everybody, ("label",)), *groups]
 

@@ -455,7 +455,7 @@ def _document(chosen: pd.Series, summary: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def tell_dadi_cases(
+def show_dadi_cases(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],

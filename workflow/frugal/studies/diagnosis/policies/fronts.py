@@ -119,7 +119,7 @@ class BoostedBelief:
             rng: folds, panels that are hidden, and the trees' draws.
         """
         self.settings, self._train = settings, train
-        world = train if also is None else _together(train, also)
+        world = train if also is None else _joined(train, also)
         self._rows = TreeRows(world, np.ones(len(world), dtype=bool), settings.boosting, rng)
         self.models: list[TreeEnsemble] = []
         self._fit(None)
@@ -160,7 +160,7 @@ class BoostedBelief:
         return self._now.at(row, acquired)
 
 
-def _together(first: World, other: World) -> World:
+def _joined(first: World, other: World) -> World:
     """Units of both."""
     parts = {
         name: np.concatenate([getattr(first, name), getattr(other, name)])

@@ -243,7 +243,7 @@ def check_diagnosis(
     present = set(run.itertuples(index=False, name=None))
     if lost := sorted(expected - present):
         raise DataError(f"the diagnosis summary lacks {len(lost)} results, first {lost[0]}")
-    again = _beside(summary, recounted)
+    again = _next_to(summary, recounted)
     checks = {
         f"{property_} ({split} units)": holds
         for split, prefix in SPLITS.items()
@@ -275,7 +275,7 @@ def _recounts_hold(again: pd.DataFrame, prefix: str) -> dict[str, np.ndarray]:
     }
 
 
-def _beside(summary: pd.DataFrame, recounted: pd.DataFrame) -> pd.DataFrame:
+def _next_to(summary: pd.DataFrame, recounted: pd.DataFrame) -> pd.DataFrame:
     """The summary with `…_again` columns of its test and validation units."""
     kinds = dict.fromkeys(("dataset", "family", "criterion", "method", "split"), str)
     recounted_rows = recounted.astype(kinds).assign(seed=recounted["seed"].astype(int))
@@ -331,7 +331,7 @@ def _areas_hold(summary: pd.DataFrame, hypervolumes: pd.DataFrame) -> bool:
     return True
 
 
-def tell_diagnosis_cases(
+def show_diagnosis_cases(
     *,
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],

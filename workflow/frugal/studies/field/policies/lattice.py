@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Learned, Saved, trained
-from frugal.acquire.policies.cascade import TREES, stored_ensembles, told_by_models
+from frugal.acquire.policies.cascade import TREES, stated_by_models, stored_ensembles
 from frugal.acquire.reading import ThresholdRules, panel_or_stop, with_stop
 from frugal.acquire.train.payoff import Objective, Payoff, best_rules, fit_for_cost
 from frugal.acquire.train.tree_sets import (
@@ -309,7 +309,7 @@ class ModelPerSet:
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count with the network. (K, m)"""
         del acquired
-        return told_by_models(self.trees, at, reading, self.stack)
+        return stated_by_models(self.trees, at, reading, self.stack)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The trees and the network."""
