@@ -9,7 +9,7 @@ from frugal.judge.case import IMPUTATIONS as IMPUTED
 from frugal.judge.case import Case
 from frugal.judge.registry import ESTIMATORS
 from frugal.studies.afape import obstacles
-from frugal.studies.afape.evidence import Evidence
+from frugal.studies.afape.evidence import PolicyEvidence
 
 N = 6
 OBSERVED = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)
@@ -26,7 +26,7 @@ KNOWN = {
 
 def obstacle(estimator, case: Case):
     """Why it cannot be computed for a case; the same in one block and in two."""
-    found, halves = Evidence([estimator]), Evidence([estimator])
+    found, halves = PolicyEvidence([estimator]), PolicyEvidence([estimator])
     found.add(case)
     for rows in (slice(0, N // 2), slice(N // 2, N)):
         halves.add(rows_of(case, rows))

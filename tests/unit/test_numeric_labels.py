@@ -194,7 +194,7 @@ def test_what_does_not_go_with_a_number_is_refused(tmp_path):
     config["table"] = config["datasets"]["small"]
     for keys, sentence in (
         ({"objective": "f1"}, r"is f1, and the label of .* is a number; allowed"),
-        ({"refer": 5.0, "refer_risk": 1.0}, "is a number, for which 'refer' alone is allowed"),
+        ({"refer": 5.0, "refer_risk": 1.0}, "'refer_risk' needs a label of classes"),
     ):
         with pytest.raises(ConfigError, match=sentence):
             decision(config | keys, ROOT, tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.answer import columns as answer_columns
 from frugal.core import columns as shared_columns
 from frugal.core.columns import describe_columns
 from frugal.core.declarations import PACKAGE
@@ -128,6 +129,7 @@ def test_every_description_has_a_meaning_and_stands_once():
     studies = sorted(Path(PACKAGE / "studies").glob("*/columns.py"))
     parts = [
         shared_columns,
+        answer_columns,
         *(import_module(f"frugal.studies.{p.parent.name}.columns") for p in studies),
     ]
     assert len(parts) == 8

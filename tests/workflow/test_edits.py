@@ -110,6 +110,7 @@ def a_column(study: str) -> Callable[[Path], None]:
 
 
 OWN = {"impute_features": 1, "fit_nuisances": 1, "check_graph": 1, **REST, **FIGURES}
+OWN["roll_out"] = 4  # which reads imputed copies
 EDITED_DQN = "acquire/policies/dqn.py", "\nEDITED = True\n"
 OF_DQN = dict.fromkeys(("train_agent", "roll_out", "fit_nuisances", "check_graph"), 1)
 OF_DQN |= REST | FIGURES

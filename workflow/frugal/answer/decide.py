@@ -12,14 +12,14 @@ from frugal.judge.choice import Choice
 
 
 def decide(evidence: Evidence, progress: Callable[..., Any]) -> dict[str, Any]:
-    """The answer: which policy to use, how sure that is, and what further parts state.
+    """The answer: which policy to use, how sure that is, and the content of further parts.
 
     1. Each policy is judged on every row, by versions that learned from the other folds, under the
        law of the gaps that the records support (`Evidence.law`, `judge.choice.judged`).
     2. One is named within each budget, without and with rivals (`Evidence.name`,
        `judge.choice.choose`).
-    3. The same once more without the causes that the records add, to show what they change.
-    4. The parts add what they hold (`answer/parts/`).
+    3. The same once more without the causes that the records add, to show their effect.
+    4. The parts add their content (`answer/parts/`).
 
     Args:
         evidence: the table, its records and the policies along them.

@@ -60,11 +60,13 @@ def document_of(judged: Judged) -> dict[str, Any]:
 
 
 def _recommendation(judged: Judged) -> dict[str, Any]:
-    """The named policy, and what would change it; costs of a case in the data set's unit."""
+    """The named policy, and changes that would alter it; costs of a case in the table's unit."""
     chosen, evidence = judged.chosen, judged.evidence
-    data, law, gamma = evidence.table, evidence.law, evidence.settings["gamma"]
-    labels, handed_out = law.labels, evidence.shares(judged.handed_out)
-    observed = evidence.observed[law.habitual] if law.habitual.any() else evidence.observed
+    data, record_law, gamma = evidence.table, evidence.law, evidence.settings["gamma"]
+    labels, handed_out = record_law.labels, evidence.shares(judged.handed_out)
+    observed = (
+        evidence.observed[record_law.habitual] if record_law.habitual.any() else evidence.observed
+    )
     candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
     weight = named.weight
     a, classes = len(data.actions), data.classes

@@ -1,4 +1,4 @@
-"""What an answer rests on: a table, its records, and policies that were followed along them."""
+"""Evidence of an answer: a table, its records, and policies that were followed along them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -102,8 +102,12 @@ class Evidence:
     @cached_property
     def person(self) -> float | None:
         """Price of a case that policies hand to a person; None where they decide every case."""
-        given = self.settings["parts"]
-        each = [one.person(given[one.name]) for one in parts() if one.person and one.name in given]
+        settings = self.settings["parts"]
+        each = [
+            part.person(settings[part.name])
+            for part in parts()
+            if part.person and part.name in settings
+        ]
         return each[0] if each else None
 
     def ends(self, path: Paths) -> Paths:
@@ -142,7 +146,7 @@ class Evidence:
     def assumed(self) -> RecordLaw:
         """The law of the gaps under the causes of the graph."""
         data, regions, protocol = self.table, self.records.unsupported, self.settings["recorded"]
-        law = RecordLaw(
+        record_law = RecordLaw(
             self.observed,
             self.values,
             data.label,
@@ -153,10 +157,12 @@ class Evidence:
             unsupported=inside(regions, self.values, self.observed.shape[1]) if regions else None,
         )
         if data.labelled.all():
-            return law
+            return record_law
         columns = [data.columns[j] for j in np.flatnonzero(self.varies).tolist()]
         panels = [panel.name for panel in data.actions]
-        return replace(law, labels=recorded_labels(law, self.varying, columns, panels))
+        return replace(
+            record_law, labels=recorded_labels(record_law, self.varying, columns, panels)
+        )
 
     @cached_property
     def _widened(self) -> tuple[RecordLaw, list[Added], list[Added]]:
@@ -177,11 +183,11 @@ class Evidence:
         """Causes that the records show and no law can take up."""
         return self._widened[2]
 
-    def judge(self, law: RecordLaw, paths: Mapping[str, Paths]) -> Candidates:
+    def judge(self, record_law: RecordLaw, paths: Mapping[str, Paths]) -> Candidates:
         """Policies, and recorded practice, on every row under a law."""
         return judged(
             paths,
-            law,
+            record_law,
             self.varying,
             self.extra.flat(self.table.action_cost),
             self.errors,
@@ -193,12 +199,17 @@ class Evidence:
             exact=self.table.exact_errors,
         )
 
-    def judge_all(self, law: RecordLaw) -> Candidates:
+    def judge_all(self, record_law: RecordLaw) -> Candidates:
         """All candidates, in the mean of the divisions into folds."""
-        laws = [law, *(replace(law, fold=fold, _sets={}) for fold, _ in self.divided[1:])]
+        laws = [
+            record_law,
+            *(replace(record_law, fold=fold, _sets={}) for fold, _ in self.divided[1:]),
+        ]
         who = (*self.able, PRACTICE)
         each = zip(laws, self.followed, strict=True)
-        return over_divisions([self.judge(one, {n: path[n] for n in who}) for one, path in each])
+        return over_divisions(
+            [self.judge(division_law, {n: path[n] for n in who}) for division_law, path in each]
+        )
 
     @property
     def budgets(self) -> list[float]:
@@ -207,7 +218,7 @@ class Evidence:
 
     @cached_property
     def spent(self) -> dict[str, float]:
-        """Most that the panels of a candidate cost a case: of what was judged, and of its vote."""
+        """Most that the panels of a candidate cost a case: of the judged ones, and of its vote."""
         names = list(self.settings["agents"])
         if not self.settings["budgets"]:
             return dict.fromkeys(names, 0.0)
@@ -223,12 +234,12 @@ class Evidence:
 
     @cached_property
     def able(self) -> list[str]:
-        """Candidates within the largest budget; of versions that act alike the last."""
+        """Candidates within the largest budget; of versions with the same acts the last."""
         if not self.settings["budgets"]:
             return list(self.spent)
         first, most = self.followed[0], max(self.budgets)
-        kept = [name for name in self.spent if _keeps(self.spent[name], most)]
-        return [*{_acts(name, first[name]): name for name in kept}.values()]
+        affordable = [name for name in self.spent if _keeps(self.spent[name], most)]
+        return [*{_acts(name, first[name]): name for name in affordable}.values()]
 
     def name(self, every: Candidates, budget: float, most: float = np.inf) -> Choice:
         """The policy that is named within a budget, with its interval and its rivals.
@@ -286,7 +297,7 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """An answer as it was judged: what its parts read.
+    """An answer as it was judged, as its parts read it.
 
     Attributes:
         evidence: that it rests on.

@@ -1,4 +1,4 @@
-"""The declaration of a part: what an answer may hold besides its recommendation.
+"""The declaration of a part: a further content of an answer besides its recommendation.
 
 A part is one file of `answer/parts/`. Its settings, its content, its sentences and its section of
 the page are declared there; config, command, library and `decide` find them, and name none.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What the words of a part are made of.
+    """Contents of which the words of a part are made.
 
     Attributes:
         choice: the document of `judge_candidates`.
@@ -60,22 +60,22 @@ class Part:
 
     Attributes:
         name: its key in `answer.json`, and of its own table where it has one.
-        doc: what it holds, for the pages.
+        doc: its content, for the pages.
         place: in the text and in `answer.json`.
         content: judged answer → plain JSON values; None: all from its own table.
         settings: key → type (Switch, Amount, Number or InputFile of `config.blocks`) and meaning;
             a part is requested by the first one.
         needs: key → premises, words of `config.parts`, or keys that it needs.
         reads: keys of the config that it reads besides.
-        paths: what policies are followed along besides (`without_panels`, `recorded_only`) → the
+        paths: further paths of policies (`without_panels`, `recorded_only`) → the
             key that needs it.
         stage: that makes its own table of the judged terms and the file that its first key names.
         person: settings → price of a case that policies hand to a person.
         frame: judged answer → its own table.
-        document: content, or where there is none its own table → what `answer.json` has.
-        rests: sentences of what the answer rests on.
-        agrees: words for what the records show besides agreeing with the causes, or nothing.
-        changes: sentences of what would alter the answer.
+        document: content, or where there is none its own table → value in `answer.json`.
+        rests: sentences on the evidence of the answer.
+        agrees: words for an exception to the agreement of records and causes, or nothing.
+        changes: sentences on changes that would alter the answer.
         last: sentences that follow all `changes`.
         section: of its own.
         picture: heading, figure, and a sentence on it, or None.

@@ -229,8 +229,8 @@ def _rests(choice: Mapping[str, Any], classes: Sequence[str]) -> str:
     if untested := graph["untested"]:
         read += f" Too few rows to test causes of the missingness of {listed(untested[:SHOWN])}."
     if graph["state"] == "held":
-        found = [words for part in parts() if part.agrees and (words := part.agrees(shown))]
-        start = f"Apart from {joined(found)}, the" if found else "The"
+        exceptions = [words for part in parts() if part.agrees and (words := part.agrees(shown))]
+        start = f"Apart from {joined(exceptions)}, the" if exceptions else "The"
         return (
             f"{read} {start} records agree with the assumed causes of missing values (why a panel "
             "was not recorded), but cannot prove them."
@@ -442,11 +442,11 @@ def words_on_causes(gaps: Mapping[str, Any], file: str | None) -> str:
     if file is not None:
         return f"Causes of gaps are those of {file}."
     worst = max(panels, key=lambda panel: panel["share"])
-    known = schema_check.listed(gaps["known"]) or "none"
+    columns = schema_check.listed(gaps["known"]) or "none"
     return (
         f"{rows:,} rows, gaps in {len(panels)} panels (most in {worst['name']}: "
         f"{worst['share']:.0%}); assumed is that they depend only on columns of panels that "
-        f"all rows have ({known}) and on which other panels are recorded; the "
+        f"all rows have ({columns}) and on which other panels are recorded; the "
         "answer reports where the records contradict that."
     )
 

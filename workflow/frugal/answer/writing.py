@@ -57,12 +57,12 @@ def written(
     """
     answer = _text_of(choice, outcomes, catalogue, settings, frames)
     bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
-    made = {
+    outputs = {
         "text": answer.text().encode(),
         "document": json_bytes(sealed(document(choice, bundle, frames))),
     }
     if not page:
-        return made
+        return outputs
     from frugal.answer.pictures import costs_figure, f1_figure, support_figure  # matplotlib
 
     drawn = f1_figure if choice["objective"] == "f1" else costs_figure
@@ -77,7 +77,7 @@ def written(
             further[heading] = _address(figure), sentence
     unit = str(catalogue["report"]["cost_unit"])
     costs = _address(drawn(outcomes, choice["policy"], cost_unit=unit))
-    return {**made, "page": answer.page(costs, further).encode()}
+    return {**outputs, "page": answer.page(costs, further).encode()}
 
 
 def document(
@@ -111,7 +111,7 @@ def _shown(
     settings: Mapping[str, Any],
     frames: Mapping[str, pd.DataFrame],
 ) -> Shown:
-    """What the words of a part are made of."""
+    """Contents of which the words of a part are made."""
     unit = str(catalogue["report"]["cost_unit"])
     return Shown(choice, frames.get(part.name), unit, catalogue["classes"], settings)
 

@@ -1,4 +1,4 @@
-"""What the parts of an answer ask of a config, as their files declare it; read without importing.
+"""Keys of a config that parts of an answer add, as their files declare them without an import.
 
 A part is a file of `answer/parts/`: its `settings` are keys of the config, flags of `frugal decide`
 and arguments of `frugal.decide`; no other file names one. Read by the Snakefile, so it imports
@@ -17,7 +17,7 @@ from frugal.core.declarations import Declared
 
 FOLDER = "frugal.answer.parts"
 FILE = "InputFile"
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+_CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     "Switch": lambda value: value in (True, "true"),
     "Amount": float,
     "Number": int,
@@ -78,8 +78,8 @@ def part_keys() -> Mapping[str, PartKey]:
 def part_fields() -> dict[str, Any]:
     """Fields of a config: one for each key."""
     return {
-        key: (one.allowed | None, setting(None, f"of decide: {one.doc}"))
-        for key, one in part_keys().items()
+        key: (added.allowed | None, setting(None, f"of decide: {added.doc}"))
+        for key, added in part_keys().items()
     }
 
 
@@ -90,21 +90,21 @@ def requested(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     stated = {
         key: value
-        for key, one in part_keys().items()
-        if config[key] is not None and (value := _PLAIN[one.word](config[key])) is not False
+        for key, added in part_keys().items()
+        if config[key] is not None and (value := _CONVERTED[added.word](config[key])) is not False
     }
-    found = {}
+    by_part = {}
     for name, part in declared_parts().items():
         keys = list(part.literals.get("settings", {}))
         if keys and keys[0] in stated:
             read = {key: config[key] for key in part.literals.get("reads", ())}
             amounts = {key: None if v is None else float(v) for key, v in read.items()}
-            found[name] = {key: stated.get(key) for key in keys} | amounts
-    return found
+            by_part[name] = {key: stated.get(key) for key in keys} | amounts
+    return by_part
 
 
 def further_paths(config: Mapping[str, Any]) -> list[str]:
-    """What policies are followed along besides, as the requested parts need it; sorted."""
+    """Further paths of policies that the requested parts need; sorted."""
     settings = requested(config)
     return sorted(
         {
@@ -118,6 +118,6 @@ def further_paths(config: Mapping[str, Any]) -> list[str]:
 
 
 def part_files(config: Mapping[str, Any]) -> dict[str, str]:
-    """Key that names a file, and does so in this config → what the file is."""
-    files = {key: one.doc for key, one in part_keys().items() if one.word == FILE}
+    """Key that names a file, and does so in this config → the meaning of the file."""
+    files = {key: added.doc for key, added in part_keys().items() if added.word == FILE}
     return {key: doc for key, doc in files.items() if config.get(key) is not None}

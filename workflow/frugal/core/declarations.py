@@ -2,8 +2,8 @@
 
 A declaration is a call at the top of a module, `DQN = AgentKind(name="dqn", …)`, or decorates a
 function there, whose docstring's first line is then its `doc`. A folder of them is open: a new file
-in it is found, and no list names it; so is a module that holds several, and what a study has in a
-folder of the same name. The values that a config may set are literal arguments of the calls, read
+in it is found, and no list names it; so is a module that holds several, and the folder of the same
+name of each study. The values that a config may set are literal arguments of the calls, read
 without importing, as the workflow's first step must be fast; the object itself comes by import,
 when it is requested.
 """

@@ -35,8 +35,8 @@ def declared_by_studies(file: str, of: str) -> dict[str, Declared]:
 
 def loaded_from_studies(file: str, of: str) -> list[Any]:
     """The objects of these declarations."""
-    found = declared_by_studies(file, of).items()
-    return [load_one(declaration.module, of, name) for name, declaration in found]
+    declarations = declared_by_studies(file, of).items()
+    return [load_one(declaration.module, of, name) for name, declaration in declarations]
 
 
 @dataclass(frozen=True)

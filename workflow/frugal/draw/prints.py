@@ -179,8 +179,8 @@ def draw_series(
     """
     at, up = (rows[column].to_numpy(dtype=float) for column in (x, y))
     across, upright = (
-        rows[list(given)].to_numpy(dtype=float).T if isinstance(given, tuple) else given
-        for given in (x_ends, y_ends)
+        rows[list(ends_of)].to_numpy(dtype=float).T if isinstance(ends_of, tuple) else ends_of
+        for ends_of in (x_ends, y_ends)
     )
     for name, look in looks.items():
         mine = (rows[by] == name).to_numpy()

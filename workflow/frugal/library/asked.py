@@ -326,7 +326,7 @@ def with_options(options: type) -> Callable[[_Verb], _Verb]:
     def shown(verb: _Verb) -> _Verb:
         signature = inspect.signature(verb)
         positional = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        kinds = {key: Union[(*one.python, None)] for key, one in part_keys().items()}
+        kinds = {key: Union[(*added.python, None)] for key, added in part_keys().items()}
         keys = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
             for name, kind in {**kinds, **get_type_hints(options)}.items()
@@ -341,8 +341,10 @@ def with_options(options: type) -> Callable[[_Verb], _Verb]:
 def _words_on_parts() -> str:
     """Lines of a docstring: each argument that a part of the answer adds, with its meaning."""
     lines = [
-        textwrap.fill(f"{key}: {one.doc}.", 100, initial_indent=" " * 8, subsequent_indent=" " * 12)
-        for key, one in part_keys().items()
+        textwrap.fill(
+            f"{key}: {added.doc}.", 100, initial_indent=" " * 8, subsequent_indent=" " * 12
+        )
+        for key, added in part_keys().items()
     ]
     return "".join(f"{line}\n" for line in lines)
 

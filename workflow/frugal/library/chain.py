@@ -145,7 +145,7 @@ def _choice(question: Question) -> Payloads:
 def _answer(question: Question, *, page: bool = False) -> Payloads:
     """The answer as a text and a document, and as a page where one is wanted."""
     choice, catalogue = _choice(question), _table(question)["catalogue"]
-    judged = {name: made for name, made in choice.items() if name != "terms"}
+    judged = {name: payload for name, payload in choice.items() if name != "terms"}
     inputs = {**judged, "catalogue": catalogue, "page": page}
     for name, settings in requested(question.decision.config).items():
         if stage := declared_parts()[name].literals.get("stage"):  # on a file of the part

@@ -123,22 +123,22 @@ def decision(
 
 def _require_premises(config: Mapping[str, Any], described: Description) -> None:
     """Refuse a part of the answer that is requested where it does not hold."""
-    for key, one in part_keys().items():
-        reasons = (r for need in one.needs for r in _unmet(need, config, described))
+    for key, added in part_keys().items():
+        reasons = (r for need in added.needs for r in _unmet(need, config, described))
         if config[key] is not None and (reason := next(reasons, None)):
             raise ConfigError(f"config: {key!r} {reason}")
 
 
 def _unmet(need: str, config: Mapping[str, Any], described: Description) -> Iterator[str]:
-    """What speaks against a premise of a key; nothing where it holds."""
+    """Why a premise of a key does not hold; nothing where it does."""
     label, path = described.label, described.path
     if need == "cost" and config["objective"] == "f1":
         yield "needs objective=cost; 'objective' is f1"
     elif need == "classes" and label.numeric is not None:
         yield f"needs a label of classes, and that of {path} is a number"
     elif need == "independent" and (described.cluster is not None or label.weighed):
-        found = "'cluster'" if described.cluster is not None else "'unlabelled: weigh'"
-        yield f"needs rows that are independent and have a label; {path} has {found}"
+        reason = "'cluster'" if described.cluster is not None else "'unlabelled: weigh'"
+        yield f"needs rows that are independent and have a label; {path} has {reason}"
     elif need == "person":
         if REFERRED in (*label.classes, *(panel.name for panel in described.panels)):
             yield (

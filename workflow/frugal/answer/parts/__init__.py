@@ -1,1 +1,1 @@
-"""What an answer may hold besides its recommendation: one file each."""
+"""Further contents of an answer besides its recommendation: one file each."""

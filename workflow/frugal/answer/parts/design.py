@@ -168,5 +168,5 @@ DESIGN = Part(
         )
     },
     reads=("budget",),
-    section=Section("What to record next", _sentences, ("What to record next, by stratum", _table)),
+    section=Section("Records to come", _sentences, ("Records to come, by stratum", _table)),
 )

@@ -68,7 +68,7 @@ def _numbered(cluster: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None
 
 
 def _audited(judged: Judged) -> dict[str, Any]:
-    """What is made on request, in plain JSON values.
+    """The audit, which is made on request, in plain JSON values.
 
     From the paths of the named policy, of practice, of the policy without each panel, and of the
     policy where requests fail; see `candidates.audited`.
@@ -189,9 +189,9 @@ def _remark(habit: Mapping[str, Any]) -> str:
 def _rests(shown: Shown) -> list[str]:
     """A habit that is found, where the audit does not state it."""
     habit = shown.choice[NAME]
-    if "withheld" in habit or not (found := _remark(habit)):
+    if "withheld" in habit or not (sentence := _remark(habit)):
         return []
-    return [f"{found} audit_habit=true shows how much the policy owes to it."]
+    return [f"{sentence} audit_habit=true shows how much the policy owes to it."]
 
 
 def _sentences(shown: Shown) -> list[str]:
@@ -299,7 +299,7 @@ def _points(test: Mapping[str, Any]) -> str:
 
 HABIT = Part(
     name="habit",
-    doc="whether panels are recorded by habit; with `audit_habit` what the policy owes to it",
+    doc="whether panels are recorded by habit; with `audit_habit` how much the policy owes to it",
     place=60,
     content=_content,
     settings={

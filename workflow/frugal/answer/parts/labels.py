@@ -37,7 +37,7 @@ def _rests(shown: Shown) -> list[str]:
 
 LABELS = Part(
     name="labels",
-    doc="how many rows lack a label, and what contradicts the assumption on them",
+    doc="how many rows lack a label, and which columns contradict the assumption on them",
     place=10,
     content=_content,
     rests=_rests,

@@ -24,18 +24,18 @@ from frugal.judge.verdicts import percent
 def curves(judged: Judged) -> pd.DataFrame:
     """Decision curves of the candidates and of practice; empty where there are not two classes."""
     evidence, candidates = judged.evidence, judged.chosen.candidates
-    data, errors, law = evidence.table, evidence.errors, evidence.law
+    data, errors, record_law = evidence.table, evidence.errors, evidence.law
     followed = judged.deciding
     two = len(errors) == 2 and data.numeric is None
     if not two or errors[1, 0] <= errors[1, 1] or candidates.score == "f1":
         return pd.DataFrame(columns=list(NET_BENEFIT))
     names = [*candidates.names, PRACTICE]
-    paths = {n: followed[n] if n == PRACTICE else followed[n].within(law) for n in names}
+    paths = {n: followed[n] if n == PRACTICE else followed[n].within(record_law) for n in names}
     implied = implied_threshold(errors)
     extra = evidence.extra
     return decision_curves(
         paths,
-        law,
+        record_law,
         extra.flat(data.action_cost),
         errors,
         extra=extra,

@@ -1,4 +1,4 @@
-"""Ranges of prices and of costs of errors, as the YAML states them: what they change."""
+"""Ranges of prices and of costs of errors, as the YAML states them, and their effect."""
 
 from typing import Any
 

@@ -249,9 +249,9 @@ def learn_candidates(
 
     Settings: `agents` (name → settings, in the order of preference), `practice` (the candidate
     whose models decide on recorded panels), `classifier` (decides for those that only stop),
-    `objective` (cost or f1), `budgets` (of f1), `repeats` (see `divisions`), `also` (what parts of
-    the answer need besides: `without_panels`, each without each panel, and where requests fail;
-    `recorded_only`, each where nothing but the panels of the record can be had).
+    `objective` (cost or f1), `budgets` (of f1), `repeats` (see `divisions`), `also` (further paths
+    that parts of the answer need: `without_panels`, each without each panel, and where requests
+    fail; `recorded_only`, each where nothing but the panels of the record can be had).
     """
     held_out, streams = streams.wildcards["held_out"], streams.of_any_table()
     stored = StoredTable(table, catalogue, unlabelled=True)

@@ -65,8 +65,8 @@ def _table_row(path: Path, document: Mapping[str, Any]) -> tuple[str, ...]:
 def _search(path: Path) -> tuple[str, ...]:
     document = read_yaml(path)
     actions, results = document.get("actions"), document.get("results")
-    known = f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
-    return (_linked(path, document), document["title"], known)
+    sizes = f"{len(actions)}, {'/'.join(map(str, results))}" if actions and results else ""
+    return (_linked(path, document), document["title"], sizes)
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -83,7 +83,8 @@ OPTIONS = PACKAGE / "library" / "part_options.py"
 def part_options() -> str:
     """The module that names the arguments of parts for type checkers and completion."""
     types = {
-        key: " | ".join(kind.__name__ for kind in one.python) for key, one in part_keys().items()
+        key: " | ".join(kind.__name__ for kind in added.python)
+        for key, added in part_keys().items()
     }
     keys = "".join(f"    {key}: {kinds} | None\n" for key, kinds in types.items())
     return f'''"""Arguments that parts of the answer add, for type checkers and completion.

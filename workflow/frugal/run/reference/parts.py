@@ -61,7 +61,7 @@ _KINDS = {
     "array": "list",
 }
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-_SEEN = {  # types that a default of theirs shows
+_SHOWN_TYPES = {  # types that a default of theirs shows
     "boolean": bool,
     "integer": int,
     "number": float,
@@ -74,7 +74,7 @@ _PLURAL = re.compile(r"\b(integer|number|text|list)\b")
 def allowed(
     schema: Mapping[str, Any], defs: Mapping[str, Any], default: Any = ABSENT, depth: int = 0
 ) -> str:
-    """Words for the values that a key may have; what its default shows is left out."""
+    """Words for the values that a key may have, without those that its default shows."""
     schema = followed(schema, defs)
     if "enum" in schema:
         options = [f"`{_shown(option)}`" for option in schema["enum"] if option != default]
@@ -85,7 +85,7 @@ def allowed(
         words = [allowed(option, defs, depth=depth + 1) for option in schema["oneOf"]]
         return _with_null(dict.fromkeys(words), default)
     types = schema.get("type", "object" if "properties" in schema else None)
-    if isinstance(types, str) and isinstance(default, _SEEN.get(types, ())):
+    if isinstance(types, str) and isinstance(default, _SHOWN_TYPES.get(types, ())):
         return _range(schema)
     if isinstance(default, list) and default and isinstance(schema.get("items"), Mapping):
         of = followed(schema["items"], defs)

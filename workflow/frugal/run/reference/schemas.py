@@ -94,20 +94,20 @@ def _section(
 
 
 def _rows(keys: list[Key]) -> str:
-    lines, said = [], set()
+    lines, stated = [], set()
     for key in keys:
         same = (key.path.rpartition(".")[2], key.meaning)
-        lines.append(line(key.path, key.allowed, key.value, "" if same in said else key.meaning))
-        said.add(same)
+        lines.append(line(key.path, key.allowed, key.value, "" if same in stated else key.meaning))
+        stated.add(same)
     return "\n".join(lines) + "\n"
 
 
 def _block(keys: list[Key]) -> str:
     """The meaning of a block as a sentence, then its keys."""
-    whole, *rest = keys
-    if whole.value or whole.allowed:
+    first, *rest = keys
+    if first.value or first.allowed:
         return _rows(keys)
-    return f"{sentence(whole.meaning)}\n\n{_rows(rest)}" if whole.meaning else _rows(rest)
+    return f"{sentence(first.meaning)}\n\n{_rows(rest)}" if first.meaning else _rows(rest)
 
 
 class _Reader:
@@ -131,9 +131,9 @@ class _Reader:
             yield from below
             return
         value = schema.get("default", ABSENT) if value is ABSENT else value
-        plain = not below and value is not ABSENT
-        shown = _cut(json.dumps(value, ensure_ascii=False)) if plain else ""
-        words = elsewhere or allowed(resolved, self._defs, value if plain else ABSENT)
+        is_leaf = not below and value is not ABSENT
+        shown = _cut(json.dumps(value, ensure_ascii=False)) if is_leaf else ""
+        words = elsewhere or allowed(resolved, self._defs, value if is_leaf else ABSENT)
         words = "" if below and words.endswith(KEYS) else words
         yield Key(
             path,
@@ -202,7 +202,7 @@ _TO_ADD = "\nHow to add one: [extending](../../CONTRIBUTING.md).\n"
 
 
 def methods_page() -> str:
-    """Estimators, and what studies declare in their `methods.py`."""
+    """Estimators, and the tables of studies, declared in their `methods.py`."""
     declarations = declared_by_studies("methods", "MethodTable")
     tables = {name: entry.literals for name, entry in declarations.items()}
     title = ", ".join(["Estimators", *map(str.lower, tables)])

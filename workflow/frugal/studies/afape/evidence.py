@@ -102,7 +102,7 @@ class RecordedSets:
     first: Mapping[bytes, float]
 
 
-class Evidence:
+class PolicyEvidence:
     """Of one policy and seed.
 
     Args:

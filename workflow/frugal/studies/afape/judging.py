@@ -31,7 +31,7 @@ from frugal.studies.afape.cost_intervals import (
     range_findings,
     unseen_errors,
 )
-from frugal.studies.afape.evidence import Evidence
+from frugal.studies.afape.evidence import PolicyEvidence
 from frugal.studies.afape.hidden_causes import Shifted
 from frugal.studies.afape.obstacles import LEAST_MASS, obstacle
 from frugal.studies.afape.positivity import (
@@ -99,8 +99,8 @@ class JudgedPolicy:
 
     agent: str
     seed: int
-    evidence: Evidence
-    read_evidence: Evidence
+    evidence: PolicyEvidence
+    read_evidence: PolicyEvidence
     terms: TermBlocks
     stopped: dict[str, tuple[str, str]]
     sets: dict[str, set[bytes]]
@@ -113,7 +113,7 @@ class JudgedPolicy:
         """The estimator is the mean of all rows, as missingness cannot affect the policy."""
         return estimator.read is not None and not self.evidence.gaps_matter
 
-    def evidence_of(self, estimator: Estimator) -> Evidence:
+    def evidence_of(self, estimator: Estimator) -> PolicyEvidence:
         """By which an estimator can be computed, or not."""
         return self.read_evidence if self.ignores_gaps(estimator) else self.evidence
 
@@ -135,7 +135,7 @@ def judge_blocks(
         shifted: collects the inputs of hidden-cause ranges.
     """
     agent, seed = at
-    evidence, views = Evidence(ESTIMATORS.values(), cases.clusters), None
+    evidence, views = PolicyEvidence(ESTIMATORS.values(), cases.clusters), None
     blocks = range(len(cases.numbers))
     for k in blocks:
         case = cases.case(agent, seed, k)
@@ -144,7 +144,7 @@ def judge_blocks(
     assert views is not None, "bug: a case without a row"
     read = evidence
     if not evidence.gaps_matter:
-        read = Evidence((ESTIMATORS[name] for name in READ), cases.clusters)
+        read = PolicyEvidence((ESTIMATORS[name] for name in READ), cases.clusters)
         for k in blocks:
             read.add(cases.case(agent, seed, k).without_gaps())
     terms = TermBlocks(scratch, cases.sizes, cases.cluster, decisions=DECISIONS)

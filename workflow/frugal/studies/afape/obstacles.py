@@ -13,7 +13,7 @@ import numpy as np
 from frugal.core.schema_check import listed
 from frugal.judge.estimator import Estimator, Need, Terms
 from frugal.judge.intervals import standard_error
-from frugal.studies.afape.evidence import DIVISORS, READ_BY_ROW, Among, Evidence
+from frugal.studies.afape.evidence import DIVISORS, READ_BY_ROW, Among, PolicyEvidence
 
 Obstacle = tuple[str, str]
 
@@ -32,7 +32,7 @@ LEAST_MASS = 0.01  # sets of panels with less mass are not missed
 _SURE = 3.0  # standard errors by which an estimated difference must exceed zero
 
 
-def obstacle(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
+def obstacle(estimator: Estimator, evidence: PolicyEvidence) -> Obstacle | None:
     """Why an estimator cannot be computed: (status, sentence); None if it can.
 
     Statuses: `not_available` (the study lacks its inputs), `not_identified` (no data of
@@ -46,7 +46,7 @@ def obstacle(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
     return _unusable(estimator, evidence)
 
 
-def _no_truth(evidence: Evidence) -> Obstacle | None:
+def _no_truth(evidence: PolicyEvidence) -> Obstacle | None:
     if evidence.head.full is not None:
         return None
     if evidence.head.answers_rows and _no_true_law(evidence) is None:
@@ -58,7 +58,7 @@ def _lacking_states(where: str) -> Obstacle:
     return "not_available", f"The policy is a table that lacks states which it comes to {where}."
 
 
-def _no_copies(method: str, evidence: Evidence) -> Obstacle | None:
+def _no_copies(method: str, evidence: PolicyEvidence) -> Obstacle | None:
     if method in evidence.head.imputed:
         return None
     if evidence.head.answers_rows:
@@ -69,13 +69,13 @@ def _no_copies(method: str, evidence: Evidence) -> Obstacle | None:
     return "not_available", "The config leaves this imputation out."
 
 
-def _no_true_law(evidence: Evidence) -> Obstacle | None:
+def _no_true_law(evidence: PolicyEvidence) -> Obstacle | None:
     if not evidence.nan["complete_probability"]:
         return None
     return "not_available", "The missingness is the data set's own, so its law is unknown."
 
 
-def _no_fitted_law(evidence: Evidence) -> Obstacle | None:
+def _no_fitted_law(evidence: PolicyEvidence) -> Obstacle | None:
     if not evidence.identification["propensity_identified"]:
         return "not_identified", _reason(evidence.identification, "not identified")
     if evidence.never_fitted.any():
@@ -84,7 +84,7 @@ def _no_fitted_law(evidence: Evidence) -> Obstacle | None:
     return None
 
 
-def _rows_left_out(evidence: Evidence) -> Obstacle | None:
+def _rows_left_out(evidence: PolicyEvidence) -> Obstacle | None:
     identification = evidence.identification
     if not identification["afais_identified"]:
         return "not_identified", _reason(identification, "smaller set")
@@ -96,7 +96,7 @@ def _rows_left_out(evidence: Evidence) -> Obstacle | None:
     return None
 
 
-def _no_law_of_patterns(evidence: Evidence) -> Obstacle | None:
+def _no_law_of_patterns(evidence: PolicyEvidence) -> Obstacle | None:
     if evidence.nan["afa_propensity_policy"] < evidence.rows:
         return None
     if evidence.head.lacks:
@@ -107,19 +107,19 @@ def _no_law_of_patterns(evidence: Evidence) -> Obstacle | None:
     )
 
 
-def _no_true_afa_law(evidence: Evidence) -> Obstacle | None:
+def _no_true_afa_law(evidence: PolicyEvidence) -> Obstacle | None:
     if evidence.head.answers_rows and evidence.nan["true_afa_propensity"] == evidence.rows:
         return _lacking_states("by the way to its sets, had other panels been missing")
     return None
 
 
-def _no_factors_of_s(evidence: Evidence) -> Obstacle | None:
+def _no_factors_of_s(evidence: PolicyEvidence) -> Obstacle | None:
     if not evidence.s_unknown:
         return None
     return "not_identified", "p(R_s=1|X_adj) does not factorise along the graph for this s."
 
 
-def _unusable(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
+def _unusable(estimator: Estimator, evidence: PolicyEvidence) -> Obstacle | None:
     """A fitted value that is not known, or a propensity of zero, on a row that carries weight."""
     read = [need for need in READ_BY_ROW if need in estimator.needs]
     complete = Need.COMPLETE_CASES in estimator.needs
@@ -130,7 +130,7 @@ def _unusable(estimator: Estimator, evidence: Evidence) -> Obstacle | None:
     return ("no_support", _infinite(zero, evidence)) if zero.count else None
 
 
-def _not_known(need: Need, lost: Among, evidence: Evidence) -> str:
+def _not_known(need: Need, lost: Among, evidence: PolicyEvidence) -> str:
     """The sentence about values that are no numbers: how many, of which panels, and the remedy."""
     begin = (
         f"{_WORDS[need]} is not known in {lost.count} of the {lost.out_of} rows that would carry "
@@ -159,7 +159,7 @@ def _not_known(need: Need, lost: Among, evidence: Evidence) -> str:
     )
 
 
-def _listed_panels(chosen: np.ndarray, evidence: Evidence) -> str:
+def _listed_panels(chosen: np.ndarray, evidence: PolicyEvidence) -> str:
     names = [
         repr(name)
         for name, is_chosen in zip(evidence.head.panels, chosen, strict=True)
@@ -169,7 +169,7 @@ def _listed_panels(chosen: np.ndarray, evidence: Evidence) -> str:
     return f"panel{'s' if len(names) > 1 else ''} {listed(names[:_NAMED])}{more}"
 
 
-def _infinite(zero: Among, evidence: Evidence) -> str:
+def _infinite(zero: Among, evidence: PolicyEvidence) -> str:
     """The sentence about weights that would be infinite: how many rows, of which panels."""
     laws = zero.impossible
     where = f" (by the law of {_listed_panels(laws, evidence)})" if laws.any() else ""
@@ -180,7 +180,7 @@ def _infinite(zero: Among, evidence: Evidence) -> str:
     )
 
 
-def _no_recorded_action(need: Need, evidence: Evidence) -> Obstacle | None:
+def _no_recorded_action(need: Need, evidence: PolicyEvidence) -> Obstacle | None:
     """Off-policy evaluation needs the law of the recorded pattern, and every set of the policy."""
     recorded = evidence.recorded[need]
     if evidence.head.answers_rows and recorded.unknown == evidence.rows:
@@ -206,7 +206,7 @@ def _no_recorded_action(need: Need, evidence: Evidence) -> Obstacle | None:
     return _unrecorded(need, evidence)
 
 
-def _unrecorded(need: Need, evidence: Evidence) -> Obstacle | None:
+def _unrecorded(need: Need, evidence: PolicyEvidence) -> Obstacle | None:
     """Behaviour of the policy without support in the records: its sets, or their order.
 
     Exact for a policy that ignores values, whose probability of a recorded set is the same in
@@ -236,7 +236,7 @@ def _unrecorded(need: Need, evidence: Evidence) -> Obstacle | None:
     )
 
 
-def _light_weights(need: Need, evidence: Evidence, event: str) -> Obstacle | None:
+def _light_weights(need: Need, evidence: PolicyEvidence, event: str) -> Obstacle | None:
     """The gap by the mean weight, where only the records themselves are known."""
     recorded = evidence.recorded[need]
     error = recorded.weight.standard_error[0]
@@ -259,7 +259,7 @@ def _reason(identification: Mapping[str, Any], words: str) -> str:
     return " ".join(matching or identification["reasons"])
 
 
-_LACKING: Mapping[Need, Callable[[Evidence], Obstacle | None]] = {
+_LACKING: Mapping[Need, Callable[[PolicyEvidence], Obstacle | None]] = {
     Need.FULL_TABLE: _no_truth,
     Need.IMPUTED_BY_CHAINED_TREES: partial(_no_copies, Need.IMPUTED_BY_CHAINED_TREES.value),
     Need.IMPUTED_BY_MISSFOREST: partial(_no_copies, Need.IMPUTED_BY_MISSFOREST.value),

@@ -113,8 +113,8 @@ def tradeoff_figure(means: pd.DataFrame, title: str, caution: str | None) -> Fig
             axes.axhline(value, color=style.BLACK, linestyle=":")
         axes.set_title(label)
     crosses = means[means["degenerate"]].assign(kind="degenerate")
-    own = crosses[crosses["method"] == "dadi"]
-    draw_series(middle, own, AGENT, "kind", "gamma", "disparity", line=None, size=7.0, zorder=5)
+    crossed = crosses[crosses["method"] == "dadi"]
+    draw_series(middle, crossed, AGENT, "kind", "gamma", "disparity", line=None, size=7.0, zorder=5)
     places = ("kind", "disparity", "auc")
     kinds = agents.assign(kind=np.where(agents["on_front"], "dadi", "behind"))
     baselines = others.assign(kind=[method_kind(name) for name in others["method"]])
@@ -178,18 +178,19 @@ def tradeoff_finding(agents: pd.DataFrame, full: pd.DataFrame) -> str:
     best = style.highest(sound, "auc")
     if not len(full):
         return f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.2f}"
-    whole = full.iloc[0]
-    if whole["degenerate"]:
+    all_fields = full.iloc[0]
+    if all_fields["degenerate"]:
         return (
             f"γ = {best['gamma']:g} has AUC {best['auc']:.2f}, disparity {best['disparity']:.3f}; "
             "the classifier on all panels gives nearly all the same decision "
-            f"({100 * whole['positive_share']:.0f} % positive)"
+            f"({100 * all_fields['positive_share']:.0f} % positive)"
         )
-    near = sound[sound["auc"] >= whole["auc"] - _GIVEN_UP]
+    near = sound[sound["auc"] >= all_fields["auc"] - _GIVEN_UP]
     best = style.lowest(near, "disparity") if len(near) else best
     return (
-        f"disparity {best['disparity']:.3f} instead of {whole['disparity']:.3f} with all panels, "
-        f"at AUC {best['auc']:.2f} instead of {whole['auc']:.2f} (γ = {best['gamma']:g})"
+        f"disparity {best['disparity']:.3f} instead of {all_fields['disparity']:.3f} with all "
+        f"panels, at AUC {best['auc']:.2f} instead of {all_fields['auc']:.2f} "
+        f"(γ = {best['gamma']:g})"
     )
 
 
@@ -354,8 +355,8 @@ def curves_figure(curves: pd.DataFrame, title: str, caution: str | None) -> Figu
         axes.locator_params(axis="x", nbins=4)
         axes.xaxis.set_major_formatter("{x:,.0f}")
     last = mean.loc[mean["iteration"] == mean["iteration"].max(), "panels"]
-    found = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (last.min(), last.max())))
+    values = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (last.min(), last.max())))
     folds = curves["fold"].nunique()
-    finding = f"agents come to acquire {found} panels; means over {folds} folds"
+    finding = f"agents come to acquire {values} panels; means over {folds} folds"
     handles = [look.handle(line="-") for look in looks.values()]
     return finish(figure, title, finding, handles, caution)

@@ -377,8 +377,8 @@ def curves_figure(
         draw_series(axes, back, faint, "pair", "steps", column, **thin)
         draw_series(axes, rows, looks, by, "steps", y, size=0.0)
         if "kept" in rows:
-            kept, marks = rows[rows["kept"]], {"line": None, "size": 4.5, "zorder": 4}
-            draw_series(axes, kept, dots, by, "steps", y, **marks)
+            chosen, marks = rows[rows["kept"]], {"line": None, "size": 4.5, "zorder": 4}
+            draw_series(axes, chosen, dots, by, "steps", y, **marks)
         axes.locator_params(axis="x", nbins=4)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set(xlabel="steps of the policy" if axes in grid[2:] else "", ylabel=label)

@@ -30,7 +30,7 @@ GENERATORS: dict[str, Look] = {
 }
 LEAST_UNITS = 10  # a share of fewer is noise
 _SUMMARY = "generator actions n accuracy accuracy_low accuracy_high"
-_FOUND = "share of units whose cheapest actions are found"
+_SOLVED = "share of units whose cheapest actions are found"
 generator_kind = partial(style.kind_of, looks=GENERATORS, subject="generator")
 generator_order = partial(style.kind_order, looks=GENERATORS, subject="generator")
 
@@ -120,7 +120,7 @@ def accuracy_figure(summary: pd.DataFrame) -> Figure:
         axes.set_xlim(-0.07, 1.48)
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         name_rows(axes, [look.label for look in looks.values()])
-    figure.supxlabel(_FOUND, fontsize=style.FONT_PT)
+    figure.supxlabel(_SOLVED, fontsize=style.FONT_PT)
     shares = summary[summary["actions"] == "all"].set_index("generator")["accuracy"]
     return finish(figure, _scenario(summary), accuracy_finding(shares))
 
@@ -174,7 +174,7 @@ def _repaired(look: Look, row: pd.Series) -> str:
 
 
 def repair_finding(rows: pd.DataFrame) -> str:
-    """Whether repaired answers work, and what they cost more; one row per generator."""
+    """Whether repaired answers work, and their additional cost; one row per generator."""
     excesses = 100 * rows["repair_cost_gap"].dropna().astype(float)
     failing = float(rows["repaired_infeasible_share"].max())
     works = "every answer works" if failing == 0 else f"all but {_percent(failing)} of answers work"

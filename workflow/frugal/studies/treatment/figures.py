@@ -128,8 +128,8 @@ def data_size_figure(growth: pd.DataFrame, title: str) -> Figure:
     ]
     if between := ", ".join(f"{n:,}" for n in sizes[1:-1]):
         handles.append(entry(f"n = {between}", markersize=2, **mark))
-    found = search_finding(growth[growth["n_train"] == sizes[-1]])
-    finding = f"{found}; ± 1 s.e. over {growth['repeats'].iloc[0]} realisations"
+    finding = search_finding(growth[growth["n_train"] == sizes[-1]])
+    finding = f"{finding}; ± 1 s.e. over {growth['repeats'].iloc[0]} realisations"
     return finish(figure, title, finding, handles)
 
 
@@ -197,11 +197,11 @@ def profile_figure(means: pd.DataFrame, title: str, x: str = "threshold") -> Fig
         Patch(color=style.lightened(style.GREY, share=0.6), label="± 1 s.d. over repeats")
     ]
     series = [set(means.loc[means["facet"] == name, "series"]) for name in names]
-    if all(these == series[0] for these in series):
+    if all(values == series[0] for values in series):
         handles = [*_handles(series[0]), *handles]
     else:
-        for axes, these in zip(grid[0], series, strict=True):
-            axes.legend(handles=_handles(these), loc="lower left", handlelength=2.2)
+        for axes, values in zip(grid[0], series, strict=True):
+            axes.legend(handles=_handles(values), loc="lower left", handlelength=2.2)
     return finish(figure, title, search_finding(grown), handles)
 
 

@@ -109,8 +109,8 @@ def frequency_figure(frequencies: pd.DataFrame) -> Figure:
     compared = _compared(frequencies)
     rows = frequencies[frequencies["estimator"].isin(compared)]
     if rows.empty:
-        held = ", ".join(sorted(set(frequencies["estimator"])))
-        raise DataError(f"the figure compares {', '.join(compared)}; the table holds {held}")
+        estimators = ", ".join(sorted(set(frequencies["estimator"])))
+        raise DataError(f"the figure compares {', '.join(compared)}; the table holds {estimators}")
     names = list(dict.fromkeys(frequencies["panel"]))
     looks = {name: estimator_style(name) for name in compared if name in set(rows["estimator"])}
     places = {name: 0.22 * (compared.index(name) - 1) for name in looks}
@@ -144,12 +144,12 @@ def frequency_finding(by_estimator: dict[str, pd.Series], agent: str) -> str:
         return f"acquisitions of {agent_label(agent)}"
     blocked, truth = by_estimator[BLOCKING], by_estimator["ground_truth"]
     panel = str((blocked - truth).abs().idxmax())
-    seen, true = (f"{100 * share[panel]:.0f} %" for share in (blocked, truth))
-    if seen == true:
+    blocked_share, true = (f"{100 * share[panel]:.0f} %" for share in (blocked, truth))
+    if blocked_share == true:
         return f"blocking keeps every share of {agent_label(agent)}"
     return (
         f"{agent_label(agent)} would acquire {style.words(panel)} for {true} of cases, not the "
-        f"{seen} that missing values leave"
+        f"{blocked_share} that missing values leave"
     )
 
 
@@ -456,8 +456,8 @@ def resample_figure(resamples: pd.DataFrame, behind: pd.DataFrame, cost_unit: st
     figure, grid, columns = _facets(scenarios, who, 0.11 * len(shown), tall)
     notes: set[str] = set()
     for axes, scenario in zip(grid, scenarios, strict=True):
-        drawn, known = (_in_scenario(table, scenario) for table in (resamples, behind))
-        notes |= _draw_resamples(axes, drawn, known, shown, who)
+        drawn, exact = (_in_scenario(table, scenario) for table in (resamples, behind))
+        notes |= _draw_resamples(axes, drawn, exact, shown, who)
     name_facets(grid, who, columns, f"estimated cost\nper case ({cost_unit})")
     errors = behind[behind["status"] == "ok"]
     errors = errors.assign(error=errors["estimate"] - errors["truth"])

@@ -143,8 +143,8 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     cost = cost.reindex(index=shown, columns=agents).astype(float)
     picks = {str(name): str(row.idxmin()) for name, row in cost.iterrows() if row.notna().all()}
     truth = estimates.groupby("agent")["truth"].first().reindex(agents).astype(float)
-    known = bool(truth.notna().all())
-    rows = pd.concat([truth.to_frame("truth").T, cost]) if known else cost
+    complete = bool(truth.notna().all())
+    rows = pd.concat([truth.to_frame("truth").T, cost]) if complete else cost
     reasons = [_reason(estimates, str(name)) for name in rows.index]
     marked = [name in ("truth", read) for name in rows.index]
     labels = [name if name == "truth" else estimator_label(str(name)) for name in rows.index]
@@ -152,26 +152,26 @@ def decision_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figur
     figure, (axes,) = panels(1, 1, 0.95 + 0.2 * len(rows))
     places = style.decimals(rows.to_numpy().ravel())
     for y, (row, reason, mark) in enumerate(zip(rows.to_numpy(), reasons, marked, strict=True)):
-        _draw_row(axes, y, row, truth.to_numpy() if known else None, reason, mark, places)
+        _draw_row(axes, y, row, truth.to_numpy() if complete else None, reason, mark, places)
     agent_ticks(axes, agents, width_in=4.5)
     axes.set_yticks(range(len(rows)), names)
     for tick, name in zip(axes.get_yticklabels(), names, strict=True):
         tick.set_fontweight("bold" if name.startswith(_READ) else "normal")
     axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    axes.set(xlim=(-0.5, len(agents) + (0.4 if known else -0.5)), ylim=(len(rows) - 0.5, -0.5))
+    axes.set(xlim=(-0.5, len(agents) + (0.4 if complete else -0.5)), ylim=(len(rows) - 0.5, -0.5))
     axes.spines[:].set_visible(False)
     right = len(agents) - 0.5
     axes.hlines(np.arange(0.5, len(rows) - 1), -0.5, right, color=style.PALE, linewidth=0.7)
     axes.set_xlabel(f"estimated run-time cost per case ({cost_unit})")
     finding = picks_finding(picks, read)
-    if known:
+    if complete:
         axes.text(right + 0.2, 0, "extra cost", va="center_baseline", style="italic")
         axes.hlines(0.5, -0.5, right, color=style.BLACK, linewidth=0.9)
         frame: dict[str, Any] = {"fill": False, "linewidth": 1.3, "gid": "best", "zorder": 4}
         axes.add_patch(Rectangle((truth.argmin() - 0.5, -0.5), 1, len(rows), **frame))
         finding = regret_finding(picks, {str(a): float(c) for a, c in truth.items()}, read)
     partly = bool((rows.isna().any(axis=1) & rows.notna().any(axis=1)).any())
-    handles = _decision_handles(known=known, partly=partly, read=read in shown)
+    handles = _decision_handles(complete=complete, partly=partly, read=read in shown)
     return finish(figure, _scenario(estimates), finding, handles)
 
 
@@ -191,7 +191,7 @@ def _draw_row(
     marked: bool,
     places: int,
 ) -> None:
-    """Costs of one estimator, its pick in bold, filled in a marked row, and what it costs more.
+    """Costs of one estimator, its pick in bold, filled in a marked row, and its additional cost.
 
     A row without any number has a reason; who cannot evaluate every policy picks none.
     """
@@ -215,10 +215,10 @@ def _draw_row(
         axes.text(len(row) - 0.3, y, words, va="center_baseline", **look)
 
 
-def _decision_handles(*, known: bool, partly: bool, read: bool) -> list[Artist]:
+def _decision_handles(*, complete: bool, partly: bool, read: bool) -> list[Artist]:
     """Entries for the two kinds of pick, or for the pick alone where no truth is known."""
     handles: list[Artist] = [Patch(facecolor=_LOWEST, label="lowest estimate of the row")]
-    if known:
+    if complete:
         handles = [
             Patch(facecolor=_RIGHT, label="✓ picks the best policy"),
             Patch(facecolor=_WRONG, label="✗ picks another, at this added cost"),

@@ -113,8 +113,8 @@ def _charts(summary: pd.DataFrame) -> list[dict[str, Any]]:
     counts = [str(a) for a in dict.fromkeys(summary["actions"].astype(str)) if a != ALL]
     title = "How often each generator names the cheapest set"
     share, name = Axis("accuracy", "share of units"), Axis("generator", "", "N")
-    whole: dict[str, Any] = {"where": {"actions": [ALL]}, "ends": ends}
-    overall = Chart("interval", "accuracy", title, *rows, share, name, hover, **whole)
+    every_action: dict[str, Any] = {"where": {"actions": [ALL]}, "ends": ends}
+    overall = Chart("interval", "accuracy", title, *rows, share, name, hover, **every_action)
     title = "The same, by the number of actions that a unit needs"
     needed, right = Axis("actions", "actions needed", "N"), Axis("accuracy", "share right")
     part = {"actions": counts}
