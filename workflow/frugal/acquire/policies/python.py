@@ -215,7 +215,7 @@ class PythonPolicy(SingleWithoutVerdict):
             digest: k for k, digest in reversed([*enumerate(digests)]) if digest not in self.answers
         }
         action_probability = np.empty((len(digests), len(self.panels) + 1))
-        computed = dict(self._told_anew(new, state)) if new else {}
+        computed = dict(self._read_anew(new, state)) if new else {}
         for k, digest in enumerate(digests):
             action_probability[k] = computed[digest] if digest in computed else self.answers[digest]
         room = max(MOST_KEPT - len(self.answers), 0)
