@@ -102,7 +102,7 @@ def afape_learner(run: Run) -> str:
 
 
 def three_ways(run: Run) -> str:
-    """The caption of the README's picture."""
+    """The caption of the first picture of the gallery."""
     words = {11: "Eleven"}
     found = run.afape[run.afape["dataset"] == "synthetic_mnar"]
     truth = found[found["estimator"] == "ground_truth"].set_index(["seed", "agent"])["estimate"]

@@ -40,7 +40,7 @@ DERIVED = [
     DOCS / "reference" / f"{name}.md"
     for name in ("agents", "config", "data_sets", "library", "methods")
 ]
-WORDS_A_SENTENCE, LONGEST_SENTENCE, README_LINES = 20, 55, 150
+WORDS_A_SENTENCE, LONGEST_SENTENCE, README_LINES = 20, 55, 95
 WORDS_OF_RESULTS = 700  # two screens of prose; tables do not count
 COLUMNS = 7
 SPELLED = {

@@ -249,28 +249,6 @@ PROMISED["diagnosis"] = rules.diagnosis.input
 if not MODULE:
     CASES["diagnosis"] = [f"dataset={name}" for name in DIAGNOSIS.datasets()]
 
-    def diagnosis_cases_settings(wildcards):
-        """Settings of `show_diagnosis_cases`: the scenario's first criterion and seed."""
-        scenario = DIAGNOSIS.scenario(wildcards.dataset)
-        return {
-            "units": config["report"]["units"],
-            "criterion": scenario["criteria"][0],
-            "seed": scenario["seeds"][0],
-            "budget_shares": config["diagnosis"]["budget_shares"],
-            "budget_share": config["diagnosis"]["figures"]["budget_share"],
-        }
-
-    def diagnosis_cases_inputs(wildcards):
-        """Scores, outcomes and decisions of all families of the scenario's first criterion and seed."""
-        settings = diagnosis_cases_settings(wildcards)
-        inputs = DIAGNOSIS.choice_inputs(
-            wildcards.dataset, "all", settings["criterion"], str(settings["seed"])
-        )
-        logs = [
-            path.replace("outcomes.parquet", "decisions.parquet") for path in inputs["outcomes"]
-        ]
-        return DIAGNOSIS.table_inputs(wildcards.dataset) | inputs | {"decisions": logs}
-
     use rule stage as explore_diagnosis with:
         input:
             **{f"cases_{k}": path for k, path in enumerate(cases_of("diagnosis"))},
@@ -288,8 +266,9 @@ if not MODULE:
 
     use rule stage as show_diagnosis_cases with:
         input:
-            unpack(diagnosis_cases_inputs),
+            unpack(lambda w: DIAGNOSIS.cases_inputs(w.dataset)),
         output:
             **audited(f"{EXPLORED}/study=diagnosis/{DATASET}", "cases.json"),
         params:
-            settings=diagnosis_cases_settings,
+            settings=lambda w: DIAGNOSIS.cases_settings(w.dataset)
+            | {"units": config["report"]["units"]},

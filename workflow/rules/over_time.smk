@@ -48,17 +48,13 @@ if own_target() == "over_time":
                 **audited(f"{EXPLORED}/study=over_time", "section.json"),
 
 
-def judged_over_time(wildcards):
-    """The answer of the user's records over time."""
-    require_records("over_time", "wards")
-    answer = rules.answer_over_time.output
-    return [answer.sentence, answer.page, answer.outcomes, answer.orders]
-
-
 rule over_time:
     """Your records over time to a policy: --config records=my.yaml."""
     input:
-        judged_over_time,
+        lambda w: (
+            require_records("over_time", "wards")
+            or [*outputs_of(rules.answer_over_time, "sentence page outcomes orders").values()]
+        ),
     log:
         "logs/over_time.log",
     localrule: True

@@ -155,6 +155,23 @@ class DiagnosisStudy:
         ]
         return inputs | ({"pooled": pooled} if pooled else {})
 
+    def cases_settings(self, dataset: str) -> dict[str, Any]:
+        """Settings of `show_diagnosis_cases` but for `units`: the first criterion and seed."""
+        scenario = self.scenario(dataset)
+        return {
+            "criterion": scenario["criteria"][0],
+            "seed": scenario["seeds"][0],
+            "budget_shares": self.block["budget_shares"],
+            "budget_share": self.block["figures"]["budget_share"],
+        }
+
+    def cases_inputs(self, dataset: str) -> dict[str, Any]:
+        """Scores, outcomes and decisions of all families of that criterion and seed."""
+        first = self.cases_settings(dataset)
+        inputs = self.choice_inputs(dataset, EVERY, first["criterion"], str(first["seed"]))
+        logs = [f.replace("outcomes.parquet", "decisions.parquet") for f in inputs["outcomes"]]
+        return self.table_inputs(dataset) | inputs | {"decisions": logs}
+
     def bundle_inputs(
         self, dataset: str, family: str, criterion: str, seed: str, budget: str
     ) -> dict[str, str]:
