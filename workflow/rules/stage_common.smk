@@ -90,7 +90,7 @@ def figure_outputs(stage, place, **labels):
             files[f"{name}_{kind}"] = report(
                 files[f"{name}_{kind}"],
                 caption=f"../report/{captioned if there else 'figure'}.rst",
-                category=CATEGORIES[study],
+                category=CATEGORIES.get(study, study),
                 labels={"figure": name.replace("_", " "), **labels, "shown": shown},
             )
         outputs |= files
