@@ -67,7 +67,6 @@ NAMED = {  # file: kinds of agents that it names beside their own files, and why
         "permutation",
         "stacked",
     },  # names
-    "draw/style.py": {"cwcf", "dqn", "sb3"},  # acronyms
     "studies/diagnosis/stages/fronts.py": {"sm_ddpo"},  # its trainer there
 }
 OTHER_KINDS = {  # comparisons with kinds of something else
