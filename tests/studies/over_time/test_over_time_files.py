@@ -200,6 +200,12 @@ REFUSED = {
         {"errors__missed": 0, "errors__false_alarm": 0.0},
         "errors are zero, so no acquisition could pay; state how much",
     ),
+    "short windows": (
+        ROWS,
+        UNITS,
+        {"windows__hours": 5e-324},
+        "'windows.hours' is 5e-324; allowed are values from 0.001 on",
+    ),
     "key": (ROWS, UNITS, {"windows__hour": 3}, "unknown key 'hour' under 'windows'"),
     "label as static": (ONE, UNITS, {"units__static": ["age", "died"]}, "names 'died', which has"),
     "static twice": (ONE, UNITS, {"units__static": ["age", "age"]}, "names 'age', which has"),

@@ -13,7 +13,6 @@ from frugal.config.blocks import (
     Maybe,
     Name,
     NonNegative,
-    Positive,
     Text,
     Tuple,
     maybe,
@@ -69,7 +68,7 @@ class UnitFile(Block):
 class Windows(Block):
     """Windows of equal length, in each of which panels are ordered once."""
 
-    hours: Positive = required("length of a window")
+    hours: Annotated[float, Ge(0.001), Le(1e9)] = required("length of a window")
     number: Annotated[int, Ge(1), Le(1000)] = required("of windows from the start")
 
 

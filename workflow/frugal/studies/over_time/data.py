@@ -164,6 +164,7 @@ def long_tables(data: TimedData) -> tuple[dict[str, Any], pd.DataFrame, pd.DataF
     return document, measurements, table
 
 
+LONGEST = 1e9  # hours, over 100,000 years
 EXACT = 6  # decimals of hours and windows, beyond which differences are rounding
 _ARRAYS = ("static", "values", "provides", "recorded", "end", "label", "cluster")
 
@@ -277,8 +278,8 @@ def read_running(
     names, start = _unit_names(units, keys)
     events, result, _ = _events_of(keys, values, units.name, names, start)
     number, length = keys.windows.number, keys.windows.hours
-    if hours is not None and not (np.isfinite(hours) and hours >= 0):
-        raise DataError(f"hours is {hours}; allowed is a number from 0 on")
+    if hours is not None and not 0 <= hours <= LONGEST:  # also of whole numbers of any size
+        raise DataError(f"hours is {str(hours)[:50]}; allowed is a number from 0 to {LONGEST:g}")
     if hours is not None and result is not None:
         events = replace(events, value=np.where(result > hours, np.nan, events.value))
     since = np.full(len(names), min(hours or 0.0, number * length))
