@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import numbers
 import re
+import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -379,6 +380,10 @@ def _typed(name: str, value: Any, annotation: Any) -> Any:
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
+    if isinstance(value, int) and float in kinds and abs(value) > sys.float_info.max:
+        raise ConfigError(
+            f"{name} is beyond all floats; allowed are at most {sys.float_info.max:g}"
+        )
     for kind in kinds:
         of = get_origin(kind) or kind
         if of in _WORDS and isinstance(value, _WORDS[of][0]):
