@@ -150,6 +150,13 @@ def test_a_pickle_under_another_name_does_nothing(tmp_path, monkeypatch, suffix)
     assert not Path("loaded").exists()
 
 
+def test_a_stored_number_beyond_all_floats_is_refused(tmp_path):
+    (path := tmp_path / "a.json").write_text(f'{{"every": {10**400}}}')
+    sentence = sentence_of(lambda: read_payload(path))
+    assert sentence is not None
+    assert "a.json cannot be read as json" in sentence
+
+
 @pytest.mark.parametrize("name", ["..", "a/..", "../../x", "/etc/passwd", "."])
 def test_a_raw_file_cannot_be_fetched_to_a_place_outside_the_results(tmp_path, name):
     """Its name in results/raw is a plain one, whatever its path in the description."""

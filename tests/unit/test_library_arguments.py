@@ -4,7 +4,8 @@ import sys
 
 from tests.workflow.runs import ROOT, run
 
-CLINIC, FORM = (ROOT / "docs" / "examples" / f"{name}.yaml" for name in ("clinic", "form"))
+EXAMPLES = ROOT / "docs" / "examples"
+CLINIC, FORM, WARDS = (EXAMPLES / f"{name}.yaml" for name in ("clinic", "form", "wards"))
 WRONG = {
     "load(None)": "the table is None; allowed is a data frame, or the path of a YAML",
     "decide({})": "the table is a dict",
@@ -28,6 +29,12 @@ WRONG = {
     "fair_form(CLINIC)": "has no groups of a protected attribute",
     "fair_form(FORM, gammas=0.5)": "gammas is a float; allowed is a list of numbers",
     "fair_form(FORM, speed=2)": "unknown key 'speed' under 'dadi'; allowed are folds",
+    "over_time(WARDS, seed=-1)": "'seed' is -1; allowed are values from 0 on",
+    "over_time(WARDS, margin=-0.1)": "'margin' is -0.1; allowed are values from 0 on",
+    "over_time(WARDS, cores=-1)": "cores is -1; allowed are whole numbers from 1 on",
+    "load(TABLE, label='a', prices={'b': 10**400})": "prices: 'b' has 1000",
+    "load(TABLE, label='a', free=['b'], errors={'missed': 10**400})": "errors: 'missed' has 1000",
+    "load(TABLE, label='a', prices={'b': {'x': object()}}, errors=ERRORS)": "written into a YAML",
     "decide(CLINIC, agents=5)": "agents is an int; allowed is a list of names, keys, or None",
 }
 
@@ -35,6 +42,9 @@ WRONG = {
 def test_an_argument_of_another_type_is_refused_in_a_sentence():
     """In a Python of its own: here beartype would refuse it first."""
     program = f"import pandas as pd, frugal\nCLINIC, FORM = {str(CLINIC)!r}, {str(FORM)!r}\n"
+    program += f"WARDS = frugal.load_over_time({str(WARDS)!r})\n"
+    program += "TABLE = pd.DataFrame({'a': [0, 1] * 20, 'b': [1.5, 2, 7, 3] * 9 + [None] * 4})\n"
+    program += "ERRORS = {'missed': 9, 'false alarm': 2}\n"
     for call in WRONG:
         program += f"try:\n    frugal.{call}\nexcept ValueError as error:\n    print(error)\n"
     done = run([sys.executable, "-c", program], ROOT)

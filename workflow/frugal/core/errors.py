@@ -73,6 +73,11 @@ def sentences() -> Iterator[None]:
     except OSError as error:  # no such folder, a full disk, a name too long
         place = f"{error.filename}: " if error.filename else ""
         raise DataError(f"{place}{error.strerror or error}") from error
+    except OverflowError as error:
+        raise DataError(
+            f"a number is too large or infinite ({error}); allowed are at most "
+            f"{sys.float_info.max:g}"
+        ) from error
     except RecursionError as error:
         raise DataError("a value is nested too deeply; allowed are some hundred levels") from error
     except UnicodeEncodeError as error:

@@ -22,6 +22,7 @@ from jaxtyping import Shaped
 
 from frugal.core.blocks import ROWS, block_slices
 from frugal.core.errors import DataError
+from frugal.core.strict_yaml import StrictYamlError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (OSError, ValueError, RuntimeError, RecursionError) as error:
+    except (OSError, ValueError, RuntimeError, RecursionError, StrictYamlError) as error:
         raise DataError(_stated(path, error)) from error
     except Exception as error:
         foreign = type(error).__module__.split(".")[0] in {"pyarrow", "safetensors"}

@@ -86,7 +86,7 @@ def parse_json(text: str) -> Any:
         StrictYamlError: it writes a key twice, is nested too deep, or holds a number too long.
     """
     try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_int=_short_integer)
+        document = json.loads(text, object_pairs_hook=_unique, parse_int=short_integer)
     except RecursionError:
         raise StrictYamlError(_too_deep()) from None
     _require_shallow(document)
@@ -264,7 +264,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-def _short_integer(text: str) -> int:
+def short_integer(text: str) -> int:
+    """A whole number of JSON; one that no float holds is refused."""
     if len(text) > LONGEST_NUMBER:
         raise StrictYamlError(
             f"not valid JSON: a number has {len(text)} characters; at most {LONGEST_NUMBER} are "

@@ -7,6 +7,7 @@ to compile.
 """
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,7 +111,7 @@ def require_named_file(path: Path, key: str, file: Path, written: str) -> None:
     Raises:
         ConfigError: a sentence with the key and the name as it is written.
     """
-    if not file.is_file():
+    if not os.path.isfile(file):  # also where no file can have that name
         raise ConfigError(f"{path}: {key!r} is {written!r}, and there is no such file")
 
 

@@ -20,6 +20,7 @@ from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
 from frugal.core.rows import Partitions, open_rows, readable, require_file
 from frugal.core.stored import StoredArrays
+from frugal.core.strict_yaml import short_integer
 from frugal.results.replacing import replace_files
 
 _HIVE = re.compile(r"([A-Za-z_]\w*)=([^/=]+)")
@@ -191,14 +192,16 @@ def read_payload(path: Path) -> Any:
 
             return pd.read_parquet(path, partitioning=None)
         if path.suffix == ".json":
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8"), parse_int=short_integer)
         if path.suffix == ".safetensors":
             from safetensors import safe_open
             from safetensors.numpy import load_file
 
             with safe_open(path, framework="numpy") as stream:
                 header_text = (stream.metadata() or {}).get(_HEADER)
-            header = None if header_text is None else json.loads(header_text)
+            header = (
+                None if header_text is None else json.loads(header_text, parse_int=short_integer)
+            )
             arrays = load_file(path)
             if any(array.dtype.kind not in "biufc" for array in arrays.values()):
                 raise TypeError  # ml_dtypes, where it is loaded, lends NumPy such types

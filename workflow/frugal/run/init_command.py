@@ -24,7 +24,7 @@ import yaml
 from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.arguments import amount, command_parser, file_path, one_line
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import DataError, say, shown_cell
+from frugal.core.errors import ConfigError, DataError, say, shown_cell
 from frugal.core.schema_check import did_you_mean, listed, shown
 from frugal.core.studies import forms_of_records
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table, known_at_start, left_out
@@ -152,7 +152,7 @@ class StatedTerms:
             amount.item() if hasattr(amount, "item") else amount for amount in ends
         ]  # of NumPy
         if not all(
-            isinstance(amount, int | float) and math.isfinite(amount) and amount >= 0
+            isinstance(amount, int | float) and 0 <= amount <= sys.float_info.max
             for amount in numbers
         ) or not (len(numbers) == 1 or (len(numbers) == 2 and numbers[0] <= numbers[1])):
             raise DataError(
@@ -779,10 +779,20 @@ def _unreserved(name: str) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML writes it on one line, inside of lists and mappings too."""
-    text = yaml.safe_dump(
-        [value], default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
-    )
+    """A value as YAML writes it on one line, inside of lists and mappings too.
+
+    Raises:
+        ConfigError: it holds an object that YAML has no form for.
+    """
+    try:
+        text = yaml.safe_dump(
+            [value], default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
+        )
+    except yaml.representer.RepresenterError:
+        raise ConfigError(
+            f"{shown(value)} cannot be written into a YAML; allowed are texts, numbers, lists, and "
+            "keys with these"
+        ) from None
     return text.strip()[1:-1]
 
 

@@ -231,7 +231,9 @@ def over_time(
         DataError: a policy returns no truth values.
     """
     from frugal.answer.frames import without_bar
-    from frugal.config.root import Config
+    from frugal.config.root import effective
+    from frugal.core.declarations import PROJECT
+    from frugal.core.schema_check import read_yaml
     from frugal.studies.over_time.answer import (
         TimedQuestion,
         fit_cases,
@@ -265,8 +267,10 @@ def over_time(
             stated[key] = value
     stated = {key: value for key, value in stated.items() if value is not None}
     settings = TimedSettings.read(stated, where="over_time")
-    if seed is None:
-        seed = int(Config.model_fields["seed"].default)
+    given = {"margin": margin} | ({} if seed is None else {"seed": seed})
+    seed = effective({**read_yaml(PROJECT / "config.yaml"), **given})["seed"]
+    if cores < 1:
+        raise ConfigError(f"cores is {cores}; allowed are whole numbers from 1 on")
     question = TimedQuestion(data, policies, TimedFit.of(settings), seed)
     by_name = {policy.name: policy for policy in policies}
     if folder is not None:
