@@ -263,8 +263,8 @@ def test_the_answer_names_a_policy_its_cost_and_a_bound(chain):
 def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     choice, outcomes = chain["choice"], chain["outcomes"]
     said = words(choice, outcomes, "EUR", ("no", "yes"))
-    assert said.headline.startswith(f"Use {choice['policy']}: ")
-    assert len(said.headline.split()) <= 25
+    assert said.orders.startswith(f"Use {choice['policy']}: order ")
+    assert said.cost.startswith("It costs ")
     named = outcomes["agent"].replace({PRACTICE: "today's practice"})
     assert curve(choice, outcomes)["policy"].tolist() == named.tolist()
     settings = {
@@ -331,7 +331,7 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
     )["section"]
     (card,) = made["answers"]
     text = words(choice, outcomes, "EUR", ("no", "yes"))
-    assert (card["sentence"], card["told"]["which policy"]) == (text.headline, text.sure)
+    assert (card["sentence"], card["told"]["which policy"]) == (text.orders, text.sure)
     (groups,) = text.last
     assert groups.startswith("Cost in EUR a case by group: even ")
     assert list(card["told"].values())[-1] == groups
@@ -356,7 +356,7 @@ def test_f1_is_judged_within_each_budget(within_budgets):
     assert choice["versions"]["cascade"] in named.index
     assert set(choice["versions"]) == set(AGENTS)
     found = words(choice, outcomes, "EUR", ("no", "yes"))
-    assert f"F1 {1 - choice['cost']:.2f}" in found.headline
+    assert f"Its F1 is {1 - choice['cost']:.2f}" in found.cost
     stable = document(choice, "bundles", {})
     assert stable["policy"] in AGENTS
     assert set(stable["short_list"]) <= set(AGENTS)
@@ -375,10 +375,10 @@ def test_a_rise_of_errors_stands_next_to_the_saving(chain):
     }
     for saving_low in (0.1, -0.1):
         changed = choice | {"errors": {"no for yes": error}, "saving_low": saving_low}
-        said = words(changed, chain["outcomes"], "EUR", ("no", "yes")).saving
+        said = words(changed, chain["outcomes"], "EUR", ("no", "yes")).cost
         assert said.endswith("; missed 'yes' rise from 13 to 37 per 1,000 (by 9 to 39).")
     fewer = choice | {"errors": {"no for yes": error | {"policy": 0.012}}}
-    assert "rise" not in words(fewer, chain["outcomes"], "EUR", ("no", "yes")).saving
+    assert "rise" not in words(fewer, chain["outcomes"], "EUR", ("no", "yes")).cost
 
 
 def test_who_misses_more_than_is_allowed_is_not_named():
@@ -467,7 +467,7 @@ def test_of_three_classes_sets_of_panels_are_compared_and_one_is_named():
     assert outcomes.loc["fixed", "cost"] < 0.8 * outcomes.loc["constant", "cost"]
     assert outcomes.loc["never", ["share:A", "share:B", "share:C"]].tolist() == [0, 0, 0]
     classes = ("no", "yes", "severe")
-    assert words(choice, found["outcomes"], "EUR", classes).headline.startswith("Use fixed: ")
+    assert words(choice, found["outcomes"], "EUR", classes).orders.startswith("Use fixed: ")
     assert all(name in choice["does"][-1] for name in classes)
     assert "(probability of severe " in choice["does"][-1]
 

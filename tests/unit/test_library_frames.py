@@ -326,9 +326,10 @@ def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
 
 
 def test_a_name_with_a_comma_is_quoted_where_an_answer_lists_panels():
-    shares = {"a, b": {"policy": 0.5, "recorded": 0.1}, "c": {"policy": 0.0, "recorded": 0.9}}
-    text = "It orders 'a, b' for 50 % of cases (today 10 %); it leaves out c (90 %)."
-    assert _orders({"panels": shares}) == text
+    some = {"policy": 0.5, "recorded": 0.1, "risk": [0.051, 0.4]}
+    shares = {"a, b": some, "c": {"policy": 0.0, "recorded": 0.9, "risk": None}}
+    text = "Use one: order 'a, b' for 50 % of cases at 5.1 to 40 % risk (today 10 %)"
+    assert _orders({"policy": "one", "panels": shares}) == f"{text}; leave out c (90 %)."
     assert listed(["a, b", "c", "'d, e'"]) == "'a, b', c, 'd, e'"
     prices = in_words(["no for yes", "a, b", "c"], ["no", "yes"])
     assert list(prices.values()) == ["missed 'yes'", "'a, b'", "c"]

@@ -71,7 +71,7 @@ def test_the_answer_names_the_region_the_share_and_what_to_record(answer):
     offered = 1 - region["rows"] / 400
     assert choice["support"]["offered_everything"] == pytest.approx(offered)
     said = words(choice, answer["outcomes"], "EUR", ("no", "yes"))
-    assert f"(every panel only for the {100 * offered:.0f} % with records of it)" in said.headline
+    assert f"(every panel only for the {100 * offered:.0f} % with records of it)" in said.cost
     (line,) = sentences(choice["support"])
     assert line.startswith("A was never recorded for age from 0.3")
     assert "it is not ordered there; to know whether it would pay, record it for about 30" in line

@@ -9,6 +9,7 @@ import pandas as pd
 from frugal.answer import support as supports
 from frugal.answer.candidates import PRACTICE, within
 from frugal.answer.evidence import Judged
+from frugal.answer.examples import examples_of
 from frugal.answer.part import parts
 from frugal.answer.requirements import candidate
 from frugal.answer.words import OF_LABEL
@@ -25,7 +26,7 @@ from frugal.judge.choice import (
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import effective_sample_size, normal_interval
 from frugal.judge.prices import ExtraCosts
-from frugal.judge.semi_offline import lines_of, path_probability, tree_of
+from frugal.judge.semi_offline import Node, lines_of, path_probability, risk_of_orders, tree_of
 from frugal.learn.record_law import LABEL, Added, untested
 
 
@@ -33,8 +34,11 @@ def document_of(judged: Judged) -> dict[str, Any]:
     """The whole answer in plain JSON values, with the content of each part under its name."""
     evidence, chosen = judged.evidence, judged.chosen
     data, settings, within_budgets = evidence.table, evidence.settings, judged.within
+    tree = tree_of(judged.handed_out, path_probability(judged.handed_out, evidence.law))
     return {
         **_recommendation(judged),
+        "panels": _orders(judged, tree),
+        "examples": [] if data.numeric else examples_of(judged.handed_out, data),
         **{part.name: part.content(judged) for part in parts() if part.content is not None},
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
@@ -44,7 +48,7 @@ def document_of(judged: Judged) -> dict[str, Any]:
         ],
         "support": supports.document(evidence.graph, evidence.records.unsupported, data),
         "does": lines_of(
-            tree_of(judged.handed_out, path_probability(judged.handed_out, evidence.law)),
+            tree,
             [panel.name for panel in data.actions],
             data.classes,
             "decide" if data.numeric is None else "predict",
@@ -63,15 +67,11 @@ def _recommendation(judged: Judged) -> dict[str, Any]:
     """The named policy, and changes that would alter it; costs of a case in the table's unit."""
     chosen, evidence = judged.chosen, judged.evidence
     data, record_law, gamma = evidence.table, evidence.law, evidence.settings["gamma"]
-    labels, handed_out = record_law.labels, evidence.shares(judged.handed_out)
-    observed = (
-        evidence.observed[record_law.habitual] if record_law.habitual.any() else evidence.observed
-    )
+    labels = record_law.labels
     candidates, named = chosen.candidates, chosen.candidates.outcomes[chosen.policy]
     weight = named.weight
     a, classes = len(data.actions), data.classes
     labelled = np.ones(len(weight)) if labels is None else labels.weight
-    shares = named.shares(a)
     names = [panel.name for panel in data.actions]
     of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names, REFERRED)
     linear = candidates.score == "cost"  # what follows holds for costs alone
@@ -117,19 +117,34 @@ def _recommendation(judged: Judged) -> dict[str, Any]:
         },
         "unit_costs": unit_costs,
         "person": evidence.person,
-        "panels": {
-            name: {
-                "recorded": float(observed[:, j].mean()),
-                "policy": float(handed_out[j]),
-                "judged": float(shares[j]),
-            }
-            for j, name in enumerate(names)
-        },
         "errors": {
             of_costs[k]: {"policy": float(named.mean[k]), "practice": float(practice.mean[k])}
             | _rise(chosen.fewer.get(k))
             for k in wrong
         },
+    }
+
+
+def _orders(judged: Judged, tree: Node) -> dict[str, Any]:
+    """Panel → shares of cases: recorded, ordered by what is handed out, and by what was judged.
+
+    With two classes also the predicted risks at which it is ordered; None where it is not.
+    """
+    chosen, evidence = judged.chosen, judged.evidence
+    data, habitual = evidence.table, evidence.law.habitual
+    observed = evidence.observed[habitual] if habitual.any() else evidence.observed
+    a, two = len(data.actions), len(data.classes) == 2 and data.numeric is None
+    handed_out = evidence.shares(judged.handed_out)
+    shares = chosen.candidates.outcomes[chosen.policy].shares(a)
+    risks = risk_of_orders(tree, a) if two else [None] * a
+    return {
+        panel.name: {
+            "recorded": float(observed[:, j].mean()),
+            "policy": float(handed_out[j]),
+            "judged": float(shares[j]),
+            "risk": risks[j],
+        }
+        for j, panel in enumerate(data.actions)
     }
 
 

@@ -29,18 +29,18 @@ class AnswerParts:
     """The four parts of the answer.
 
     Attributes:
-        headline: the policy to use and its cost.
-        orders: the panels that it orders.
-        saving: against recorded practice.
+        orders: the policy to use, and the panels that it orders.
+        errors: per 1,000 cases, and today's; empty where the label has not two classes.
+        cost: and the saving against recorded practice.
         sure: the state with its number.
         rests: its evidence.
         changes: sensitivities, and changes against today: sentences.
         last: further sentences of parts.
     """
 
-    headline: str
     orders: str
-    saving: str
+    errors: str
+    cost: str
     sure: str
     rests: str
     changes: Sequence[str]
@@ -76,7 +76,6 @@ def words(
     paid = float(panels[choice["policy"]])
     rest = "errors" if choice["person"] is None else "errors and people"
     shown = Shown(choice, None, unit, classes, {})
-    name = without_version(choice["policy"])
     others = [f"today's practice costs {number(choice['practice'])}"]
     labels = {"always": "testing everyone", "never": "testing no one"}
     offered = {"always": supports.everyone(choice["support"])}
@@ -85,22 +84,18 @@ def words(
         for other, label in labels.items()
         if other in cost.index and other != choice["policy"]
     ]
-    headline = (
-        f"Use {name}: {number(choice['cost'])} {unit} a case "
-        f"(95 % interval {interval(choice['ci_low'], choice['ci_high'])}); {', '.join(others)}."
+    spent = (
+        f"It costs {number(choice['cost'])} {unit} a case "
+        f"(95 % interval {interval(choice['ci_low'], choice['ci_high'])}): panels {number(paid)}, "
+        f"{rest} the rest; {', '.join(others)}."
     )
     return AnswerParts(
-        headline,
-        f"{_orders(choice)} Panels cost {number(paid)} {unit} a case, {rest} the rest.",
-        _saving(choice, unit, classes),
-        _sure(choice, unit),
+        _orders(choice),
+        _errors(choice, classes),
+        f"{spent} {_saving(choice, unit, classes)}",
+        f"{_sure(choice, unit)}{_passed_over(choice, outcomes)}",
         _rests(choice, classes),
-        [
-            *_errors(choice, classes),
-            *_of_parts("changes", shown),
-            *_prices(choice, unit, classes),
-            *_hidden(choice),
-        ],
+        [*_of_parts("changes", shown), *_prices(choice, unit, classes), *_hidden(choice)],
         _of_parts("last", shown),
     )
 
@@ -122,14 +117,15 @@ def _words_of_f1(
     shown += "".join(_risen(choice, classes))
     shown = "; today's practice is better" if round(high, 2) < 0 else shown
     return AnswerParts(
-        f"Use {without_version(choice['policy'])}: F1 {1 - choice['cost']:.2f} "
-        f"(95 % interval {1 - choice['ci_high']:.2f} to {1 - choice['ci_low']:.2f}) for panels of "
-        f"{number(first['price'])} {unit} a case; {', '.join(others)}.",
         _orders(choice),
-        f"F1 against today's practice: {gain:+.2f} ({low:+.2f} to {high:+.2f}, 95 %){shown}.",
+        _errors(choice, classes),
+        f"Its F1 is {1 - choice['cost']:.2f} (95 % interval {1 - choice['ci_high']:.2f} to "
+        f"{1 - choice['ci_low']:.2f}) for panels of {number(first['price'])} {unit} a case; "
+        f"{', '.join(others)}. F1 against today's practice: {gain:+.2f} ({low:+.2f} to "
+        f"{high:+.2f}, 95 %){shown}.",
         _sure(choice, ""),
         _rests(choice, classes),
-        [*_errors(choice, classes), *_further_budgets(choice, unit)],
+        [*_further_budgets(choice, unit)],
         _of_parts("last", Shown(choice, None, "", classes, {})),
     )
 
@@ -283,38 +279,68 @@ def _handed_out(choice: Mapping[str, Any]) -> str:
     return f" On average the policies of the vote order {joined(shown)}." if shown else ""
 
 
-def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> Iterator[str]:
-    shown = [
-        f"{1000 * choice['errors'][key]['policy']:.0f} {label} (today "
-        f"{1000 * choice['errors'][key]['practice']:.0f})"
-        for key, label in error_words(classes, "false alarms").items()
-        if key in choice["errors"]
-    ]
-    if shown:
-        yield f"Per 1,000 cases: {' and '.join(shown)}."
+def _errors(choice: Mapping[str, Any], classes: Sequence[str]) -> str:
+    """Misses and false alarms per 1,000 cases, and today's; empty where there are none of these."""
+    errors = [choice["errors"].get(key) for key in error_words(classes, "")]
+    if None in errors or not errors:
+        return ""
+    (missed, missed_today), (alarms, alarms_today) = (
+        [f"{1000 * error[who]:.0f}" for who in ("policy", "practice")] for error in errors
+    )
+    return (
+        f"Of 1,000 cases it misses {missed} with {classes[1]!r} (today {missed_today}) and raises "
+        f"{alarms} false alarms (today {alarms_today})."
+    )
 
 
 def _orders(choice: Mapping[str, Any]) -> str:
-    """Panels that the policy orders, each with its share of cases, and those that it leaves out."""
+    """The policy, panels that it orders, for which share and at which risk, and those left out."""
     policy, today = (
         {schema_check.as_item(n): shares[key] for n, shares in choice["panels"].items()}
         for key in ("policy", "recorded")
     )
+    risk = {
+        schema_check.as_item(n): shares["risk"] if shares["policy"] < 1 - ORDERED else None
+        for n, shares in choice["panels"].items()
+    }
     ordered = sorted((n for n in policy if policy[n] >= ORDERED), key=lambda n: -policy[n])
     left_out = sorted(
         (n for n in policy if policy[n] < ORDERED and today[n] > CHANGED), key=lambda n: -today[n]
     )
     each = [
-        f"{name} for {percent(policy[name])}{'' if k else ' of cases'} "
-        f"({'' if k else 'today '}{percent(today[name])})"
+        f"{name} for {percent(policy[name])}{'' if k else ' of cases'}"
+        f"{_at(risk[name], '' if k else ' risk')} ({'' if k else 'today '}{percent(today[name])})"
         for k, name in enumerate(ordered)
     ]
     since = "" if ordered else "today "
     spared = [
         f"{name} ({'' if k else since}{percent(today[name])})" for k, name in enumerate(left_out)
     ]
-    sentence = f"It orders {_first_of(each) if each else 'no panel'}"
-    return sentence + (f"; it leaves out {_first_of(spared)}." if spared else ".")
+    orders = _first_of(each) if each else "no panel"
+    start = f"Use {without_version(choice['policy'])}: order {orders}"
+    return start + (f"; leave out {_first_of(spared)}." if spared else ".")
+
+
+def _at(risk: Sequence[float] | None, word: str) -> str:
+    """Predicted risks between which a panel is ordered."""
+    if risk is None:
+        return ""
+    low, high = (f"{float(f'{100 * end:.2g}'):g}" for end in risk)
+    return f" at {low} to {high} %{word}"
+
+
+def _passed_over(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> str:
+    """Policies of a lower estimate that are not named, and why."""
+    rows = outcomes.set_index("agent")["cost"].drop([PRACTICE, *choice["beyond"]])
+    lower = rows[rows.map(number) != number(choice["cost"])]
+    lower = lower[lower < choice["cost"]].sort_values()
+    if choice["repeated"] is None or not len(lower):
+        return ""
+    shown = [f"{without_version(name)} ({number(cost)})" for name, cost in lower.items()]
+    return (
+        f" A lower estimate, but not clearly a lower one, has {_first_of(shown)}; "
+        f"{without_version(choice['policy'])} comes first in the order of preference."
+    )
 
 
 def _first_of(each: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from frugal.answer import support as supports
 from frugal.answer.candidates import PRACTICE, ROUNDING
+from frugal.answer.examples import example_tables
 from frugal.answer.part import Part, Shown, parts
 from frugal.answer.requirements import candidate
 from frugal.answer.words import NAMED, all_remarks, curve, words
@@ -16,6 +17,7 @@ from frugal.config.declared import declared_kinds
 from frugal.draw.answers import AnswerText
 from frugal.results.files import json_bytes, payload_bytes, sealed
 
+_BY_COMPUTER = ("Risks need the computer: `advise` names the next panel of a new case.",)
 _STABLE = (
     "policy",
     "cost",
@@ -157,12 +159,17 @@ def _text_of(
         heading=f"F1 of each policy, and the price of its panels, {unit} a case"
         if f1
         else f"Cost of each policy, {unit} a case",
-        sentence=text.headline,
+        sentence=text.orders,
         curve=rows,
         further=all_remarks(report, settings["causes"], settings["remarks"]),
         reading=where,
-        lead=[*supports.sentences(choice["support"]), text.orders, text.saving, text.sure],
-        does=[*described, *choice["does"]],
+        lead=[
+            *supports.sentences(choice["support"]),
+            *filter(None, [text.errors]),
+            text.cost,
+            text.sure,
+        ],
+        does=[*described, *(_BY_COMPUTER if choice["examples"] else ()), *choice["does"]],
         parts={
             "What it rests on": [
                 *filter(None, [report.get("predicts")]),
@@ -174,6 +181,7 @@ def _text_of(
         },
         folded=True,
         tables={heading: rows for heading, rows in tables.items() if rows is not None},
+        steps=example_tables(choice, catalogue["classes"]),
     )
 
 

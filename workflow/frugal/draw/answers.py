@@ -87,7 +87,7 @@ class AnswerText:
         lead = "".join(f"<p>{_prose(sentence)}</p>" for sentence in self.lead)
         does = "".join(map(_step, self.does))
         does = f"<h2>Decisions of the policy</h2><pre>{does}</pre>" if does else ""
-        steps = "<h2>Some units under the named policy</h2>" if self.steps else ""
+        steps = "<h2>Some cases under the named policy</h2>" if self.steps else ""
         steps += "".join(
             f"<details open class='steps'><summary>{_prose(line)}</summary>{_rows(frame)}</details>"
             for line, frame in self.steps.items()

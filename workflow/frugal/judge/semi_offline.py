@@ -548,6 +548,22 @@ def tree_of(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> Node:
     return _scaled(root, 1.0)
 
 
+def risk_of_orders(root: Node, a: int) -> list[list[float] | None]:
+    """Least and largest probability of the last class at which each panel is ordered. (a,)
+
+    Of branches that are large enough to be shown; None: in none of these.
+    """
+    ends: list[list[float]] = [[] for _ in range(a)]
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.children
+        if node.share >= LEAST and np.isfinite(node.low):
+            for panel in node.panels:
+                ends[panel] += [node.low, node.high]
+    return [[min(each), max(each)] if each else None for each in ends]
+
+
 def _scaled(node: Node, share: float) -> Node:
     """The same with shares below that add up: later steps weigh fewer records."""
     below = node.stops + sum(child.share for child in node.children)

@@ -560,7 +560,7 @@ class Answer(_Comparison, Recommendation):
         report = self.table.catalogue["report"]
         predicts = filter(None, [report.get("predicts")])
         parts = {
-            "What to do": [text.headline, text.orders, text.saving],
+            "What to do": [text.orders, *filter(None, [text.errors]), text.cost],
             "How sure": [text.sure],
             "What it rests on": [*predicts, text.rests, *report["suspicions"]],
             "What would change it": [*text.changes, *text.last],

@@ -396,10 +396,10 @@ def explore_answer(
             question="Which policy to use on this table, at what cost, and how sure is that?",
             answers=[
                 answer(
-                    text.headline,
+                    text.orders,
                     (
                         text.sure,
-                        f"{text.orders} {text.saving}",
+                        " ".join(filter(None, [text.errors, text.cost])),
                         text.rests,
                         " ".join(text.changes),
                         " ".join(text.last)
