@@ -78,7 +78,7 @@ def test_an_answer_has_the_costs_for_the_cases_of_a_file(tmp_path):
     for name, each in content["costs"].items():
         assert each == moved.loc[name, list(each)].to_dict()
     (line,) = [line for line in answer.summary().splitlines() if "clinic.csv" in line]
-    assert line.startswith(f"For the 800 cases of clinic.csv, {answer.best} costs ")
+    assert line.startswith(f"For the 800 cases of clinic.csv, {answer.document['policy']} costs ")
     far = pd.read_csv(path)
     grouped = frugal.decide(frugal.load(clinic, sensitive="ward"), agents=agents)
     same = grouped.transport(path).set_index("agent")  # the file has the column of the groups

@@ -91,7 +91,7 @@ answer.outcomes.to_parquet(place / "outcomes.parquet")
         "All on one page: ",
     ]  # calls in memory, else commands and files
     assert [line for line in here if line not in there] == [
-        f'{told[0]}answer.policy().advise("cases.csv")',
+        f'{told[0]}answer.best.advise("cases.csv")',
         f"{told[1]}answer.page",
     ]
     assert [line for line in there if line not in here] == [
@@ -112,7 +112,7 @@ def test_in_a_folder_the_library_is_the_workflow(theirs, warm_engine):
     assert answer.folder == theirs
     assert answer.summary() == (theirs / "results/verdict.txt").read_text()
     assert answer.document == json.loads((theirs / "results/answer.json").read_bytes())
-    assert (answer.best, answer.state) == (answer.document["policy"], answer.document["state"])
+    assert answer.state == answer.document["state"]
     assert answer.page == theirs / "results/answer.html"
     bundle = theirs / "results/bundles/dataset=clinic/mechanism=own/agent=cascade"
     assert answer.policy("cascade").bundle == bundle

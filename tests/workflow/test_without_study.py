@@ -26,7 +26,7 @@ from frugal.run.overview import overview
 from frugal.run.reference.command import PAGES
 assert all(page() for page in PAGES.values())
 answer = frugal.decide(frugal.load("docs/examples/clinic.yaml"), agents=["never", "always"])
-print(answer.best, overview())
+print(answer, overview())
 """
 
 

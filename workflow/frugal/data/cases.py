@@ -73,7 +73,7 @@ def read_cases(
         DataError: the file cannot be read, lacks a column or has one too many, or a cell is not
             the content of its column.
     """
-    raw = _raw(source, document)
+    raw = _raw(source, document, id_column)
     id_name = _require_columns(raw, document, id_column)
     described = [_described(entry) for entry in document["columns"]]
     typed, notes = _typed(raw, document, described, complete)
@@ -119,11 +119,14 @@ def _acquired(
     return acquired
 
 
-def _raw(source: Path | pd.DataFrame, document: Mapping[str, Any]) -> RawTable:
+def _raw(
+    source: Path | pd.DataFrame, document: Mapping[str, Any], id_column: str | None
+) -> RawTable:
     """The cells as text, and the marks in their numbers: those that they show, or the table's."""
     form = Format("csv", (), ",", None, None, document["strip"], "utf-8")
     features = [entry["from"] for entry in document["columns"]]
     frame, line, name = _cells(source, features, form)
+    frame = _with_absent(frame, document, id_column)
     if not len(frame):
         raise DataError(f"{name} is empty: it holds no record below the column names")
     numeric = [entry["from"] for entry in document["columns"] if entry["type"] == "numeric"]
@@ -169,6 +172,22 @@ def _cells(
     )
     frame = as_written.frame().astype(object)
     return frame[list(opened.cells.columns)].rename(columns=called), line, source.name
+
+
+def _with_absent(
+    frame: pd.DataFrame, document: Mapping[str, Any], id_column: str | None
+) -> pd.DataFrame:
+    """Cells with an empty column for each of a panel that nobody has acquired yet.
+
+    Not where the first column may be a misspelt one in place of the names of the cases.
+    """
+    header = [str(name) for name in frame.columns]
+    raw = {entry["name"]: entry["from"] for entry in document["columns"]}
+    if id_column is None and header[0] not in {*raw.values(), *document["ignored"]}:
+        return frame
+    panels = [[raw[c] for c in p["columns"]] for p in document["panels"] if not p["free"]]
+    absent = [name for names in panels if not {*names} & {*header} for name in names]
+    return frame.assign(**dict.fromkeys(absent, ""))
 
 
 def _require_columns(

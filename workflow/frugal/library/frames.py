@@ -5,7 +5,7 @@ and the frame becomes the CSV that it names. So a frame gives the numbers of its
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,6 +91,40 @@ def is_frame(value: object) -> bool:
     kinds = ("to_pandas", "__arrow_c_stream__", "__dataframe__")
     named = any(type_.__name__ == "DataFrame" for type_ in type(value).__mro__)
     return named or any(hasattr(value, kind) for kind in kinds)
+
+
+def is_row(cases: object) -> bool:
+    """Whether cases are one, as a mapping, a Series or an array of one dimension."""
+    return isinstance(cases, Mapping) or getattr(cases, "ndim", None) == 1
+
+
+def as_cases(cases: Any, columns: Sequence[str]) -> "pd.DataFrame | Path":
+    """New cases as a frame, or the path of their file.
+
+    Args:
+        cases: one or several in any form.
+        columns: of the table, in the order of an array.
+
+    Raises:
+        ConfigError: it is none of these, or an array of another width.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(cases, np.ndarray):
+        if cases.ndim not in (1, 2) or cases.shape[-1] != len(columns):
+            raise ConfigError(
+                f"cases are an array of shape {cases.shape}; allowed are {len(columns)} columns: "
+                f"{listed(columns)}"
+            )
+        return pd.DataFrame(np.atleast_2d(cases), columns=list(columns))
+    if is_row(cases):
+        return pd.DataFrame([dict(cases)])
+    if is_frame(cases):
+        return as_pandas(cases)
+    allowed = "a data frame, one case as a mapping or Series, an array, or the path of a CSV"
+    require("cases", cases, (str, Path), allowed)
+    return Path(cases)
 
 
 def as_pandas(frame: Any) -> "pd.DataFrame":

@@ -85,7 +85,8 @@ class KeptAnswer(Recommendation):
         """The answer under stable names, docs/reference/answer.md."""
         return read_payload(self.folder / DOCUMENT)
 
-    def policy(self) -> StoredPolicy:
+    @property
+    def best(self) -> StoredPolicy:
         """The policy to use, for new cases."""
         return StoredPolicy(self.folder / POLICY, None)
 
@@ -105,4 +106,5 @@ class KeptAnswer(Recommendation):
         return path.read_text(encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"KeptAnswer({str(self.folder)!r}, policy={self.best!r}, state={self.state!r})"
+        named = self.document["policy"]
+        return f"KeptAnswer({str(self.folder)!r}, policy={named!r}, state={self.state!r})"

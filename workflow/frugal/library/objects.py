@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import KeptFile, Question, TemporaryFolder, door, require
+from frugal.library.asked import KeptFile, Question, TemporaryFolder, door
 from frugal.library.chain import bundle_of, bundle_of_form, page_of, payloads_of
-from frugal.library.frames import as_pandas, is_frame
+from frugal.library.contents import WithHelp
+from frugal.library.frames import as_cases, as_pandas, is_frame, is_row
 from frugal.results.replacing import replace_files
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _shown(figure: "Figure") -> "Axes":
     return axes
 
 
-class _Advises:
+class _Advises(WithHelp):
     """Answers questions about new cases, from the bundle of a policy."""
 
     @cached_property
@@ -201,12 +202,7 @@ class _Advises:
         """Cases of a frame or file, encoded as the policy's table."""
         from frugal.acquire.advice import cases_of
 
-        source: Any = cases
-        if is_frame(cases):
-            source = as_pandas(cases)
-        else:
-            require("cases", cases, (str, Path), "a data frame, or the path of a CSV")
-            source = Path(source)
+        source = as_cases(cases, [entry["from"] for entry in self._read.cases["columns"]])
         return cases_of(self._read, source, id_column=id_column, complete=complete)
 
     @door
@@ -224,7 +220,8 @@ class _Advises:
 
         Args:
             cases: the table's columns by their names in its file, or such a CSV, Excel or Parquet
-                file; empty or NaN is not acquired yet.
+                file; empty, NaN or without a column is not acquired yet. One case may be a mapping
+                or a Series; an array has the columns in the order of the table.
             without: panels that cannot be had now.
             simulate: the whole path from nothing acquired, where the cases have the values.
             id_column: names the cases; by default the first column, if it is no feature.
@@ -265,13 +262,15 @@ class _Advises:
         return advice
 
     @door
-    def next(self, cases: Any) -> "pd.Series":
+    def next(self, cases: Any) -> "pd.Series | str":
         """The panel to acquire next for each case, or `stop`, by the index of the cases. (n,)
 
         Args:
-            cases: as of `advise`, which also states prices and reasons.
+            cases: as of `advise`, which also states prices and reasons; of one row the panel alone.
         """
         chosen = self._warned(cases)["next"]
+        if is_row(cases):
+            return str(chosen.iloc[0])
         return chosen.set_axis(as_pandas(cases).index) if is_frame(cases) else chosen
 
     @door
@@ -481,7 +480,7 @@ class _Comparison(_OfQuestion):
         return f"{class_name}({self.question.dataset!r}, policies={self.policies})"
 
 
-class Recommendation(ABC):
+class Recommendation(WithHelp, ABC):
     """An answer, in memory or in a folder: its document, and its words when printed."""
 
     @property
@@ -494,9 +493,9 @@ class Recommendation(ABC):
         """The answer in at most twelve lines."""
 
     @property
-    def best(self) -> str:
-        """The policy to use."""
-        return str(self.document["policy"])
+    @abstractmethod
+    def best(self) -> _Advises:
+        """The policy to use, for new cases."""
 
     @property
     def state(self) -> str:
@@ -521,7 +520,7 @@ class Answer(_Comparison, Recommendation):
         if self.folder is not None:
             return payloads_of(self.question, "write_answer")["text"].decode()
         draws = "" if find_spec("matplotlib") else " (needs pip install 'frugal[report]')"
-        return self.text_with('answer.policy().advise("cases.csv")', f"answer.page{draws}")
+        return self.text_with('answer.best.advise("cases.csv")', f"answer.page{draws}")
 
     def text_with(self, advise: str, page: str) -> str:
         """The summary, with the call or command that advises on a case, and that of the page."""
@@ -551,7 +550,8 @@ class Answer(_Comparison, Recommendation):
         return self.page.read_text(encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"Answer({self.question.dataset!r}, policy={self.best!r}, state={self.state!r})"
+        named = self.document["policy"]
+        return f"Answer({self.question.dataset!r}, policy={named!r}, state={self.state!r})"
 
     def _repr_html_(self) -> str:
         from frugal.answer.words import words
@@ -665,7 +665,7 @@ class Answer(_Comparison, Recommendation):
         """
         from frugal.answer.parts.elsewhere import costs, overlap
 
-        read = self.policy(self.best)._cases(cases, id_column, complete=True)
+        read = self.best._cases(cases, id_column, complete=True)
         judged = payloads_of(self.question, "judge_candidates")
         table = payloads_of(self.question, "prepare_data")
         moved = costs(judged["terms"], table["table"], table["catalogue"], read.values)
@@ -688,6 +688,11 @@ class Answer(_Comparison, Recommendation):
         question = self.question.with_keys(design=cases, budget=budget)
         return payloads_of(question, "judge_candidates")["choice"]["design"]
 
+    @property
+    def best(self) -> Policy:
+        """The policy to use, for new cases."""
+        return self.policy()
+
     @door
     def policy(self, name: str | None = None) -> Policy:
         """One of the policies for new cases: those of all folds, which vote.
@@ -700,7 +705,7 @@ class Answer(_Comparison, Recommendation):
         """
         from frugal.answer.requirements import candidate
 
-        name = candidate(self.best) if name is None else name
+        name = candidate(self.document["policy"]) if name is None else name
         self._require(name)
         return Policy(self.question, name, of_answer=True)
 
