@@ -41,6 +41,8 @@ def test_columns_that_nobody_has_acquired_may_lack(every):
 @pytest.mark.parametrize(
     ("cases", "sentence"),
     [
+        ({}, "."),
+        (pd.DataFrame(), "."),
         ({"age": 3}, "lacks the column 'sex'"),
         ({"crp2": 4, **CASE}, "lacks the column 'crp'; .* did you mean 'crp2'"),
         ({**CASE, "crp2": 4}, "has the column 'crp2', .* did you mean 'crp'"),

@@ -1,6 +1,6 @@
 """Cases of the records, step by step under the policy that is handed out; numbers are rounded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def _known(data: Table, row: int, columns: Sequence[str]) -> str:
     return ", ".join(texts) or "nothing"
 
 
-def example_tables(choice: dict[str, Any], classes: Sequence[str]) -> dict[str, pd.DataFrame]:
+def example_tables(choice: Mapping[str, Any], classes: Sequence[str]) -> dict[str, pd.DataFrame]:
     """Line on a case → its steps, as the page shows them."""
     risk = "risk" if len(classes) == 2 else f"probability of {classes[-1]}"
     return {

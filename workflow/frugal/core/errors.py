@@ -131,6 +131,7 @@ def shown_cell(value: object) -> str:
     """A cell of somebody's table as a refusal shows it, in quotes; the only one that it shows."""
     if is_private():
         return "a value (not shown: --private)"
-    to_python = getattr(value, "item", None)  # of a NumPy scalar, whose repr names its type
-    text = repr(to_python() if callable(to_python) else value)
+    scalar: Any = value if getattr(value, "shape", None) == () else None
+    text = repr(value if scalar is None else scalar.item())  # without the name of its type
+    text = text if text.isprintable() else " ".join(text.split())  # of a Series, several lines
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

@@ -183,7 +183,8 @@ def _with_absent(
     """
     header = [str(name) for name in frame.columns]
     raw = {entry["name"]: entry["from"] for entry in document["columns"]}
-    if id_column is None and header[0] not in {*raw.values(), *document["ignored"]}:
+    features = [*raw.values(), *document["ignored"]]
+    if id_column is None and header[:1] not in [[name] for name in features]:
         return frame
     panels = [[raw[c] for c in p["columns"]] for p in document["panels"] if not p["free"]]
     absent = [name for names in panels if not {*names} & {*header} for name in names]

@@ -1,8 +1,9 @@
 """What an object of the library holds, as a tree of its public names."""
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
+
+from frugal.core.errors import say
 
 
 class WithHelp:
@@ -10,7 +11,7 @@ class WithHelp:
 
     def help(self) -> None:
         """Print a tree of its attributes and methods, each with its meaning."""
-        print("\n".join([repr(self), *_lines(type(self), "")]))
+        say(repr(self), *_lines(type(self), ""))
 
 
 def _lines(of: type, indent: str) -> Iterator[str]:
@@ -19,7 +20,7 @@ def _lines(of: type, indent: str) -> Iterator[str]:
     for name, each in sorted(names.items()):
         if name.startswith("_") or not (callable(each) or isinstance(each, property)):
             continue
-        doc = (inspect.getdoc(each) or "").split("\n")[0]
+        doc = (each.__doc__ or "").split("\n")[0]
         yield f"{indent}├── {name}{'' if isinstance(each, property) else '(…)'}  {doc}"
         if isinstance(each, property) and (inner := _leads_to(each)) is not None:
             yield from _lines(inner, f"{indent}│   ")
@@ -27,5 +28,5 @@ def _lines(of: type, indent: str) -> Iterator[str]:
 
 def _leads_to(attribute: property) -> type | None:
     """The class of an attribute, where it prints its contents, too."""
-    found: Any = inspect.get_annotations(attribute.fget).get("return")
+    found: Any = getattr(attribute.fget, "__annotations__", {}).get("return")
     return found if isinstance(found, type) and issubclass(found, WithHelp) else None

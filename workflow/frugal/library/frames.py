@@ -5,7 +5,7 @@ and the frame becomes the CSV that it names. So a frame gives the numbers of its
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,12 +98,12 @@ def is_row(cases: object) -> bool:
     return isinstance(cases, Mapping) or getattr(cases, "ndim", None) == 1
 
 
-def as_cases(cases: Any, columns: Sequence[str]) -> "pd.DataFrame | Path":
+def as_cases(cases: Any, columns_of: Callable[[], Sequence[str]]) -> "pd.DataFrame | Path":
     """New cases as a frame, or the path of their file.
 
     Args:
         cases: one or several in any form.
-        columns: of the table, in the order of an array.
+        columns_of: names of the table's columns, in the order of an array.
 
     Raises:
         ConfigError: it is none of these, or an array of another width.
@@ -112,12 +112,13 @@ def as_cases(cases: Any, columns: Sequence[str]) -> "pd.DataFrame | Path":
     import pandas as pd
 
     if isinstance(cases, np.ndarray):
+        columns = list(columns_of())
         if cases.ndim not in (1, 2) or cases.shape[-1] != len(columns):
             raise ConfigError(
                 f"cases are an array of shape {cases.shape}; allowed are {len(columns)} columns: "
                 f"{listed(columns)}"
             )
-        return pd.DataFrame(np.atleast_2d(cases), columns=list(columns))
+        return pd.DataFrame(np.atleast_2d(cases), columns=columns)
     if is_row(cases):
         return pd.DataFrame([dict(cases)])
     if is_frame(cases):

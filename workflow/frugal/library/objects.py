@@ -202,7 +202,7 @@ class _Advises(WithHelp):
         """Cases of a frame or file, encoded as the policy's table."""
         from frugal.acquire.advice import cases_of
 
-        source = as_cases(cases, [entry["from"] for entry in self._read.cases["columns"]])
+        source = as_cases(cases, lambda: [e["from"] for e in self._read.cases["columns"]])
         return cases_of(self._read, source, id_column=id_column, complete=complete)
 
     @door

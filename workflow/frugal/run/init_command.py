@@ -149,7 +149,7 @@ class StatedTerms:
             return {str(key): value for key, value in cost.items()}
         ends = list(cost) if isinstance(cost, list | tuple) else [cost]
         numbers = [
-            amount.item() if hasattr(amount, "item") else amount for amount in ends
+            amount.item() if getattr(amount, "shape", None) == () else amount for amount in ends
         ]  # of NumPy
         if not all(
             isinstance(amount, int | float) and 0 <= amount <= sys.float_info.max
