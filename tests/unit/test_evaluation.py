@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.core.errors import ConfigError, DataError
-from frugal.library.evaluation import _Outside, _Records
+from frugal.library.evaluation import _Outside, _RowsOfX
 from frugal.sklearn import Acquirer, evaluate, path_cost
 from sklearn.base import BaseEstimator
 
@@ -144,7 +144,7 @@ def outside(next_panel, predict=None):
     X = pd.DataFrame({"age": [1.0, 2, 3], "crp": [4.0, 5, 6], "film": [7.0, 8, 9]})
     policy = type("Policy", (), {"next_panel": next_panel, "predict": predict})()
     reveals = np.array([[False, True, False], [False, False, True]])
-    records = _Records.of(X, ["a", "b", "a"])
+    records = _RowsOfX.of(X, ["a", "b", "a"])
     return _Outside(policy, records, reveals, ("crp", "film"), records.classes)
 
 

@@ -106,7 +106,7 @@ def evaluate(
         panels = estimator.panels if panels is None else panels
     if prices is None:
         raise ConfigError("prices is None; allowed is a number for each panel, as of Acquirer")
-    records = _Records.of(X, y)
+    records = _RowsOfX.of(X, y)
     described, groups = _described(records, prices, panels)
     described["errors"] = _named_errors(errors, records.class_names)
     question = load(**described, positive=positive, causes=causes).question
@@ -149,7 +149,7 @@ def _warn(outside: "_Outside", evidence: "Evidence") -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Records:
+class _RowsOfX:
     """Rows and labels as the policy knows them.
 
     Attributes:
@@ -165,7 +165,7 @@ class _Records:
     classes: list[Any]
 
     @classmethod
-    def of(cls, X: Any, y: Any) -> "_Records":
+    def of(cls, X: Any, y: Any) -> "_RowsOfX":
         """Checked for their shapes.
 
         Raises:
@@ -203,7 +203,7 @@ class _Records:
 
 
 def _described(
-    records: _Records, prices: Any, panels: Any
+    records: _RowsOfX, prices: Any, panels: Any
 ) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
     """Arguments of `load`, with the label in the frame; columns of each panel."""
     means: Any = prices
@@ -291,7 +291,7 @@ class _Outside:
     """
 
     estimator: Any
-    records: _Records
+    records: _RowsOfX
     reveals: Bool[np.ndarray, "a d"]
     panels: Sequence[str]
     classes: Sequence[Any]
@@ -301,7 +301,7 @@ class _Outside:
 
     @classmethod
     def of(
-        cls, estimator: Any, records: _Records, groups: Mapping[str, Sequence[str]], data: Table
+        cls, estimator: Any, records: _RowsOfX, groups: Mapping[str, Sequence[str]], data: Table
     ) -> "_Outside":
         """An object on the rows of a table; `groups` are columns of X of each panel."""
         panels = [panel.name for panel in data.actions]
