@@ -11,8 +11,10 @@ from frugal.core.streams import Streams
 from frugal.learn.trees import classifier_of
 from frugal.library.estimator import STOP, _tried
 from frugal.sklearn import Acquirer, path_cost
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -101,6 +103,44 @@ def test_tools_of_scikit_learn_take_it():
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     assert fitted[-1].feature_names_in_.tolist() == ["age", "crp", "film"]
+
+
+def test_scikit_learn_routes_prices_of_each_case():
+    X, y = records(gaps=0.0)
+    prices = pd.DataFrame({"film": np.linspace(1, 5, len(X)), "crp": 0.5})
+    acquirer = Acquirer("always", prices=PRICES, errors=ERRORS)
+    fitted = clone(acquirer).fit(X, y, prices=prices)
+    assert fitted._table.action_cost.tolist() == pytest.approx([0.5, 3.0])
+    paid = path_cost(fitted, X, y) - path_cost(fitted, X, y, prices=prices)
+    assert paid == pytest.approx(prices.to_numpy().sum(axis=1).mean() - 3.5)
+    array = prices[["crp", "film"]].to_numpy()
+    assert path_cost(fitted, X, y, prices=array) == path_cost(fitted, X, y, prices=prices)
+    with config_context(enable_metadata_routing=True):
+        scorer = path_cost.set_score_request(prices=True)
+        params = {"scoring": scorer, "cv": KFold(3), "params": {"prices": prices}}
+        scores = cross_val_score(acquirer.set_fit_request(prices=True), X, y, **params)
+        train, test = next(KFold(3).split(X))
+        first = clone(acquirer).fit(X.iloc[train], y[train], prices=prices.iloc[train])
+        own = path_cost(first, X.iloc[test], y[test], prices=prices.iloc[test])
+        assert scores[0] == pytest.approx(own)
+        search = GridSearchCV(acquirer, {"kind": ["never", "always"]}, scoring=scorer, cv=3)
+        assert search.fit(X, y, prices=prices).best_params_["kind"] in ("never", "always")
+        with pytest.raises(UnsetMetadataPassedError, match="prices"):
+            cross_val_score(acquirer, X, y, **{**params, "scoring": path_cost})
+
+
+@pytest.mark.parametrize(
+    ("prices", "sentence"),
+    [
+        ([[1.0, 2.0]], r"prices is of shape \(1, 2\); allowed is \(60, 2\)"),
+        (pd.DataFrame({"crp": [1.0] * 60}), "prices has the columns crp; the panels are crp, film"),
+        (np.full((60, 2), -1.0), "prices has a cell that is no number from 0 on"),
+    ],
+)
+def test_wrong_prices_of_cases_are_named(prices, sentence):
+    X, y = records(60)
+    with pytest.raises(ValueError, match=sentence):
+        Acquirer("never", prices=PRICES).fit(X, y, prices=prices)
 
 
 def test_panels_of_several_columns_are_acquired_together():

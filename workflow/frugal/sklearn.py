@@ -1,5 +1,6 @@
-"""Estimators of scikit-learn: `Acquirer`, and `path_cost`, its scorer."""
+"""Estimators of scikit-learn: `Acquirer`, its scorer `path_cost`, and `evaluate` of any policy."""
 
-from frugal.library.estimator import Acquirer, path_cost
+from frugal.library.estimator import Acquirer, PathCost, path_cost
+from frugal.library.evaluation import evaluate
 
-__all__ = ["Acquirer", "path_cost"]
+__all__ = ["Acquirer", "PathCost", "evaluate", "path_cost"]

@@ -140,7 +140,7 @@ def follow(
     table: Table,
     recorded: Bool[np.ndarray, "n a"],
     uniforms: np.ndarray,
-    classifier: TreeEnsemble,
+    classifier: TreeEnsemble | None,
     available: Bool[np.ndarray, "n a"] | None = None,
     *,
     unsupported: tuple[Hole, ...] = (),
@@ -152,7 +152,7 @@ def follow(
         table: the rows.
         recorded: panels that their records hold. (n, a)
         uniforms: that decide steps of policies that draw. (n, a + 1)
-        classifier: decides where the policy only stops.
+        classifier: decides where the policy only stops; None for one that predicts.
         available: panels that the policy may request; None: all. (n, a)
         unsupported: regions in which a panel is not offered.
     """
@@ -165,6 +165,7 @@ def follow(
     n_acquired = episodes.acquired[0].sum(axis=1)
     probability = np.full((n, a + 1, world.classes), np.nan)
     if episodes.verdict is None or episodes.belief is None:
+        assert classifier is not None, "bug: the policy has no verdict, and there is no classifier"
         visible = world.visible(episodes.row, visited_sets(episodes))
         probability[episodes.row, episodes.step] = predict_proba(
             classifier, visible, np.isfinite(visible)

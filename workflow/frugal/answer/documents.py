@@ -173,11 +173,8 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
     low, high = normal_interval(costs, error, level=LEVEL)
     low[:-1] = costs[:-1] - chosen.compared.simultaneous
     high[:-1] = costs[:-1] + chosen.compared.simultaneous
-    a = len(data.actions)
     rows = []
     for k, name in enumerate(names):
-        outcome = candidates.outcomes[name]
-        shares = outcome.shares(a)
         place = candidates.names.index(name) if name != PRACTICE else None
         rows.append(
             {
@@ -185,19 +182,32 @@ def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:
                 "cost": costs[k],
                 "std_error": error[k],
                 **interval_of(float(low[k]), float(high[k]), candidates),
-                "acquisition_cost": candidates.paid(name),
-                "misclassification_cost": float(
-                    outcome.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
-                ),
-                "referral_cost": outcome.mean[-1] * candidates.person.sum(),
-                "effective_rows": effective_sample_size(outcome.weight),
+                **parts_of_cost(candidates, name),
                 "not_worse": name in chosen.short_list,
                 "bound": np.nan if place is None else float(chosen.compared.bound[place]),
             }
-            | {f"share:{panel.name}": float(shares[j]) for j, panel in enumerate(data.actions)}
+            | shares_of(candidates, name, data)
         )
     frame = pd.DataFrame(rows).sort_values(["cost", "agent"], kind="stable", ignore_index=True)
     return frame if len(candidates.person) else frame.drop(columns="referral_cost")
+
+
+def parts_of_cost(candidates: Candidates, name: str) -> dict[str, float]:
+    """Parts of the mean cost of a case by a policy, and the effective sample size."""
+    outcome, a = candidates.outcomes[name], len(candidates.price)
+    errors = outcome.mean[a : a + candidates.errors.size] @ candidates.errors.T.ravel()
+    return {
+        "acquisition_cost": candidates.paid(name),
+        "misclassification_cost": float(errors),
+        "referral_cost": outcome.mean[-1] * candidates.person.sum(),
+        "effective_rows": effective_sample_size(outcome.weight),
+    }
+
+
+def shares_of(candidates: Candidates, name: str, data: Table) -> dict[str, float]:
+    """Share of cases for which a policy acquires each panel."""
+    shares = candidates.outcomes[name].shares(len(data.actions))
+    return {f"share:{panel.name}": float(shares[j]) for j, panel in enumerate(data.actions)}
 
 
 def terms_of(chosen: Choice, data: Table) -> pd.DataFrame:

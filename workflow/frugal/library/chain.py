@@ -30,6 +30,7 @@ from frugal.library.folder import files_of
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
+    from frugal.answer.evidence import Evidence
     from frugal.results.replacing import Growing
 
 
@@ -132,11 +133,31 @@ def _joined(question: Question) -> Payloads:
     return _run(question, "join_candidates", question.keys, settings, inputs)
 
 
-def _choice(question: Question) -> Payloads:
+def _followed(question: Question) -> dict[str, Any]:
+    """The records, and the paths of the policies of each fold along them."""
     folds = question.study.folds(question.dataset)
     paths = [({**question.keys, "held_out": k}, _candidates(question, k)["paths"]) for k in folds]
-    joined = _joined(question)["paths"]
-    inputs = {**_records(question, "graph"), "paths": paths, "joined": joined}
+    return {**_records(question, "graph"), "paths": paths}
+
+
+def evidence_of(question: Question) -> "Evidence":
+    """The evidence of `judge_candidates`, without the policies that are handed out."""
+    from frugal.answer.evidence import Evidence
+    from frugal.answer.stages.answers import judge_candidates
+    from frugal.core.streams import Streams
+
+    inputs = {
+        name: _as_taken(question, judge_candidates, name, value)
+        for name, value in _followed(question).items()
+    }
+    joined = inputs["paths"].open(0).read().iloc[:0]
+    streams = Streams(question.seed, "judge_candidates", dict(question.keys))
+    settings = question.study.judging_settings()
+    return Evidence.of(**inputs, joined=joined, settings=settings, streams=streams)
+
+
+def _choice(question: Question) -> Payloads:
+    inputs = {**_followed(question), "joined": _joined(question)["paths"]}
     return _run(
         question, "judge_candidates", question.keys, question.study.judging_settings(), inputs
     )

@@ -1,16 +1,19 @@
 """`frugal.sklearn`: an acquisition policy as an estimator of scikit-learn.
 
 It learns from records with missing values, and needs no description of a table. Judging is another
-step: `frugal.decide` compares policies, this only learns one.
+step: `frugal.sklearn.evaluate`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -68,12 +71,14 @@ class Acquirer(ClassifierMixin, BaseEstimator):
         self.panels = panels
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> "Acquirer":
+    def fit(self, X: Any, y: Any, prices: Any = None) -> "Acquirer":
         """Learn on records.
 
         Args:
             X: values, NaN where not acquired. (n, d)
             y: labels. (n,)
+            prices: of each panel for each case, as in `PathCost`. Their means take the place of
+                the parameter's numbers, as policies of `frugal.decide` learn by means, too. (n, a)
 
         Raises:
             ValueError: there is one class, a parameter is not allowed, or X is not numeric.
@@ -92,7 +97,7 @@ class Acquirer(ClassifierMixin, BaseEstimator):
                 f"kind is {self.kind!r}; allowed are {listed(tried)}"
                 f"{did_you_mean(str(self.kind), tried)}"
             )
-        self._table = self._as_table(X, label.astype(np.int64))
+        self._table = self._as_table(X, label.astype(np.int64), prices)
         self.panel_names_ = np.array([panel.name for panel in self._table.actions], dtype=object)
         streams = Streams(_seed(self.random_state), "acquirer", {})
         recorded = self._held(X)
@@ -177,82 +182,144 @@ class Acquirer(ClassifierMixin, BaseEstimator):
             misclassification_cost=table.misclassification_cost,
         )
 
-    def _as_table(self, X: np.ndarray, label: np.ndarray) -> Table:
+    def _as_table(self, X: np.ndarray, label: np.ndarray, prices: Any) -> Table:
         """The training rows with their panels and costs."""
         names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
-        columns = tuple(map(str, names))
-        place: dict[Any, str] = dict(zip(names.tolist(), columns, strict=True))
-        place |= {column: column for column in columns}
-        grouped = {str(n): [place.get(c, c) for c in cs] for n, cs in (self.panels or {}).items()}
-        grouped_columns = [column for group in grouped.values() for column in group]
-        if unknown := [column for column in grouped_columns if column not in columns]:
-            raise ValueError(f"panels names the column {unknown[0]!r}; X has {listed(columns)}")
-        prices = self._prices(columns, place, grouped)
-        rest = [column for column in columns if column not in grouped_columns]
-        free = tuple(column for column in rest if column not in prices)
-        panels = [Panel("known at the start", free, 0.0, True)] if free else []
-        alone = {column: [column] for column in rest if column in prices}
-        panels += [
-            Panel(name, tuple(group), float(prices[name]), False)
-            for name, group in {**grouped, **alone}.items()
-        ]
-        k = len(self.classes_)
-        errors = 1.0 - np.eye(k) if self.errors is None else np.array(self.errors, dtype=float)
-        if errors.shape != (k, k) or not (np.isfinite(errors).all() and (errors >= 0).all()):
-            raise ValueError(f"errors is {self.errors!r}; allowed are {k} × {k} costs from 0 on")
-        classes = tuple(map(str, self.classes_.tolist()))
+        panels = panels_of(names.tolist(), self.prices, self.panels)
+        if prices is not None:
+            priced = [panel.name for panel in panels if not panel.free]
+            means = dict(zip(priced, case_prices(prices, priced, len(X)).mean(axis=0), strict=True))
+            panels = [replace(p, cost=float(means.get(p.name, 0.0))) for p in panels]
         return Table(
             row_id=np.arange(len(X)),
             values=X,
-            columns=columns,
+            columns=tuple(map(str, names)),
             onehot=(),
             label=label,
-            classes=classes,
+            classes=tuple(map(str, self.classes_.tolist())),
             panels=tuple(panels),
-            misclassification_cost=errors,
+            misclassification_cost=error_costs(self.errors, len(self.classes_)),
         )
 
-    def _prices(
-        self, columns: Sequence[str], place: Mapping[Any, str], grouped: Mapping[str, Any]
-    ) -> dict[str, float]:
-        """Price of each panel that is not known at the start."""
-        grouped_columns = {column for group in grouped.values() for column in group}
-        names = [*grouped, *(column for column in columns if column not in grouped_columns)]
-        stated: Any = self.prices
-        if isinstance(stated, Mapping):
-            prices = {place.get(name, str(name)): price for name, price in stated.items()}
-        elif isinstance(stated, Real):
-            prices = dict.fromkeys(names, stated)
-        else:
-            if len(stated) != len(names):
-                raise ValueError(f"prices has {len(stated)} numbers; there are {len(names)} panels")
-            prices = dict(zip(names, stated, strict=True))
-        for name, price in prices.items():
-            if name not in names:
-                raise ValueError(
-                    f"prices names {name!r}; the panels are {listed(names)}"
-                    f"{did_you_mean(name, names)}"
-                )
-            if not isinstance(price, Real) or not 0 <= float(price) < np.inf:
-                raise ValueError(
-                    f"prices has {price!r} for {name!r}; allowed are numbers from 0 on"
-                )
-        if lacking := [name for name in grouped if name not in prices]:
-            raise ValueError(f"prices has none for the panel {lacking[0]!r}")
-        return {name: float(price) for name, price in prices.items()}
+
+def panels_of(names: Sequence[Any], prices: Any, panels: Any) -> list[Panel]:
+    """Panels of columns with these names; the columns without a price are the first, free one.
+
+    Raises:
+        ValueError: a name is none of a column or panel, or a price is no number from 0 on.
+    """
+    columns = list(map(str, names))
+    place: dict[Any, str] = dict(zip(names, columns, strict=True)) | {c: c for c in columns}
+    grouped = {str(n): [place.get(c, c) for c in cs] for n, cs in (panels or {}).items()}
+    grouped_columns = [column for group in grouped.values() for column in group]
+    if unknown := [column for column in grouped_columns if column not in columns]:
+        raise ValueError(f"panels names the column {unknown[0]!r}; X has {listed(columns)}")
+    rest = [column for column in columns if column not in grouped_columns]
+    priced = _prices(prices, place, [*grouped, *rest])
+    if lacking := [name for name in grouped if name not in priced]:
+        raise ValueError(f"prices has none for the panel {lacking[0]!r}")
+    free = tuple(column for column in rest if column not in priced)
+    alone = {column: [column] for column in rest if column in priced}
+    return [
+        *([Panel("known at the start", free, 0.0, True)] if free else []),
+        *(Panel(n, tuple(group), priced[n], False) for n, group in {**grouped, **alone}.items()),
+    ]
 
 
-def path_cost(estimator: Acquirer, X: Any, y: Any) -> float:
+def _prices(stated: Any, place: Mapping[Any, str], names: Sequence[str]) -> dict[str, float]:
+    """Price of each panel that is not known at the start."""
+    if isinstance(stated, Mapping):
+        prices = {place.get(name, str(name)): price for name, price in stated.items()}
+    elif isinstance(stated, Real):
+        prices = dict.fromkeys(names, stated)
+    else:
+        if len(stated) != len(names):
+            raise ValueError(f"prices has {len(stated)} numbers; there are {len(names)} panels")
+        prices = dict(zip(names, stated, strict=True))
+    for name, price in prices.items():
+        if name not in names:
+            raise ValueError(
+                f"prices names {name!r}; the panels are {listed(names)}{did_you_mean(name, names)}"
+            )
+        if not isinstance(price, Real) or not 0 <= float(price) < np.inf:
+            raise ValueError(f"prices has {price!r} for {name!r}; allowed are numbers from 0 on")
+    return {name: float(price) for name, price in prices.items()}
+
+
+def error_costs(errors: Any, k: int) -> Float[np.ndarray, "k k"]:
+    """Cost of predicting a class (column) for a case of a class (row); None: 1 for each error.
+
+    Raises:
+        ValueError: they are not k × k numbers from 0 on.
+    """
+    costs = 1.0 - np.eye(k) if errors is None else np.array(errors, dtype=float)
+    if costs.shape != (k, k) or not (np.isfinite(costs).all() and (costs >= 0).all()):
+        raise ValueError(f"errors is {errors!r}; allowed are {k} × {k} costs from 0 on")
+    return costs
+
+
+def case_prices(prices: Any, panels: Sequence[str], n: int) -> Float[np.ndarray, "n a"]:
+    """Prices of panels for each case: an array, or a frame with a column for each panel.
+
+    Raises:
+        ValueError: they are of another shape or other panels, or not numbers from 0 on.
+    """
+    if isinstance(prices, pd.DataFrame):
+        prices = prices.rename(columns=str)
+        if set(prices.columns) != set(panels):
+            raise ValueError(
+                f"prices has the columns {listed(prices.columns)}; the panels are {listed(panels)}"
+            )
+        prices = prices[list(panels)]
+    stated = np.asarray(prices, dtype=np.float64)
+    if stated.shape != (n, len(panels)):
+        raise ValueError(
+            f"prices is of shape {stated.shape}; allowed is {(n, len(panels))}: a row for each "
+            f"case, and a column for each of {listed(panels)}"
+        )
+    if not (np.isfinite(stated).all() and (stated >= 0).all()):
+        raise ValueError("prices has a cell that is no number from 0 on")
+    return stated
+
+
+class PathCost:
     """Minus the mean cost of a case along its path, panels and errors; a scorer, larger is better.
 
-    On complete rows it is what the policy would cost. Of rows with gaps, panels that lack cannot be
-    had, so it is not: `frugal.decide` estimates that.
+    On complete rows it is the cost of the policy in use. In rows with gaps, missing panels cannot
+    be had, so it is not: `frugal.sklearn.evaluate` estimates that.
+
+    `path_cost(estimator, X, y, prices=None)` takes prices of each panel for each case: an array in
+    the order of `panel_names_`, or a frame with these columns (n, a); None: those of the estimator.
+    `path_cost.set_score_request(prices=True)` is a scorer to which scikit-learn routes them.
     """
-    path = estimator.path(X)
-    true = np.searchsorted(estimator.classes_, np.asarray(y))
-    predicted = np.searchsorted(estimator.classes_, path["predicted"].to_numpy())
-    errors = estimator._table.misclassification_cost[true, predicted]
-    return -float(np.mean(path["price"].to_numpy() + errors))
+
+    def __init__(self, request: bool | str | None = None) -> None:
+        self._request = request
+
+    def __call__(self, estimator: Acquirer, X: Any, y: Any, prices: Any = None) -> float:
+        """The score of an `Acquirer` on rows with labels."""
+        path = estimator.path(X)
+        true = np.searchsorted(estimator.classes_, np.asarray(y))
+        predicted = np.searchsorted(estimator.classes_, path["predicted"].to_numpy())
+        errors = estimator._table.misclassification_cost[true, predicted]
+        paid = path["price"].to_numpy()
+        if prices is not None:
+            panels = estimator.panel_names_.tolist()
+            paid = (path[panels] * case_prices(prices, panels, len(path))).sum(axis=1).to_numpy()
+        return -float(np.mean(paid + errors))
+
+    def set_score_request(self, *, prices: bool | str | None) -> "PathCost":
+        """The same scorer, with `prices` requested (True), or under another name (a text)."""
+        return PathCost(prices)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """The request, as scikit-learn reads it."""
+        request = MetadataRequest(owner="path_cost")
+        request.score.add_request(param="prices", alias=self._request)
+        return request
+
+
+path_cost = PathCost()
 
 
 def _tried() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
