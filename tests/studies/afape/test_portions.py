@@ -25,7 +25,7 @@ from snakemake.target_jobs import parse_target_jobs_cli_args
 
 from tests.defaults import DEFAULT
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WIDE = "synthetic_mnar"
 
 
