@@ -18,6 +18,7 @@ from frugal.answer.requirements import candidate
 from frugal.answer.stages.agents import join_candidates, learn_candidates
 from frugal.answer.stages.answers import judge_candidates, write_answer
 from frugal.answer.stages.records import draw_missingness
+from frugal.answer.stages.reports import explore_answer
 from frugal.answer.words import curve, words
 from frugal.answer.writing import document
 from frugal.config.afape import Protocol
@@ -34,7 +35,6 @@ from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.files import sealed
 from frugal.results.replacing import together
-from frugal.studies.afape.stages.exploring import explore_answer
 from scipy.special import expit
 
 from tests.defaults import no_bar

@@ -19,11 +19,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from tests.studies.afape import test_afape_figures
 from tests.studies.dadi import test_dadi_figures
 from tests.studies.diagnosis import test_diagnosis_figures
 from tests.studies.recourse import test_recourse_figures
 from tests.studies.treatment import test_treatment_figures
-from tests.unit import test_afape_figures
 
 FIGURES = [*PACKAGE.glob("studies/*/figures.py"), *PACKAGE.glob("studies/*/figures/[a-z]*.py")]
 LOOKS = {

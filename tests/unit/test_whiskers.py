@@ -9,9 +9,9 @@ from frugal.studies.recourse.figures import confidence_figure
 from frugal.studies.treatment.figures import data_size_figure, profile_figure, tradeoff_figure
 from matplotlib.collections import LineCollection, PolyCollection
 
+from tests.studies.afape import afape_frames
 from tests.studies.recourse import recourse_frames
 from tests.studies.treatment.search_means import means_frame
-from tests.unit import afape_frames
 
 mpl.use("Agg")
 MEANS = means_frame(["smoothed"], ["cdp", "cg"], [0.0, 0.2, 0.9]).assign(

@@ -18,6 +18,7 @@ from frugal.core.arithmetic import pinned
 from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.library import folder as folders
 from frugal.library.asked import ask
+from frugal.library.chain import STEPS
 
 from tests.workflow import shared
 from tests.workflow.runs import ROOT
@@ -288,12 +289,12 @@ def test_a_folder_is_run_again_where_another_question_was_requested_since(tmp_pa
     one = ask(EXAMPLES / "clinic.yaml", tmp_path, None, cores=1)
     other = ask(EXAMPLES / "clinic.yaml", tmp_path, None, cores=1, sensitive="ward")
     for question in (one, one, other, one):
-        for path in folders.files_of(question, "prepare_data", {}).values():
+        for path in folders.files_of(question, STEPS, "prepare_data", {}).values():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
     assert [config["sensitive"] for config in asked] == [None, "ward", None]
     path.unlink()
-    folders.files_of(one, "prepare_data", {})
+    folders.files_of(one, STEPS, "prepare_data", {})
     assert len(asked) == 4
 
 

@@ -1,6 +1,6 @@
 """Bad input through the real engine: one sentence, a non-zero exit, no results.
 
-All others are refused in-process: `tests/malformed`, tests/unit/test_afape_stages.py.
+All others are refused in-process: `tests/malformed`, tests/studies/afape/test_afape_stages.py.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# The chain of `afape`: gaps, classifier, agents, candidates, bundles, roll-outs, nuisances, estimates.
+# From a table to policies: gaps, classifier, agents, candidates of an answer, bundles.
 
 # Retrospective missingness: drawn once per data set and mechanism, for all seeds.
 
@@ -11,16 +11,6 @@ use rule stage as draw_missingness with:
         **audited(f"results/missingness/{SCENARIO}", "masks graph.json identification.json"),
     params:
         settings=lambda w: STUDY.missingness_settings(w.dataset, w.mechanism),
-
-
-use rule stage as impute_features with:
-    input:
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        masks=rules.draw_missingness.output.masks,
-    output:
-        **audited(f"results/imputations/{PORTION}", "imputed rounds"),
-    params:
-        settings=config["afape"]["imputation"],
 
 
 # The classifier that predicts from what was acquired.
@@ -115,103 +105,3 @@ rule bundles:
     input:
         STUDY.bundle_files(),
     localrule: True
-
-
-# Every policy is run on the records, on the full table, and on the imputed ones; each decision is a row.
-
-ROLLOUT = f"{PORTION}/agent={{agent}}{{rows}}"
-
-
-use rule stage as roll_out with:
-    input:
-        unpack(trained_policy),
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        **outputs_of(rules.fit_classifier, "classifier"),
-        **outputs_of(rules.draw_missingness, "masks graph identification"),
-        **outputs_of(rules.impute_features, "imputed rounds"),
-    output:
-        **audited(f"results/rollouts/{ROLLOUT}", "blocked worlds decisions"),
-    params:
-        settings=lambda w: STUDY.agents[w.agent],
-
-
-# Propensities and outcome means, cross-fitted; all agents of a scenario in one job, in lock-step.
-
-
-use rule stage as fit_nuisances with:
-    input:
-        unpack(trained_policies),
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        **outputs_of(rules.draw_missingness, "masks graph identification"),
-        blocked=rollouts("blocked.parquet"),
-    output:
-        **audited(f"results/nuisances/{PORTION}", "propensities agents calibration overlap losses"),
-    params:
-        settings=lambda w: STUDY.nuisance_settings(w.dataset, w.mechanism),
-
-
-# What each policy would cost, by every estimator, from the same stored rollouts.
-
-
-use rule stage as estimate_costs with:
-    input:
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        **outputs_of(rules.draw_missingness, "masks graph identification"),
-        blocked=rollouts("blocked.parquet"),
-        worlds=rollouts("worlds.parquet"),
-        propensities=rules.fit_nuisances.output.propensities,
-        agents=rules.fit_nuisances.output.agents,
-    output:
-        **audited(
-            f"results/estimates/{PORTION}",
-            "estimates resamples convergence frequencies efficiency comparisons groups sensitivity tipping",
-        ),
-    params:
-        settings=config["afape"]["evaluation"],
-
-
-use rule stage as check_graph with:
-    input:
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        **outputs_of(rules.draw_missingness, "masks identification"),
-        propensities=rules.fit_nuisances.output.propensities,
-    output:
-        **audited(f"results/nuisances/{PORTION}", "contrasts graph_check"),
-
-
-use rule stage as summarise_afape with:
-    input:
-        estimates=STUDY.scenario_files("results/estimates/{scenario}/estimates.parquet"),
-    output:
-        **audited(summary="results/summary/afape.parquet"),
-
-
-use rule stage as give_verdicts with:
-    input:
-        summary=rules.summarise_afape.output.summary,
-        graph_check=STUDY.scenario_files("results/nuisances/{scenario}/graph_check.parquet"),
-        comparisons=STUDY.scenario_files("results/estimates/{scenario}/comparisons.parquet"),
-        groups=STUDY.scenario_files("results/estimates/{scenario}/groups.parquet"),
-        sensitivity=STUDY.scenario_files("results/estimates/{scenario}/sensitivity.parquet"),
-        tipping=STUDY.scenario_files("results/estimates/{scenario}/tipping.parquet"),
-    output:
-        **audited(
-            "results/summary",
-            "comparisons groups sensitivity verdicts",
-            sentence="results/summary/verdict.txt",
-        ),
-    params:
-        settings=STUDY.verdict_settings(),
-
-
-use rule stage as check_afape with:
-    input:
-        summary=rules.summarise_afape.output.summary,
-    output:
-        **audited(checks="results/checks/afape.json"),
-    params:
-        settings={
-            "seeds": config["afape"]["seeds"],
-            "agents": list(STUDY.agents),
-            "scenarios": STUDY.scenario_names(),
-        },

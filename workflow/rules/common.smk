@@ -172,8 +172,8 @@ wildcard_constraints:
 # To which the rules of each study add: where its raw files are published, the folders of its files
 # from outside, the inputs of its target, its texts to read first, and the units of the report
 PUBLISHED, OUTSIDE = [STUDY.fetch_settings], [STUDY.outside_folders]
-PROMISED, ANSWER_TEXTS = {}, {}
-CASES = {"afape": [f"dataset={d}/mechanism={m}" for d, m in STUDY.scenario_names()]}
+PROMISED, ANSWER_TEXTS, CASES = {}, {}, {}
+ALSO = []  # files of the default run that no study's target makes
 
 
 def published(wildcards):
@@ -183,7 +183,7 @@ def published(wildcards):
 
 def reported_studies():
     """The studies requested with the report; all of them if none is."""
-    present = [study for study in ("afape", *PROMISED) if workflow.is_rule(study)]
+    present = [study for study in PROMISED if workflow.is_rule(study)]
     return [s for s in present if s in workflow.dag_settings.targets] or present
 
 
@@ -226,12 +226,6 @@ def trained_policy(wildcards):
     """The stored policy of an agent that learns; nothing for the others."""
     paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, [wildcards.agent])
     return {"policy": outside(path) for path in paths.values()}
-
-
-def trained_policies(wildcards):
-    """The stored policies of all agents that learn, in the order of the config."""
-    paths = STUDY.policy_inputs(wildcards.dataset, wildcards.mechanism, list(STUDY.agents))
-    return {name: outside(path) for name, path in paths.items()}
 
 
 def decided(wildcards):

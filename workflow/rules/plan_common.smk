@@ -1,5 +1,4 @@
-# How a large scenario is divided, the memory and run time of every step, what a run will take, and what
-# Snakemake itself took. All of it follows from the config and config/costs.yaml.
+# The memory and run time of every step, what a run will take, and what Snakemake itself took. All of it follows from the config and config/costs.yaml.
 
 import re
 from collections import Counter
@@ -8,36 +7,10 @@ from snakemake.settings.enums import Quietness
 
 from frugal.run.memory import free_memory_mb, used
 from frugal.run.plans import load_costs, plan_lines
-from frugal.run.portions import Portions, table_rows
 
 COSTS = PROJECT / "config" / "costs.yaml"
 MEASURED = checked(load_costs, COSTS)
-PORTIONS = Portions(STUDY, table_rows(STUDY, MEASURED.rows))
 ENGINE_MB = 250  # Snakemake itself: 198 seen over the 144 jobs of the default
-
-
-def rollouts(name):
-    """An input function: a file of every agent's rollouts, of the seeds of the job."""
-    return lambda w: PORTIONS.rollouts(w.dataset, w.mechanism, name, w.seeds)
-
-
-def all_rollouts(name):
-    """An input function: the same of all seeds."""
-    return lambda w: [
-        path
-        for seeds in PORTIONS.seeds(w.dataset)
-        for path in PORTIONS.rollouts(w.dataset, w.mechanism, name, seeds)
-    ]
-
-
-def first_rollouts(name):
-    """An input function: the same of those seeds among which the first one is."""
-    return lambda w: PORTIONS.rollouts(w.dataset, w.mechanism, name, PORTIONS.seeds(w.dataset)[0])
-
-
-def of_seeds(folder, name):
-    """An input function: a file of each portion of the seeds."""
-    return lambda w: PORTIONS.files(w.dataset, w.mechanism, folder, name)
 
 
 def memory(wildcards, attempt, rulename):
@@ -127,10 +100,8 @@ def say_plan():
 def say_results():
     """What came out: the answers of the study and of the report, and where everything lies."""
     named = {job.rule.name for job in workflow.dag.jobs}
-    answer = "results/summary/verdict.txt"
-    if named & {"decide", "search", "over_time"}:
-        answer = "results/verdict.txt"
-    if named & {"afape", "decide", "search", "over_time"} and (text := result_text(answer)):
+    of_one = {"decide", "search", "over_time"}
+    if named & of_one and (text := result_text("results/verdict.txt")):
         print(f"\n{text}", file=sys.stderr)
     for study in PROMISED:
         section = f"{EXPLORED}/study={study}/section.json"

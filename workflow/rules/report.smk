@@ -1,18 +1,4 @@
-# The report: what each study puts on it, some units of each step by step, and the page of all parts.
-
-
-use rule stage as explore_afape with:
-    input:
-        **outputs_of(rules.summarise_afape, "summary"),
-        **outputs_of(rules.give_verdicts, "comparisons verdicts sensitivity groups"),
-        **outputs_of(rules.check_afape, "checks"),
-    output:
-        **audited(f"{EXPLORED}/study=afape", "section.json"),
-    params:
-        settings={
-            "cost_units": STUDY.cost_units(),
-            "estimators": config["afape"]["figures"]["estimators"],
-        },
+# The report: the answer of one's own table, and the page of all parts.
 
 
 if config["table"] is not None:
@@ -24,22 +10,6 @@ if config["table"] is not None:
             **audited(f"{EXPLORED}/study=decide", "section.json"),
         params:
             settings={"dataset": OWN_TABLE.dataset},
-
-
-use rule stage as show_afape_cases with:
-    input:
-        **outputs_of(rules.prepare_data, "table catalogue"),
-        decisions=first_rollouts("decisions.parquet"),
-        worlds=first_rollouts("worlds.parquet"),
-        blocked=first_rollouts("blocked.parquet"),
-    output:
-        **audited(f"{EXPLORED}/study=afape/{SCENARIO}", "cases.json"),
-    params:
-        settings={
-            "units": config["report"]["units"],
-            "seed": config["afape"]["seeds"][0],
-            "kinds": agent_words(),
-        },
 
 
 use rule stage as write_report with:

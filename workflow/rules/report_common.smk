@@ -1,16 +1,6 @@
-# What the page of the report is made of: its studies, its parts, the units it shows step by step.
+# What the page of the report is made of: its studies and its parts.
 
-from frugal.core.declarations import declared
 from frugal.draw.explorer.assembly import template_digest
-
-
-def agent_words():
-    """Agent → what its kind does, in a sentence."""
-    kinds = declared("frugal.acquire.policies", "AgentKind")
-    chosen = {name: agent["kind"] for name, agent in STUDY.agents.items()}
-    return {
-        name: f"Its kind, {kind}: {kinds[kind].literals['doc']}." for name, kind in chosen.items()
-    }
 
 
 def explored_studies():

@@ -2,7 +2,6 @@
 
 DATASET = "dataset={dataset}"
 SCENARIO = f"{DATASET}/mechanism={{mechanism}}"
-PORTION = f"{SCENARIO}{{seeds}}"
 AGENT = f"{SCENARIO}/agent={{agent}}"
 EXPLORED = "results/explorer"  # parts of the report
 CATEGORIES = {  # of figures in Snakemake's own report

@@ -11,50 +11,22 @@ The verbs return objects; their tables are computed or read on first use.
 
 from frugal.core.errors import FrugalError
 from frugal.library.kept_answers import KeptAnswer
-from frugal.library.objects import (
-    Answer,
-    Evaluation,
-    FairForm,
-    Masks,
-    Policy,
-    Rollouts,
-    StoredPolicy,
-    Table,
-)
-from frugal.library.verbs import (
-    advise,
-    decide,
-    evaluate,
-    fair_form,
-    load,
-    load_answer,
-    load_policy,
-    missingness,
-    roll_out,
-    train,
-    verdict,
-)
+from frugal.library.objects import Answer, Masks, Policy, StoredPolicy, Table
+from frugal.library.verbs import advise, decide, load, load_answer, load_policy, missingness, train
 
 __all__ = [
     "Answer",
-    "Evaluation",
-    "FairForm",
     "FrugalError",
     "KeptAnswer",
     "Masks",
     "Policy",
-    "Rollouts",
     "StoredPolicy",
     "Table",
     "advise",
     "decide",
-    "evaluate",
-    "fair_form",
     "load",
     "load_answer",
     "load_policy",
     "missingness",
-    "roll_out",
     "train",
-    "verdict",
 ]

@@ -167,7 +167,7 @@ class Question:
             "nuisance_method": None,
             "s": None,
         }
-        changed = self._with_afape({"scenarios": [scenario]})
+        changed = self.with_block("afape", {"scenarios": [scenario]})
         return replace(changed, mechanism=name)
 
     def located(self, file: KeptFile) -> Path:
@@ -224,21 +224,7 @@ class Question:
         prefer = [name for name in answer["prefer"] if name in left]
         changes["grid"] = {**grid, "agents": named}
         changes["answer"] = {**answer, "practice": practice, "prefer": prefer}
-        return question._with_afape(changes)
-
-    def with_form(
-        self, settings: Config, gammas: Iterable[float], withheld: list[str]
-    ) -> "Question":
-        """The same table as the only form of dadi.
-
-        Raises:
-            ConfigError: a setting is not allowed, or the table has no two groups.
-        """
-        settings, shown = dict(settings), [float(gamma) for gamma in gammas]
-        scenario = {"dataset": self.dataset, "shown_gammas": shown[:1], "withheld_panels": withheld}
-        scenario |= {key: settings.pop(key) for key in ("networks",) if key in settings}
-        changes = {**settings, "gammas": shown, "scenarios": [scenario]}
-        return self._with("dadi", laid_over(self.decision.config["dadi"], changes))
+        return question.with_block("afape", changes)
 
     def with_keys(self, **keys: Any) -> "Question":
         """The same with other keys of the config; None leaves one as it is.
@@ -249,10 +235,12 @@ class Question:
         stated = {key: value for key, value in keys.items() if value is not None}
         return self._of_config(effective({**self.decision.config, **stated}))
 
-    def _with_afape(self, changes: Config) -> "Question":
-        return self._with("afape", changes)
+    def with_block(self, block: str, changes: Config) -> "Question":
+        """The same with other keys of a block of the config.
 
-    def _with(self, block: str, changes: Config) -> "Question":
+        Raises:
+            ConfigError: a value is not allowed.
+        """
         config = dict(self.decision.config)
         config[block] = {**config[block], **changes}
         return self._of_config(config)

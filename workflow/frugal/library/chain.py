@@ -1,10 +1,9 @@
 """The chain of stages in memory: their own functions, one after the other, no file between them.
 
-    decide:    table → missingness → policies of each fold → choice → answer
-    evaluate:  table → missingness → classifier → policies → episodes → propensities → costs →
-        verdict
+    table → missingness → policies of each fold → choice → answer
 
-The rules under `workflow/rules` are the same chain in files. `made` answers from either: from the
+Studies go on from these in their own `verbs.py`, with `Steps` of their own. The rules
+under `workflow/rules` are the same chain in files. `payloads_of` answers from either: from the
 workflow where a folder was given (`folder`), else from memory, where a stage runs once for the same
 settings and inputs.
 """
@@ -18,7 +17,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 from frugal.config.parts import declared_parts, requested
 from frugal.core.errors import extras_named
 from frugal.library.asked import KeptFile, Question
-from frugal.library.folder import files_of
+from frugal.library.folder import FILES, MADE_WITH, Made, Payloads, Steps, files_of
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
@@ -34,32 +33,18 @@ if TYPE_CHECKING:
     from frugal.results.replacing import Growing
 
 
-@dataclass(frozen=True, eq=False)
-class Made:
-    """A payload of a stage.
-
-    Attributes:
-        identity: of the file, or of the stage's call and the output: settings and the identities of
-            all inputs, so it is the same in any process.
-        payload: as the next stage reads it.
-    """
-
-    identity: str
-    payload: Any
-
-
-Payloads = Mapping[str, Made]
 logging.getLogger("frugal").addHandler(logging.NullHandler())  # `Table.remarks` has the sentences
 
 
 def payloads_of(
-    question: Question, stage: str, *, again: bool = False, **keys: str
+    question: Question, stage: str, *, steps: Steps | None = None, again: bool = False, **keys: str
 ) -> dict[str, Any]:
     """The payloads of a stage by name of output.
 
     Args:
         question: the question.
-        stage: one of `FILES`.
+        stage: one of the steps.
+        steps: of a study; None: those of the library.
         again: in a folder, the workflow looks once more whether its files are up to date.
         keys: wildcards other than data set and mechanism.
 
@@ -68,17 +53,19 @@ def payloads_of(
     """
     payloads = {
         name: payload.payload
-        for name, payload in _payloads(question, stage, again=again, **keys).items()
+        for name, payload in _payloads(question, steps or STEPS, stage, again=again, **keys).items()
     }
     return payloads if question.folder else copy.deepcopy(payloads)  # tables may be changed
 
 
-def _payloads(question: Question, stage: str, *, again: bool = False, **keys: str) -> Payloads:
+def _payloads(
+    question: Question, steps: Steps, stage: str, *, again: bool = False, **keys: str
+) -> Payloads:
     if question.folder is None:
-        return _STAGES[stage](question, **keys)
+        return steps.made[stage](question, **keys)
     from frugal.results.files import file_digest, read_payload
 
-    texts, files = (".txt", ".html"), files_of(question, stage, keys, again=again)
+    texts, files = (".txt", ".html"), files_of(question, steps, stage, keys, again=again)
     return {
         name: Made(
             file_digest(path), path.read_bytes() if path.suffix in texts else read_payload(path)
@@ -87,39 +74,36 @@ def _payloads(question: Question, stage: str, *, again: bool = False, **keys: st
     }
 
 
-def missingness_identity(question: Question) -> str:
-    """Identity of a table and its missing values, by content; in a folder that folder."""
-    return str(question.folder or _missingness(question)["masks"].identity)
-
-
-def _table(question: Question) -> Payloads:
+def table_of(question: Question) -> Payloads:
+    """The table and its catalogue."""
     files = {
         name: file
         for name, file in question.files.items()
         if name == "description" or name.startswith("raw_")
     }
     settings = question.study.prepare_settings(question.dataset)
-    return _run(question, "prepare_data", {"dataset": question.dataset}, settings, files)
+    return run_stage(question, "prepare_data", {"dataset": question.dataset}, settings, files)
 
 
-def _missingness(question: Question) -> Payloads:
+def missingness_of(question: Question) -> Payloads:
+    """The masks, their graph and what it identifies."""
     settings = question.study.missingness_settings(**question.keys)
     causes = question.study.causes_input(**question.keys)
-    inputs = {**_table(question), **{name: question.files[name] for name in causes}}
-    return _run(question, "draw_missingness", question.keys, settings, inputs)
+    inputs = {**table_of(question), **{name: question.files[name] for name in causes}}
+    return run_stage(question, "draw_missingness", question.keys, settings, inputs)
 
 
-def _records(question: Question, *more: str) -> dict[str, Any]:
+def records_of(question: Question, *more: str) -> dict[str, Any]:
     """The table with its masks, and further outputs of `draw_missingness`."""
-    missingness = _missingness(question)
-    return {**_table(question), **{name: missingness[name] for name in ("masks", *more)}}
+    missingness = missingness_of(question)
+    return {**table_of(question), **{name: missingness[name] for name in ("masks", *more)}}
 
 
 def _candidates(question: Question, fold: str) -> Payloads:
     """Policies that learned on all folds but one, and their paths on that one."""
     keys = {**question.keys, "held_out": fold}
     settings = question.study.candidate_settings()
-    return _run(question, "learn_candidates", keys, settings, _records(question, "graph"))
+    return run_stage(question, "learn_candidates", keys, settings, records_of(question, "graph"))
 
 
 def _joined(question: Question) -> Payloads:
@@ -128,16 +112,16 @@ def _joined(question: Question) -> Payloads:
         f"policies_{k}": _candidates(question, fold)["policies"]
         for k, fold in enumerate(question.study.folds(question.dataset))
     }
-    inputs = {**_records(question, "graph"), **archives}
+    inputs = {**records_of(question, "graph"), **archives}
     settings = question.study.candidate_settings()
-    return _run(question, "join_candidates", question.keys, settings, inputs)
+    return run_stage(question, "join_candidates", question.keys, settings, inputs)
 
 
 def _followed(question: Question) -> dict[str, Any]:
     """The records, and the paths of the policies of each fold along them."""
     folds = question.study.folds(question.dataset)
     paths = [({**question.keys, "held_out": k}, _candidates(question, k)["paths"]) for k in folds]
-    return {**_records(question, "graph"), "paths": paths}
+    return {**records_of(question, "graph"), "paths": paths}
 
 
 def evidence_of(question: Question) -> "Evidence":
@@ -158,185 +142,72 @@ def evidence_of(question: Question) -> "Evidence":
 
 def _choice(question: Question) -> Payloads:
     inputs = {**_followed(question), "joined": _joined(question)["paths"]}
-    return _run(
+    return run_stage(
         question, "judge_candidates", question.keys, question.study.judging_settings(), inputs
     )
 
 
 def _answer(question: Question, *, page: bool = False) -> Payloads:
     """The answer as a text and a document, and as a page where one is wanted."""
-    choice, catalogue = _choice(question), _table(question)["catalogue"]
+    choice, catalogue = _choice(question), table_of(question)["catalogue"]
     judged = {name: payload for name, payload in choice.items() if name != "terms"}
     inputs = {**judged, "catalogue": catalogue, "page": page}
     for name, settings in requested(question.decision.config).items():
         if stage := declared_parts()[name].literals.get("stage"):  # on a file of the part
-            read = {**_table(question), "terms": choice["terms"]}
+            read = {**table_of(question), "terms": choice["terms"]}
             read |= {"description": question.files["description"]}
             read |= {"cases": question.files[next(iter(settings))]}
-            inputs |= _run(question, stage, {}, None, read)
-    written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
+            inputs |= run_stage(question, stage, {}, None, read)
+    written = run_stage(question, "write_answer", {}, question.decision.answer_settings(), inputs)
     document = written["document"]
     return {**written, "document": replace(document, payload=json.loads(document.payload))}
 
 
-def _classifier(question: Question) -> Payloads:
+def classifier_of(question: Question) -> Payloads:
+    """The classifier of agents that do not predict a class themselves."""
     settings = question.study.config["afape"]["classifier"]
-    return _run(
-        question, "fit_classifier", {"dataset": question.dataset}, settings, _table(question)
+    return run_stage(
+        question, "fit_classifier", {"dataset": question.dataset}, settings, table_of(question)
     )
 
 
 def _training(question: Question, agent: str) -> Payloads:
-    inputs = {**_records(question), **_classifier(question)}
-    return _run(
+    inputs = {**records_of(question), **classifier_of(question)}
+    return run_stage(
         question, "train_agent", question.keys_of(agent), question.study.agents[agent], inputs
     )
 
 
-def _policies(question: Question, agents: list[str]) -> list[Any]:
+def policies_of(question: Question, agents: list[str]) -> list[Any]:
     """The policies of those of these agents that learn, or are a file."""
     files, filed = question.functions, question.study.filed_agents
     return [
         files[agent]
         if agent in files
-        else _payloads(question, "train_agent", agent=agent)["policy"]
+        else _payloads(question, STEPS, "train_agent", agent=agent)["policy"]
         for agent in agents
         if agent in filed
     ]
 
 
-def _episodes(question: Question, agent: str) -> Payloads:
-    imputation = question.study.config["afape"]["imputation"]
-    imputed = _run(question, "impute_features", question.keys, imputation, _records(question))
-    inputs = {**_records(question, "graph", "identification"), **_classifier(question), **imputed}
-    inputs |= dict(zip(["policy"], _policies(question, [agent]), strict=False))
-    return _run(question, "roll_out", question.keys_of(agent), question.study.agents[agent], inputs)
-
-
-def _costs(question: Question) -> tuple[Payloads, Payloads]:
-    """Costs of every policy by every estimator, and the check of the graph."""
-    study, records = question.study, _records(question, "graph", "identification")
-    episodes = {agent: _episodes(question, agent) for agent in study.agents}
-    blocked, worlds = (
-        [(question.keys_of(agent), payloads[name]) for agent, payloads in episodes.items()]
-        for name in ("blocked", "worlds")
-    )
-    inputs = {
-        f"policy_{k}": policy for k, policy in enumerate(_policies(question, [*study.agents]))
-    }
-    inputs |= {**records, "blocked": blocked}
-    settings = study.nuisance_settings(**question.keys)
-    fitted = _run(question, "fit_nuisances", question.keys, settings, inputs)
-    propensities = {"propensities": fitted["propensities"]}
-    inputs = {**records, "blocked": blocked, "worlds": worlds, **propensities}
-    inputs["agents"] = fitted["agents"]
-    evaluation = study.config["afape"]["evaluation"]
-    costs = _run(question, "estimate_costs", question.keys, evaluation, inputs)
-    inputs = {**_records(question, "identification"), **propensities}
-    return costs, _run(question, "check_graph", question.keys, None, inputs)
-
-
-def _summary(question: Question) -> Payloads:
-    costs, _ = _costs(question)
-    inputs = {"estimates": [(question.keys, costs["estimates"])]}
-    return _run(question, "summarise_afape", {}, None, inputs)
-
-
-def _verdicts(question: Question) -> Payloads:
-    costs, check = _costs(question)
-    frames = {"graph_check": check["graph_check"]}
-    frames |= {name: costs[name] for name in ("comparisons", "groups", "sensitivity", "tipping")}
-    inputs = {name: [(question.keys, frame)] for name, frame in frames.items()}
-    settings = question.study.verdict_settings()
-    return _run(question, "give_verdicts", {}, settings, {**_summary(question), **inputs})
-
-
-class _NoCheckpoint:
-    """A checkpoint of a long stage that keeps nothing."""
-
-    def __repr__(self) -> str:
-        return "no checkpoint"
-
-    def load(self) -> None:
-        """No state was saved."""
-
-    def save(self, state: Mapping[str, Any]) -> None:
-        """Keep nothing."""
-
-
-_NO_CHECKPOINT = _NoCheckpoint()
-
-
-def _fair_summary(question: Question) -> Payloads:
-    """All stages of dadi up to its tables, and the weights of the first fold's agents."""
-    from frugal.studies.dadi.spec import load_dadi_study
-
-    study, name = (
-        load_dadi_study(question.study.config, question.study.descriptions),
-        question.dataset,
-    )
-    table, first, tables = _table(question), {}, {}
-    for fold in study.block["folds"]["run"]:
-        keys = {"dataset": name, "fold": str(fold)}
-        inputs = {**table, "checkpoint": _NO_CHECKPOINT}
-        trained = _run(question, "train_dadi", keys, study.train_settings(name), inputs)
-        inputs = {**table, "weights": trained["weights"]}
-        rolled = _run(question, "roll_out_dadi", keys, study.roll_out_settings(name), inputs)
-        base = _run(question, "fit_fair_baselines", keys, study.baseline_settings(name), inputs)
-        outcomes = {"outcomes": rolled["outcomes"]}
-        inputs = {**table, **outcomes}
-        audit = _run(question, "audit_fairness", keys, study.audit_settings(name), inputs)
-        inputs = {**outcomes, "predictions": base["predictions"], **audit}
-        scored = _run(question, "score_dadi", keys, study.score_settings(), inputs)
-        first = first or {"weights": trained["weights"]}
-        for part, frame in {**scored, "singles": rolled["singles"], **audit}.items():
-            tables.setdefault(part, []).append((keys, frame))
-    return {**_run(question, "summarise_dadi", {}, study.summary_settings(), tables), **first}
-
-
-def _fair_answer(question: Question) -> Payloads:
-    """The agent that is chosen, the answer as a text and a page, and the files of its bundle."""
-    from frugal.studies.dadi.figures import tradeoff_figure
-    from frugal.studies.dadi.spec import load_dadi_study
-
-    study, name = (
-        load_dadi_study(question.study.config, question.study.descriptions),
-        question.dataset,
-    )
-    table, summary = _table(question), _fair_summary(question)
-    picture = question.scratch / "form.png"
-    picture.parent.mkdir(exist_ok=True)
-    tradeoff_figure(summary["means"].payload, name, None).savefig(picture)
-    inputs = {key: summary[key] for key in ("summary", "means", "least_disparity")}
-    inputs |= {"catalogue": table["catalogue"], "picture": KeptFile.of(picture)}
-    settings = {**study.answer_settings(name), "reading": {"A new case": "form.policy.advise"}}
-    answer = _run(question, "write_dadi_answer", {"dataset": name}, settings, inputs)
-    inputs: dict[str, Any] = {**table, "choice": answer["choice"], "weights": summary["weights"]}
-    inputs["description"] = question.files["description"]
-    settings = study.bundle_settings(name)
-    return {**answer, **_run(question, "bundle_dadi", {"dataset": name}, settings, inputs)}
-
-
-_STAGES: Mapping[str, Callable[..., Payloads]] = {
-    "prepare_data": _table,
-    "draw_missingness": _missingness,
-    "fit_classifier": _classifier,
-    "train_agent": _training,
-    "roll_out": _episodes,
-    "judge_candidates": _choice,
-    "write_answer": _answer,
-    "check_graph": lambda question: _costs(question)[1],
-    "summarise_afape": _summary,
-    "give_verdicts": _verdicts,
-    "summarise_dadi": _fair_summary,
-    "write_dadi_answer": _fair_answer,
-}
+STEPS = Steps(
+    {
+        "prepare_data": table_of,
+        "draw_missingness": missingness_of,
+        "fit_classifier": classifier_of,
+        "train_agent": _training,
+        "judge_candidates": _choice,
+        "write_answer": _answer,
+    },
+    FILES,
+    MADE_WITH,
+)
 
 
 def page_of(question: Question) -> Path:
     """The answer's page; in a temporary folder, where everything else is in memory."""
     if question.folder is not None:
-        return files_of(question, "write_answer", {})["page"]
+        return files_of(question, STEPS, "write_answer", {})["page"]
     from frugal.results.files import write_bytes
 
     content = _answer(question, page=True)["page"]
@@ -351,29 +222,28 @@ def bundle_of(question: Question, agent: str, *, of_answer: bool) -> Path:
     That of an answer, the policies of all folds, where the workflow puts it; others apart.
     """
     if of_answer and question.folder is not None:
-        return files_of(question, "bundle_agent", {"agent": agent})["cases"].parent
+        return files_of(question, STEPS, "bundle_agent", {"agent": agent})["cases"].parent
     study = question.study
     inputs: dict[str, Any] = {"description": question.files["description"]}
-    inputs |= {**_payloads(question, "prepare_data"), **_payloads(question, "fit_classifier")}
+    inputs |= {
+        **_payloads(question, STEPS, "prepare_data"),
+        **_payloads(question, STEPS, "fit_classifier"),
+    }
     if of_answer:
-        inputs["graph"] = _missingness(question)["graph"]
+        inputs["graph"] = missingness_of(question)["graph"]
     if of_answer and agent in study.trained_agents:
         inputs["policies"] = _joined(question)["policies"]
         if question.decision.config["objective"] == "f1":
             inputs["choice"] = _choice(question)["choice"]
     else:
-        inputs |= dict(zip(["policy"], _policies(question, [agent]), strict=False))
-    payloads = _run(question, "bundle_agent", question.keys_of(agent), study.agents[agent], inputs)
-    return _bundle_written(question, agent, payloads)
+        inputs |= dict(zip(["policy"], policies_of(question, [agent]), strict=False))
+    payloads = run_stage(
+        question, "bundle_agent", question.keys_of(agent), study.agents[agent], inputs
+    )
+    return bundle_written(question, agent, payloads)
 
 
-def bundle_of_form(question: Question) -> Path:
-    """The same of the agent that is chosen for a form."""
-    answer = _fair_answer(question)
-    return _bundle_written(question, "form", {name: answer[name] for name in ("policy", "cases")})
-
-
-def _bundle_written(question: Question, agent: str, payloads: Payloads) -> Path:
+def bundle_written(question: Question, agent: str, payloads: Payloads) -> Path:
     """The folder of these payloads, which is temporary."""
     from frugal.core.layout import Bundle
     from frugal.core.stored import StoredArrays
@@ -391,7 +261,7 @@ def _bundle_written(question: Question, agent: str, payloads: Payloads) -> Path:
     return folder
 
 
-def _run(
+def run_stage(
     question: Question,
     stage: str,
     keys: Mapping[str, str],

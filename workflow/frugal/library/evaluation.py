@@ -213,7 +213,9 @@ def _described(
             means = dict(zip(prices.columns, means, strict=True))
     each = panels_of(list(records.X.columns), means, panels)
     free = [column for panel in each if panel.free for column in panel.columns]
-    groups = {panel.name: panel.columns for panel in each if not panel.free}
+    groups: dict[str, Sequence[str]] = {
+        panel.name: panel.columns for panel in each if not panel.free
+    }
     if STOP in groups:
         raise ConfigError(f"next_panel returns {STOP!r} to end, and a panel has this name")
     costs: dict[str, Any] = {panel.name: panel.cost for panel in each if not panel.free}
@@ -317,7 +319,8 @@ class _Outside:
         estimator, trees = self.estimator, None
         if refits:
             X, y = self.records.X.iloc[data.row_id], self.records.y[data.row_id]
-            estimator = clone(estimator).fit(X.to_numpy() if self.records.as_array else X, y)
+            unfitted: Any = clone(estimator)
+            estimator = unfitted.fit(X.to_numpy() if self.records.as_array else X, y)
         if not (hasattr(estimator, "predict_proba") and hasattr(estimator, "classes_")):
             trees = classifier_of(data, classifier, streams)
         return replace(self, estimator=estimator, classifier=trees)

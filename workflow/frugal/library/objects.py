@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import KeptFile, Question, TemporaryFolder, door
-from frugal.library.chain import bundle_of, bundle_of_form, page_of, payloads_of
+from frugal.library.chain import bundle_of, page_of, payloads_of
 from frugal.library.contents import WithHelp
 from frugal.library.frames import as_cases, as_pandas, is_frame, is_row
 from frugal.results.replacing import replace_files
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _OfQuestion:
+class OfQuestion:
     """Results of a question.
 
     Attributes:
@@ -51,7 +51,7 @@ class _OfQuestion:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(_OfQuestion):
+class Table(OfQuestion):
     """A table that is described, read and encoded."""
 
     @property
@@ -124,11 +124,11 @@ class Table(_OfQuestion):
 
     def _repr_html_(self) -> str:
         prices = [f"{name}: {_price(price, self.unit)}" for name, price in self.panels.items()]
-        return _html(f"Table {self.name}", {"Panels": prices, "Assumptions": self.remarks})
+        return html_of(f"Table {self.name}", {"Panels": prices, "Assumptions": self.remarks})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Masks(_OfQuestion):
+class Masks(OfQuestion):
     """Which panels of a table are missing where, and by which missingness model."""
 
     @property
@@ -164,7 +164,7 @@ def _price(price: float | None, unit: str) -> str:
     return "price drawn" if price is None else f"{price:g} {unit}" if price else "free"
 
 
-def _html(title: str, parts: Mapping[str, Sequence[str]]) -> str:
+def html_of(title: str, parts: Mapping[str, Sequence[str]]) -> str:
     """A title and lists below headings, as a notebook shows an object."""
     text = f"<p><b>{escape(title)}</b></p>"
     for heading, lines in parts.items():
@@ -173,7 +173,7 @@ def _html(title: str, parts: Mapping[str, Sequence[str]]) -> str:
     return f"<div>{text}</div>"
 
 
-def _shown(figure: "Figure") -> "Axes":
+def shown_figure(figure: "Figure") -> "Axes":
     """The first axes of a figure; in a notebook, as the last line of a cell, they show it."""
     axes = figure.axes[0]
 
@@ -422,44 +422,11 @@ class Policy(_Advises):
     def _repr_html_(self) -> str:
         settings = [f"{key}: {value}" for key, value in self.settings.items()]
         calls = [f"policy.{call}(cases)" for call in ("advise", "next", "predict", "predict_proba")]
-        return _html(f"Policy {self.name}", {"Settings": settings, "New cases": calls})
+        return html_of(f"Policy {self.name}", {"Settings": settings, "New cases": calls})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rollouts:
-    """The decisions of a policy on a table.
-
-    Attributes:
-        policy: whose decisions they are.
-    """
-
-    policy: Policy
-
-    @property
-    def blocked(self) -> "pd.DataFrame":
-        """Run on the records: missing panels cannot be acquired. A row for each unit and seed."""
-        return self._made["blocked"]
-
-    @property
-    def worlds(self) -> "pd.DataFrame":
-        """Run on the full table, where there is one, and on imputed ones."""
-        return self._made["worlds"]
-
-    @property
-    def decisions(self) -> "pd.DataFrame":
-        """Every decision with its probability."""
-        return self._made["decisions"]
-
-    def __repr__(self) -> str:
-        return f"Rollouts({self.policy.name!r})"
-
-    @property
-    def _made(self) -> Mapping[str, Any]:
-        return payloads_of(self.policy.question, "roll_out", agent=self.policy.name)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Comparison(_OfQuestion):
+class Comparison(OfQuestion):
     """Policies that were evaluated."""
 
     @property
@@ -507,7 +474,7 @@ class Recommendation(WithHelp, ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(_Comparison, Recommendation):
+class Answer(Comparison, Recommendation):
     """A recommendation for a table: which policy, its cost and saving, and how sure that is."""
 
     @property
@@ -565,7 +532,7 @@ class Answer(_Comparison, Recommendation):
             "What it rests on": [*predicts, text.rests, *report["suspicions"]],
             "What would change it": [*text.changes, *text.last],
         }
-        return _html(f"Answer for {self.question.dataset}", parts)
+        return html_of(f"Answer for {self.question.dataset}", parts)
 
     @property
     def table(self) -> Table:
@@ -586,14 +553,14 @@ class Answer(_Comparison, Recommendation):
 
             best, unit = self._choice["policy"], self.table.unit
             drawn = f1_figure if self._choice["objective"] == "f1" else costs_figure
-            return _shown(drawn(self.outcomes, best, cost_unit=unit))
+            return shown_figure(drawn(self.outcomes, best, cost_unit=unit))
 
     def plot_trust(self) -> "Axes":
         """Bars: how many complete rows the estimate of every policy is as informative as."""
         with extras_named("plot_trust"):
             from frugal.answer.pictures import rows_figure
 
-            return _shown(rows_figure(self.outcomes, self._choice["policy"]))
+            return shown_figure(rows_figure(self.outcomes, self._choice["policy"]))
 
     def plot_prices(self) -> "Axes":
         """Lines: by which factor each price may change before another policy becomes better."""
@@ -607,7 +574,7 @@ class Answer(_Comparison, Recommendation):
                 {label: choice[key][name] for name, label in names.items()}
                 for key in ("prices", "unit_costs")
             )
-            return _shown(prices_figure(ranges, now, self.table.unit))
+            return shown_figure(prices_figure(ranges, now, self.table.unit))
 
     def plot_net_benefit(self) -> "Axes":
         """Lines: net benefit of every policy by threshold, panels paid for.
@@ -708,117 +675,3 @@ class Answer(_Comparison, Recommendation):
         name = candidate(self.document["policy"]) if name is None else name
         self._require(name)
         return Policy(self.question, name, of_answer=True)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(_Comparison):
-    """Policies, evaluated by every estimator of the study."""
-
-    def _repr_html_(self) -> str:
-        parts = {"Verdict": self.verdict.splitlines(), "Policies": self.policies}
-        return _html(f"Evaluation of {self.question.dataset}", parts)
-
-    @property
-    def verdict(self) -> str:
-        """Which policy to use, at what cost and how sure; as `results/summary/verdict.txt`."""
-        return payloads_of(self.question, "give_verdicts")["sentence"].decode().strip()
-
-    @property
-    def best(self) -> str | None:
-        """The policy that the verdict of the first scenario names; None where it names none."""
-        return str(self.verdicts["agent"].iloc[0]) or None
-
-    @property
-    def estimates(self) -> "pd.DataFrame":
-        """Cost per unit by policy, estimator and seed; as `results/summary/afape.parquet`."""
-        return payloads_of(self.question, "summarise_afape")["summary"]
-
-    @property
-    def comparisons(self) -> "pd.DataFrame":
-        """Differences between policies on the same rows; `results/summary/comparisons.parquet`."""
-        return payloads_of(self.question, "give_verdicts")["comparisons"]
-
-    @property
-    def groups(self) -> "pd.DataFrame":
-        """Costs and error rates of each group; `results/summary/groups.parquet`."""
-        return payloads_of(self.question, "give_verdicts")["groups"]
-
-    @property
-    def sensitivity(self) -> "pd.DataFrame":
-        """How far hidden causes would move estimates; `results/summary/sensitivity.parquet`."""
-        return payloads_of(self.question, "give_verdicts")["sensitivity"]
-
-    @property
-    def verdicts(self) -> "pd.DataFrame":
-        """The verdict of each seed in columns; `results/summary/verdicts.parquet`."""
-        return payloads_of(self.question, "give_verdicts")["verdicts"]
-
-    @property
-    def graph_check(self) -> "pd.DataFrame":
-        """Where the records contradict the assumptions on missing values."""
-        return payloads_of(self.question, "check_graph")["graph_check"]
-
-    @door
-    def policy(self, name: str) -> Policy:
-        """One of the policies, for new cases.
-
-        Raises:
-            ConfigError: no policy of that name was evaluated.
-        """
-        self._require(name)
-        return Policy(self.question, name)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FairForm(_OfQuestion):
-    """Ways to collect the fields of a form: agents of each γ, other methods, their fairness."""
-
-    @property
-    def outcomes(self) -> "pd.DataFrame":
-        """AUC, disparity, cost and share of positive decisions, a row for each method and fold.
-
-        As `results/summary/dadi.parquet`.
-        """
-        return payloads_of(self.question, "summarise_dadi")["summary"]
-
-    @property
-    def selection(self) -> "pd.DataFrame":
-        """How often the agent of each γ acquires each panel."""
-        return payloads_of(self.question, "summarise_dadi")["selection"]
-
-    @property
-    def audit(self) -> "pd.DataFrame":
-        """How well models predict the group from the panels that each agent acquires."""
-        return payloads_of(self.question, "summarise_dadi")["audit"]
-
-    @property
-    def gamma(self) -> float:
-        """The γ of the agent to use."""
-        return float(payloads_of(self.question, "write_dadi_answer")["choice"]["gamma"])
-
-    def summary(self) -> str:
-        """The answer in words: which agent, its AUC, disparity and cost."""
-        return payloads_of(self.question, "write_dadi_answer")["sentence"].decode()
-
-    @cached_property
-    def policy(self) -> StoredPolicy:
-        """The agent to use, for new applicants; in a temporary folder."""
-        return StoredPolicy(bundle_of_form(self.question))
-
-    def plot(self) -> "Axes":
-        """Lines: AUC and disparity along γ, and one against the other with all methods.
-
-        As the last line of a notebook's cell they show the figure.
-        """
-        with extras_named("plot"):
-            from frugal.studies.dadi.figures import tradeoff_figure
-
-            means = payloads_of(self.question, "summarise_dadi")["means"]
-            return _shown(tradeoff_figure(means, Table(self.question).name, None))
-
-    def __repr__(self) -> str:
-        return f"FairForm({self.question.dataset!r}, gamma={self.gamma:g})"
-
-    def _repr_html_(self) -> str:
-        lines = [line for line in self.summary().splitlines() if line.strip()]
-        return _html(f"Form {self.question.dataset}", {"Answer": lines})

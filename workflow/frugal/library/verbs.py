@@ -8,28 +8,11 @@ from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.parts import part_files
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import (
-    Question,
-    ask,
-    door,
-    require,
-    require_known,
-    with_options,
-    without_others,
-)
-from frugal.library.chain import missingness_identity, payloads_of
+from frugal.library.asked import ask, door, require, require_known, with_options, without_others
+from frugal.library.chain import payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.kept_answers import KeptAnswer
-from frugal.library.objects import (
-    Answer,
-    Evaluation,
-    FairForm,
-    Masks,
-    Policy,
-    Rollouts,
-    StoredPolicy,
-    Table,
-)
+from frugal.library.objects import Answer, Masks, Policy, StoredPolicy, Table
 from frugal.library.part_options import PartOptions
 from frugal.run.own_table import MECHANISM
 
@@ -245,61 +228,6 @@ def load_answer(folder: str | Path) -> KeptAnswer:
 
 
 @door
-def roll_out(policy: Policy) -> Rollouts:
-    """Run a policy on the records, on the full table and on imputed ones.
-
-    Raises:
-        FrugalError: the stage refuses the policy.
-    """
-    require("policy", policy, Policy, "the result of train")
-    payloads_of(policy.question, "roll_out", again=True, agent=policy.name)
-    return Rollouts(policy)
-
-
-@door
-def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
-    """Costs of policies per unit at run time, by every estimator, and which to use.
-
-    Args:
-        policies: of one table and missingness; each has a name of its own.
-
-    Raises:
-        ConfigError: there are none, two of one name, or they are of several tables.
-        FrugalError: a stage refuses.
-    """
-    require("policies", policies, Iterable, "a list of results of train or roll_out")
-    policies_used = [
-        policy_or_rollouts.policy
-        if isinstance(policy_or_rollouts, Rollouts)
-        else policy_or_rollouts
-        for policy_or_rollouts in policies
-    ]
-    for policy in policies_used:
-        require("a policy", policy, Policy, "a result of train or roll_out")
-    _require_one_table(policies_used)
-    question = policies_used[0].question
-    settings = {policy.name: dict(policy.settings) for policy in policies_used}
-    others = dict.fromkeys(name for name in question.study.agents if name not in settings)
-    functions = {
-        policy.name: policy.question.functions[policy.name]
-        for policy in policies_used
-        if policy.name in policy.question.functions
-    }
-    question = question.with_agents({**settings, **others}, functions)
-    for policy in policies_used:  # those from pickles bring what they have computed
-        question.memory.update(policy.question.memory)
-    payloads_of(question, "give_verdicts", again=True)
-    return Evaluation(question)
-
-
-@door
-def verdict(answer: Answer | Evaluation) -> str:
-    """Which policy to use, at which cost and how sure, in words."""
-    require("answer", answer, (Answer, Evaluation), "a result of evaluate or decide")
-    return answer.summary() if isinstance(answer, Answer) else answer.verdict
-
-
-@door
 def advise(
     policy: Policy | StoredPolicy | str | Path, cases: Any, **options: Any
 ) -> "pd.DataFrame":
@@ -374,64 +302,3 @@ def _require_no_files(agents: Mapping[str, Mapping[str, Any] | None]) -> None:
                 f"frugal.evaluate([frugal.train(masks, {{'kind': {kind!r}, …}})]), masks from "
                 "frugal.missingness(table)"
             )
-
-
-@door
-def fair_form(
-    table: Table | str | Path,
-    *,
-    gammas: Sequence[float] = (0.1, 0.5, 1.0),
-    withheld: Sequence[str] = (),
-    **settings: Any,
-) -> FairForm:
-    """Agents that choose the fields of a form, so decisions are accurate and fair.
-
-    Runs the study dadi on one table in memory: an agent for each γ, an audit of how well their
-    panels predict the group, and other methods for comparison.
-
-    Args:
-        table: from `load`, or the path of a YAML; complete, with two groups under `sensitive`.
-        gammas: weights of accuracy, each between 0 and 1; at 1 fairness does not count.
-        withheld: panels that may not be acquired.
-        settings: keys of `dadi` in docs/reference/config.md, such as `training`, `folds` and
-            `baselines`, and `networks`, the sizes of the networks.
-
-    Raises:
-        ConfigError: a setting is not allowed, or the table has no two groups.
-        DataError: the table has missing values, or a part lacks a class or a group.
-    """
-    table = table if isinstance(table, Table) else load(table)
-    if table.folder is not None:
-        raise ConfigError(
-            f"folder is {str(table.folder)!r}; fair_form takes a table that was loaded without a "
-            "folder; for files run snakemake dadi"
-        )
-    form = FairForm(table.question.with_form(settings, gammas, list(withheld)))
-    payloads_of(form.question, "summarise_dadi", again=True)
-    return form
-
-
-def _require_one_table(policies: Sequence[Policy]) -> None:
-    """Refuse policies that cannot be evaluated together."""
-    if not policies:
-        raise ConfigError("policies are none; evaluate takes at least one")
-    names = [policy.name for policy in policies]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"two policies have the name {name!r}; train one under another name")
-    place, *others = [_judged_alike(policy.question) for policy in policies]
-    for policy, other in zip(policies[1:], others, strict=True):
-        if other != place:
-            raise ConfigError(
-                f"{policy.name!r} is of another table or missingness than {names[0]!r}, or was "
-                "loaded with other settings; policies that are evaluated together share them"
-            )
-
-
-def _judged_alike(question: Question) -> tuple[Any, ...]:
-    """What questions share whose policies are evaluated together: all but their policies."""
-    block = question.study.config["afape"]
-    of_policies = ("agents", "figures", "grid", "answer")
-    settings = {key: value for key, value in block.items() if key not in of_policies}
-    identity = missingness_identity(question)
-    return identity, question.keys, settings, question.study.config["margin"]

@@ -1,4 +1,4 @@
-"""Stages of the report: its page, and the page as it is kept."""
+"""Stages of the report: the answer for one table, its page, and the page as it is kept."""
 
 import json
 import re
@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from frugal.answer import words as answers
 from frugal.core.streams import Streams
 from frugal.draw.explorer.assembly import assembled
+from frugal.draw.explorer.charts import Axis, Chart, looks_of
+from frugal.draw.explorer.sections import answer, scope_of, section
 
 
 def write_report(
@@ -77,3 +82,72 @@ def _without_tags(line: re.Match[bytes]) -> bytes:
     except ValueError:
         return line[0]
     return line[1] + line[2].replace(b"<", rb"\u003c") + line[3]
+
+
+TABLE = "summary"  # that holds the answer
+
+
+def explore_answer(
+    *,
+    choice: Mapping[str, Any],
+    outcomes: pd.DataFrame,
+    catalogue: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    streams: Streams,
+    progress: Callable[..., Any],
+) -> dict[str, Any]:
+    """The table's part of the report, in the words of `write_answer`.
+
+    Settings: `dataset` (name of the table).
+    """
+    del streams, progress
+    report = catalogue["report"]
+    unit, f1 = str(report["cost_unit"]), choice["objective"] == "f1"
+    text = answers.words(choice, outcomes, unit, catalogue["classes"])
+    rows = outcomes.assign(dataset=settings["dataset"])
+    compared = "1 − F1" if f1 else f"cost a case ({unit})"
+    chart = Chart(
+        "interval",
+        "costs",
+        f"Every policy with its 95 % interval: {compared}",
+        TABLE,
+        "agent",
+        looks_of(rows["agent"]),
+        Axis("cost", compared),
+        Axis("agent", "", "N"),
+        ("agent", "cost", "ci_low", "ci_high", "acquisition_cost", "effective_rows"),
+        ends=("ci_low", "ci_high"),
+    )
+    names = ("agent", "cost", "ci_low", "ci_high", "acquisition_cost", "effective_rows", "bound")
+    state = choice["state"]
+    trust = f"effective sample size {choice['effective_rows']:,.0f} of {choice['rows']:,}"
+    return {
+        "section": section(
+            "decide",
+            question="Which policy to use on this table, at what cost, and how sure is that?",
+            answers=[
+                answer(
+                    text.orders,
+                    (
+                        text.sure,
+                        " ".join(filter(None, [text.errors, text.cost])),
+                        text.rests,
+                        " ".join(text.changes),
+                        " ".join(text.last)
+                        or "Not compared: `sensitive` names a column of groups.",
+                    ),
+                    title=str(report["title"]),
+                    trust=trust,
+                    table=TABLE,
+                    row=int((outcomes["agent"] == choice["policy"]).to_numpy().argmax()),
+                    sure=state in ("best", "good_enough"),
+                    state=state.replace("_", " "),
+                )
+            ],
+            tables={TABLE: (rows, "Cost of every policy and of practice", names)},
+            keys=("dataset", "agent"),
+            sources={TABLE: "outcomes"},
+            charts=[chart.document()],
+            scope=scope_of(rows, ["dataset"]),
+        )
+    }

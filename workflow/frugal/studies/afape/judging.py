@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.answer.stored import StoredCases
 from frugal.core.errors import DataError
 from frugal.core.rows import ScratchFile
 from frugal.core.streams import Streams
@@ -48,6 +47,7 @@ from frugal.studies.afape.resampling import (
     resample,
     rubin,
 )
+from frugal.studies.afape.stored import StoredCases
 from frugal.studies.afape.summary import OK, Summary, summary_of
 from frugal.studies.afape.term_blocks import NuisanceFit, TermBlocks, stacked
 

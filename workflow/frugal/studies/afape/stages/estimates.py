@@ -11,7 +11,7 @@ import pandas as pd
 
 from frugal.acquire.kinds import build_policy
 from frugal.answer.frames import EVALUATED, bars
-from frugal.answer.stored import TEST, StoredCases, StoredEpisodes, StoredRecords
+from frugal.answer.stored import StoredRecords
 from frugal.core.blocks import FULL_PORTION, SEEDS, Portion, sample_of, tree_sum
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError
@@ -56,6 +56,7 @@ from frugal.studies.afape.nuisances import (
     nothing_fitted,
     tell,
 )
+from frugal.studies.afape.stored import TEST, StoredCases, StoredEpisodes
 from frugal.studies.afape.summary import OK
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.answer.frames import bars
-from frugal.answer.stored import JudgedRows, StoredRecords
+from frugal.answer.stored import StoredRecords
 from frugal.core import blocks as micro
 from frugal.core.blocks import FULL_PORTION, Portion
 from frugal.core.rows import Rows, rows_of, slices_of
@@ -21,6 +21,7 @@ from frugal.results.replacing import Growing
 from frugal.studies.afape.graph_check import Contrast, GraphCheck, GraphRows, Indicators
 from frugal.studies.afape.graph_check import check_graph as check_blocks
 from frugal.studies.afape.multiple_imputation import impute_multiple
+from frugal.studies.afape.stored import JudgedRows
 
 _COLUMNS = {name: field.type for name, field in Contrast.__dataclass_fields__.items()}
 

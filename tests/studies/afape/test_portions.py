@@ -17,15 +17,15 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import FrameRows, Partitions, joined_rows
 from frugal.core.schema_check import read_yaml
 from frugal.run.own_python import run_in_own_python
-from frugal.run.portions import Portions, table_rows
 from frugal.run.stage_command import read_command
 from frugal.run.stage_words import shell_line, stage_words
 from frugal.run.study import load_study
+from frugal.studies.afape.portions import Portions, table_rows
 from snakemake.target_jobs import parse_target_jobs_cli_args
 
 from tests.defaults import DEFAULT
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WIDE = "synthetic_mnar"
 
 

@@ -20,9 +20,9 @@ from frugal.studies.afape.cost_intervals import (
 )
 from scipy.stats import binom
 
+from tests.studies.afape.test_afape_stages import verdicts_of
 from tests.unit.afape_chain import AGENTS, run_chain, small_table
 from tests.unit.in_blocks import cut, rows_of
-from tests.unit.test_afape_stages import verdicts_of
 
 pytestmark = pytest.mark.trains
 

@@ -16,7 +16,7 @@ from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chai
 
 pytestmark = pytest.mark.trains
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "ten_lines.yaml"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "ten_lines.yaml"
 MNAR = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},

@@ -2,10 +2,8 @@
 
 import functools
 
-import afape_frames as frames
 import numpy as np
 import pytest
-from afape_frames import CASE, SUMMARY, legend_texts, titled
 from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.studies.afape.figures import style as afape_style
@@ -14,6 +12,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+
+from tests.studies.afape import afape_frames as frames
+from tests.studies.afape.afape_frames import CASE, SUMMARY, legend_texts, titled
 
 READ = "stabilised_afais_s"
 TWO = CASE[CASE["agent"].isin(["random_10", "dqn"])]

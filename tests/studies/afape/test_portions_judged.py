@@ -31,7 +31,7 @@ from tests.unit.afape_chain import (
 from tests.unit.test_blocks import AGENTS as EVERY
 from tests.unit.test_blocks import CAUSES, LAW, N, belonging
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 AGENTS = {name: EVERY[name] for name in ("half", "rule")}
 SEEDS = (3, 0, 7)
 CHAINED = {

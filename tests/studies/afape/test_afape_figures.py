@@ -1,10 +1,8 @@
 """The figures of the afape study show the table's numbers, legibly, and the same bytes twice."""
 
-import afape_frames as frames
 import numpy as np
 import pandas as pd
 import pytest
-from afape_frames import CASE, FIRST, SUMMARY, legend_texts
 from frugal.core.errors import DataError
 from frugal.draw import style
 from frugal.studies.afape.figures import style as afape_style
@@ -22,6 +20,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+
+from tests.studies.afape import afape_frames as frames
+from tests.studies.afape.afape_frames import CASE, FIRST, SUMMARY, legend_texts
 
 SIX = ["ground_truth", "blocking", "complete_case", "imputation_missforest", "stabilised_ipw"]
 SIX += ["stabilised_afais_s"]
