@@ -78,10 +78,18 @@ class Core(Block):
 
 
 def _blocks() -> dict[str, Any]:
-    """Study → its block: the class in its `config.py` that bears the study's name, as a title."""
+    """Study → its block: the class in its `config.py` that bears the study's name, as a title.
+
+    One whose keys all have defaults may be left out.
+    """
     modules = {study: import_module(module) for study, module in of_studies("config").items()}
     blocks = {study: getattr(module, study.title(), None) for study, module in modules.items()}
-    return {study: (block, ...) for study, block in blocks.items() if block is not None}
+    return {
+        study: (block, ... if any(key.is_required() for key in keys) else block())
+        for study, block in blocks.items()
+        if block is not None
+        for keys in [block.model_fields.values()]
+    }
 
 
 Config: type[Core] = create_model(
