@@ -698,9 +698,9 @@ class Answer(_Comparison, Recommendation):
         Raises:
             ConfigError: no policy of that name was evaluated.
         """
-        from frugal.answer.requirements import candidate
+        from frugal.answer.requirements import variant_of
 
-        name = candidate(self.best) if name is None else name
+        name = variant_of(self.best).agent if name is None else name
         self._require(name)
         return Policy(self.question, name, of_answer=True)
 
