@@ -82,14 +82,12 @@ def _blocks() -> dict[str, Any]:
 
     One whose keys all have defaults may be left out.
     """
-    modules = {study: import_module(module) for study, module in of_studies("config").items()}
-    blocks = {study: getattr(module, study.title(), None) for study, module in modules.items()}
-    return {
-        study: (block, ... if any(key.is_required() for key in keys) else block())
-        for study, block in blocks.items()
-        if block is not None
-        for keys in [block.model_fields.values()]
-    }
+    blocks = {}
+    for study, module in of_studies("config").items():
+        if block := getattr(import_module(module), study.title(), None):
+            needed = any(key.is_required() for key in block.model_fields.values())
+            blocks[study] = block, ... if needed else block()
+    return blocks
 
 
 Config: type[Core] = create_model(
