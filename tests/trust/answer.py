@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from frugal.acquire.kinds import build_policy
 from frugal.answer.candidates import PRACTICE, as_practised, follow, one_of, versions_of
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import variant_of
 from frugal.answer.stages.agents import join_candidates, learn_candidates
 from frugal.answer.stages.answers import judge_candidates
 from frugal.answer.stages.records import draw_missingness
@@ -260,7 +260,7 @@ def answered(
     held = world.held
     names = [panel.name for panel in held.actions]
     holes = holes_of(missing["graph"]["unsupported"], held.columns, names)
-    agents = {name: agents[candidate(name)] for name in versions_of(agents, budgets)}
+    agents = {variant.key: agents[variant.agent] for variant in versions_of(agents, budgets)}
     return found["choice"], truths(world, joined["policies"], seed, agents, holes)
 
 
@@ -274,11 +274,11 @@ def truths(
     archive, found = policies.stored("policies"), {}
     for name, settings in agents.items():
         stored = one_of(archive, name)
-        if stored is None and name != candidate(name):
+        if stored is None and name != variant_of(name).agent:
             continue  # it does not learn within budgets
         policy = build_policy(settings, table=held, stored=stored)
         ends = {name: follow(policy, held, every, uniforms, classifier, unsupported=holes)}
-        if candidate(name) == ANSWER["practice"]:
+        if variant_of(name).agent == ANSWER["practice"]:
             ends[PRACTICE] = as_practised(policy, held, world.held_observed, classifier)
         for who, one in ends.items():
             errors = held.misclassification_cost[held.label, one.verdict]

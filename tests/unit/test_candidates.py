@@ -14,7 +14,7 @@ from frugal.acquire.policies.cascade import LINEAR
 from frugal.acquire.siblings import Siblings
 from frugal.answer.candidates import PRACTICE, ROUNDING, from_frame, one_of, to_frame
 from frugal.answer.part import Shown, parts
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import Variant, variant_of
 from frugal.answer.stages.agents import join_candidates, learn_candidates
 from frugal.answer.stages.answers import judge_candidates, write_answer
 from frugal.answer.stages.records import draw_missingness
@@ -412,7 +412,17 @@ def test_f1_never_falls_with_the_budget_and_the_answer_is_for_the_first(within_b
     assert [choice[key] for key in ("policy", "cost", "ci_low")] == [
         first[key] for key in ("policy", "cost", "ci_low")
     ]
-    assert choice["versions"][candidate(choice["policy"])] == choice["policy"]
+    assert choice["versions"][variant_of(choice["policy"]).agent] == choice["policy"]
+
+
+@pytest.mark.parametrize("agent", ["cascade", "a.b", "v1.2x"])
+@pytest.mark.parametrize(
+    "how", [{}, {"without": ""}, {"without": "x.1/y~2"}, {"recorded_only": True}]
+)
+def test_a_variant_is_read_from_its_key(agent, how):
+    for version, division in ((None, 0), (0, 0), (12, 0), (None, 2), (3, 1)):
+        variant = Variant(agent, version, division, **how)
+        assert variant_of(variant.key) == variant
 
 
 def test_costs_of_groups_add_up_to_the_cost_of_all(chain):

@@ -2,7 +2,6 @@
 
 import copy
 import importlib
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -32,14 +31,11 @@ from tests.studies.dadi import fair_chain as fair
 from tests.studies.diagnosis import diagnosis_chain as clinic
 from tests.unit import test_agent_kinds as kinds
 from tests.unit.bundled_cases import bundle_in, cases_in, telling_table
+from tests.workflow.test_edits import RECIPES
 
 pytestmark = pytest.mark.trains
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-RECIPES = dict(
-    re.findall(r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```", PAGE, re.S | re.M)
-)
 FOLDER, KIND = "frugal.acquire.policies", "newcomer"
 FILE = '''
 """The kind `newcomer`: a cascade by another name."""
@@ -73,7 +69,7 @@ NEWCOMER = AgentKind(
 )
 '''
 FILLER_FOLDER, FILLER = "frugal.learn.imputers", "midpoint"
-FILLER_FILE = RECIPES["learn/imputers/midpoint.py"]
+FILLER_FILE, _ = RECIPES["frugal/learn/imputers/midpoint.py"]
 SETTINGS: dict[str, Any] = clinic._few(DEFAULT["diagnosis"]["agents"]["cascade"]) | {"kind": KIND}
 
 

@@ -21,14 +21,17 @@ PARTS = ("Snakefile", "config.yaml", "requirements.lock", "config", "docs", "env
 TARGET = "afape"
 REST = {"estimate_costs": 1, "summarise_afape": 1, "check_afape": 1, "give_verdicts": 1}
 FIGURES = {"draw_scenario_figures": 1, "draw_study_figures": 1}
-RECIPE = r"^`workflow/frugal/([a-z_/]+\.py)`\n\n```python\n(.*?)^```"
+RECIPE = r"^`workflow/([\w/.]+)`(?:, below `(.+)`)?\n\n```[a-z]+\n(.*?)^```"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-RECIPES = dict(re.findall(RECIPE, PAGE, re.DOTALL | re.MULTILINE))  # module → text
-ESTIMATOR, KIND = "judge/estimators/trimmed_blocking.py", "acquire/policies/cheapest.py"
-GENERATOR = "studies/recourse/generators/commonest.py"
-PLANNER = "studies/treatment/planners/single.py"
-FIGURE = "studies/afape/figures/worth.py"
-PART = "answer/parts/workload.py"
+FOUND = re.findall(RECIPE, PAGE, re.DOTALL | re.MULTILINE)
+RECIPES = {path: (text, after) for path, after, text in FOUND}  # words of a file, and their place
+ESTIMATOR = "frugal/judge/estimators/trimmed_blocking.py"
+KIND = "frugal/acquire/policies/cheapest.py"
+GENERATOR = "frugal/studies/recourse/generators/commonest.py"
+PLANNER = "frugal/studies/treatment/planners/single.py"
+FIGURE = "frugal/studies/afape/figures/worth.py"
+PART = "frugal/answer/parts/workload.py"
+STUDY = [path for path in RECIPES if "ranks" in path or path == "Snakefile"]
 OF_THE_REPORT = {"explore_afape", "show_afape_cases", "write_report"}  # which `afape` leaves out
 OUT_OF_DATE = """
 import collections, json, pathlib
@@ -63,14 +66,14 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
-def start(project: Path, results: Path, *words: str, agents: str = "") -> str:
-    """Start the tiny study from the project as it stands, in a folder of results; what it says."""
+def start(project: Path, results: Path, *words: str, agents: str = "", target: str = TARGET) -> str:
+    """Start the tiny study from the project as it stands, in a folder of results; its output."""
     environment = plain_environment() | {"PYTHONPATH": str(project / "workflow")}
     world = ROOT / "tests/workflow/tiny_world.yaml"  # the very file that the finished run has read
     config = TINY.read_text(encoding="utf-8").replace(f"{world.relative_to(ROOT)}", f"{world}")
     config = config.replace("    never: null\n", f"    never: null\n{agents}")
     (project / "tiny.yaml").write_text(config, encoding="utf-8")
-    command = [str(BIN / "snakemake"), TARGET, "--directory", str(results), *words]
+    command = [str(BIN / "snakemake"), *target.split(), "--directory", str(results), *words]
     done = run([*command, "--configfile", str(project / "tiny.yaml")], project, environment)
     assert done.returncode == 0, done.stdout[-3000:]
     return done.stdout
@@ -85,13 +88,21 @@ def needed(project: Path, results: Path) -> dict[str, int]:
     return {stage: count for stage, count in found.items() if stage not in OF_THE_REPORT}
 
 
-def add(project: Path, module: str, text: str, *, after: str = "") -> None:
-    """Write text into a module: after some words, or at the end; a new module is made."""
-    path = project / "workflow/frugal" / module
+def add(project: Path, name: str, text: str, after: str = "") -> None:
+    """Write text into a file of workflow/: after some words, or at the end; a new one is made."""
+    path = project / "workflow" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     assert after in old
     at = old.index(after) + len(after) if after else len(old)
     path.write_text(old[:at] + text + old[at:], encoding="utf-8")
+
+
+def follow(project: Path, *names: str) -> None:
+    """Write files of recipes, or into them below a line, as the page has it."""
+    for name in names:
+        text, after = RECIPES[name]
+        add(project, name, text, f"{after}\n" if after else "")
 
 
 def words_everywhere(project: Path) -> None:
@@ -106,12 +117,12 @@ def a_column(study: str) -> Callable[[Path], None]:
     new = '\n    "shoe_size": ("EU", "of the unit"),'
     opening = "COLUMNS: dict[str, tuple[str, str]] = "
     opening += "OF_ANSWERS | {" if study == "afape" else "{"
-    return lambda project: add(project, f"studies/{study}/columns.py", new, after=opening)
+    return lambda project: add(project, f"frugal/studies/{study}/columns.py", new, opening)
 
 
 OWN = {"impute_features": 1, "fit_nuisances": 1, "check_graph": 1, **REST, **FIGURES}
 OWN["roll_out"] = 4  # which reads imputed copies
-EDITED_DQN = "acquire/policies/dqn.py", "\nEDITED = True\n"
+EDITED_DQN = "frugal/acquire/policies/dqn.py", "\nEDITED = True\n"
 OF_DQN = dict.fromkeys(("train_agent", "roll_out", "fit_nuisances", "check_graph"), 1)
 OF_DQN |= REST | FIGURES
 
@@ -122,9 +133,9 @@ OF_DQN |= REST | FIGURES
         (words_everywhere, {}),
         (a_column("dadi"), {}),
         (a_column("afape"), OWN),
-        (lambda p: add(p, ESTIMATOR, RECIPES[ESTIMATOR]), {**REST, **FIGURES}),
-        (lambda p: add(p, KIND, RECIPES[KIND]), {}),
-        (lambda p: add(p, FIGURE, RECIPES[FIGURE]), FIGURES),
+        (lambda p: follow(p, ESTIMATOR), {**REST, **FIGURES}),
+        (lambda p: follow(p, KIND), {}),
+        (lambda p: follow(p, FIGURE), FIGURES),
         (lambda p: add(p, *EDITED_DQN), OF_DQN),
     ],
     ids=["words", "column of another study", "column", "estimator", "new kind", "figure", "kind"],
@@ -147,8 +158,7 @@ def results(tiny_run, tmp_path: Path) -> Path:
 
 
 def test_recipes_of_estimator_agent_and_figure_are_judged_and_drawn(copy, results):
-    for module in (ESTIMATOR, KIND, FIGURE):
-        add(copy, module, RECIPES[module])
+    follow(copy, ESTIMATOR, KIND, FIGURE)
     said = start(copy, results, "--cores", "1", agents="    one: {kind: cheapest, panels: 1}\n")
     assert jobs(said)["roll_out"] == 1
     summary = pd.read_parquet(results / "results/summary/afape.parquet")
@@ -168,8 +178,7 @@ def test_recipes_of_estimator_agent_and_figure_are_judged_and_drawn(copy, result
 
 def test_recipes_of_a_generator_and_a_planner_make_rows_and_marks(copy, tmp_path):
     """One run of both studies from the start, on a config over the default's."""
-    for module in (GENERATOR, PLANNER):
-        add(copy, module, RECIPES[module])
+    follow(copy, GENERATOR, PLANNER)
     scenario = dict(DEFAULT["recourse"]["scenarios"][0])
     names = ["hamming", "commonest"]
     scenario |= {"generators": names, "source": scenario["source"] | {"draws": 400}}
@@ -205,8 +214,7 @@ def test_recipes_of_a_generator_and_a_planner_make_rows_and_marks(copy, tmp_path
 
 
 def test_recipes_pass_the_tests_that_try_every_declaration(copy):
-    for module, text in RECIPES.items():
-        add(copy, module, text)
+    follow(copy, *RECIPES)
     for part in ("tests", "conftest.py", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
         kept = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         kept(ROOT / part, copy / part)
@@ -231,10 +239,27 @@ assert frugal.decide(sys.argv[1], agents=["never"]).document["workload"] is None
 
 
 def test_a_part_is_one_file(copy):
-    add(copy, PART, RECIPES[PART])
+    follow(copy, PART)
     environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
     words = [str(BIN / "python"), "-c", ANSWERED, str(copy / "docs/examples/clinic.yaml")]
     done = run(words, copy, environment)
     assert done.returncode == 0, done.stdout
     flags = [str(BIN / "python"), "-m", "frugal", "decide", "--help"]
     assert "--count-panels" in run(flags, copy, environment).stdout
+
+
+def test_a_study_is_a_folder_a_file_of_rules_and_a_line(copy, results):
+    follow(copy, *STUDY)
+    made = jobs(start(copy, results, "--cores", "1", target="ranks"))
+    assert made.keys() - {"total"} == {"count_cheapest", "draw_ranks", "ranks"}
+    shares = pd.read_parquet(results / "results/summary/ranks.parquet").set_index("estimator")
+    assert shares.loc["ground_truth", "cheapest"] == 1
+    assert shares["cheapest"].between(0, 1).all()
+    assert next(results.glob("results/figures/**/cheapest.png")).stat().st_size > 10_000
+    planned = jobs(start(copy, results, "-n", target="all report"))
+    assert planned["write_report"] == 1
+    environment = plain_environment() | {"PYTHONPATH": str(copy / "workflow")}
+    words = [str(BIN / "python"), "-m", "frugal", "ranks", "results/summary/afape.parquet"]
+    printed = run(words, results, environment)
+    assert printed.returncode == 0, printed.stdout
+    assert len(printed.stdout.splitlines()) == 1 + len(shares)

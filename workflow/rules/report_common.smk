@@ -7,7 +7,9 @@ def explored_studies():
     """The studies on the page; of the user's table or records over time its answer."""
     if own_target() == "over_time":
         return ["over_time"]
-    return reported_studies() if config["table"] is None else ["decide"]
+    if config["table"] is not None:
+        return ["decide"]
+    return [study for study in reported_studies() if workflow.is_rule(f"explore_{study}")]
 
 
 def report_parts(wildcards):

@@ -16,11 +16,12 @@ from frugal.acquire.kinds import Ground, build_policy, kind_of
 from frugal.acquire.policies.cascade import CascadePolicies
 from frugal.acquire.rollouts import roll_out, states_of, visited_sets
 from frugal.answer.requirements import PRACTICE as PRACTICE
+from frugal.answer.requirements import Variant
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError, extras_named
-from frugal.core.layout import Layout
+from frugal.core.layout import Bundle, Layout
 from frugal.core.regions import Hole
-from frugal.core.stored import StoredArrays
+from frugal.core.stored import StoredArrays, under
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
@@ -32,18 +33,16 @@ from frugal.learn.trees import TreeEnsemble
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget
 SHARES = (0.6, 0.8, 1.0)  # of a budget, that versions are learned for
-AGAIN = "~"  # between the name of a policy and the number of a further division into folds
 MOST_REPEATS, ROWS_IN_ALL = 3, 1_500  # divisions into folds: few rows are divided more often
-IN = "/"  # between the name of a policy and that of its array, or of a panel it acts without
 
 
 def learn(
     ground: Ground, agents: Mapping[str, Mapping[str, Any]], progress: Callable[..., Any]
-) -> Iterator[tuple[str, Policy, Mapping[str, np.ndarray] | None]]:
+) -> Iterator[tuple[Variant, Policy, Mapping[str, np.ndarray] | None]]:
     """Each candidate as a policy, and its model as arrays; None for one that does not learn.
 
-    Within budgets there are versions of each, named by `within`: one for each of `levels`, the
-    best of those whose price out of fold keeps to it; or the cheapest, where none does.
+    Within budgets there are versions of each: one for each of `levels`, the best of those whose
+    price out of fold keeps to it; or the cheapest, where none does.
 
     Raises:
         ConfigError: a kind without a verdict of its own is requested within budgets.
@@ -53,13 +52,13 @@ def learn(
         kind = kind_of(agents[name])
         if kind.fit is None:
             if not ground.budgets:
-                yield name, build_policy(agents[name], table=ground.table), None
+                yield Variant(name), build_policy(agents[name], table=ground.table), None
             continue
         with extras_named(f"agent {name!r} of kind {kind.name!r}"):
             learned = kind.fit(ground, agents[name])
         policy = kind.build(agents[name], layout, learned.arrays)
         if not ground.budgets:
-            yield name, policy, learned.arrays
+            yield Variant(name), policy, learned.arrays
             continue
         if not isinstance(policy, CascadePolicies):
             raise ConfigError(
@@ -69,12 +68,7 @@ def learn(
         for number, budget in enumerate(ground.budgets):
             fitting = int((price <= budget * (1 + ROUNDING)).sum())
             member = policy.member(max(fitting - 1, 0))
-            yield within(name, number), member, member.to_arrays()
-
-
-def within(name: str, number: int) -> str:
-    """Name of the version of a candidate that was learned for one of the levels."""
-    return f"{name}.{number}"
+            yield Variant(name, number), member, member.to_arrays()
 
 
 def levels(budgets: Sequence[float]) -> tuple[float, ...]:
@@ -82,10 +76,10 @@ def levels(budgets: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({share * budget for budget in budgets for share in SHARES}))
 
 
-def versions_of(agents: Iterable[str], budgets: Sequence[float]) -> list[str]:
-    """Names of all candidates, each version within budgets one of them."""
-    numbers = range(len(levels(budgets)))
-    return [within(name, k) for name in agents for k in numbers] if budgets else list(agents)
+def versions_of(agents: Iterable[str], budgets: Sequence[float]) -> list[Variant]:
+    """All candidates, each version within budgets one of them."""
+    numbers = range(len(levels(budgets))) if budgets else (None,)
+    return [Variant(name, number) for name in agents for number in numbers]
 
 
 def divisions(
@@ -128,11 +122,6 @@ def divisions(
         if kinds(drawn) == kinds(fold):
             folds.append(drawn)
     return folds
-
-
-def again(name: str, number: int) -> str:
-    """Name of a candidate that learned on the folds of a further division; of the first its own."""
-    return f"{name}{AGAIN}{number}" if number else name
 
 
 def follow(
@@ -242,8 +231,19 @@ def _where_requests_fail(
     return Paths(order, held, np.ones(n, dtype=bool), acquired, belief, verdict)
 
 
+def archive(policies: Mapping[str, Bundle], **header: Any) -> Bundle:
+    """Policies in one file, and further keys of its header."""
+    headers = {name: policy.header for name, policy in policies.items()}
+    arrays = {
+        f"{name}/{key}": array
+        for name, policy in policies.items()
+        for key, array in policy.arrays.items()
+    }
+    return Bundle({"policies": headers, **header}, arrays)
+
+
 def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
-    """One policy of an archive, as if it lay in a file of its own; None for one without arrays.
+    """One policy of an `archive`, as if it lay in a file of its own; None for one without arrays.
 
     Raises:
         DataError: the file is no archive of policies.
@@ -253,9 +253,7 @@ def one_of(policies: StoredArrays, name: str) -> StoredArrays | None:
         raise DataError(f"{policies.source} holds no policies of `learn_candidates`")
     if name not in header["policies"]:
         return None
-    prefix = f"{name}{IN}"
-    arrays = {key.removeprefix(prefix): a for key, a in policies.items() if key.startswith(prefix)}
-    return StoredArrays(arrays, policies.source, header["policies"][name])
+    return StoredArrays(under(policies, f"{name}/"), policies.source, header["policies"][name])
 
 
 def as_practised(

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from frugal.answer import support as supports
-from frugal.answer.candidates import PRACTICE, within
+from frugal.answer.candidates import PRACTICE
 from frugal.answer.evidence import Judged
 from frugal.answer.examples import examples_of
 from frugal.answer.part import parts
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import Variant, variant_of
 from frugal.answer.words import OF_LABEL
 from frugal.core.episodes import REFERRED
 from frugal.core.table import Table
@@ -157,8 +157,8 @@ def versions(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
     """Candidate → its version in the answer, the first one where it is not among them."""
     if not settings["budgets"]:
         return {name: name for name in settings["agents"]}
-    named = {candidate(name): name for name in chosen.candidates.names}
-    return {name: named.get(name, within(name, 0)) for name in settings["agents"]}
+    named = {variant_of(name).agent: name for name in chosen.candidates.names}
+    return {name: named.get(name, Variant(name, 0).key) for name in settings["agents"]}
 
 
 def outcomes(chosen: Choice, data: Table) -> pd.DataFrame:

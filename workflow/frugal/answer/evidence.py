@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from frugal.answer.candidates import IN, PRACTICE, ROUNDING, from_frame, versions_of
+from frugal.answer.candidates import PRACTICE, ROUNDING, from_frame, versions_of
 from frugal.answer.part import parts
 from frugal.answer.recorded import known_law
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import variant_of
 from frugal.answer.stored import StoredRecords
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError
@@ -118,7 +118,10 @@ class Evidence:
     def followed(self) -> list[dict[str, Paths]]:
         """Paths in each division, ended as the answer's policies end; see `ends`."""
         return [
-            {n: path if n.startswith(IN) else self.ends(path) for n, path in decided.items()}
+            {
+                name: path if variant_of(name).recorded_only else self.ends(path)
+                for name, path in decided.items()
+            }
             for _, decided in self.divided
         ]
 
@@ -223,13 +226,14 @@ class Evidence:
         if not self.settings["budgets"]:
             return dict.fromkeys(names, 0.0)
         first = self.followed[0]
-        learned = [n for n in versions_of(names, self.settings["budgets"]) if n in first]
+        versions = [variant.key for variant in versions_of(names, self.settings["budgets"])]
         return {
             name: max(
                 float(self.shares(each[name].within(self.law)) @ self.table.action_cost)
                 for each in (first, self.votes)
             )
-            for name in learned
+            for name in versions
+            if name in first
         }
 
     @cached_property
@@ -375,7 +379,7 @@ def _keeps(price: float, budget: float) -> bool:
 
 def _acts(name: str, paths: Paths) -> tuple[str, bytes, bytes]:
     """The same for versions of a candidate that do the same in every row."""
-    return candidate(name), paths.order.tobytes(), paths.verdict.tobytes()
+    return variant_of(name).agent, paths.order.tobytes(), paths.verdict.tobytes()
 
 
 def _best_versions(tried: Candidates) -> list[str]:
@@ -385,4 +389,4 @@ def _best_versions(tried: Candidates) -> list[str]:
         return tried.cost(name) if name in tried.outcomes else np.inf
 
     worst_first: Iterable[str] = sorted((*tried.names, *tried.left_out), key=score, reverse=True)
-    return [*{candidate(name): name for name in worst_first}.values()]
+    return [*{variant_of(name).agent: name for name in worst_first}.values()]

@@ -1,12 +1,13 @@
-"""Checks of a config against its data sets: agents, panels, costs.
+"""Names of an answer's policies; checks of a config against its data sets: agents, panels, costs.
 
 Names only, and nothing heavy, for the Snakefile reads it: a misspelt name is refused before any job
 starts. Whether a graph is acyclic or identifies anything is for `missing`. Only afape adds up costs
 of errors; the other studies never read them.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +17,40 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Column, Description
 
 PRACTICE = "practice"  # what records show was done, among the policies of an answer
+_KEY = re.compile(r"(/?)(.*?)(?:[.]([0-9]+))?(?:~([0-9]+))?(?:/(.*))?", re.DOTALL)
 
 
-def candidate(name: object) -> str:
-    """The name in the config, without the number of a version."""
-    head, dot, tail = str(name).rpartition(".")
-    return head if dot and tail.isdecimal() else str(name)
+class Variant(NamedTuple):
+    """A policy of an answer, and how it acts.
+
+    Attributes:
+        agent: its name in the config, or `PRACTICE`.
+        version: number of the level of the budget that it was learned for; None: for no budget.
+        division: number of the division into folds that it learned on.
+        without: panel that it may not request; empty: each whose request fails; None: no panel.
+        recorded_only: whether it may request the panels of the record alone.
+    """
+
+    agent: str
+    version: int | None = None
+    division: int = 0
+    without: str | None = None
+    recorded_only: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its name in tables, documents and archives; `variant_of` is the inverse."""
+        version = "" if self.version is None else f".{self.version}"
+        division = f"~{self.division}" if self.division else ""
+        without = "" if self.without is None else f"/{self.without}"
+        return f"{'/' * self.recorded_only}{self.agent}{version}{division}{without}"
+
+
+def variant_of(key: object) -> Variant:
+    """The inverse of `Variant.key`."""
+    found: Any = _KEY.fullmatch(str(key))  # whatever matches no other part is the agent
+    only, agent, version, division, without = found.groups()
+    return Variant(agent, version and int(version), int(division or 0), without, bool(only))
 
 
 def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
@@ -46,7 +75,7 @@ def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:
                     f"{listed(able)}{did_you_mean(name, able)}"
                 )
     for name in able:
-        if name == PRACTICE or candidate(name) != name:
+        if name == PRACTICE or variant_of(name) != Variant(name):
             raise ConfigError(
                 f"config: 'afape.agents' has {name!r}; a policy of an answer has another name than "
                 f"{PRACTICE!r}, and none that ends in a dot and a number"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from frugal.answer import support as supports
 from frugal.answer.part import Shown, parts
-from frugal.answer.requirements import PRACTICE, candidate
+from frugal.answer.requirements import PRACTICE, variant_of
 from frugal.core import schema_check
 from frugal.judge.verdicts import how_sure, interval, joined, number, of_cost, percent
 
@@ -106,7 +106,7 @@ def _words_of_f1(
     """The same where the score is F1 within a budget; costs of the choice are 1 − F1."""
     rows = outcomes.set_index("agent")
     panels, first = rows["acquisition_cost"], choice["within_budgets"][0]
-    simple = {candidate(name): 1 - cost for name, cost in rows["cost"].items()}
+    simple = {variant_of(name).agent: 1 - cost for name, cost in rows["cost"].items()}
     labels = {"never": "no panels {}", "constant": f"{classes[1]!r} for every case" + " {}"}
     others = [
         f"today's practice {1 - choice['practice']:.2f} for {number(float(panels[PRACTICE]))}",
@@ -447,7 +447,7 @@ def curve(choice: Mapping[str, Any], outcomes: pd.DataFrame) -> pd.DataFrame:
 
 def without_version(name: object) -> str:
     """A name without underscores and without the number of its version."""
-    return candidate(name).replace("_", " ")
+    return variant_of(name).agent.replace("_", " ")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from frugal.answer import support as supports
 from frugal.answer.candidates import PRACTICE, ROUNDING
 from frugal.answer.examples import example_tables
 from frugal.answer.part import Part, Shown, parts
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import variant_of
 from frugal.answer.words import NAMED, all_remarks, curve, words
 from frugal.config.declared import declared_kinds
 from frugal.draw.answers import AnswerText
@@ -58,7 +58,7 @@ def written(
         page: whether there is one.
     """
     answer = _text_of(choice, outcomes, catalogue, settings, frames)
-    bundle = settings["bundle"].replace("POLICY", candidate(choice["policy"]))
+    bundle = settings["bundle"].replace("POLICY", variant_of(choice["policy"]).agent)
     outputs = {
         "text": answer.text().encode(),
         "document": json_bytes(sealed(document(choice, bundle, frames))),
@@ -87,12 +87,12 @@ def document(
 ) -> dict[str, Any]:
     """Content of `answer.json`, under stable names."""
     return {name: choice[name] for name in _STABLE} | {
-        "policy": candidate(choice["policy"]),
-        "short_list": [candidate(name) for name in choice["short_list"]],
+        "policy": variant_of(choice["policy"]).agent,
+        "short_list": [variant_of(name).agent for name in choice["short_list"]],
         "objective": choice["objective"],
         "errors": choice["errors"],
         "within_budgets": [
-            row | {"policy": candidate(row["policy"])} for row in choice["within_budgets"]
+            row | {"policy": variant_of(row["policy"]).agent} for row in choice["within_budgets"]
         ],
         "graph": choice["graph"]["state"],
         "support": choice["support"],
@@ -139,7 +139,7 @@ def _text_of(
     tried = rows[(outcomes["agent"] != PRACTICE).to_numpy()]
     tried = tried.iloc[(tried[""] != NAMED).argsort(kind="stable")]
     within = [] if settings["budget"] is None else [_words_within(tried, settings["budget"], unit)]
-    bundled, kinds = candidate(policy), settings["kinds"]
+    bundled, kinds = variant_of(policy).agent, settings["kinds"]
     kind = declared_kinds()[kinds[bundled]] if bundled in kinds else None
     described = [] if kind is None else [f"{bundled}: {kind.literals['doc']}."]
     where = {key: path.replace("POLICY", bundled) for key, path in settings["reading"].items()}

@@ -78,10 +78,16 @@ class Core(Block):
 
 
 def _blocks() -> dict[str, Any]:
-    """Study → its block: the class in its `config.py` that bears the study's name, as a title."""
-    modules = {study: import_module(module) for study, module in of_studies("config").items()}
-    blocks = {study: getattr(module, study.title(), None) for study, module in modules.items()}
-    return {study: (block, ...) for study, block in blocks.items() if block is not None}
+    """Study → its block: the class in its `config.py` that bears the study's name, as a title.
+
+    One whose keys all have defaults may be left out.
+    """
+    blocks = {}
+    for study, module in of_studies("config").items():
+        if block := getattr(import_module(module), study.title(), None):
+            needed = any(key.is_required() for key in block.model_fields.values())
+            blocks[study] = block, ... if needed else block()
+    return blocks
 
 
 Config: type[Core] = create_model(

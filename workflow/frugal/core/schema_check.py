@@ -80,23 +80,18 @@ def require_no_table(path: Path, remedy: str) -> None:
         raise ConfigError(f"{path} is a table; allowed is the YAML that describes it: {done}")
 
 
-def require_plain_text(document: Any, where: str) -> None:
-    """Refuse keys that are no text, and control characters in names and values but prose.
-
-    Raises:
-        ConfigError: there is one.
-    """
-    _require_plain_text(document, where, "top level", set())
-
-
-def _require_plain_text(
-    document: Any, where: str, key: str, visited: set[tuple[int, bool]]
+def require_plain_text(
+    document: Any, where: str, key: str = "top level", visited: set[tuple[int, bool]] | None = None
 ) -> None:
     """Refuse keys that are no text, and control characters in names and values but prose.
 
     `visited` holds the values checked under such a key: aliases share values, and each is read
     once.
+
+    Raises:
+        ConfigError: there is one.
     """
+    visited = set() if visited is None else visited
     if isinstance(document, Mapping | list):
         mark = (id(document), key in _PROSE)
         if mark in visited:
@@ -109,11 +104,11 @@ def _require_plain_text(
                     f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
                     "in quotes"
                 )
-            _require_plain_text(name, where, key, visited)
-            _require_plain_text(value, where, str(name), visited)
+            require_plain_text(name, where, key, visited)
+            require_plain_text(value, where, str(name), visited)
     elif isinstance(document, list):
         for value in document:
-            _require_plain_text(value, where, key, visited)
+            require_plain_text(value, where, key, visited)
     elif not isinstance(document, str | int | float) and (
         hasattr(document, "__array__") or not isinstance(operator.eq(document, document), bool)
     ):  # an array, or a value such as pandas' NA, which no schema can compare

@@ -179,7 +179,8 @@ class _StrictLoader(yaml.SafeLoader):
         if event.anchor is not None:
             self._sizes[event.anchor] = self._counted - before
         if isinstance(node, yaml.ScalarNode):
-            _require_characters(node)
+            if any("\ud800" <= letter <= "\udfff" for letter in node.value):  # of an escape
+                raise _at(node, f"{node.value[:50]!r} holds half a character; write it whole")
             if event.tag is None and node.style is None:
                 _require_as_written(node)
         return node
@@ -218,12 +219,6 @@ def _mapping_without_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode)
 _StrictLoader.add_constructor(
     yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates
 )
-
-
-def _require_characters(node: yaml.ScalarNode) -> None:
-    """Refuse halves of a character, which an escape can write and no file can hold."""
-    if any("\ud800" <= letter <= "\udfff" for letter in node.value):
-        raise _at(node, f"{node.value[:50]!r} holds half a character; write the whole of it")
 
 
 def _require_as_written(node: yaml.ScalarNode) -> None:

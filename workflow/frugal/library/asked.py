@@ -364,7 +364,8 @@ def _typed(name: str, value: Any, annotation: Any) -> Any:
         ConfigError: it is of another.
     """
     kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
-    if not all(_is_checked(kind) for kind in kinds):
+    known = (*_WORDS, Literal, Mapping, Sequence, Iterable)
+    if not all((get_origin(kind) or kind) in known for kind in kinds):
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
@@ -398,11 +399,6 @@ def _entries(value: Any) -> list[Any] | None:
         return list(value)
     except TypeError:
         return None
-
-
-def _is_checked(kind: Any) -> bool:
-    """Whether a type is one that `_typed` knows."""
-    return (get_origin(kind) or kind) in (*_WORDS, Literal, Mapping, Sequence, Iterable)
 
 
 def _allowed(kinds: Sequence[Any]) -> str:
@@ -452,7 +448,8 @@ def ask(
     if not isinstance(cores, int) or cores < 1:
         raise ConfigError(f"cores is {cores!r}; allowed are whole numbers from 1 on")
     stated = {key: value for key, value in keys.items() if value is not None}
-    over = {**laid_over(_overlay(config), stated), "table": str(table)}
+    written = read_config_file(Path(config)) if isinstance(config, str | Path) else config or {}
+    over = {**laid_over(written, stated), "table": str(table)}
     files = {"table", "causes", "recorded", *part_files(over)}
     for key in files & over.keys():  # by their full paths: a run starts elsewhere
         if path := requested_file(str(over[key]), PROJECT):
@@ -535,12 +532,6 @@ def without_others(question: Question, names: Collection[str]) -> dict[str, None
         raise ConfigError(f"agents names no policy; allowed are {listed(policies)}")
     practice = question.study.config["afape"]["answer"]["practice"]
     return dict.fromkeys(name for name in policies if name not in (*names, practice))
-
-
-def _overlay(config: Config | str | Path | None) -> Config:
-    if config is None or isinstance(config, Mapping):
-        return config or {}
-    return read_config_file(Path(config))
 
 
 def _figures(settings: Config, agents: list[str]) -> dict[str, Any]:

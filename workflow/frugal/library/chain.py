@@ -282,8 +282,9 @@ def run_stage(
         streams = Streams(question.seed, stage, dict(keys))
         if is_pinned():  # this Python was started for portable arithmetic
             correct_torch_when_loaded()
+        subject = f"agent {keys['agent']!r}" if "agent" in keys else f"the stage {stage}"
         # two threads round sums in another order
-        with threadpool_limits(1), extras_named(_called(stage, keys)):
+        with threadpool_limits(1), extras_named(subject):
             function = getattr(importlib.import_module(STAGES[stage]), stage)
             converted = {
                 name: _as_taken(question, function, name, value) for name, value in inputs.items()
@@ -299,10 +300,6 @@ def run_stage(
             for name, payload in payloads.items()
         }
     return question.memory[called]
-
-
-def _called(stage: str, keys: Mapping[str, str]) -> str:
-    return f"agent {keys['agent']!r}" if "agent" in keys else f"the stage {stage}"
 
 
 def _identity(value: Any) -> Any:

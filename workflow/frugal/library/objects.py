@@ -670,8 +670,6 @@ class Answer(Comparison, Recommendation):
         Raises:
             ConfigError: no policy of that name was evaluated.
         """
-        from frugal.answer.requirements import candidate
-
-        name = candidate(self.document["policy"]) if name is None else name
+        name = str(self.document["policy"]) if name is None else name
         self._require(name)
         return Policy(self.question, name, of_answer=True)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.answer.candidates import IN, PRACTICE
+from frugal.answer.candidates import PRACTICE
 from frugal.answer.evidence import Evidence, Judged
 from frugal.answer.part import Part, Section, Shown
+from frugal.answer.requirements import variant_of
 from frugal.core.table import Table
 from frugal.judge.choice import Candidates
 from frugal.judge.fairness import IntervalEstimate
@@ -79,9 +80,10 @@ def _audited(judged: Judged) -> dict[str, Any]:
     fold, cluster = record_law.fold, candidates.cluster
     classes = range(1 if len(data.classes) == 2 else 0, len(data.classes))
     benefit = savings(candidates, policy)
-    order = followed[f"{policy}{IN}"]
+    variant = variant_of(policy)
+    order = followed[variant._replace(without="").key]
     failed = order.asked(len(names)) & ~order.acquired
-    panel_of = {f"{policy}{IN}{name}": name for name in names}
+    panel_of = {variant._replace(without=name).key: name for name in names}
     together = judge(record_law, {n: followed[n] for n in (policy, *panel_of, PRACTICE)})
     has = data.labelled
     able = [name for name in panel_of if name in together.outcomes]

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.answer.candidates import IN, PRACTICE
+from frugal.answer.candidates import PRACTICE
 from frugal.answer.evidence import Judged
 from frugal.answer.part import Part, Section, Shown
+from frugal.answer.requirements import variant_of
 from frugal.judge.habits import differences
 from frugal.judge.referral import by_pattern
 from frugal.judge.verdicts import interval, number, percent
@@ -27,7 +28,7 @@ def _content(judged: Judged) -> dict[str, Any] | None:
     if settings is None:
         return None
     policy, price, risk = judged.chosen.policy, settings["refer"], settings["refer_risk"]
-    deciding, data = f"{policy}{IN}", evidence.table
+    deciding, data = "the same without a person", evidence.table
     together = evidence.judge(
         evidence.law,
         {
@@ -40,7 +41,8 @@ def _content(judged: Judged) -> dict[str, Any] | None:
     rng = evidence.streams.generator("referral")
     saving = asdict(differences(together, policy, [deciding], rng)[deciding])
     content = {"price": price, "risk": risk, "share": share, "saving": saving, "patterns": None}
-    if (within_records := judged.paths.get(f"{IN}{policy}")) is None:
+    recorded_only = variant_of(policy)._replace(recorded_only=True).key
+    if (within_records := judged.paths.get(recorded_only)) is None:
         return content
     rows = data.label, evidence.stored.fold, evidence.observed
     names = [panel.name for panel in data.actions]

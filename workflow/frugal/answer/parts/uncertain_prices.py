@@ -6,7 +6,7 @@ import numpy as np
 
 from frugal.answer.evidence import Judged
 from frugal.answer.part import Part, Shown
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import variant_of
 from frugal.answer.words import SHOWN, error_words, without_version
 from frugal.judge.verdicts import number, percent
 
@@ -36,7 +36,10 @@ def _document(ranges: dict[str, Any] | None) -> dict[str, Any] | None:
     if ranges is None:
         return None
     by_policy = ("regret", "share_cheapest", "cheapest_where")
-    return ranges | {key: {candidate(n): v for n, v in ranges[key].items()} for key in by_policy}
+    return ranges | {
+        key: {variant_of(name).agent: value for name, value in ranges[key].items()}
+        for key in by_policy
+    }
 
 
 def _changes(shown: Shown) -> list[str]:

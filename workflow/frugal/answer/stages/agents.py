@@ -17,9 +17,8 @@ from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.acquire.rollouts import verdicts_at
 from frugal.acquire.siblings import joined
 from frugal.answer.candidates import (
-    IN,
     PRACTICE,
-    again,
+    archive,
     as_practised,
     audited,
     divisions,
@@ -29,10 +28,9 @@ from frugal.answer.candidates import (
     one_of,
     to_frame,
     versions_of,
-    within,
 )
 from frugal.answer.frames import EVALUATED, bars, without_bar
-from frugal.answer.requirements import candidate
+from frugal.answer.requirements import Variant
 from frugal.answer.stored import StoredRecords
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion
 from frugal.core.episodes import Episodes, Policy, RowPolicy
@@ -260,19 +258,18 @@ def learn_candidates(
     place = list(records.table.folds).index(held_out)
     fold, cluster = records.table.fold, records.table.clusters(EVERY)
     shared = Streams(streams.root, streams.stage, {})
-    frames, headers, arrays = [], {}, {}
+    frames, bundles = [], {}
     folds = divisions(data, fold, cluster, settings["repeats"], shared)
     for number, of_row in enumerate(folds):
-        inside, drawn = of_row == place, replace(streams, stage=again(streams.stage, number))
+        inside, stage = of_row == place, f"{streams.stage}~{number}" if number else streams.stage
+        drawn = replace(streams, stage=stage)
         followed, learned = _of_fold(data, observed, inside, records, settings, drawn, progress)
         frames += [frame.assign(repeat=number) for frame in followed]
-        for name, policy in learned.items():
-            headers[again(name, number)] = policy.header
-            prefix = f"{again(name, number)}{IN}"
-            arrays |= {f"{prefix}{key}": array for key, array in policy.arrays.items()}
+        for variant, policy in learned.items():
+            bundles[variant._replace(division=number).key] = policy
     return {
         "paths": pd.concat(frames, ignore_index=True),
-        "policies": Bundle({"policies": headers, "repeats": len(folds)}, arrays),
+        "policies": archive(bundles, repeats=len(folds)),
     }
 
 
@@ -284,7 +281,7 @@ def _of_fold(
     settings: Mapping[str, Any],
     streams: Streams,
     progress: Callable[..., Any],
-) -> tuple[list[pd.DataFrame], dict[str, Bundle]]:
+) -> tuple[list[pd.DataFrame], dict[Variant, Bundle]]:
     """Candidates that learned on the rows outside, along those inside; those that learn, stored."""
     order = data.content_order  # what is learned does not depend on the file's order
     learns = order[(~inside & data.labelled)[order]]
@@ -305,27 +302,30 @@ def _of_fold(
     unsupported = records.unsupported
     follow_within = partial(follow, unsupported=unsupported)
     frames, bundles = [], {}
-    practice = settings["practice"] if not settings["budgets"] else within(settings["practice"], 0)
-    for name, policy, left in learn(ground, settings["agents"], progress):
+    practice = Variant(settings["practice"], 0 if settings["budgets"] else None)
+    for variant, policy, left in learn(ground, settings["agents"], progress):
         followed = follow_within(policy, rows, held_panels, uniforms, classifier)
-        frames.append(to_frame(followed, name, rows))
+        frames.append(to_frame(followed, variant.key, rows))
         if "without_panels" in settings["also"]:
             without = audited(
                 policy, rows, held_panels, uniforms, classifier, followed, unsupported=unsupported
             )
-            frames += [to_frame(path, f"{name}{IN}{panel}", rows) for panel, path in without]
+            frames += [
+                to_frame(path, variant._replace(without=panel).key, rows) for panel, path in without
+            ]
         if "recorded_only" in settings["also"]:
             within_records = follow_within(
                 policy, rows, held_panels, uniforms, classifier, held_panels
             )
-            frames.append(to_frame(within_records, IN + name, rows))
-        if name == practice:
+            name = variant._replace(recorded_only=True).key
+            frames.append(to_frame(within_records, name, rows))
+        if variant == practice:
             practised = as_practised(policy, rows, held_panels, classifier)
             frames.append(to_frame(practised, PRACTICE, rows))
         if left is not None:
-            agent = settings["agents"][candidate(name)]
+            agent = settings["agents"][variant.agent]
             header = bundle_header(agent["kind"], agent, Layout.of(learned), ground.digest)
-            bundles[name] = Bundle(header, left)
+            bundles[variant] = Bundle(header, left)
     return frames, bundles
 
 
@@ -351,14 +351,15 @@ def join_candidates(
     learns = data.content_order[data.labelled[data.content_order]]
     classifier = classifier_of(data.take(learns), settings["classifier"], streams)
     uniforms = streams.generator("decisions").random((len(data), observed.shape[1] + 1))
-    frames, headers, arrays = [], {}, {}
-    repeats = min(int((archive.header or {})["repeats"]) for archive in policies.values())
-    for name in progress(versions_of(settings["agents"], settings["budgets"]), desc="candidates"):
-        agent = settings["agents"][candidate(name)]
+    frames, bundles = [], {}
+    repeats = min(int((of_fold.header or {})["repeats"]) for of_fold in policies.values())
+    versions = versions_of(settings["agents"], settings["budgets"])
+    for variant in progress(versions, desc="candidates"):
+        agent, name = settings["agents"][variant.agent], variant.key
         each = [
-            one_of(archive, again(name, number))
+            one_of(of_fold, variant._replace(division=number).key)
             for number in range(repeats)
-            for archive in policies.values()
+            for of_fold in policies.values()
         ]
         learned = [archived for archived in each if archived is not None]
         if not learned and settings["budgets"]:
@@ -372,12 +373,8 @@ def join_candidates(
         )
         frames.append(to_frame(followed, name, data))
         if stored is not None:
-            headers[name] = stored.header
-            arrays |= {f"{name}{IN}{key}": array for key, array in stored.arrays.items()}
-    return {
-        "paths": pd.concat(frames, ignore_index=True),
-        "policies": Bundle({"policies": headers}, arrays),
-    }
+            bundles[name] = stored
+    return {"paths": pd.concat(frames, ignore_index=True), "policies": archive(bundles)}
 
 
 def roll_out(
