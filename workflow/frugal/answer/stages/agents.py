@@ -31,10 +31,11 @@ from frugal.answer.candidates import (
     versions_of,
     within,
 )
-from frugal.answer.frames import EVALUATED, bars, without_bar
+from frugal.answer.frames import EVALUATED, bars
 from frugal.answer.requirements import candidate
 from frugal.answer.stored import StoredRecords
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion
+from frugal.core.context import Context, without_bar
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
 from frugal.core.layout import Bundle, Layout, bundle_header
@@ -197,9 +198,7 @@ def train_agent(
     catalogue: Mapping[str, Any],
     classifier: Mapping[str, np.ndarray],
     masks: pd.DataFrame | Rows,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Learn on the records of the first seed, blocked  [afape, sec. A.11].
 
@@ -210,7 +209,7 @@ def train_agent(
         ConfigError: an agent of this kind does not learn.
         DataError: the table has no row in the part `agent`.
     """
-    kind = kind_of(settings)
+    kind = kind_of(context.settings)
     if kind.fit is None:
         raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
     records = StoredRecords(table, catalogue, masks)
@@ -224,8 +223,8 @@ def train_agent(
     if len(catalogue["groups"]) == 2:
         group = records.table.sensitive(["agent"])
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
-    ground = Ground(data, recorded, group, ensemble, streams, progress)
-    policy, curve = train_bundle(settings, ground)
+    ground = Ground(data, recorded, group, ensemble, context.streams, context.progress)
+    policy, curve = train_bundle(context.settings, ground)
     return {"policy": policy, "training": curve}
 
 
@@ -235,9 +234,7 @@ def learn_candidates(
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Paths of every candidate and of recorded practice on the rows of a fold, and the policies.
 
@@ -253,7 +250,7 @@ def learn_candidates(
     that parts of the answer need: `without_panels`, each without each panel, and where requests
     fail; `recorded_only`, each where nothing but the panels of the record can be had).
     """
-    held_out, streams = streams.wildcards["held_out"], streams.of_any_table()
+    held_out, streams = context.streams.wildcards["held_out"], context.streams.of_any_table()
     stored = StoredTable(table, catalogue, unlabelled=True)
     records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
@@ -261,10 +258,11 @@ def learn_candidates(
     fold, cluster = records.table.fold, records.table.clusters(EVERY)
     shared = Streams(streams.root, streams.stage, {})
     frames, headers, arrays = [], {}, {}
-    folds = divisions(data, fold, cluster, settings["repeats"], shared)
+    folds = divisions(data, fold, cluster, context.settings["repeats"], shared)
     for number, of_row in enumerate(folds):
         inside, drawn = of_row == place, replace(streams, stage=again(streams.stage, number))
-        followed, learned = _of_fold(data, observed, inside, records, settings, drawn, progress)
+        of_fold = replace(context, streams=drawn)
+        followed, learned = _of_fold(data, observed, inside, records, of_fold)
         frames += [frame.assign(repeat=number) for frame in followed]
         for name, policy in learned.items():
             headers[again(name, number)] = policy.header
@@ -277,15 +275,10 @@ def learn_candidates(
 
 
 def _of_fold(
-    data: Table,
-    observed: np.ndarray,
-    inside: np.ndarray,
-    records: StoredRecords,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    data: Table, observed: np.ndarray, inside: np.ndarray, records: StoredRecords, context: Context
 ) -> tuple[list[pd.DataFrame], dict[str, Bundle]]:
     """Candidates that learned on the rows outside, along those inside; those that learn, stored."""
+    settings, streams = context.settings, context.streams
     order = data.content_order  # what is learned does not depend on the file's order
     learns = order[(~inside & data.labelled)[order]]
     learned, at = data.take(learns), observed[learns]
@@ -297,7 +290,7 @@ def _of_fold(
         None,
         classifier,
         streams,
-        progress,
+        context.progress,
         settings["objective"],
         levels(settings["budgets"]),
     )
@@ -306,7 +299,7 @@ def _of_fold(
     follow_within = partial(follow, unsupported=unsupported)
     frames, bundles = [], {}
     practice = settings["practice"] if not settings["budgets"] else within(settings["practice"], 0)
-    for name, policy, left in learn(ground, settings["agents"], progress):
+    for name, policy, left in learn(ground, settings["agents"], context.progress):
         followed = follow_within(policy, rows, held_panels, uniforms, classifier)
         frames.append(to_frame(followed, name, rows))
         if "without_panels" in settings["also"]:
@@ -335,9 +328,7 @@ def join_candidates(
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **policies: StoredArrays,
 ) -> dict[str, Any]:
     """The policies of all folds, joined to the one that is handed out, and its paths on all rows.
@@ -345,23 +336,25 @@ def join_candidates(
     `policies` are those of each fold. Of each candidate they vote (`acquire.siblings`); one that
     does not learn is itself. Settings are those of `learn_candidates`.
     """
-    streams = streams.of_any_table()
+    streams = context.streams.of_any_table()
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     learns = data.content_order[data.labelled[data.content_order]]
-    classifier = classifier_of(data.take(learns), settings["classifier"], streams)
+    classifier = classifier_of(data.take(learns), context.settings["classifier"], streams)
     uniforms = streams.generator("decisions").random((len(data), observed.shape[1] + 1))
     frames, headers, arrays = [], {}, {}
     repeats = min(int((archive.header or {})["repeats"]) for archive in policies.values())
-    for name in progress(versions_of(settings["agents"], settings["budgets"]), desc="candidates"):
-        agent = settings["agents"][candidate(name)]
+    for name in context.progress(
+        versions_of(context.settings["agents"], context.settings["budgets"]), desc="candidates"
+    ):
+        agent = context.settings["agents"][candidate(name)]
         each = [
             one_of(archive, again(name, number))
             for number in range(repeats)
             for archive in policies.values()
         ]
         learned = [archived for archived in each if archived is not None]
-        if not learned and settings["budgets"]:
+        if not learned and context.settings["budgets"]:
             continue  # it does not learn within budgets
         stored = joined(learned) if learned else None
         policy = build_policy(
@@ -390,9 +383,7 @@ def roll_out(
     identification: Mapping[str, Any],
     imputed: pd.DataFrame | Rows,
     rounds: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     policy: StoredArrays | Path | pd.DataFrame | None = None,
     portion: Portion = FULL_PORTION,
 ) -> Growing:
@@ -407,15 +398,15 @@ def roll_out(
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     layout = records.table.layout
-    agent = build_policy(settings, table=layout, stored=policy)
+    agent = build_policy(context.settings, table=layout, stored=policy)
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(layout)
     copies = _Copies(rows_of(imputed), rounds, records)
-    play = _Play(records, agent, copies, identification, streams)
+    play = _Play(records, agent, copies, identification, context.streams)
     acted_on = records.table.blocks_with(EVALUATED)
     if isinstance(agent, RowPolicy) and len(acted_on) > 1:  # what some block lacks, no block has
         for number in acted_on:
             play.block(number, without_bar)
-    outer, inner = bars(progress, len(records.table.blocks))
+    outer, inner = bars(context.progress, len(records.table.blocks))
 
     def tables(number: int, progress: Callable[..., Any]) -> dict[str, pd.DataFrame]:
         ended, decisions = play.block(number, progress)
@@ -589,9 +580,7 @@ def bundle_agent(
     catalogue: Mapping[str, Any],
     description: Path,
     classifier: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     policy: StoredArrays | Path | pd.DataFrame | None = None,
     policies: StoredArrays | None = None,
     choice: Mapping[str, Any] | None = None,
@@ -607,20 +596,19 @@ def bundle_agent(
     The table lists the levels and ranges of training; no value of a unit is kept except those that
     the agent itself holds.
     """
-    del progress
     stored = StoredTable(table, catalogue, unlabelled=True)
     trained = ~stored.part_rows([] if policies is not None else [JUDGES])
-    who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
+    who = {key: context.streams.wildcards[key] for key in ("dataset", "agent")}
     if policies is not None:
-        agent = streams.wildcards["agent"]
+        agent = context.streams.wildcards["agent"]
         policy = one_of(policies, choice["versions"][agent] if choice else agent)
     return bundle_payloads(
-        settings=settings,
+        settings=context.settings,
         policy=policy,
         table=TableColumns(stored.layout, trained, stored.column),
         catalogue=catalogue,
         description=load_description(description, {_ERRORS: catalogue[_ERRORS]}),
         classifier=classifier,
-        streams=Streams(streams.root, "roll_out", who),
+        streams=Streams(context.streams.root, "roll_out", who),
         unsupported=() if graph is None else graph["unsupported"],
     )

@@ -2,28 +2,22 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.assembly import assembled
 
 
 def write_report(
-    *,
-    origins: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-    **parts: Mapping[str, Any],
+    *, origins: Mapping[str, Any], context: Context, **parts: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """The page of the parts that are there, each as its stage made it.
 
     Settings: `template` (digest of the page's own files, so an edit of them shows).
     `origins` is of `frugal.results.sidecars`.
     """
-    del settings, streams, progress
     files = origins["files"]
     place = {path: k for k, path in enumerate(files)}
     parts_there = [
@@ -62,11 +56,8 @@ def _file_record(path: str, record: Mapping[str, Any], place: Mapping[str, int])
 _DATA_LINE = re.compile(rb"^(\s*var \w+ = )([\[{\"].*)(;\s*)$", re.MULTILINE)
 
 
-def keep_report(
-    *, page: Path, settings: Any, streams: Streams, progress: Callable[..., Any]
-) -> dict[str, bytes]:
+def keep_report(*, page: Path, context: Context) -> dict[str, bytes]:
     """Hand on the page, in which no name can end a script and begin another."""
-    del settings, streams, progress
     return {"report": _DATA_LINE.sub(_without_tags, page.read_bytes())}
 
 

@@ -230,8 +230,8 @@ def over_time(
             folder, data or policies that no YAML describes, or other records of this name in it.
         DataError: a policy returns no truth values.
     """
-    from frugal.answer.frames import without_bar
     from frugal.config.root import Config
+    from frugal.core.context import without_bar
     from frugal.studies.over_time.answer import (
         TimedQuestion,
         fit_cases,

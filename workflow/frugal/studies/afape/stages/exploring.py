@@ -1,13 +1,13 @@
 """Contents of the report for afape, and for one table: answers, tables, charts, a budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frugal.answer import words as answers
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
@@ -33,15 +33,12 @@ def explore_afape(
     sensitivity: pd.DataFrame,
     groups: pd.DataFrame,
     checks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The study's part of the report.
 
     Settings: `cost_units` (data set → unit of cost), `estimators` (shown at first).
     """
-    del streams, progress
     read = verdicts[[*DRAW, "estimator"]].astype(str)
     tables = {
         "summary": summary,
@@ -57,13 +54,13 @@ def explore_afape(
             "afape",
             question="How much would an acquisition policy cost at run time, evaluated from "
             "records in which panels are missing?",
-            answers=answers_of(verdicts, settings["cost_units"], checks),
+            answers=answers_of(verdicts, context.settings["cost_units"], checks),
             tables={name: (table, *_TABLES[name]) for name, table in nonempty.items()},
             keys=[*ROW, "other", "kind", "gamma", "group", "quantity"],
             sources={"picks": "summary"},
-            charts=charts_of(nonempty, settings["estimators"]),
+            charts=charts_of(nonempty, context.settings["estimators"]),
             scope=scope_of(summary, DRAW),
-            sliders=[_budget(summary, verdicts, settings["cost_units"])],
+            sliders=[_budget(summary, verdicts, context.settings["cost_units"])],
         )
     }
 
@@ -361,19 +358,16 @@ def explore_answer(
     choice: Mapping[str, Any],
     outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The table's part of the report, in the words of `write_answer`.
 
     Settings: `dataset` (name of the table).
     """
-    del streams, progress
     report = catalogue["report"]
     unit, f1 = str(report["cost_unit"]), choice["objective"] == "f1"
     text = answers.words(choice, outcomes, unit, catalogue["classes"])
-    rows = outcomes.assign(dataset=settings["dataset"])
+    rows = outcomes.assign(dataset=context.settings["dataset"])
     compared = "1 − F1" if f1 else f"cost a case ({unit})"
     chart = Chart(
         "interval",
