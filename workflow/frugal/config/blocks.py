@@ -254,7 +254,6 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """One of the names."""
-        del source, handler
         return core_schema.literal_schema(self.names)
 
 
