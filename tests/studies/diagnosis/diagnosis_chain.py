@@ -133,7 +133,7 @@ def tiny_description(folder: Path) -> Path:
 def run(stage, settings, wildcards, **inputs):
     """A stage as the command line calls it."""
     streams = Streams(7, stage.__name__, {"dataset": NAME, **wildcards})
-    made: Any = stage(context=Context(settings, streams), **inputs)
+    made: Any = stage(context=Context(settings or {}, streams), **inputs)
     return together(cast(Growing, made)) if inspect.isgenerator(made) else made
 
 
