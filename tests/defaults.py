@@ -18,8 +18,3 @@ def shipped(name: str) -> Any:
 
 
 DEFAULT: dict[str, Any] = effective(shipped("config.yaml"))
-
-
-def no_bar(rows: Any = None, **_: Any) -> Any:
-    """Progress that shows nothing."""
-    return rows

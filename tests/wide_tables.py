@@ -17,6 +17,7 @@ import pandas as pd
 from frugal.answer.stages.agents import roll_out
 from frugal.answer.stages.data import fit_classifier
 from frugal.answer.stages.records import draw_missingness
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
@@ -25,7 +26,6 @@ from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import impute_features
 from scipy.special import expit, logit
 
-from tests.defaults import no_bar
 from tests.unit.afape_chain import NO_IMPUTATION, partitions
 
 TELLING = 6  # panels that tell of the label
@@ -163,8 +163,8 @@ def chain(
     stored = {"table": frame, "catalogue": catalogue}
     who = {"dataset": "d", "mechanism": "m"}
 
-    def common(stage: str, settings: Any, **more: str) -> dict[str, Any]:
-        return {"settings": settings, "streams": Streams(1, stage, who | more), "progress": no_bar}
+    def common(stage: str, settings: Any, **more: str) -> Context:
+        return Context(settings, Streams(1, stage, who | more))
 
     missing = {
         "source": "induced",
@@ -174,14 +174,17 @@ def chain(
     }
     asked = {"name": "m", "seeds": list(range(seeds)), "missingness": missing, "s": None}
     classifier = meter.run(
-        "fit_classifier", lambda: fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))
+        "fit_classifier",
+        lambda: fit_classifier(**stored, context=common("fit_classifier", CLASSIFIER)),
     )["classifier"]
     drawn = meter.run(
         "draw_missingness",
-        lambda: together(draw_missingness(**stored, **common("draw_missingness", asked))),
+        lambda: together(draw_missingness(**stored, context=common("draw_missingness", asked))),
     )
     imputed = together(
-        impute_features(**stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION))
+        impute_features(
+            **stored, masks=drawn["masks"], context=common("impute_features", NO_IMPUTATION)
+        )
     )
     played = meter.run(
         "roll_out",
@@ -192,7 +195,7 @@ def chain(
                     classifier=classifier,
                     **drawn,
                     **imputed,
-                    **common("roll_out", settings, agent=agent),
+                    context=common("roll_out", settings, agent=agent),
                 )
             )
             for agent, settings in agents.items()
@@ -203,7 +206,9 @@ def chain(
     fitted = meter.run(
         "fit_nuisances",
         lambda: together(
-            fit_nuisances(**stored, **drawn, blocked=blocked, **common("fit_nuisances", nuisance))
+            fit_nuisances(
+                **stored, **drawn, blocked=blocked, context=common("fit_nuisances", nuisance)
+            )
         ),
     )
     return meter.run(
@@ -215,6 +220,6 @@ def chain(
             worlds=partitions({agent: made["worlds"] for agent, made in played.items()}),
             propensities=fitted["propensities"],
             agents=fitted["agents"],
-            **common("estimate_costs", EVALUATION),
+            context=common("estimate_costs", EVALUATION),
         ),
     )

@@ -23,13 +23,14 @@ import numpy as np
 import pandas as pd
 from frugal.answer.stages.data import fit_classifier
 from frugal.answer.stages.records import draw_missingness
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.data.tables import panel_matrix, table_from_frames
 from frugal.missing.law import grid_law
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.worlds import Drawn, Judges
 
-from tests.defaults import DEFAULT, no_bar
+from tests.defaults import DEFAULT
 
 CONFIG = DEFAULT["afape"]
 AGENTS = {name: CONFIG["agents"][name] for name in ("never", "random_10", "random_50", "always")}
@@ -55,9 +56,7 @@ def main() -> None:
     classifier = fit_classifier(
         table=table,
         catalogue=catalogue,
-        settings=CONFIG["classifier"],
-        streams=Streams(1, "fit_classifier", {}),
-        progress=no_bar,
+        context=Context(CONFIG["classifier"], Streams(1, "fit_classifier", {})),
     )["classifier"]
     judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
     population = table[part == "test"].reset_index(drop=True)
@@ -81,9 +80,10 @@ def with_gaps(rows: pd.DataFrame, catalogue: Any, law: Any, draw: int) -> dict[s
     return stored | together(
         draw_missingness(
             **stored,
-            settings={"name": "m", "seeds": [draw], "missingness": law, "s": None},
-            streams=Streams(draw, "draw_missingness", {}),
-            progress=no_bar,
+            context=Context(
+                {"name": "m", "seeds": [draw], "missingness": law, "s": None},
+                Streams(draw, "draw_missingness", {}),
+            ),
         )
     )
 

@@ -19,6 +19,7 @@ import pandas as pd
 import yaml
 from frugal.acquire.kinds import load_policy
 from frugal.acquire.rollouts import roll_out
+from frugal.core.context import Context
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.studies.diagnosis.frames import divided, full_cost, rows_of, task_of
@@ -84,7 +85,7 @@ def staged(stage: Any, name: str, seed: str, settings: Any, given: dict[str, Any
     """A stage as the command line calls it."""
     wild = {"dataset": name, "seed": seed, "group": "0"}
     streams = Streams(BLOCK["seed"], stage.__name__, wild)
-    return stage(settings=settings, streams=streams, progress=lambda rows, **_: rows, **given)
+    return stage(context=Context(settings, streams), **given)
 
 
 def judged(method: str, name: str, seed: str, given: dict[str, Any]) -> dict[str, Any]:

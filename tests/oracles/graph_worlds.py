@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table, random_folds
 from frugal.data.tables import panel_columns, table_to_frames
@@ -138,9 +139,7 @@ def checked_graph(
         masks=masks.assign(row_id=table.row_id, seed=0),
         identification=known,
         propensities=fitted,
-        settings=None,
-        streams=Streams(int(rng.integers(2**31)), "check_graph", {}),
-        progress=lambda rows, **_: rows,
+        context=Context({}, Streams(int(rng.integers(2**31)), "check_graph", {})),
     )
     (row,) = made["graph_check"].to_dict("records")
     return {

@@ -34,6 +34,7 @@ from frugal.answer.stages.agents import join_candidates, learn_candidates
 from frugal.answer.stages.answers import judge_candidates
 from frugal.answer.stages.records import draw_missingness
 from frugal.config.root import effective
+from frugal.core.context import Context
 from frugal.core.regions import Hole, holes_of
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
@@ -45,7 +46,7 @@ from frugal.learn.trees import classifier_of
 from frugal.results.replacing import together
 from frugal.run.config_files import laid_over
 
-from tests.defaults import no_bar, shipped
+from tests.defaults import shipped
 
 HELD, SIZES, LEAST_HELD = 6_000, (300, 1_000, 3_000), 500
 K = 5
@@ -201,14 +202,15 @@ def answered(
     missing = together(
         draw_missingness(
             **stored,
-            progress=no_bar,
-            streams=Streams(seed, "draw_missingness", {}),
-            settings={
-                "name": "own",
-                "seeds": [0],
-                "s": None,
-                "missingness": {"source": "own", "panels": causes},
-            },
+            context=Context(
+                {
+                    "name": "own",
+                    "seeds": [0],
+                    "s": None,
+                    "missingness": {"source": "own", "panels": causes},
+                },
+                Streams(seed, "draw_missingness", {}),
+            ),
         )
     )
     asked = {
@@ -225,37 +227,33 @@ def answered(
     folds = [f"fold_{k}" for k in range(1, K + 1)]
     learned = [
         learn_candidates(
-            **records,
-            settings=asked,
-            streams=Streams(seed, "learn_candidates", {"held_out": name}),
-            progress=no_bar,
+            **records, context=Context(asked, Streams(seed, "learn_candidates", {"held_out": name}))
         )
         for name in folds
     ]
     paths = [each["paths"] for each in learned]
     joined = join_candidates(
         **records,
-        settings=asked,
-        streams=Streams(seed, "join_candidates", {}),
-        progress=no_bar,
+        context=Context(asked, Streams(seed, "join_candidates", {})),
         **{f"p{k}": each["policies"].stored("policies") for k, each in enumerate(learned)},
     )
     found = judge_candidates(
         **records,
         joined=joined["paths"],
         paths=Partitions([{"held_out": name} for name in folds], lambda k: FrameRows(paths[k])),
-        settings={
-            "agents": list(agents),
-            "margin": MARGINS[0],
-            "gamma": 10.0,
-            "objective": objective,
-            "budgets": [*budgets],
-            "recorded": None,
-            "most_missed": {},
-            "parts": {},
-        },
-        streams=Streams(seed, "judge_candidates", {}),
-        progress=no_bar,
+        context=Context(
+            {
+                "agents": list(agents),
+                "margin": MARGINS[0],
+                "gamma": 10.0,
+                "objective": objective,
+                "budgets": [*budgets],
+                "recorded": None,
+                "most_missed": {},
+                "parts": {},
+            },
+            Streams(seed, "judge_candidates", {}),
+        ),
     )
     held = world.held
     names = [panel.name for panel in held.actions]

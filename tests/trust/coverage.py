@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from frugal.answer.stages.data import fit_classifier
 from frugal.answer.stages.records import draw_missingness
+from frugal.core.context import Context
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
@@ -33,7 +34,7 @@ from frugal.studies.afape import judging
 from frugal.studies.afape.stages.worlds import Judges
 from sklearn.datasets import make_classification
 
-from tests.defaults import DEFAULT, no_bar
+from tests.defaults import DEFAULT
 
 SIZES, DRAWS, BLOCK = (800, 2_000), 400, 50
 POPULATION, CHUNK, TRAIN = 1_000_000, 100_000, 5_000
@@ -133,9 +134,7 @@ class World:
         classifier = fit_classifier(
             table=frame,
             catalogue=catalogue,
-            settings=CONFIG["classifier"],
-            streams=Streams(1, "fit_classifier", {}),
-            progress=no_bar,
+            context=Context(CONFIG["classifier"], Streams(1, "fit_classifier", {})),
         )["classifier"]
         self.judges = Judges(classifier, AGENTS, {}, NUISANCE, EVALUATION, 1)
         path = folder / "truth.parquet"
@@ -175,9 +174,10 @@ class World:
         return stored | together(
             draw_missingness(
                 **stored,
-                settings={"name": "m", "seeds": [seed], "missingness": law, "s": None},
-                streams=Streams(seed, "draw_missingness", {}),
-                progress=no_bar,
+                context=Context(
+                    {"name": "m", "seeds": [seed], "missingness": law, "s": None},
+                    Streams(seed, "draw_missingness", {}),
+                ),
             )
         )
 

@@ -35,7 +35,6 @@ from frugal.core.table import Table
 from frugal.learn.imputer_kinds import fit_imputer
 from frugal.learn.trees import classifier_of
 
-from tests.defaults import no_bar
 from tests.trust.answer import AGENTS as TRIED
 from tests.trust.answer import CLASSIFIER, complete_table, scaled
 
@@ -124,7 +123,7 @@ def run(
     for learned, (rows, has) in learned_from.items():
         streams = Streams(seed, "train_agent", {"agent": agent})
         classifier = classifier_of(rows, CLASSIFIER, streams)
-        ground = Ground(rows, has, None, classifier, streams, no_bar)
+        ground = Ground(rows, has, None, classifier, streams)
         block = AGENTS[agent] | {"missing": "weighted" if learned == "weighted" else "blocked"}
         bundle, _ = train_bundle(block, ground)
         policy = build_policy(block, table=held, stored=bundle.stored(agent))

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from frugal.answer.candidates import PRACTICE, from_frame
 from frugal.answer.stages.agents import learn_candidates
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.data.tables import EVERY, StoredTable
 from frugal.judge.choice import judged
@@ -98,9 +99,7 @@ def actual(learned: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
         catalogue=catalogue,
         masks=missing["masks"],
         graph=missing["graph"],
-        settings=settings,
-        streams=Streams(0, "learn_candidates", {"held_out": folds[0]}),
-        progress=lambda rows, **_: rows,
+        context=Context(settings, Streams(0, "learn_candidates", {"held_out": folds[0]})),
     )["paths"]
     stored = StoredTable(frame, catalogue)
     data = stored.at(stored.positions(EVERY)).take(outside)

@@ -25,7 +25,7 @@ from unittest import mock
 import frugal
 import numpy as np
 import pandas as pd
-from frugal.answer.frames import without_bar
+from frugal.core.context import without_bar
 from frugal.core.scaling import fit_scaling
 from frugal.core.table import SharedCosts
 from frugal.studies.over_time import history_fits

@@ -17,7 +17,7 @@ from time import process_time
 
 import frugal
 import pandas as pd
-from frugal.answer.frames import without_bar
+from frugal.core.context import without_bar
 from frugal.studies.over_time.answer import TimedQuestion, fit_cases, judge_cases, learn_policies
 from frugal.studies.over_time.history_fits import TimedFit
 

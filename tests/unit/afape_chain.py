@@ -10,6 +10,7 @@ import pandas as pd
 from frugal.answer.stages.agents import roll_out
 from frugal.answer.stages.data import fit_classifier
 from frugal.answer.stages.records import draw_missingness
+from frugal.core.context import Context
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -19,7 +20,6 @@ from frugal.results.replacing import together
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import impute_features
 
-from tests.defaults import no_bar
 from tests.unit.missingness_tables import three_panels
 
 AGENTS = {
@@ -105,9 +105,10 @@ def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=
         draw_missingness(
             table=frame,
             catalogue=catalogue,
-            settings={"name": "m", "seeds": list(seeds), "missingness": law, "s": s},
-            streams=Streams(1, "draw_missingness", {}),
-            progress=no_bar,
+            context=Context(
+                {"name": "m", "seeds": list(seeds), "missingness": law, "s": s},
+                Streams(1, "draw_missingness", {}),
+            ),
         )
     )
 
@@ -135,12 +136,16 @@ def run_chain(
     drawn = draw(table, panels, source=source, s=s)
     own = {"dataset": "d", "mechanism": "m"}
 
-    def common(stage, settings, **more):
-        return {"settings": settings, "streams": Streams(1, stage, own | more), "progress": no_bar}
+    def common(stage, settings, **more) -> Context:
+        return Context(settings, Streams(1, stage, own | more))
 
-    classifier = fit_classifier(**stored, **common("fit_classifier", CLASSIFIER))["classifier"]
+    classifier = fit_classifier(**stored, context=common("fit_classifier", CLASSIFIER))[
+        "classifier"
+    ]
     imputed = together(
-        impute_features(**stored, masks=drawn["masks"], **common("impute_features", NO_IMPUTATION))
+        impute_features(
+            **stored, masks=drawn["masks"], context=common("impute_features", NO_IMPUTATION)
+        )
     )
     played = {
         agent: together(
@@ -149,8 +154,8 @@ def run_chain(
                 classifier=classifier,
                 **drawn,
                 **imputed,
-                **({"policy": policies[agent]} if agent in policies else {}),
-                **common("roll_out", settings, agent=agent),
+                policy=policies.get(agent),
+                context=common("roll_out", settings, agent=agent),
             )
         )
         for agent, settings in agents.items()
@@ -163,7 +168,11 @@ def run_chain(
     by_agent = partitions({agent: made["blocked"] for agent, made in played.items()})
     nuisances = together(
         fit_nuisances(
-            **stored, **drawn, blocked=by_agent, **common("fit_nuisances", own_nuisance), **given
+            **stored,
+            **drawn,
+            blocked=by_agent,
+            context=common("fit_nuisances", own_nuisance),
+            **given,
         )
     )
     estimates = estimate_costs(
@@ -173,7 +182,7 @@ def run_chain(
         worlds=partitions({agent: made["worlds"] for agent, made in played.items()}),
         propensities=nuisances["propensities"],
         agents=nuisances["agents"],
-        **common("estimate_costs", EVALUATION),
+        context=common("estimate_costs", EVALUATION),
     )
     worlds = pd.concat(
         [made["worlds"].assign(agent=agent) for agent, made in played.items()], ignore_index=True

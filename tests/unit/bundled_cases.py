@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import yaml
 from frugal.answer.stages.agents import bundle_agent, roll_out
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.results.files import payload_bytes, read_payload, write_bytes
 from frugal.results.replacing import together
 from frugal.studies.afape.stages.records import impute_features
 
-from tests.unit.afape_chain import NO_IMPUTATION, draw, no_bar, small_table
+from tests.unit.afape_chain import NO_IMPUTATION, draw, small_table
 
 SEED = 7
 WHO = {"dataset": "d", "mechanism": "m", "agent": "a"}
@@ -87,9 +88,7 @@ def bundle_in(
         catalogue=given["catalogue"],
         classifier=given["classifier"],
         description=described,
-        settings=settings,
-        streams=Streams(SEED, "bundle_agent", WHO),
-        progress=no_bar,
+        context=Context(settings, Streams(SEED, "bundle_agent", WHO)),
         policy=read_payload(policy) if isinstance(policy, Path) else policy,
     )
     for name, payload in made.items():
@@ -112,9 +111,7 @@ def rolled_out(
         impute_features(
             **stored,
             masks=drawn["masks"],
-            settings=NO_IMPUTATION,
-            streams=Streams(SEED, "impute_features", WHO),
-            progress=no_bar,
+            context=Context(NO_IMPUTATION, Streams(SEED, "impute_features", WHO)),
         )
     )
     made = together(
@@ -123,9 +120,7 @@ def rolled_out(
             classifier=given["classifier"],
             **drawn,
             **imputed,
-            settings=settings,
-            streams=Streams(SEED, "roll_out", WHO),
-            progress=no_bar,
+            context=Context(settings, Streams(SEED, "roll_out", WHO)),
             policy=None if policy is None else read_payload(policy),
         )
     )

@@ -19,8 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tests.defaults import no_bar
-
 PRICES = {"crp": 1.0, "film": 3.0}
 ERRORS = [[0.0, 10.0], [40.0, 0.0]]
 
@@ -56,7 +54,7 @@ def test_it_learns_and_decides_as_the_kind_of_decide(kind):
     trees = classifier_of(table, classifier, streams)
     declared = kind_of(settings)
     assert declared.fit is not None
-    arrays = declared.fit(Ground(table, recorded, None, trees, streams, no_bar), settings).arrays
+    arrays = declared.fit(Ground(table, recorded, None, trees, streams), settings).arrays
     policy: Any = acquirer._policy
     ours = policy.to_arrays()
     assert ours.keys() == arrays.keys()

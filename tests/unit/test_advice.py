@@ -15,6 +15,7 @@ import pytest
 from frugal.__main__ import main
 from frugal.acquire.advice import case_uniforms
 from frugal.acquire.bundles import read_bundle, write_bundle
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.streams import Streams
 from frugal.data.case_document import TableColumns
@@ -333,9 +334,7 @@ def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
         "table": pd.DataFrame(),
         "catalogue": {},
         "description": tmp_path / "d.yaml",
-        "settings": {},
-        "streams": Streams(0, "bundle_choice", {}),
-        "progress": list,
+        "context": Context({}, Streams(0, "bundle_choice", {})),
     }
     with pytest.raises(DataError, match="of the family 'baselines', which keeps no policy"):
         bundle_choice(choice={"policy": None, "family": "baselines"}, **given)

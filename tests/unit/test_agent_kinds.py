@@ -17,6 +17,7 @@ from frugal.answer.stages.agents import train_agent
 from frugal.answer.stages.data import fit_classifier
 from frugal.config.declared import block_of, is_filed, learns
 from frugal.config.root import effective
+from frugal.core.context import Context
 from frugal.core.declarations import declared
 from frugal.core.episodes import Policy
 from frugal.core.errors import ConfigError, DataError
@@ -54,15 +55,6 @@ EXPORTED = (
 )  # kinds that `decide` tries, and `fixed`
 ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
-
-
-class Bar:
-    def update(self, n: int = 1) -> None: ...
-    def close(self) -> None: ...
-
-
-def no_bar(rows: Any = None, **_: Any) -> Any:
-    return Bar() if rows is None else rows
 
 
 def small(settings: dict[str, Any]) -> dict[str, Any]:
@@ -127,18 +119,15 @@ def blocked_records() -> dict[str, Any]:
     frame = frame.assign(sensitive=group)
     catalogue = catalogue | {"groups": ["low", "high"]}
     drawn = draw(table, LAW, source="induced")
-    context = {"streams": Streams(1, "fit_classifier", {}), "progress": no_bar}
+    context = Context(CLASSIFIER, Streams(1, "fit_classifier", {}))
     stored = {"table": frame, "catalogue": catalogue}
-    classifier = fit_classifier(**stored, settings=CLASSIFIER, **context)["classifier"]
+    classifier = fit_classifier(**stored, context=context)["classifier"]
     return stored | {"classifier": classifier, "masks": drawn["masks"]}
 
 
 def trained_file(kind: str, given: dict[str, Any], folder: Path) -> Path:
     made = train_agent(
-        **given,
-        settings=SETTINGS[kind],
-        streams=Streams(1, "train_agent", {"agent": kind}),
-        progress=no_bar,
+        **given, context=Context(SETTINGS[kind], Streams(1, "train_agent", {"agent": kind}))
     )
     path = folder / f"{kind}.safetensors"
     write_bytes(path, payload_bytes(path, made["policy"]))
@@ -288,9 +277,7 @@ def test_a_kind_that_does_not_learn_is_not_trained(given):
     with pytest.raises(ConfigError, match="does not learn"):
         train_agent(
             **given,
-            settings={"kind": "random", "probability": 0.5},
-            streams=Streams(1, "train_agent", {}),
-            progress=no_bar,
+            context=Context({"kind": "random", "probability": 0.5}, Streams(1, "train_agent", {})),
         )
 
 

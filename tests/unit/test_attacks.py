@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.answer.stages.reports import keep_report
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError, printable
 from frugal.core.streams import Streams
 from frugal.results import replacing, sidecars
@@ -163,7 +164,7 @@ def test_no_name_ends_a_script_of_the_report(folder):
     )
     streams = Streams(0, "keep_report", {})
     page = folder / "page.html"
-    made = keep_report(page=page, settings={}, streams=streams, progress=list)["report"].decode()
+    made = keep_report(page=page, context=Context({}, streams))["report"].decode()
     assert made.count("<script>") == made.count("</script>") == 2
     assert own in made
     line = next(line for line in made.splitlines() if "results" in line)

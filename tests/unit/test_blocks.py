@@ -11,6 +11,7 @@ import pytest
 from frugal.core import blocks
 from frugal.core.blocks import BlockDraws, TreeSum, block_slices, sample_of, tree_sum
 from frugal.core.columns import describe_columns
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.rows import FrameRows, ScratchFile, open_rows, slices_of
 from frugal.core.streams import Streams
@@ -22,15 +23,7 @@ from frugal.results.replacing import GrowingFiles, together
 from frugal.studies.afape import by_group, columns
 from frugal.studies.afape.stages.records import check_graph, impute_features
 
-from tests.unit.afape_chain import (
-    NO_IMPUTATION,
-    NUISANCE,
-    Chain,
-    frames,
-    no_bar,
-    run_chain,
-    small_table,
-)
+from tests.unit.afape_chain import NO_IMPUTATION, NUISANCE, Chain, frames, run_chain, small_table
 from tests.unit.in_blocks import term_blocks
 
 pytestmark = pytest.mark.trains
@@ -149,9 +142,7 @@ def test_the_graph_is_checked_as_one(monkeypatch):
                     masks=made.drawn["masks"],
                     identification=made.drawn["identification"],
                     propensities=made.nuisances["propensities"],
-                    settings=None,
-                    streams=Streams(1, "check_graph", {}),
-                    progress=no_bar,
+                    context=Context({}, Streams(1, "check_graph", {})),
                 )
             )
         pd.testing.assert_frame_equal(found[0]["contrasts"], found[1]["contrasts"], rtol=1e-9)
@@ -195,9 +186,7 @@ def test_imputed_copies_of_blocks_are_whole(monkeypatch):
             table=frame,
             catalogue=catalogue,
             masks=made.drawn["masks"],
-            settings=settings,
-            streams=Streams(1, "impute_features", {}),
-            progress=no_bar,
+            context=Context(settings, Streams(1, "impute_features", {})),
         )
     )
     masks = made.drawn["masks"].merge(frame[["row_id", "part"]])

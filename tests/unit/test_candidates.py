@@ -22,6 +22,7 @@ from frugal.answer.stages.reports import explore_answer
 from frugal.answer.words import curve, words
 from frugal.answer.writing import document
 from frugal.config.afape import Protocol
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.rows import FrameRows, Partitions
@@ -36,8 +37,6 @@ from frugal.learn.trees import classifier_of
 from frugal.results.files import sealed
 from frugal.results.replacing import together
 from scipy.special import expit
-
-from tests.defaults import no_bar
 
 pytestmark = pytest.mark.trains
 
@@ -160,14 +159,15 @@ def answered(
     missing = together(
         draw_missingness(
             **stored,
-            progress=no_bar,
-            streams=Streams(0, "draw_missingness", {}),
-            settings={
-                "name": "own",
-                "seeds": [0],
-                "s": None,
-                "missingness": {"source": "own", "panels": causes},
-            },
+            context=Context(
+                {
+                    "name": "own",
+                    "seeds": [0],
+                    "s": None,
+                    "missingness": {"source": "own", "panels": causes},
+                },
+                Streams(0, "draw_missingness", {}),
+            ),
         )
     )
     asked = {
@@ -182,18 +182,13 @@ def answered(
     records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
     made = {
         name: learn_candidates(
-            **records,
-            settings=asked,
-            progress=no_bar,
-            streams=Streams(0, "learn_candidates", {"held_out": name}),
+            **records, context=Context(asked, Streams(0, "learn_candidates", {"held_out": name}))
         )
         for name in FOLDS
     }
     made["joined"] = join_candidates(
         **records,
-        settings=asked,
-        progress=no_bar,
-        streams=Streams(0, "join_candidates", {}),
+        context=Context(asked, Streams(0, "join_candidates", {})),
         **{name: made[name]["policies"].stored(name) for name in FOLDS},
     )
     paths = [made[name]["paths"] for name in FOLDS]
@@ -201,18 +196,19 @@ def answered(
         **records,
         joined=made["joined"]["paths"],
         paths=Partitions([{"held_out": name} for name in FOLDS], lambda k: FrameRows(paths[k])),
-        settings={
-            "agents": list(agents),
-            "margin": 0.05,
-            "gamma": 10.0,
-            "objective": objective,
-            "budgets": list(budgets),
-            "recorded": None,
-            "most_missed": most_missed or {},
-            "parts": parts or {},
-        },
-        streams=Streams(0, "judge_candidates", {}),
-        progress=no_bar,
+        context=Context(
+            {
+                "agents": list(agents),
+                "margin": 0.05,
+                "gamma": 10.0,
+                "objective": objective,
+                "budgets": list(budgets),
+                "recorded": None,
+                "most_missed": most_missed or {},
+                "parts": parts or {},
+            },
+            Streams(0, "judge_candidates", {}),
+        ),
     )
     return {"table": table, "catalogue": catalogue, "made": made, **judged}
 
@@ -281,9 +277,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
         outcomes=outcomes,
         net_benefit=chain["net_benefit"],
         catalogue=chain["catalogue"],
-        settings=settings,
-        streams=Streams(0, "write_answer", {}),
-        progress=no_bar,
+        context=Context(settings, Streams(0, "write_answer", {})),
     )
     lines = written["text"].decode().strip().splitlines()
     assert len(lines) <= 12
@@ -325,9 +319,7 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
         choice=choice,
         outcomes=outcomes,
         catalogue=chain["catalogue"],
-        settings={"dataset": "table"},
-        streams=Streams(0, "explore_answer", {}),
-        progress=no_bar,
+        context=Context({"dataset": "table"}, Streams(0, "explore_answer", {})),
     )["section"]
     (card,) = made["answers"]
     text = words(choice, outcomes, "EUR", ("no", "yes"))
@@ -494,7 +486,7 @@ def test_the_graph_of_a_candidate_decides_and_believes_as_the_candidate(name, cl
     layout, kind, streams = Layout.of(table), kind_of(settings), Streams(0, "learn_candidates", {})
     recorded = np.isfinite(table.values)[:, [1, 2, 3]]
     classifier = classifier_of(table, CLASSIFIER, streams)
-    ground = Ground(table, recorded, None, classifier, streams, no_bar)
+    ground = Ground(table, recorded, None, classifier, streams)
     assert kind.fit is not None
     learned = kind.fit(ground, settings).arrays
     policy = kind.build(settings, layout, learned)
@@ -542,9 +534,7 @@ def text_of(found, budget: float | None = None) -> str:
         outcomes=found["outcomes"],
         net_benefit=found["net_benefit"],
         catalogue=found["catalogue"],
-        settings=settings,
-        streams=Streams(0, "write_answer", {}),
-        progress=no_bar,
+        context=Context(settings, Streams(0, "write_answer", {})),
     )["text"].decode()
 
 

@@ -27,7 +27,7 @@ from frugal.learn.trees import fit_forest
 from frugal.studies.field.policies.panel_networks import NetworkPolicies
 
 from tests.unit.dataset_documents import document, load
-from tests.unit.test_agent_kinds import SETTINGS, no_bar
+from tests.unit.test_agent_kinds import SETTINGS
 from tests.unit.tree_agent_cases import BOOSTING
 
 pytestmark = pytest.mark.trains
@@ -79,7 +79,7 @@ def ground(data):
     )
     recorded = np.ones((len(data), 2), dtype=bool)
     group = np.arange(len(data)) % 2
-    return Ground(data, recorded, group, forest, Streams(0, "train_agent", {}), no_bar)
+    return Ground(data, recorded, group, forest, Streams(0, "train_agent", {}))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.answer.stages.data import compare_imputers
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
@@ -75,9 +76,7 @@ def compared(**changes) -> pd.DataFrame:
     return compare_imputers(
         table=frame,
         catalogue=catalogue,
-        settings={**SETTINGS, **changes},
-        streams=Streams(0, "compare_imputers", {}),
-        progress=lambda items, **_: items,
+        context=Context({**SETTINGS, **changes}, Streams(0, "compare_imputers", {})),
     )["comparison"]
 
 

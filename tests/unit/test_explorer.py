@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.answer.stages.reports import write_report
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.draw import style
@@ -194,7 +195,7 @@ def report_of(part: dict) -> str:
         "files": {"results/s.json": section, "results/t.parquet": table},
     }
     streams = Streams(0, "write_report", {})
-    found = write_report(origins=origins, settings={}, streams=streams, progress=list, part=part)
+    found = write_report(origins=origins, context=Context({}, streams), part=part)
     return found["report"].decode()
 
 

@@ -10,8 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from frugal.answer.words import _orders, in_words
+from frugal.config.blocks import require_plain_text
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.schema_check import listed, require_plain_text
+from frugal.core.schema_check import listed
 
 from tests.workflow.runs import ROOT
 

@@ -8,9 +8,10 @@ import pytest
 from frugal.acquire.kinds import KINDS as AGENTS
 from frugal.config.blocks import schema_of
 from frugal.config.dataset import Dataset
+from frugal.config.refusals import FORMS
 from frugal.config.root import Config, effective
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import FORMS, read_yaml
+from frugal.core.schema_check import read_yaml
 from frugal.judge.registry import ESTIMATORS
 from frugal.run.reference.command import FOLDER, PAGES, data_sets_page, reference_command
 from frugal.run.reference.parts import allowed

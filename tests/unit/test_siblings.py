@@ -15,7 +15,6 @@ from frugal.core.streams import Streams
 from frugal.data.cases import Cases
 from frugal.learn.trees import classifier_of
 
-from tests.defaults import no_bar
 from tests.unit.test_candidates import AGENTS, CLASSIFIER, with_levels
 
 
@@ -97,7 +96,7 @@ def bundle(request):
         table = with_levels(seed, 200, classes)
         recorded = np.isfinite(table.values)[:, [1, 2, 3]]
         classifier = classifier_of(table, CLASSIFIER, streams)
-        ground = Ground(table, recorded, None, classifier, streams, no_bar)
+        ground = Ground(table, recorded, None, classifier, streams)
         assert kind.fit is not None
         header = bundle_header(kind.name, settings, Layout.of(table), ground.digest)
         each.append(Bundle(header, kind.fit(ground, settings).arrays).stored("policies"))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from frugal.config.blocks import Block
+from frugal.config.blocks import Block, require_plain_text
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import read_yaml, require_plain_text
+from frugal.core.schema_check import read_yaml
 from frugal.core.strict_yaml import (
     MOST_ALIASED,
     StrictYamlError,

@@ -14,6 +14,7 @@ from frugal.acquire.policies.dqn import QPolicy, scaled_loss
 from frugal.acquire.rollouts import roll_out as run_policy
 from frugal.answer.stages.agents import roll_out, train_agent
 from frugal.answer.stages.data import fit_classifier
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.core.table import Table
@@ -25,7 +26,14 @@ from frugal.results.replacing import together
 from frugal.studies.afape.stages.estimates import fit_nuisances
 
 from tests.unit.acquisition_cases import small_problem
-from tests.unit.afape_chain import CLASSIFIER, NUISANCE, draw, no_bar, partitions, small_table
+from tests.unit.afape_chain import (
+    CLASSIFIER,
+    NO_IMPUTATION,
+    NUISANCE,
+    draw,
+    partitions,
+    small_table,
+)
 from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
@@ -63,24 +71,21 @@ def stored(table: Table, parts: np.ndarray) -> dict[str, Any]:
     """Table, classifier and masks as the steps before store them."""
     frame, catalogue = table_to_frames(table, parts)
     drawn = draw(table, PANELS, source="induced", seeds=(3, 4))
-    context = {"streams": Streams(1, "fit_classifier", {}), "progress": no_bar}
+    context = Context(CLASSIFIER, Streams(1, "fit_classifier", {}))
     given = {"table": frame, "catalogue": catalogue}
-    classifier = fit_classifier(**given, settings=CLASSIFIER, **context)["classifier"]
+    classifier = fit_classifier(**given, context=context)["classifier"]
     return given | {"classifier": classifier, "masks": drawn["masks"]}
 
 
 def ground_of(table: Table, recorded: np.ndarray, given: dict[str, Any]) -> Ground:
     """What training on these rows stands on."""
     ensemble = TreeEnsemble.from_arrays(given["classifier"])
-    return Ground(table, recorded, None, ensemble, Streams(1, "train_agent", {}), no_bar)
+    return Ground(table, recorded, None, ensemble, Streams(1, "train_agent", {}))
 
 
 def train(given: dict[str, Any], *, seed: int = 1, **changed: Any) -> dict[str, Any]:
     return train_agent(
-        **given,
-        settings=DQN | changed,
-        streams=Streams(seed, "train_agent", {"agent": "dqn"}),
-        progress=no_bar,
+        **given, context=Context(DQN | changed, Streams(seed, "train_agent", {"agent": "dqn"}))
     )
 
 
@@ -214,16 +219,13 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
     names = {k: given[k] for k in ("table", "catalogue")}
     from frugal.studies.afape.stages.records import impute_features
 
-    def context(stage: str) -> dict[str, Any]:
+    def context(settings: dict[str, Any], stage: str) -> Context:
         own = {"dataset": "d", "mechanism": "m", "agent": "dqn"}
-        return {"streams": Streams(1, stage, own), "progress": no_bar}
+        return Context(settings, Streams(1, stage, own))
 
     imputed = together(
         impute_features(
-            **names,
-            masks=drawn["masks"],
-            settings={"chained_trees": None, "missforest": None, "multiple": None},
-            **context("impute_features"),
+            **names, masks=drawn["masks"], context=context(NO_IMPUTATION, "impute_features")
         )
     )
     played = together(
@@ -232,8 +234,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
             classifier=given["classifier"],
             **drawn,
             **imputed,
-            settings=DQN,
-            **context("roll_out"),
+            context=context(DQN, "roll_out"),
             policy=as_read(trained["policy"]),
         )
     )
@@ -243,8 +244,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
             **names,
             **drawn,
             blocked=partitions({"dqn": played["blocked"]}),
-            settings=NUISANCE | {"agents": {"dqn": DQN}, "filed": ["dqn"]},
-            **context("fit_nuisances"),
+            context=context(NUISANCE | {"agents": {"dqn": DQN}, "filed": ["dqn"]}, "fit_nuisances"),
             policy_0=as_read(trained["policy"]),
         )
     )

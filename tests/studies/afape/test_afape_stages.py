@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError, NoSupportError
 from frugal.core.streams import Streams
 from frugal.judge.registry import ESTIMATORS
 from frugal.studies.afape.stages.drawing import draw_scenario_figures, draw_study_figures
 from frugal.studies.afape.stages.tables import check_afape, give_verdicts
 
-from tests.unit.afape_chain import AGENTS, Chain, draw, frames, no_bar, run_chain, small_table
+from tests.unit.afape_chain import AGENTS, Chain, draw, frames, run_chain, small_table
 
 pytestmark = pytest.mark.trains
 
@@ -171,13 +172,14 @@ def test_a_scenario_without_truth_has_a_sentence_for_convergence(own):
         summary=frame,
         resamples=own.estimates["resamples"].assign(**key),
         convergence=own.estimates["convergence"].assign(**key),
-        settings={
-            "convergence_agents": ["half"],
-            "estimators": ["blocking", "stabilised_ipw"],
-            "cost_unit": "EUR",
-        },
-        streams=Streams(0, "draw_study_figures", {}),
-        progress=no_bar,
+        context=Context(
+            {
+                "convergence_agents": ["half"],
+                "estimators": ["blocking", "stabilised_ipw"],
+                "cost_unit": "EUR",
+            },
+            Streams(0, "draw_study_figures", {}),
+        ),
     )
     (said,) = [text.get_text() for text in made["convergence_png"].texts]
     assert "truth is unknown" in said
@@ -194,9 +196,10 @@ def verdicts_of(chain):
         sensitivity=chain.estimates["sensitivity"].assign(**key),
         tipping=chain.estimates["tipping"].assign(**key),
         graph_check=pd.DataFrame(told).assign(**key),
-        settings={"cost_units": {"d": "EUR"}, "gammas": [1, 2], "margin": 0.05},
-        streams=Streams(0, "give_verdicts", {}),
-        progress=no_bar,
+        context=Context(
+            {"cost_units": {"d": "EUR"}, "gammas": [1, 2], "margin": 0.05},
+            Streams(0, "give_verdicts", {}),
+        ),
     )["verdicts"]
 
 
@@ -207,9 +210,10 @@ def scenario_figures(chain, catalogue):
         frequencies=chain.estimates["frequencies"],
         calibration=chain.nuisances["calibration"],
         verdicts=verdicts_of(chain),
-        settings={"frequency_agent": "half"},
-        streams=Streams(0, "draw_scenario_figures", {"dataset": "d", "mechanism": "m"}),
-        progress=no_bar,
+        context=Context(
+            {"frequency_agent": "half"},
+            Streams(0, "draw_scenario_figures", {"dataset": "d", "mechanism": "m"}),
+        ),
     )
 
 
@@ -229,9 +233,10 @@ def test_a_graph_that_identifies_nothing_is_drawn_to_the_end(unidentified):
             summary=unidentified.estimates["estimates"].assign(**key),
             resamples=unidentified.estimates["resamples"].assign(**key),
             convergence=unidentified.estimates["convergence"].assign(**key),
-            settings={"convergence_agents": ["half"], "estimators": shown, "cost_unit": "EUR"},
-            streams=Streams(0, "draw_study_figures", {}),
-            progress=no_bar,
+            context=Context(
+                {"convergence_agents": ["half"], "estimators": shown, "cost_unit": "EUR"},
+                Streams(0, "draw_study_figures", {}),
+            ),
         )
         if shown == ["stabilised_ipw"]:
             (said,) = [text.get_text() for text in drawn["convergence_png"].texts]
@@ -277,7 +282,7 @@ def summary_of(chain):
 def check(summary):
     settings = {"scenarios": [["d", "m"]], "agents": list(AGENTS), "seeds": [0]}
     streams = Streams(0, "check_afape", {})
-    return check_afape(summary=summary, settings=settings, streams=streams, progress=no_bar)
+    return check_afape(summary=summary, context=Context(settings, streams))
 
 
 @pytest.mark.parametrize("chain", ["induced", "unidentified", "own"])

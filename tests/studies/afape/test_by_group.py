@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.config.dataset import Dataset
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.core.table import Belonging
@@ -23,7 +24,7 @@ from frugal.judge.verdicts import stated_by_group
 from frugal.studies.afape.by_group import no_groups, ratios
 from frugal.studies.afape.stages.tables import give_verdicts
 
-from tests.unit.afape_chain import frames, no_bar, run_chain, small_table
+from tests.unit.afape_chain import frames, run_chain, small_table
 from tests.unit.dataset_documents import CSV, document, load
 from tests.unit.in_blocks import by_group
 
@@ -270,9 +271,10 @@ def _verdicts(chain):
         sensitivity=made["sensitivity"].assign(**own),
         tipping=made["tipping"].assign(**own),
         graph_check=check,
-        settings={"cost_units": {"d": "EUR"}, "gammas": [1, 2], "margin": 0.05},
-        streams=Streams(0, "give_verdicts", {}),
-        progress=no_bar,
+        context=Context(
+            {"cost_units": {"d": "EUR"}, "gammas": [1, 2], "margin": 0.05},
+            Streams(0, "give_verdicts", {}),
+        ),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from frugal.answer.stages.data import fit_classifier
 from frugal.config.root import effective
 from frugal.core import blocks
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.data.tables import table_to_frames
@@ -19,7 +20,7 @@ from frugal.studies.afape.spec import Grid
 from frugal.studies.afape.stages.worlds import judge_world, summarise_grid
 
 from tests.defaults import DEFAULT
-from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE, no_bar
+from tests.unit.afape_chain import AGENTS, CLASSIFIER, EVALUATION, NUISANCE
 from tests.unit.missingness_tables import table_of, three_panels, uniforms
 
 pytestmark = pytest.mark.trains
@@ -106,17 +107,13 @@ def judged_by(settings):
     classifier = fit_classifier(
         table=frame,
         catalogue=catalogue,
-        settings=CLASSIFIER,
-        streams=Streams(1, "fit_classifier", {}),
-        progress=no_bar,
+        context=Context(CLASSIFIER, Streams(1, "fit_classifier", {})),
     )["classifier"]
     return judge_world(
         table=frame,
         catalogue=catalogue,
         classifier=classifier,
-        settings=settings,
-        streams=Streams(1, "judge_world", {}),
-        progress=no_bar,
+        context=Context(settings, Streams(1, "judge_world", {})),
     )
 
 
@@ -165,9 +162,7 @@ def test_the_summary_counts_verdicts(judged):
     made = summarise_grid(
         draws=draws,
         estimates=judged["estimates"].assign(**world),
-        settings={},
-        streams=Streams(1, "summarise_grid", {}),
-        progress=no_bar,
+        context=Context({}, Streams(1, "summarise_grid", {})),
     )
     grid = made["grid"].set_index("graph")
     counts = ["draws", "sure_draws", "sure_and_wrong", "clear", "clear_and_sure", *told[4:]]
@@ -223,9 +218,7 @@ def test_a_column_without_a_value_is_refused():
             table=frame,
             catalogue=catalogue,
             classifier={},
-            settings=WORLD,
-            streams=Streams(1, "judge_world", {}),
-            progress=no_bar,
+            context=Context(WORLD, Streams(1, "judge_world", {})),
         )
 
 

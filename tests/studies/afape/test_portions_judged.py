@@ -11,6 +11,7 @@ from frugal.answer.stages.agents import roll_out
 from frugal.answer.stages.data import fit_classifier
 from frugal.core import blocks
 from frugal.core.blocks import FULL_PORTION, Portion
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
@@ -19,15 +20,7 @@ from frugal.results.replacing import together
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances, join_seeds
 from frugal.studies.afape.stages.records import check_graph, impute_features
 
-from tests.unit.afape_chain import (
-    CLASSIFIER,
-    EVALUATION,
-    NUISANCE,
-    draw,
-    frames,
-    no_bar,
-    small_table,
-)
+from tests.unit.afape_chain import CLASSIFIER, EVALUATION, NUISANCE, draw, frames, small_table
 from tests.unit.test_blocks import AGENTS as EVERY
 from tests.unit.test_blocks import CAUSES, LAW, N, belonging
 
@@ -58,12 +51,12 @@ class _Scenario:
         self.stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
         self.drawn = draw(table, law, source=source, seeds=SEEDS)
         self.classifier = fit_classifier(
-            **self.stored, **self.common("fit_classifier", CLASSIFIER)
+            **self.stored, context=self.common("fit_classifier", CLASSIFIER)
         )["classifier"]
 
-    def common(self, stage: str, settings: Any, **more: str) -> dict[str, Any]:
+    def common(self, stage: str, settings: Any, **more: str) -> Context:
         streams = Streams(1, stage, {"dataset": "d", "mechanism": "m", **more})
-        return {"settings": settings, "streams": streams, "progress": no_bar}
+        return Context(settings, streams)
 
     def imputed(self, portion: Portion) -> dict[str, pd.DataFrame]:
         return together(
@@ -71,7 +64,7 @@ class _Scenario:
                 **self.stored,
                 masks=self.drawn["masks"],
                 portion=portion,
-                **self.common("impute_features", IMPUTATION),
+                context=self.common("impute_features", IMPUTATION),
             )
         )
 
@@ -83,7 +76,7 @@ class _Scenario:
                 **imputed,
                 classifier=self.classifier,
                 portion=portion,
-                **self.common("roll_out", AGENTS[agent], agent=agent),
+                context=self.common("roll_out", AGENTS[agent], agent=agent),
             )
         )
 
@@ -105,11 +98,13 @@ class _Scenario:
         given = {**self.stored, **self.drawn, "portion": portion}
         settings = {**NUISANCE, "agents": AGENTS, "filed": []}
         nuisances = together(
-            fit_nuisances(**given, blocked=episodes[0], **self.common("fit_nuisances", settings))
+            fit_nuisances(
+                **given, blocked=episodes[0], context=self.common("fit_nuisances", settings)
+            )
         )
         known = {k: v for k, v in given.items() if k != "graph"}
         checked = check_graph(
-            **known, propensities=nuisances["propensities"], **self.common("check_graph", {})
+            **known, propensities=nuisances["propensities"], context=self.common("check_graph", {})
         )
         estimated = estimate_costs(
             **given,
@@ -117,7 +112,7 @@ class _Scenario:
             worlds=episodes[1],
             propensities=nuisances["propensities"],
             agents=nuisances["agents"],
-            **self.common("estimate_costs", EVALUATION),
+            context=self.common("estimate_costs", EVALUATION),
         )
         return {
             "blocked": episodes[0],
@@ -141,7 +136,7 @@ class _Scenario:
             **self.drawn,
             **episodes,
             **fitted,
-            **self.common("join_seeds", EVALUATION),
+            context=self.common("join_seeds", EVALUATION),
             **tables,
         )
 
@@ -212,9 +207,7 @@ def test_a_seed_without_a_contrast_has_columns_of_their_types():
         masks=drawn["masks"],
         identification=drawn["identification"],
         propensities=factors.assign(seed=0),
-        settings={},
-        streams=Streams(1, "check_graph", {}),
-        progress=no_bar,
+        context=Context({}, Streams(1, "check_graph", {})),
     )["contrasts"]
     assert made.empty
     kinds = {name: one.kind for name, one in made.dtypes.items()}

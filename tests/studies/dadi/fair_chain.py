@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.encoding import encode
@@ -46,21 +47,6 @@ SMALL = {
     "checkpoint_every": 3,
     "processing_steps": 2,
 }
-
-
-class Bar:
-    """A progress bar that shows nothing, called like tqdm."""
-
-    n = 0
-
-    def __new__(cls, rows: Any = None, **_: Any) -> Any:
-        return object.__new__(cls) if rows is None else rows
-
-    def update(self, steps: int = 1) -> None:
-        self.n += steps
-
-    def close(self) -> None:
-        pass
 
 
 class Notebook:
@@ -120,43 +106,47 @@ def loans(n: int = 360) -> tuple[pd.DataFrame, dict[str, Any]]:
     )
 
 
-def given(stage: Any, fold: int, settings: Mapping[str, Any]) -> dict[str, Any]:
+def given(stage: Any, fold: int, settings: Mapping[str, Any]) -> Context:
     """What every stage is called with, beside its tables."""
     wildcards = {"dataset": "loans", "fold": str(fold)}
-    return {"settings": settings, "streams": Streams(1, stage.__name__, wildcards), "progress": Bar}
+    return Context(settings, Streams(1, stage.__name__, wildcards))
 
 
 def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that the stages of one fold make."""
     made = train_dadi(
-        **stored, **given(train_dadi, fold, planned.train_settings("loans")), checkpoint=Notebook()
+        **stored,
+        context=given(train_dadi, fold, planned.train_settings("loans")),
+        checkpoint=Notebook(),
     )
     weights = {"weights": as_read(made["weights"])}
     further = {}
     for k, name in enumerate(planned.agents):
         settings = planned.fair_agent_settings("loans", name)
-        one = train_fair_agent(**stored, **given(train_fair_agent, fold, settings))
+        one = train_fair_agent(**stored, context=given(train_fair_agent, fold, settings))
         further[f"policy_{k}"] = as_read(one["policy"])
         further[f"classifier_{k}"] = one["classifier"]
     made |= roll_out_dadi(
         **stored,
         **weights,
         **further,
-        **given(roll_out_dadi, fold, planned.roll_out_settings("loans")),
+        context=given(roll_out_dadi, fold, planned.roll_out_settings("loans")),
     )
     made |= audit_fairness(
         **stored,
         outcomes=made["outcomes"],
-        **given(audit_fairness, fold, planned.audit_settings("loans")),
+        context=given(audit_fairness, fold, planned.audit_settings("loans")),
     )
     made |= fit_fair_baselines(
-        **stored, **weights, **given(fit_fair_baselines, fold, planned.baseline_settings("loans"))
+        **stored,
+        **weights,
+        context=given(fit_fair_baselines, fold, planned.baseline_settings("loans")),
     )
     made |= score_dadi(
         outcomes=made["outcomes"],
         predictions=made["predictions"],
         audit=made["audit"],
-        **given(score_dadi, fold, planned.score_settings()),
+        context=given(score_dadi, fold, planned.score_settings()),
     )
     return made
 
@@ -170,8 +160,5 @@ def summarised(folds: Mapping[int, Mapping[str, Any]]) -> dict[str, pd.DataFrame
 
     tables = {name: together(name) for name in ("scores", "selection", "singles", "audit")}
     return summarise_dadi(
-        **tables,
-        settings=study().summary_settings(),
-        streams=Streams(1, "summarise_dadi", {}),
-        progress=Bar,
+        **tables, context=Context(study().summary_settings(), Streams(1, "summarise_dadi", {}))
     )

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.studies.dadi.figures import (
@@ -210,9 +211,10 @@ def test_the_stage_draws_one_data_set(by):
         singles=both(singles_frame()),
         audit=both(audit_frame()),
         curves=both(curves_frame()),
-        settings={"shown_gammas": [0.5], "by_stratum": by, "caution": None},
-        streams=Streams(0, "draw_dadi_figures", {"dataset": "adult"}),
-        progress=iter,
+        context=Context(
+            {"shown_gammas": [0.5], "by_stratum": by, "caution": None},
+            Streams(0, "draw_dadi_figures", {"dataset": "adult"}),
+        ),
     )
     table = made["dadi_panels_table"]
     assert set(table["dataset"]) == {"adult"}

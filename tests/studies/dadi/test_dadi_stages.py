@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from frugal.acquire.bundles import FILES, read_bundle
 from frugal.core.columns import describe_columns
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.data.cases import Cases
@@ -25,7 +26,6 @@ from tests.studies.dadi.fair_chain import (
     FOLDS,
     GAMMAS,
     ROOT,
-    Bar,
     Notebook,
     given,
     loans,
@@ -62,11 +62,11 @@ def test_a_killed_training_ends_with_the_same_arrays(stored, folds):
     settings = study().train_settings("loans")
     notebook = Notebook(killed_after=3)
     with pytest.raises(KeyboardInterrupt):
-        train_dadi(**stored, **given(train_dadi, 0, settings), checkpoint=notebook)
+        train_dadi(**stored, context=given(train_dadi, 0, settings), checkpoint=notebook)
     assert notebook.state is not None
     assert int(notebook.state["iteration"]) == 6
     notebook.killed_after = 10**9
-    again = train_dadi(**stored, **given(train_dadi, 0, settings), checkpoint=notebook)
+    again = train_dadi(**stored, context=given(train_dadi, 0, settings), checkpoint=notebook)
     assert again["weights"].header == folds[0]["weights"].header
     for name, array in folds[0]["weights"].arrays.items():
         np.testing.assert_array_equal(again["weights"].arrays[name], array)
@@ -116,9 +116,10 @@ def test_summary_has_the_public_columns_first_and_a_row_for_each_result(summary)
     assert not table.duplicated(["dataset", "method", "gamma", "fold"]).any()
     checks = check_dadi(
         **{name: summary[name] for name in CHECKED},
-        settings={"rows": study().wanted_rows(), **study().summary_settings()},
-        streams=Streams(1, "check_dadi", {}),
-        progress=Bar,
+        context=Context(
+            {"rows": study().wanted_rows(), **study().summary_settings()},
+            Streams(1, "check_dadi", {}),
+        ),
     )["checks"]
     assert checks["rows"] == len(table)
 
@@ -126,10 +127,11 @@ def test_summary_has_the_public_columns_first_and_a_row_for_each_result(summary)
 def test_a_lost_row_a_gap_out_of_range_and_a_fairer_solution_stop_the_run(summary):
     def check(**tables):
         check_dadi(
-            **({name: summary[name] for name in CHECKED} | tables),
-            settings={"rows": study().wanted_rows(), **study().summary_settings()},
-            streams=Streams(1, "check_dadi", {}),
-            progress=Bar,
+            **{name: summary[name] for name in CHECKED} | tables,
+            context=Context(
+                {"rows": study().wanted_rows(), **study().summary_settings()},
+                Streams(1, "check_dadi", {}),
+            ),
         )
 
     table = summary["summary"]
@@ -157,18 +159,18 @@ def test_a_coin_that_is_not_between_its_sides_stops_the_run(summary):
         auc_slack=settings["auc_slack"],
         level=0.95,
     )
-    more = {"settings": settings, "streams": Streams(1, "check_dadi", {}), "progress": Bar}
+    context = Context(settings, Streams(1, "check_dadi", {}))
     assert tables["least_disparity"]["coin_share"].notna().all()
-    check_dadi(**tables, **more)
+    check_dadi(**tables, context=context)
     for moved in ("coin_disparity", "coin_share", "coin_cut", "coin_gamma", "coin_other_method"):
         spoilt = {"coin_gamma": 0.123, "coin_other_method": "random_99"}.get(moved)
         table = tables["least_disparity"]
         wrong = table.assign(**{moved: table[moved] * 0.9 if spoilt is None else spoilt})
         with pytest.raises(DataError, match="a coin is the one that the means give"):
-            check_dadi(**(tables | {"least_disparity": wrong}), **more)
+            check_dadi(**(tables | {"least_disparity": wrong}), context=context)
     none = table.assign(coin_share=np.nan)
     with pytest.raises(DataError, match="a coin is the one that the means give"):
-        check_dadi(**(tables | {"least_disparity": none}), **more)
+        check_dadi(**(tables | {"least_disparity": none}), context=context)
 
 
 def test_a_coin_of_two_agents_saves_what_both_save_fold_by_fold():
@@ -267,9 +269,9 @@ def _answer(summary, catalogue, tmp_path, **changed):
         **tables | changed,
         catalogue=catalogue,
         picture=tmp_path / "p.png",
-        settings=study().answer_settings("loans"),
-        progress=Bar,
-        streams=Streams(1, "write_dadi_answer", {"dataset": "loans"}),
+        context=Context(
+            study().answer_settings("loans"), Streams(1, "write_dadi_answer", {"dataset": "loans"})
+        ),
     )
 
 
@@ -308,9 +310,9 @@ def test_the_bundle_decides_about_new_cases_as_the_study_did(summary, stored, fo
         catalogue=catalogue,
         description=ROOT / "config/datasets/telling_loans.yaml",
         weights=as_read(folds[choice["fold"]]["weights"]),
-        settings=study().bundle_settings("loans"),
-        streams=Streams(1, "bundle_dadi", {"dataset": "loans"}),
-        progress=Bar,
+        context=Context(
+            study().bundle_settings("loans"), Streams(1, "bundle_dadi", {"dataset": "loans"})
+        ),
     )
     for name, payload in made.items():
         path = tmp_path / FILES[name]
@@ -433,7 +435,9 @@ def test_a_withheld_panel_that_is_not_there_is_refused(stored):
     planned = study(withheld_panels=["X99"])
     with pytest.raises(ConfigError, match="X99"):
         train_dadi(
-            **stored, **given(train_dadi, 0, planned.train_settings("loans")), checkpoint=Notebook()
+            **stored,
+            context=given(train_dadi, 0, planned.train_settings("loans")),
+            checkpoint=Notebook(),
         )
 
 

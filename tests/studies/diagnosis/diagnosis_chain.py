@@ -8,6 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import yaml
 from frugal.answer.stages.data import prepare_data
+from frugal.core.context import Context
 from frugal.core.schema_check import read_yaml
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -25,7 +26,6 @@ from frugal.studies.diagnosis.stages.fronts import roll_out_front, train_front, 
 from frugal.studies.diagnosis.stages.tables import recount_diagnoses, summarise_diagnosis
 
 from tests.defaults import DEFAULT
-from tests.studies.dadi.fair_chain import Bar
 from tests.unit.stored_bundles import as_read
 
 ROOT = Path(__file__).parents[3]
@@ -133,7 +133,7 @@ def tiny_description(folder: Path) -> Path:
 def run(stage, settings, wildcards, **inputs):
     """A stage as the command line calls it."""
     streams = Streams(7, stage.__name__, {"dataset": NAME, **wildcards})
-    made: Any = stage(settings=settings, streams=streams, progress=Bar, **inputs)
+    made: Any = stage(context=Context(settings or {}, streams), **inputs)
     return together(cast(Growing, made)) if inspect.isgenerator(made) else made
 
 

@@ -16,6 +16,7 @@ from frugal.acquire.reading import completed_states
 from frugal.acquire.rollouts import roll_out
 from frugal.answer.stages.data import prepare_data
 from frugal.config.learners import PpoSettings
+from frugal.core.context import Context
 from frugal.core.scaling import fit_scaling
 from frugal.core.streams import Streams
 from frugal.core.world import World
@@ -51,11 +52,7 @@ def halves() -> tuple[Problem, Problem]:
     """Every second aspirate to learn from, the others to judge on."""
     path = ROOT / "config/datasets/breast_cancer_diagnosis.yaml"
     streams = Streams(7, "prepare_data", {"dataset": "breast_cancer_diagnosis"})
-    made = together(
-        prepare_data(
-            description=path, settings=None, streams=streams, progress=lambda rows, **_: rows
-        )
-    )
+    made = together(prepare_data(description=path, context=Context({}, streams)))
     data, _ = table_from_frames(made["table"], made["catalogue"])
     imputer = MeanImputer(fit_scaling(data.values))
     task, _ = scaled_task(data)

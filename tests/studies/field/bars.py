@@ -40,7 +40,6 @@ from scipy import special, stats
 from sklearn.metrics import roc_auc_score
 
 from tests.benchmarks import agents
-from tests.defaults import no_bar
 from tests.trust.answer import CLASSIFIER
 
 LEARN, VALIDATION = 0.6, 0.8  # shares of the rows, cumulated; the rest are test rows
@@ -128,7 +127,7 @@ def ground_of(data: Table, seed: int) -> Ground:
     """Rows to learn from; the classifier is of few rows, since no kind here reads it."""
     streams, every = Streams(seed, "train_agent", {}), np.ones((len(data), len(data.actions)), bool)
     classifier = classifier_of(data.take(np.arange(200)), CLASSIFIER, streams)
-    return Ground(data, every, None, classifier, streams, no_bar)
+    return Ground(data, every, None, classifier, streams)
 
 
 def spambase(file: str, kind: str, seed: int) -> dict[str, Any]:

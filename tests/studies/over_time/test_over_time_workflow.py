@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.answer.frames import without_bar
 from frugal.config.root import Config
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.core.streams import Streams
 from frugal.results.files import read_payload
@@ -53,9 +53,8 @@ def test_the_workflow_and_the_library_give_one_answer(tmp_path, capsys, warm_eng
     read = {p.stem: read_payload(p) for p in (place / "results").iterdir() if p.suffix in READ}
     parts = {name: read[name] for name in ("records", "catalogue", "policies", "cases", "outcomes")}
     orders = read_payload(place / "results/policy/orders.json")
-    more = {"settings": {}, "progress": without_bar}
     streams = Streams(int(Config.model_fields["seed"].default), "explore_over_time", {})
-    section = explore_over_time(**parts, orders=orders, streams=streams, **more)["section"]
+    section = explore_over_time(**parts, orders=orders, context=Context({}, streams))["section"]
     assert section["answers"][0]["sentence"] == stored.summary().splitlines()[0]
     page = stored.page.read_text("utf-8")
     for stay in section["stays"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from frugal.__main__ import main
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError
 from frugal.core.streams import Streams
 from frugal.studies.recourse.config import LabelSettings
@@ -140,7 +141,7 @@ def test_a_real_table_names_the_unit_of_its_costs_and_wrong_rules_are_refused(tm
         given = {"rules": rules, "description": described, "raw_0": raw} | files
         settings = SETTINGS | {"source": {"kind": "table"}}
         streams = Streams(0, "label_units", {})
-        return label_units(settings=settings, streams=streams, progress=list, **given)
+        return label_units(context=Context(settings, streams), **given)
 
     found = labelled()
     assert found["names"]["cost_unit"] == "month of effort (assumed)"

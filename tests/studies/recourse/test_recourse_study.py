@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.config.root import effective
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.studies.recourse.frames import labelled_of
@@ -43,7 +44,7 @@ def _quiet(rows, **_):
 
 def _run(stage, settings, **inputs):
     streams = Streams(1, stage.__name__, {"seed": "0"})
-    return stage(settings=settings, streams=streams, progress=_quiet, **inputs)
+    return stage(context=Context(settings, streams), **inputs)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frugal.__main__ import main
-from frugal.answer.frames import without_bar
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
@@ -609,12 +609,10 @@ def test_a_treatment_that_a_stratum_never_had_is_not_advised_there(
     inside = level(rows[column])
     rows = rows[~(inside & (rows["drug"] == drug))]
     rows.to_csv(tmp_path / "searches.csv", index=False)
-    parts = {"settings": {}, "progress": without_bar}
     made = judge_searches(
         description=ROOT / "docs/examples/searches.yaml",
         records=tmp_path / "searches.csv",
-        streams=Streams(0, "judge_searches", {}),
-        **parts,
+        context=Context({}, Streams(0, "judge_searches", {})),
     )
     verdict = made["policy"]["verdict"]
     patients = rows[inside].groupby("episode").ngroups

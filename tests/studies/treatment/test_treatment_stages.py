@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 from frugal.core.columns import describe_columns
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml
 from frugal.core.streams import Streams
@@ -31,7 +32,7 @@ from frugal.studies.treatment.stages.tables import (
 )
 from matplotlib.figure import Figure
 
-from tests.defaults import DEFAULT, no_bar
+from tests.defaults import DEFAULT
 from tests.studies.treatment.search_files import own_table
 
 ROOT = Path(__file__).parents[3]
@@ -75,28 +76,27 @@ def _run(folder):
     study = load_treatment_study(_config(folder), ROOT)
     made: dict[str, dict] = {}
     for name in ("own", "world"):
-        common = {"streams": Streams(1, "test", {"dataset": name}), "progress": no_bar}
+        streams = Streams(1, "test", {"dataset": name})
         inputs = {"description": folder / f"{name}.yaml"}
         if name == "own":
             inputs = made["prepared"] = prepare_searches(
                 **inputs,
                 raw_0=folder / "isolates.csv",
-                settings=study.prepare_settings(name),
-                **common,
+                context=Context(study.prepare_settings(name), streams),
             )
-        settings = study.compare_settings(name)
-        made[name] = compare_planners(**inputs, settings=settings, **common)
-        made[name] |= time_planners(**inputs, settings=settings, **common)
+        inputs["context"] = Context(study.compare_settings(name), streams)
+        made[name] = compare_planners(**inputs)
+        made[name] |= time_planners(**inputs)
 
     def stacked(output):
         return pd.concat([made[n][output].assign(dataset=n) for n in ("own", "world")])
 
-    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": no_bar}
+    nothing = Context({}, Streams(1, "test", {}))
     made["summary"] = summarise_treatment(
-        scores=stacked("scores"), best_after=stacked("best_after"), **nothing
+        scores=stacked("scores"), best_after=stacked("best_after"), context=nothing
     )
     made["timed"] = add_cpu_times(
-        repeats=made["summary"]["repeats"], timings=stacked("timings"), **nothing
+        repeats=made["summary"]["repeats"], timings=stacked("timings"), context=nothing
     )
     made["trials"] = {"trials": stacked("trials")}
     return study, made
@@ -121,9 +121,9 @@ def test_a_policy_that_was_not_timed_stops_the_run(run):
     timings = run[1]["timed"]["summary"].drop_duplicates(["dataset", *IDENTITY])
     timings = timings[["dataset", "n_train", *IDENTITY, "cpu_s"]]
     kept = timings[timings["planner"] != "ndp"]
-    nothing = {"settings": {}, "streams": Streams(1, "test", {}), "progress": no_bar}
+    nothing = Context({}, Streams(1, "test", {}))
     with pytest.raises(DataError, match=r"\d+ policies were not timed by time_planners, first"):
-        add_cpu_times(repeats=run[1]["summary"]["repeats"], timings=kept, **nothing)
+        add_cpu_times(repeats=run[1]["summary"]["repeats"], timings=kept, context=nothing)
 
 
 def test_every_column_is_described(run):
@@ -145,9 +145,7 @@ def _check(run, summary):
     return check_treatment(
         repeats=summary,
         trials=run[1]["trials"]["trials"],
-        settings=run[0].check_settings(),
-        streams=Streams(1, "test", {}),
-        progress=no_bar,
+        context=Context(run[0].check_settings(), Streams(1, "test", {})),
     )
 
 
@@ -195,9 +193,7 @@ def test_opened_policies_are_decision_trees(run):
 def _drawn(run, **settings):
     return draw_policy(
         policies=run[1]["world"]["policies"],
-        settings=settings,
-        streams=Streams(0, "draw_policy", {}),
-        progress=no_bar,
+        context=Context(settings, Streams(0, "draw_policy", {})),
     )["tree"]
 
 
@@ -227,9 +223,9 @@ def test_too_many_covariates_are_refused_before_contexts_are_named(tmp_path):
     with pytest.raises(SearchSizeError, match=r"at most [1-9]\d* contexts fit with 3"):
         compare_planners(
             description=tmp_path / "world.yaml",
-            settings=study.compare_settings("world"),
-            streams=Streams(1, "test", {"dataset": "world"}),
-            progress=no_bar,
+            context=Context(
+                study.compare_settings("world"), Streams(1, "test", {"dataset": "world"})
+            ),
         )
 
 
@@ -239,9 +235,7 @@ def test_figures_are_drawn_with_their_tables(run):
     world = draw_world_figures(
         means=summary["means"],
         policies=made["world"]["policies"],
-        settings=study.figure_settings("world"),
-        streams=Streams(1, "test", {"dataset": "world"}),
-        progress=no_bar,
+        context=Context(study.figure_settings("world"), Streams(1, "test", {"dataset": "world"})),
     )
     table = draw_table_figures(
         means=summary["means"],
@@ -249,9 +243,7 @@ def test_figures_are_drawn_with_their_tables(run):
         policies=made["own"]["policies"],
         units=made["prepared"]["units"],
         catalogue=made["prepared"]["catalogue"],
-        settings=study.figure_settings("own"),
-        streams=Streams(1, "test", {"dataset": "own"}),
-        progress=no_bar,
+        context=Context(study.figure_settings("own"), Streams(1, "test", {"dataset": "own"})),
     )
     assert len(world) == 6 * 4
     assert len(table) == 5 * 4

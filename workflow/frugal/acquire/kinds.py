@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder, ValuesEncoder, fits, tabulate
 from frugal.acquire.siblings import each_of
 from frugal.config.declared import block_of, declared_kinds, learns, needs_two_classes
+from frugal.core.context import without_bar
 from frugal.core.declarations import load_one
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import ConfigError, DataError
@@ -54,7 +55,7 @@ class Ground:
     group: Int[np.ndarray, " n"] | None
     classifier: TreeEnsemble
     streams: Streams
-    progress: Callable[..., Any]
+    progress: Callable[..., Any] = without_bar
     objective: Literal["cost", "f1", "am"] = "cost"
     budgets: tuple[float, ...] = ()
 

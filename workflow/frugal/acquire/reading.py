@@ -45,7 +45,6 @@ class SingleWithoutVerdict:
 
     def predict(self, values: Values, acquired: Panels) -> None:
         """None: it has no verdict of its own."""
-        del values, acquired
 
 
 class Reading(ABC):
@@ -103,7 +102,6 @@ class ThresholdRules(Reading):
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """The state's values, as trees read it. (m, d)"""
-        del acquired
         return values.astype(np.float32)
 
     def conclude(self, reading: Readings, acquired: Panels) -> Belief:
@@ -138,7 +136,6 @@ class CompletesRows(Reading):
         Raises:
             DataError: there is no imputer.
         """
-        del acquired
         if self.imputer is None:
             raise DataError("these policies were loaded without the model that completes rows")
         return completed_rows(self.imputer, values)
@@ -148,7 +145,6 @@ def completed_states(imputer: Imputer, world: World) -> CallableEncoder:
     """Completed rows, standardised, of the states of a world, made when they are requested."""
 
     def complete(visible: np.ndarray, acquired: np.ndarray) -> np.ndarray:
-        del acquired
         return completed_rows(imputer, visible)
 
     return CallableEncoder(world, complete, world.values.shape[1])

@@ -124,6 +124,11 @@ def divisions(
     return folds
 
 
+def of_division(streams: Streams, number: int) -> Streams:
+    """Random generators of a further division into folds; of the first its own."""
+    return replace(streams, stage=f"{streams.stage}~{number}") if number else streams
+
+
 def follow(
     policy: Policy,
     table: Table,

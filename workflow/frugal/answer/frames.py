@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from frugal.core.context import without_bar
+
 EVALUATED = ("nuisance", "test")  # parts whose records are acted on; `train` made the classifier
 
 
@@ -12,11 +14,6 @@ def bars(
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Bars for the loop over blocks and for the loop within one: only one of them is shown."""
     return (without_bar, progress) if blocks == 1 else (progress, without_bar)
-
-
-def without_bar(rows: Any, **_: Any) -> Any:
-    """No bar."""
-    return rows
 
 
 def remark(sentence: str) -> None:

@@ -4,6 +4,7 @@ A block is a pydantic model. Its JSON Schema, its reference page and the sentenc
 derived from it. Read by the Snakefile, so it imports nothing heavy. Knows no key.
 """
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -25,8 +26,9 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from frugal.config.refusals import refusal
 from frugal.core.errors import ConfigError
-from frugal.core.schema_check import did_you_mean, listed, require_plain_text
+from frugal.core.schema_check import did_you_mean, listed, shown
 
+_PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
 _Block = TypeVar("_Block", bound="Block")
 _Any = TypeVar("_Any")
 _Several = TypeVar("_Several", list[Any], tuple[Any, ...])
@@ -254,7 +256,6 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """One of the names."""
-        del source, handler
         return core_schema.literal_schema(self.names)
 
 
@@ -300,3 +301,51 @@ def duplicated(values: Iterable[Any], at: str, subject: str) -> Iterator[str]:
     """A sentence on the first value that occurs twice; none where each is unique."""
     if twice := [value for value, times in Counter(values).items() if times > 1]:
         yield f"{at} has {subject} {twice[0]!r} twice; each must be unique"
+
+
+def require_plain_text(document: Any, where: str) -> None:
+    """Refuse keys that are no text, and control characters in names and values but prose.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    _require_plain_text(document, where, "top level", set())
+
+
+def _require_plain_text(
+    document: Any, where: str, key: str, visited: set[tuple[int, bool]]
+) -> None:
+    """Refuse keys that are no text, and control characters in names and values but prose.
+
+    `visited` holds the values checked under such a key: aliases share values, and each is read
+    once.
+    """
+    if isinstance(document, Mapping | list):
+        mark = (id(document), key in _PROSE)
+        if mark in visited:
+            return
+        visited.add(mark)
+    if isinstance(document, Mapping):
+        for name, value in document.items():
+            if not isinstance(name, str):
+                raise ConfigError(
+                    f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
+                    "in quotes"
+                )
+            _require_plain_text(name, where, key, visited)
+            _require_plain_text(value, where, str(name), visited)
+    elif isinstance(document, list):
+        for value in document:
+            _require_plain_text(value, where, key, visited)
+    elif not isinstance(document, str | int | float) and (
+        hasattr(document, "__array__") or not isinstance(operator.eq(document, document), bool)
+    ):  # an array, or a value such as pandas' NA, which no schema can compare
+        raise ConfigError(
+            f"{where}: {key!r} is of type {type(document).__name__}; allowed are texts, numbers, "
+            "lists, and keys with these"
+        )
+    elif isinstance(document, str) and key not in _PROSE and not document.isprintable():
+        raise ConfigError(
+            f"{where}: {key!r} holds {shown(document)}; allowed is text on one line without "
+            "control characters"
+        )

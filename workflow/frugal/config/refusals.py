@@ -9,15 +9,31 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from frugal.core.schema_check import (
-    FORMS,
-    TYPE_NAMES,
-    bare_word,
-    did_you_mean,
-    listed,
-    shown,
-    type_words,
-)
+from frugal.core.schema_check import did_you_mean, listed, shown
+
+# Description of each pattern of a schema.
+FORMS = {
+    "^[0-9]+$": "a whole number",
+    "^[0-9]+([.][0-9]+)?$": "a number from 0 on, as in 12.5",
+    "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$": (
+        "a text of letters, digits, '_', '.' and '-', not of dots alone"
+    ),
+    "^[a-z][a-z0-9_]*$": "a small letter, and small letters, digits and '_' after it",
+    "^[0-9a-f]{64}$": "a text of 64 characters, each of 0 to 9 or a to f",
+    "^https?://": "an address that begins with http:// or https://",
+    "[.]py$": "the name of a file that ends in .py",
+    "[.]parquet$": "the name of a file that ends in .parquet",
+    "^(.*/)?[^/]*[^/.][^/]*$": "the name of a file, with folders before it or without",
+}
+TYPE_NAMES = {
+    "object": "a mapping of keys",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
 
 _BOUNDS = {
     "greater_than_equal": ("ge", "values from {:.17g} on"),
@@ -280,3 +296,17 @@ def _characters(number: int) -> str:
 
 def _at(path: _Path) -> str:
     return f"under {_key(path)!r}" if path else "at top level"
+
+
+def type_words(of: Any) -> str:
+    """Description of a document's type."""
+    kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    kind = next((name for each, name in kinds.items() if isinstance(of, each)), "number")
+    return TYPE_NAMES[kind]
+
+
+def bare_word(value: object, names: Iterable[str]) -> str:
+    """Remedy where text was intended and YAML reads true or false."""
+    if not isinstance(value, bool) or "string" not in names:
+        return ""
+    return "; YAML reads yes, no, on and off as true or false: write the text in quotes"

@@ -6,11 +6,13 @@ columns in this scale. Must not know the meaning of columns, or files.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Float64, Shaped
 
 from frugal.core.errors import DataError
+from frugal.core.stored import Within
 
 ROUNDING = 1e-12  # a spread below this share of the mean is rounding of a constant
 
@@ -24,8 +26,8 @@ class Scaling:
         scale: standard deviations. (d,)
     """
 
-    centre: Float[np.ndarray, "*d"]
-    scale: Float[np.ndarray, "*d"]
+    centre: Annotated[Float[np.ndarray, "*d"], Within()]
+    scale: Annotated[Float[np.ndarray, "*d"], Within(above=0)]
 
     def standardise(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Values in standard deviations from the mean; NaN stays. (…, d)"""

@@ -1,16 +1,11 @@
-"""Reads YAML; words of refusals: names, values, types, and where a file is.
-
-
-Knows nothing of the meaning of keys; `description` does, and whoever reads another configuration.
-"""
+"""Reads YAML; words of refusals: names, values, and where a file is. Knows no key."""
 
 import difflib
-import operator
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -18,34 +13,9 @@ from typing import Any
 from frugal.core.errors import ConfigError, DataError, is_private
 from frugal.core.strict_yaml import StrictYamlError, parse_yaml, placed, text_of
 
-_PROSE = {"note", "comment", "separator", "missing"}  # lines of prose; a tab between cells
 _TABLES = {".csv", ".tsv", ".txt", ".arff", ".parquet", ".pq", ".xlsx", ".xls", ".xpt", ".gz"}
 _LONGEST_SHOWN = 200  # characters of a value, or of a list of names, in a sentence
 _LONGEST_NAME = 80  # characters of one name in a list
-
-# Description of each pattern of a schema.
-FORMS = {
-    "^[0-9]+$": "a whole number",
-    "^[0-9]+([.][0-9]+)?$": "a number from 0 on, as in 12.5",
-    "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$": (
-        "a text of letters, digits, '_', '.' and '-', not of dots alone"
-    ),
-    "^[a-z][a-z0-9_]*$": "a small letter, and small letters, digits and '_' after it",
-    "^[0-9a-f]{64}$": "a text of 64 characters, each of 0 to 9 or a to f",
-    "^https?://": "an address that begins with http:// or https://",
-    "[.]py$": "the name of a file that ends in .py",
-    "[.]parquet$": "the name of a file that ends in .parquet",
-    "^(.*/)?[^/]*[^/.][^/]*$": "the name of a file, with folders before it or without",
-}
-TYPE_NAMES = {
-    "object": "a mapping of keys",
-    "array": "a list",
-    "string": "a text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "null": "null",
-}
 
 
 def read_yaml(path: Path) -> Any:
@@ -78,49 +48,6 @@ def require_no_table(path: Path, remedy: str) -> None:
     if path.suffix.lower() in _TABLES and path.is_file():
         done = remedy.format(shlex.quote(str(path)))
         raise ConfigError(f"{path} is a table; allowed is the YAML that describes it: {done}")
-
-
-def require_plain_text(
-    document: Any, where: str, key: str = "top level", visited: set[tuple[int, bool]] | None = None
-) -> None:
-    """Refuse keys that are no text, and control characters in names and values but prose.
-
-    `visited` holds the values checked under such a key: aliases share values, and each is read
-    once.
-
-    Raises:
-        ConfigError: there is one.
-    """
-    visited = set() if visited is None else visited
-    if isinstance(document, Mapping | list):
-        mark = (id(document), key in _PROSE)
-        if mark in visited:
-            return
-        visited.add(mark)
-    if isinstance(document, Mapping):
-        for name, value in document.items():
-            if not isinstance(name, str):
-                raise ConfigError(
-                    f"{where}: {key!r} holds the key {name!r}; allowed are keys of text: write it "
-                    "in quotes"
-                )
-            require_plain_text(name, where, key, visited)
-            require_plain_text(value, where, str(name), visited)
-    elif isinstance(document, list):
-        for value in document:
-            require_plain_text(value, where, key, visited)
-    elif not isinstance(document, str | int | float) and (
-        hasattr(document, "__array__") or not isinstance(operator.eq(document, document), bool)
-    ):  # an array, or a value such as pandas' NA, which no schema can compare
-        raise ConfigError(
-            f"{where}: {key!r} is of type {type(document).__name__}; allowed are texts, numbers, "
-            "lists, and keys with these"
-        )
-    elif isinstance(document, str) and key not in _PROSE and not document.isprintable():
-        raise ConfigError(
-            f"{where}: {key!r} holds {shown(document)}; allowed is text on one line without "
-            "control characters"
-        )
 
 
 def requested_file(path: str | Path, base: Path) -> Path | None:
@@ -223,21 +150,7 @@ def printable(text: str, *, at_most: int = _LONGEST_NAME) -> str:
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
-def type_words(of: Any) -> str:
-    """Description of a document's type."""
-    kinds = {Mapping: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
-    kind = next((name for each, name in kinds.items() if isinstance(of, each)), "number")
-    return TYPE_NAMES[kind]
-
-
 def shown(value: Any, *, at_most: int = _LONGEST_SHOWN) -> str:
     """A value as a sentence shows it: in one line, the tail of a long one left out."""
     text = repr(value)
     return text if len(text) <= at_most else f"{text[:at_most]}…"
-
-
-def bare_word(value: object, names: Iterable[str]) -> str:
-    """Remedy where text was intended and YAML reads true or false."""
-    if not isinstance(value, bool) or "string" not in names:
-        return ""
-    return "; YAML reads yes, no, on and off as true or false: write the text in quotes"

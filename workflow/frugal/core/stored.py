@@ -1,14 +1,15 @@
 """Requirements on a model read from a file: names, types, shapes and ranges of its arrays.
 
 A file may have been edited, cut or made by another program; compiled loops trust their input. A
-model declares its arrays once, as `Array`s by name, and `Stored.require` refuses all else in one
-sentence that names the file. The shape of a JSON document is written as the document itself would
-be, with types in place of values. Must not know any model or document.
+model declares its arrays once, on its fields or as `Array`s by name, and `Stored.require` refuses
+all else in one sentence that names the file. The shape of a JSON document is written as the
+document itself would be, with types in place of values. Must not know any model or document.
 """
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,11 @@ def under(arrays: Mapping[str, np.ndarray], prefix: str) -> Mapping[str, np.ndar
     )
 
 
+def apart(arrays: Mapping[str, np.ndarray], *prefixes: str) -> Mapping[str, np.ndarray]:
+    """The arrays whose names begin with none of some prefixes; they still know their file."""
+    return part_of(arrays, {name: name for name in arrays if not name.startswith(prefixes)})
+
+
 def _source(arrays: Mapping[str, np.ndarray]) -> str:
     return arrays.source if isinstance(arrays, StoredArrays) else ""
 
@@ -183,6 +189,30 @@ class Array:
     def dtypes(self) -> tuple[str, ...]:
         """The allowed types."""
         return (self.dtype,) if isinstance(self.dtype, str) else self.dtype
+
+
+Within = partial(Array, dtype="", shape=())  # bounds of a field whose type has the rest
+
+
+def declared(model: type) -> dict[str, Array]:
+    """Requirements on the arrays of a dataclass, by name of field.
+
+    A field that is stored has a type such as `Annotated[Float[np.ndarray, "n d"], Within(low=0)]`.
+    Axes and numbers are those of jaxtyping, in 64 bits where it allows any width.
+    """
+    expected: dict[str, Array] = {}
+    for each in fields(model):
+        for bounds in getattr(each.type, "__metadata__", ()):
+            of: Any = getattr(each.type, "__origin__", None)
+            dtype = next(t for t in ("bool", "int64", "float64", *of.dtypes) if t in of.dtypes)
+            shape = tuple(int(a) if a.isdecimal() else a.strip("*") for a in of.dim_str.split())
+            expected[each.name] = replace(bounds, dtype=bounds.dtype or dtype, shape=shape)
+    return expected
+
+
+def arrays_of(model: Any) -> dict[str, np.ndarray]:
+    """The arrays that the fields of a dataclass declare as stored, by name."""
+    return {name: getattr(model, name) for name in declared(type(model))}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,9 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.config.learners import BoostingSettings
 from frugal.core.errors import DataError
+from frugal.core.stored import arrays_of
 from frugal.learn.tree_scoring import leaf_sums
-from frugal.learn.trees import (
-    ARRAYS,
-    LIGHTGBM,
-    TreeEnsemble,
-    constant_tree,
-    join_trees,
-    lightgbm_trees,
-)
+from frugal.learn.trees import LIGHTGBM, TreeEnsemble, constant_tree, join_trees, lightgbm_trees
 
 MOST_LOG_ODDS = 20.0
 LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
@@ -213,7 +207,7 @@ def _booster(
 
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:
     """One ensemble of the trees of several, leaf rows times a share; `split_ensemble` undoes it."""
-    arrays = [{name: getattr(part, name) for name in ARRAYS if name != "root"} for part in parts]
+    arrays = [{k: v for k, v in arrays_of(part).items() if k != "root"} for part in parts]
     merged = join_trees(arrays, link="softmax", columns=parts[0].columns)  # each part as a tree
     root = np.concatenate([part.root + at for part, at in zip(parts, merged.root, strict=True)])
     return replace(merged, root=root.astype(np.int32), leaf_value=merged.leaf_value * share)

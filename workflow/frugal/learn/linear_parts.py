@@ -7,12 +7,13 @@ rows and columns; no panels, no costs.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.stored import LARGEST, Array, Stored
+from frugal.core.stored import Stored, Within, arrays_of, declared
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, CrossFitted
 from frugal.learn.weighted_logistic import logistic_mode
 
@@ -22,7 +23,6 @@ WEIGHTS = (0.0, 0.5, 0.5)  # prior means: intercept, trees, regression
 CERTAIN = 8.0  # prior precision of the two weights
 FURTHEST = 4.0  # standard deviations beyond which a value counts no further
 DONE = 1e-12  # squared Newton decrement
-NAMES = ("weights", "centre", "scale", "slope")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class LinearPart:
         slope: intercept, per standard deviation, and where the column is unknown. (2 d + 1,)
     """
 
-    weights: Float[np.ndarray, " 3"]
-    centre: Float[np.ndarray, " d"]
-    scale: Float[np.ndarray, " d"]
-    slope: Float[np.ndarray, " c"]
+    weights: Annotated[Float[np.ndarray, " 3"], Within()]
+    centre: Annotated[Float[np.ndarray, " d"], Within()]
+    scale: Annotated[Float[np.ndarray, " d"], Within()]
+    slope: Annotated[Float[np.ndarray, " c"], Within()]
 
     def log_odds(
         self, by_trees: Float[np.ndarray, " n"], values: Float[np.ndarray, "n d"]
@@ -50,7 +50,7 @@ class LinearPart:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything it is; `from_arrays` is the inverse."""
-        return {name: getattr(self, name) for name in NAMES}
+        return arrays_of(self)
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], *, columns: int) -> "LinearPart":
@@ -59,16 +59,9 @@ class LinearPart:
         Raises:
             DataError: it is no regression on so many columns.
         """
-        shape = {
-            "weights": (3,),
-            "centre": (columns,),
-            "scale": (columns,),
-            "slope": (2 * columns + 1,),
-        }
-        Stored("regression averaged with the trees", arrays).require(
-            {name: Array("float64", shape[name], low=-LARGEST) for name in NAMES}
-        )
-        return LinearPart(*(arrays[name] for name in NAMES))
+        stored = Stored("regression averaged with the trees", arrays)
+        stored.require(declared(LinearPart), d=columns, c=2 * columns + 1)
+        return LinearPart(**arrays)
 
 
 def design_of(

@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from frugal.core.errors import ConfigError, DataError
-from frugal.core.stored import Array, Stored
+from frugal.core.stored import Array, Stored, Within, arrays_of, declared
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 
@@ -25,13 +25,7 @@ MOST_COLUMNS = int(np.iinfo(np.int16).max)
 GOES_LEFT, LEARNS_MISSING = 2, 2  # of LightGBM's `decision_type`: a flag, and bits 2 and 3
 MOST_THRESHOLD = 1e300  # where only missing values are on the other side
 _ROUNDING = 1e-6  # of the sum of a leaf's class shares
-_EXPECTED = {
-    "root": Array("int32", ("e",), low=0),
-    "feature": Array("int16", ("m",), low=-1),
-    "threshold": Array("float32", ("m",)),
-    "right": Array("int32", ("m",), low=0),
-    "missing_left": Array("bool", ("m",)),
-    "leaf_value": Array("float64", ("l", "k")),
+_NUMBERS = {
     "link": Array("uint8", (1,), low=0, high=len(LINKS) - 1),
     "columns": Array("int64", (1,), low=1, high=MOST_COLUMNS),
 }
@@ -44,7 +38,7 @@ def require_ensemble(arrays: Mapping[str, np.ndarray]) -> None:
         DataError: they are not; the sentence names array and entry.
     """
     stored = Stored("tree ensemble", arrays)
-    size = stored.require(_EXPECTED)
+    size = stored.require(declared(TreeEnsemble) | _NUMBERS)
     stored.require_between("feature", -1, int(arrays["columns"][0]) - 1)
     stored.require_between("root", 0, size["m"] - 1)
     stored.require_rising("root")
@@ -124,7 +118,6 @@ LIGHTGBM: Mapping[str, Any] = {  # the same bytes on every machine
     "feature_pre_filter": False,
     "verbosity": -1,
 }
-ARRAYS = ("root", "feature", "threshold", "right", "missing_left", "leaf_value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +139,12 @@ class TreeEnsemble:
         columns: d.
     """
 
-    root: Int[np.ndarray, " e"]
-    feature: Int[np.ndarray, " m"]
-    threshold: Float[np.ndarray, " m"]
-    right: Int[np.ndarray, " m"]
-    missing_left: Bool[np.ndarray, " m"]
-    leaf_value: Float[np.ndarray, "l k"]
+    root: Annotated[Int[np.ndarray, " e"], Within(dtype="int32", low=0)]
+    feature: Annotated[Int[np.ndarray, " m"], Within(dtype="int16", low=-1)]
+    threshold: Annotated[Float[np.ndarray, " m"], Within(dtype="float32")]
+    right: Annotated[Int[np.ndarray, " m"], Within(dtype="int32", low=0)]
+    missing_left: Annotated[Bool[np.ndarray, " m"], Within()]
+    leaf_value: Annotated[Float[np.ndarray, "l k"], Within()]
     link: Literal["mean", "softmax"]
     columns: int
 
@@ -203,7 +196,7 @@ class TreeEnsemble:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the ensemble is, as named arrays; `from_arrays` is the exact inverse."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
+        arrays = arrays_of(self)
         arrays["link"] = np.array([LINKS.index(self.link)], dtype=np.uint8)
         arrays["columns"] = np.array([self.columns], dtype=np.int64)
         return arrays
@@ -217,7 +210,7 @@ class TreeEnsemble:
         """
         require_ensemble(arrays)
         return TreeEnsemble(
-            **{name: np.asarray(arrays[name]) for name in ARRAYS},
+            **{name: np.asarray(arrays[name]) for name in declared(TreeEnsemble)},
             link=LINKS[int(arrays["link"][0])],
             columns=int(arrays["columns"][0]),
         )

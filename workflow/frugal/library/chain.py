@@ -272,6 +272,7 @@ def run_stage(
     from threadpoolctl import threadpool_limits
 
     from frugal.core.arithmetic import correct_torch_when_loaded, is_pinned
+    from frugal.core.context import Context
     from frugal.core.streams import Streams
     from frugal.results.replacing import together
 
@@ -289,9 +290,7 @@ def run_stage(
             converted = {
                 name: _as_taken(question, function, name, value) for name, value in inputs.items()
             }
-            result = function(
-                **converted, settings=settings, streams=streams, progress=_progress(stage)
-            )
+            result = function(**converted, context=Context(settings, streams, _progress(stage)))
             grows = inspect.isgenerator(result)
             payloads = together(cast("Growing", result)) if grows else result
         identity = hashlib.sha256(called.encode()).hexdigest()

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Int
 from sklearn.base import clone
 
 from frugal.acquire.policies.python import STOP, Origin, read_answer, shown
-from frugal.answer.candidates import PRACTICE, again, follow
+from frugal.answer.candidates import PRACTICE, follow, of_division
 from frugal.answer.documents import interval_of, parts_of_cost, shares_of
 from frugal.core.episodes import Belief, Law, Panels, Traits, Values
 from frugal.core.errors import ConfigError, DataError
@@ -409,7 +409,7 @@ def _along(
         learned: the policy, of the rows of the other folds.
     """
     data, n, order = evidence.table, len(fold), evidence.table.content_order
-    streams = replace(evidence.streams, stage=again(evidence.streams.stage, number))
+    streams = of_division(evidence.streams, number)
     uniforms = np.empty((n, len(data.actions) + 1))  # nothing depends on the order of the rows
     uniforms[order] = streams.generator("decisions").random(uniforms.shape)
     numbered = replace(

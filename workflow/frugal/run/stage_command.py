@@ -103,6 +103,7 @@ def run_job(job: "Job") -> None:
     from tqdm import tqdm
 
     from frugal.core.blocks import Portion, whole
+    from frugal.core.context import Context
     from frugal.core.streams import Streams
     from frugal.results.files import payload_bytes
     from frugal.results.replacing import Growing, GrowingFiles, Grown
@@ -110,22 +111,20 @@ def run_job(job: "Job") -> None:
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
     divided = "portion" in inspect.signature(stage).parameters
-    context = {
-        "settings": _settings(job, stage),
-        "streams": Streams(job.seed, job.stage, whole(job.wildcards) if divided else job.wildcards),
-        "progress": partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True),
-    }
+    streams = Streams(job.seed, job.stage, whole(job.wildcards) if divided else job.wildcards)
+    bar = partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True)
+    given: dict[str, Any] = {"context": Context(_settings(job), streams, bar)}
     takes_up = "checkpoint" in inspect.signature(stage).parameters
     if takes_up:
-        context["checkpoint"] = Checkpoint(job)
+        given["checkpoint"] = Checkpoint(job)
     if divided:
-        context["portion"] = Portion.of(job.wildcards)
+        given["portion"] = Portion.of(job.wildcards)
     if "origins" in inspect.signature(stage).parameters:
         from frugal.results.sidecars import origins_of
 
-        context["origins"] = origins_of(job)
+        given["origins"] = origins_of(job)
     try:
-        inspect.signature(stage).bind(**job.inputs, **context)
+        inspect.signature(stage).bind(**job.inputs, **given)
     except TypeError as error:
         names = ", ".join(job.inputs) or "none"
         raise ConfigError(f"{error}; the inputs given are {names}") from None
@@ -135,7 +134,7 @@ def run_job(job: "Job") -> None:
     records = require_intact(job)
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
     with GrowingFiles(job.outputs) as files:
-        produced: Any = stage(**inputs, **context)
+        produced: Any = stage(**inputs, **given)
         payloads = (
             files.written(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
         )
@@ -151,7 +150,7 @@ def run_job(job: "Job") -> None:
         }
         write_outputs(job, payloads, contents, records)
     if takes_up:
-        context["checkpoint"].remove()
+        given["checkpoint"].remove()
 
 
 def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> Any:
@@ -229,14 +228,11 @@ class _StageSettings(dict[str, Any]):
         raise ConfigError(f"--settings lacks the key {self._at + str(key)!r}")
 
 
-def _settings(job: "Job", stage: Callable[..., Any]) -> Any:
-    """The settings of a job as its stage reads them."""
-    if isinstance(job.settings, dict):
-        return _StageSettings(job.settings)
-    parameter = inspect.signature(stage).parameters.get("settings")
-    if parameter is not None and get_origin(parameter.annotation) is Mapping:
+def _settings(job: "Job") -> _StageSettings:
+    """The settings of a job as its stage reads them; null for none."""
+    if not isinstance(job.settings, dict | None):
         raise ConfigError(f"--settings is {str(job.settings)[:50]!r}; {job.stage} takes a mapping")
-    return job.settings
+    return _StageSettings(job.settings or {})
 
 
 def _parser() -> argparse.ArgumentParser:

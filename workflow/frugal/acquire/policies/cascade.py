@@ -9,7 +9,7 @@ a window of the expected cost of the best decision (`ClassPath`).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -48,7 +48,7 @@ from frugal.core.episodes import (
     Traits,
 )
 from frugal.core.layout import Layout
-from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.stored import Array, Stored, Within, apart, arrays_of, declared, part_of, under
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS, log_odds_of
 from frugal.learn.linear_parts import FURTHEST, LinearPart
 from frugal.learn.tree_scoring import predict_proba
@@ -56,7 +56,6 @@ from frugal.learn.trees import TreeEnsemble
 
 TREES = "trees."  # prefix of a model's arrays, before its number
 LINEAR = "linear."  # of the regression of the model of this number
-MEMBERS = ("sets", "model", "low", "high", "threshold")  # with a row for each cascade
 NO_END = 2.0  # a window's upper end where it has none
 
 
@@ -81,11 +80,11 @@ class CascadePolicies(ThresholdRules):
         linear: a regression for each model; none: models alone.
     """
 
-    sets: Bool[np.ndarray, "K s a"]
-    model: Int[np.ndarray, "K s"]
-    low: Float[np.ndarray, "K s"]
-    high: Float[np.ndarray, "K s"]
-    threshold: Float[np.ndarray, " K"]
+    sets: Annotated[Bool[np.ndarray, "K s a"], Within()]
+    model: Annotated[Int[np.ndarray, "K s"], Within(low=0)]
+    low: Annotated[Float[np.ndarray, "K s"], Within(low=0.0, high=1.0)]
+    high: Annotated[Float[np.ndarray, "K s"], Within(low=0.0, high=NO_END)]
+    threshold: Annotated[Float[np.ndarray, " K"], Within(above=0, high=1)]
     ensembles: Sequence[TreeEnsemble]
     cost: Float[np.ndarray, " a"]
     stack: Stack | None = None
@@ -98,8 +97,7 @@ class CascadePolicies(ThresholdRules):
 
     def member(self, k: int) -> "CascadePolicies":
         """One of them alone, with all models."""
-        arrays = {name: getattr(self, name)[[k]] for name in MEMBERS}
-        return replace(self, **arrays)
+        return replace(self, **{name: array[[k]] for name, array in arrays_of(self).items()})
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
@@ -170,7 +168,6 @@ class CascadePolicies(ThresholdRules):
         layout: Layout,
     ) -> list[str]:
         """The risk in each state, and the window that leads to the decision or ends the search."""
-        del values, action_probability
         names = np.array([panel.name for panel in layout.actions], dtype=object)
         states = zip(probability[:, 1].tolist(), acquired, available, strict=True)
         return [
@@ -201,9 +198,8 @@ class CascadePolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policies are; `from_arrays` is the inverse."""
-        arrays = {name: getattr(self, name) for name in MEMBERS}
         trees, linear = numbered(TREES, self.ensembles), numbered(LINEAR, self.linear)
-        return arrays | trees | linear | (self.stack.to_arrays() if self.stack else {})
+        return arrays_of(self) | trees | linear | (self.stack.to_arrays() if self.stack else {})
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "CascadePolicies":
@@ -212,18 +208,9 @@ class CascadePolicies(ThresholdRules):
         Raises:
             DataError: the arrays are no such policies; the message names the place.
         """
-        names = [name for name in arrays if not name.startswith((TREES, NETWORK, LINEAR))]
-        part = part_of(arrays, {name: name for name in names})
+        part = apart(arrays, TREES, NETWORK, LINEAR)
         stored = Stored("cascade", part)
-        stored.require(
-            {
-                "sets": Array("bool", ("K", "sets", len(layout.actions))),
-                "model": Array("int64", ("K", "sets"), low=0),
-                "low": Array("float64", ("K", "sets"), low=0.0, high=1.0),
-                "high": Array("float64", ("K", "sets"), low=0.0, high=NO_END),
-                "threshold": Array("float64", ("K",), above=0, high=1),
-            }
-        )
+        stored.require(declared(CascadePolicies), a=len(layout.actions))
         ensembles = stored_ensembles(arrays, layout)
         if int(part["model"].max()) >= len(ensembles):
             raise stored.refusal(
@@ -232,15 +219,11 @@ class CascadePolicies(ThresholdRules):
         if (part["sets"][:, :-1] > part["sets"][:, 1:]).any():
             raise stored.refusal("has a set that does not contain the one before it")
         return CascadePolicies(
-            part["sets"],
-            part["model"],
-            part["low"],
-            part["high"],
-            part["threshold"],
-            ensembles,
-            layout.action_cost,
-            Stack.from_arrays(arrays, columns=len(layout.columns)),
-            stored_regressions(arrays, len(layout.columns), len(ensembles)),
+            **part,
+            ensembles=ensembles,
+            cost=layout.action_cost,
+            stack=Stack.from_arrays(arrays, columns=len(layout.columns)),
+            linear=stored_regressions(arrays, len(layout.columns), len(ensembles)),
         )
 
 
@@ -353,7 +336,6 @@ class ClassPath(Reading):
         layout: Layout,
     ) -> list[str]:
         """Cost of the best decision in each state, and whether a panel follows."""
-        del member, values, acquired, available, layout
         stops = (action_probability[:, -1] == 1).tolist()
         if self.of_class.sets.shape[1] == 1:
             return ["no further panel" if stop else "bought for everyone" for stop in stops]

@@ -219,7 +219,6 @@ def _curve(result: "DqnFit", settings: "DqnSettings", unit: float) -> pd.DataFra
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> QPolicy:
     """The trained network."""
-    del settings
     return QPolicy.from_arrays(trained(stored, "dqn")).require_layout(layout)
 
 

@@ -51,7 +51,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> FixedPo
     Raises:
         ConfigError: one of them is none to acquire.
     """
-    del stored
     return FixedPolicy(_chosen_panels(settings["panels"], [p.name for p in layout.actions]))
 
 
@@ -76,7 +75,6 @@ def _chosen_panels(panels: Any, actions: Sequence[str]) -> Bool[np.ndarray, " a"
 
 def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """A fixed set of panels, in their order."""
-    del member
     next_panels = (state.open & policy.panels[None]).of_kind("d")
     return GraphOutputs(state.panel_or_stop(next_panels, next_panels.max() > 0), None)
 
@@ -114,7 +112,6 @@ class FixedClassifiers:
 
     def predict(self, values: Values, acquired: Panels) -> Belief:
         """Probabilities of the two classes. (K, m, 2)"""
-        del acquired
         risk = np.stack(
             [
                 classifier(visible)
@@ -128,7 +125,6 @@ def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     """The panels that the front orders most, for everyone (FS)."""
     from frugal.acquire.train.state_classifier import selected  # torch
 
-    del name
     return selected(data, data.use, lengths)
 
 

@@ -123,7 +123,6 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> RandomP
     Raises:
         ConfigError: it is no number.
     """
-    del layout, stored
     value = settings["probability"]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"the probability of a random agent is {value!r}; it must be a number")
@@ -134,7 +133,6 @@ def _several(data: TrainingData, name: str, *, lengths: list[int]) -> PolicySet:
     """Panels drawn for each unit (RS)."""
     from frugal.acquire.train.state_classifier import selected  # torch
 
-    del name
     return selected(data, None, lengths)
 
 

@@ -147,7 +147,6 @@ class RulePolicy(SingleWithoutVerdict):
         layout: Layout,
     ) -> list[str]:
         """The step that each state came to, and its conditions."""
-        del member, probability, action_probability
         numbers = self._steps(values, acquired, available)
         return [
             "no further step applies"
@@ -255,7 +254,6 @@ def _numeric(table: Layout) -> list[str]:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> RulePolicy:
     """The steps of the settings."""
-    del stored
     return rule_policy(settings["steps"], layout)
 
 

@@ -318,7 +318,6 @@ class SelectionPolicies(CompletesRows):
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
-        del reading
         nested, a = nested_panels(self.provides), len(self.provides)
         left = available & ~acquired
         if self.order is not None:

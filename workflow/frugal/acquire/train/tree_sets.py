@@ -225,7 +225,6 @@ class ConstantBeliefs(SetBeliefs):
 
     def of(self, panels: PanelSet) -> CrossFitted:
         """The same log-odds for all units; the ensemble is one leaf."""
-        del panels
         label = self.rows.world.label
         share = np.full(len(label), label[self.rows.learns].mean())
         every = log_odds_of(share)

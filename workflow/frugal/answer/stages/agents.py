@@ -25,14 +25,16 @@ from frugal.answer.candidates import (
     follow,
     learn,
     levels,
+    of_division,
     one_of,
     to_frame,
     versions_of,
 )
-from frugal.answer.frames import EVALUATED, bars, without_bar
+from frugal.answer.frames import EVALUATED, bars
 from frugal.answer.requirements import Variant
 from frugal.answer.stored import StoredRecords
 from frugal.core.blocks import FULL_PORTION, BlockDraws, Portion
+from frugal.core.context import Context, without_bar
 from frugal.core.episodes import Episodes, Policy, RowPolicy
 from frugal.core.errors import ConfigError, DataError, MissingStateError
 from frugal.core.layout import Bundle, Layout, bundle_header
@@ -195,9 +197,7 @@ def train_agent(
     catalogue: Mapping[str, Any],
     classifier: Mapping[str, np.ndarray],
     masks: pd.DataFrame | Rows,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Learn on the records of the first seed, blocked  [afape, sec. A.11].
 
@@ -208,7 +208,7 @@ def train_agent(
         ConfigError: an agent of this kind does not learn.
         DataError: the table has no row in the part `agent`.
     """
-    kind = kind_of(settings)
+    kind = kind_of(context.settings)
     if kind.fit is None:
         raise ConfigError(f"an agent of kind {kind.name!r} does not learn, so it is not trained")
     records = StoredRecords(table, catalogue, masks)
@@ -222,8 +222,8 @@ def train_agent(
     if len(catalogue["groups"]) == 2:
         group = records.table.sensitive(["agent"])
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(data)
-    ground = Ground(data, recorded, group, ensemble, streams, progress)
-    policy, curve = train_bundle(settings, ground)
+    ground = Ground(data, recorded, group, ensemble, context.streams, context.progress)
+    policy, curve = train_bundle(context.settings, ground)
     return {"policy": policy, "training": curve}
 
 
@@ -233,9 +233,7 @@ def learn_candidates(
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Paths of every candidate and of recorded practice on the rows of a fold, and the policies.
 
@@ -251,7 +249,7 @@ def learn_candidates(
     that parts of the answer need: `without_panels`, each without each panel, and where requests
     fail; `recorded_only`, each where nothing but the panels of the record can be had).
     """
-    held_out, streams = streams.wildcards["held_out"], streams.of_any_table()
+    held_out, streams = context.streams.wildcards["held_out"], context.streams.of_any_table()
     stored = StoredTable(table, catalogue, unlabelled=True)
     records = StoredRecords(stored, catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
@@ -259,11 +257,11 @@ def learn_candidates(
     fold, cluster = records.table.fold, records.table.clusters(EVERY)
     shared = Streams(streams.root, streams.stage, {})
     frames, bundles = [], {}
-    folds = divisions(data, fold, cluster, settings["repeats"], shared)
+    folds = divisions(data, fold, cluster, context.settings["repeats"], shared)
     for number, of_row in enumerate(folds):
-        inside, stage = of_row == place, f"{streams.stage}~{number}" if number else streams.stage
-        drawn = replace(streams, stage=stage)
-        followed, learned = _of_fold(data, observed, inside, records, settings, drawn, progress)
+        inside = of_row == place
+        of_fold = replace(context, streams=of_division(streams, number))
+        followed, learned = _of_fold(data, observed, inside, records, of_fold)
         frames += [frame.assign(repeat=number) for frame in followed]
         for variant, policy in learned.items():
             bundles[variant._replace(division=number).key] = policy
@@ -274,15 +272,10 @@ def learn_candidates(
 
 
 def _of_fold(
-    data: Table,
-    observed: np.ndarray,
-    inside: np.ndarray,
-    records: StoredRecords,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    data: Table, observed: np.ndarray, inside: np.ndarray, records: StoredRecords, context: Context
 ) -> tuple[list[pd.DataFrame], dict[Variant, Bundle]]:
     """Candidates that learned on the rows outside, along those inside; those that learn, stored."""
+    settings, streams = context.settings, context.streams
     order = data.content_order  # what is learned does not depend on the file's order
     learns = order[(~inside & data.labelled)[order]]
     learned, at = data.take(learns), observed[learns]
@@ -294,7 +287,7 @@ def _of_fold(
         None,
         classifier,
         streams,
-        progress,
+        context.progress,
         settings["objective"],
         levels(settings["budgets"]),
     )
@@ -303,7 +296,7 @@ def _of_fold(
     follow_within = partial(follow, unsupported=unsupported)
     frames, bundles = [], {}
     practice = Variant(settings["practice"], 0 if settings["budgets"] else None)
-    for variant, policy, left in learn(ground, settings["agents"], progress):
+    for variant, policy, left in learn(ground, settings["agents"], context.progress):
         followed = follow_within(policy, rows, held_panels, uniforms, classifier)
         frames.append(to_frame(followed, variant.key, rows))
         if "without_panels" in settings["also"]:
@@ -335,9 +328,7 @@ def join_candidates(
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame | Rows,
     graph: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **policies: StoredArrays,
 ) -> dict[str, Any]:
     """The policies of all folds, joined to the one that is handed out, and its paths on all rows.
@@ -345,24 +336,24 @@ def join_candidates(
     `policies` are those of each fold. Of each candidate they vote (`acquire.siblings`); one that
     does not learn is itself. Settings are those of `learn_candidates`.
     """
-    streams = streams.of_any_table()
+    streams = context.streams.of_any_table()
     records = StoredRecords(StoredTable(table, catalogue, unlabelled=True), catalogue, masks, graph)
     data, observed = records.at(records.table.positions(EVERY), records.seeds[0])
     learns = data.content_order[data.labelled[data.content_order]]
-    classifier = classifier_of(data.take(learns), settings["classifier"], streams)
+    classifier = classifier_of(data.take(learns), context.settings["classifier"], streams)
     uniforms = streams.generator("decisions").random((len(data), observed.shape[1] + 1))
     frames, bundles = [], {}
     repeats = min(int((of_fold.header or {})["repeats"]) for of_fold in policies.values())
-    versions = versions_of(settings["agents"], settings["budgets"])
-    for variant in progress(versions, desc="candidates"):
-        agent, name = settings["agents"][variant.agent], variant.key
+    versions = versions_of(context.settings["agents"], context.settings["budgets"])
+    for variant in context.progress(versions, desc="candidates"):
+        agent, name = context.settings["agents"][variant.agent], variant.key
         each = [
             one_of(of_fold, variant._replace(division=number).key)
             for number in range(repeats)
             for of_fold in policies.values()
         ]
         learned = [archived for archived in each if archived is not None]
-        if not learned and settings["budgets"]:
+        if not learned and context.settings["budgets"]:
             continue  # it does not learn within budgets
         stored = joined(learned) if learned else None
         policy = build_policy(
@@ -387,9 +378,7 @@ def roll_out(
     identification: Mapping[str, Any],
     imputed: pd.DataFrame | Rows,
     rounds: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     policy: StoredArrays | Path | pd.DataFrame | None = None,
     portion: Portion = FULL_PORTION,
 ) -> Growing:
@@ -404,15 +393,15 @@ def roll_out(
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     layout = records.table.layout
-    agent = build_policy(settings, table=layout, stored=policy)
+    agent = build_policy(context.settings, table=layout, stored=policy)
     ensemble = TreeEnsemble.from_arrays(classifier).require_table(layout)
     copies = _Copies(rows_of(imputed), rounds, records)
-    play = _Play(records, agent, copies, identification, streams)
+    play = _Play(records, agent, copies, identification, context.streams)
     acted_on = records.table.blocks_with(EVALUATED)
     if isinstance(agent, RowPolicy) and len(acted_on) > 1:  # what some block lacks, no block has
         for number in acted_on:
             play.block(number, without_bar)
-    outer, inner = bars(progress, len(records.table.blocks))
+    outer, inner = bars(context.progress, len(records.table.blocks))
 
     def tables(number: int, progress: Callable[..., Any]) -> dict[str, pd.DataFrame]:
         ended, decisions = play.block(number, progress)
@@ -586,9 +575,7 @@ def bundle_agent(
     catalogue: Mapping[str, Any],
     description: Path,
     classifier: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     policy: StoredArrays | Path | pd.DataFrame | None = None,
     policies: StoredArrays | None = None,
     choice: Mapping[str, Any] | None = None,
@@ -604,20 +591,19 @@ def bundle_agent(
     The table lists the levels and ranges of training; no value of a unit is kept except those that
     the agent itself holds.
     """
-    del progress
     stored = StoredTable(table, catalogue, unlabelled=True)
     trained = ~stored.part_rows([] if policies is not None else [JUDGES])
-    who = {key: streams.wildcards[key] for key in ("dataset", "agent")}
+    who = {key: context.streams.wildcards[key] for key in ("dataset", "agent")}
     if policies is not None:
-        agent = streams.wildcards["agent"]
+        agent = context.streams.wildcards["agent"]
         policy = one_of(policies, choice["versions"][agent] if choice else agent)
     return bundle_payloads(
-        settings=settings,
+        settings=context.settings,
         policy=policy,
         table=TableColumns(stored.layout, trained, stored.column),
         catalogue=catalogue,
         description=load_description(description, {_ERRORS: catalogue[_ERRORS]}),
         classifier=classifier,
-        streams=Streams(streams.root, "roll_out", who),
+        streams=Streams(context.streams.root, "roll_out", who),
         unsupported=() if graph is None else graph["unsupported"],
     )

@@ -1,6 +1,6 @@
 """Stages of the answer on one's own table: policies are judged, and the answer is written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from frugal.answer.decide import decide
 from frugal.answer.evidence import Evidence
 from frugal.answer.parts.elsewhere import costs
 from frugal.answer.writing import written
+from frugal.core.context import Context
 from frugal.core.rows import Partitions, Rows
-from frugal.core.streams import Streams
 from frugal.data.case_document import TableColumns, case_document
 from frugal.data.cases import read_cases
 from frugal.data.description import load_description
@@ -29,9 +29,7 @@ def judge_candidates(
     graph: Mapping[str, Any],
     paths: Partitions,
     joined: pd.DataFrame | Rows,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The answer as a document, the outcomes of every candidate, and their terms row by row.
 
@@ -47,8 +45,10 @@ def judge_candidates(
     (group, or "" for all cases → share of the second of two classes that the named policy may
     miss), `parts` (name of a part that is requested → its settings).
     """
-    evidence = Evidence.of(table, catalogue, masks, graph, paths, joined, settings, streams)
-    return decide(evidence, progress)
+    evidence = Evidence.of(
+        table, catalogue, masks, graph, paths, joined, context.settings, context.streams
+    )
+    return decide(evidence, context.progress)
 
 
 def judge_elsewhere(
@@ -58,12 +58,9 @@ def judge_elsewhere(
     terms: pd.DataFrame,
     description: Path,
     cases: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, pd.DataFrame]:
     """Costs of every policy for the cases of another table, whose labels are not read."""
-    del settings, streams, progress
     stored = StoredTable(table, catalogue, unlabelled=True)
     columns = TableColumns(stored.layout, np.ones(len(table), dtype=bool), stored.column)
     described = load_description(description, {ERRORS: catalogue[ERRORS]})
@@ -78,9 +75,7 @@ def write_answer(
     choice: Mapping[str, Any],
     outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     page: bool = True,
     **frames: pd.DataFrame,
 ) -> dict[str, bytes]:
@@ -94,5 +89,4 @@ def write_answer(
     out or adds), `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its
     name), `kinds` (policy → kind of agent; the page describes the named one).
     """
-    del streams, progress
-    return written(choice, outcomes, catalogue, settings, frames, page=page)
+    return written(choice, outcomes, catalogue, context.settings, frames, page=page)

@@ -1,6 +1,6 @@
 """Stages of data: raw files, the encoded table, the classifier, imputers compared."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from frugal.answer.frames import remark
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.rows import Rows
 from frugal.core.scaling import fit_scaling
-from frugal.core.streams import Streams
 from frugal.data.description import load_description
 from frugal.data.downloads import downloaded_bytes
 from frugal.data.prepare import gaps_of, prepare, suspicions
@@ -25,25 +25,20 @@ TIMEOUT_SECONDS = 60.0  # of silence
 TOTAL_SECONDS = 3600.0
 
 
-def fetch_file(
-    *, settings: Mapping[str, Any], streams: Streams, progress: Callable[..., Any]
-) -> dict[str, bytes]:
+def fetch_file(*, context: Context) -> dict[str, bytes]:
     """Download, verify, hand on the bytes."""
-    del streams, progress
     content = downloaded_bytes(
-        settings["url"],
-        expected_sha256=settings["sha256"],
-        expected_content_sha256=settings.get("content_sha256"),
-        expected_bytes=settings.get("bytes"),
+        context.settings["url"],
+        expected_sha256=context.settings["sha256"],
+        expected_content_sha256=context.settings.get("content_sha256"),
+        expected_bytes=context.settings.get("bytes"),
         timeout_seconds=TIMEOUT_SECONDS,
         total_seconds=TOTAL_SECONDS,
     )
     return {"file": content}
 
 
-def prepare_data(
-    *, description: Path, settings: Any, streams: Streams, progress: Callable[..., Any], **raw: Path
-) -> Growing:
+def prepare_data(*, description: Path, context: Context, **raw: Path) -> Growing:
     """Encode a data set as in its YAML; `raw` holds its files in the order of the YAML.
 
     The report of a table that is divided into folds has its gaps, and probable mistakes.
@@ -53,14 +48,13 @@ def prepare_data(
     Raises:
         DataError, ConfigError: the files are not those that the YAML describes.
     """
-    del progress
-    described = load_description(description, settings)
+    described = load_description(description, context.settings)
     names = [file.name for file in described.source.files]
     if len(raw) != len(names):
         raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
     files = dict(zip(names, raw.values(), strict=True))
     try:
-        prepared = prepare(described, files, streams.root)
+        prepared = prepare(described, files, context.streams.root)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{description}: {error}") from error
     if described.split.scheme == "folds":  # an answer names what it rests on
@@ -78,34 +72,23 @@ PARTS = ("train", "encoder", "agent")  # the first that the table has
 
 
 def fit_classifier(
-    *,
-    table: pd.DataFrame | Rows,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame | Rows, catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, dict[str, np.ndarray]]:
     """Train on the rows of part `train`: once as recorded, once with panels dropped at random.
 
     A table whose split is that of `diagnosis` has no such part, and `encoder` in its place; one
     that is divided into folds has `agent`.
     """
-    del progress  # one fit, seconds
     stored = StoredTable(table, catalogue, unlabelled=True)
     name = next((part for part in PARTS if stored.parts([part])), PARTS[0])
     data = stored.at(stored.positions([name]))
     data = data if data.labelled.all() else data.take(data.labelled)
-    streams = streams.of_any_table() if name == PARTS[-1] else streams
-    return {"classifier": classifier_of(data, settings, streams).to_arrays()}
+    streams = context.streams.of_any_table() if name == PARTS[-1] else context.streams
+    return {"classifier": classifier_of(data, context.settings, streams).to_arrays()}
 
 
 def compare_imputers(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, pd.DataFrame]:
     """Fit each imputer to training rows and fill in hidden values of others [diagnosis, table 8].
 
@@ -117,6 +100,7 @@ def compare_imputers(
     with its `kind` and the settings of that kind. Columns that do not vary in training, and those
     of one-hot groups, are hidden but not scored.
     """
+    settings, streams = context.settings, context.streams
     data, _ = table_from_frames(table, catalogue)
     if "mean" not in settings["imputers"]:
         raise ConfigError("imputer_comparison.imputers lacks 'mean', which others are held against")
@@ -133,7 +117,7 @@ def compare_imputers(
         coded = [column for group in data.onehot for column in group]
         spread = np.nanmax(data.values[train], axis=0) > np.nanmin(data.values[train], axis=0)
         scored = hidden & (spread & ~np.isin(np.arange(len(data.columns)), coded))
-        for name in progress(list(settings["imputers"]), desc=f"imputers, seed {seed}"):
+        for name in context.progress(list(settings["imputers"]), desc=f"imputers, seed {seed}"):
             options = dict(settings["imputers"][name])
             imputer = fit_imputer(
                 options.pop("kind"),

@@ -10,6 +10,7 @@ import pandas as pd
 from frugal.answer.frames import bars, remark
 from frugal.answer.words import words_on_causes
 from frugal.core.blocks import BlockDraws, tree_sum
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, FrugalError, NoSupportError
 from frugal.core.regions import Hole, inside
 from frugal.core.rows import Rows, ScratchFile
@@ -40,9 +41,7 @@ def draw_missingness(
     *,
     table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     causes: Path | None = None,
 ) -> Growing:
     """Draw R for all rows and seeds; store it with its missingness model, identify the graph.
@@ -55,6 +54,7 @@ def draw_missingness(
             rows, and few enough panels can be missing that there should be one. Missing values of
             the table itself stay: estimators that need complete cases report it in their own row.
     """
+    settings = context.settings
     stored, missingness = StoredTable(table, catalogue, unlabelled=True), settings["missingness"]
     induced = missingness["source"] == "induced"
     if missingness["panels"] is None:
@@ -66,8 +66,10 @@ def draw_missingness(
     identified = identify(graph, stored.layout, s=settings["s"])
     _require_gaps(graph, stored, induced=induced)
     in_s = np.isin([p.name for p in stored.layout.actions], identified.s or ())
-    drawn = _Drawn(stored, settled(graph, stored.column) if induced else None, settings, streams)
-    outer, inner = bars(progress, len(stored.blocks))
+    drawn = _Drawn(
+        stored, settled(graph, stored.column) if induced else None, settings, context.streams
+    )
+    outer, inner = bars(context.progress, len(stored.blocks))
     support = _Support(stored)
     for block in outer(stored, desc="blocks"):
         yield {"masks": drawn.frame(block, in_s, inner)}

@@ -2,33 +2,27 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from frugal.answer import words as answers
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.assembly import assembled
 from frugal.draw.explorer.charts import Axis, Chart, looks_of
 from frugal.draw.explorer.sections import answer, scope_of, section
 
 
 def write_report(
-    *,
-    origins: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-    **parts: Mapping[str, Any],
+    *, origins: Mapping[str, Any], context: Context, **parts: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """The page of the parts that are there, each as its stage made it.
 
     Settings: `template` (digest of the page's own files, so an edit of them shows).
     `origins` is of `frugal.results.sidecars`.
     """
-    del settings, streams, progress
     files = origins["files"]
     place = {path: k for k, path in enumerate(files)}
     parts_there = [
@@ -67,11 +61,8 @@ def _file_record(path: str, record: Mapping[str, Any], place: Mapping[str, int])
 _DATA_LINE = re.compile(rb"^(\s*var \w+ = )([\[{\"].*)(;\s*)$", re.MULTILINE)
 
 
-def keep_report(
-    *, page: Path, settings: Any, streams: Streams, progress: Callable[..., Any]
-) -> dict[str, bytes]:
+def keep_report(*, page: Path, context: Context) -> dict[str, bytes]:
     """Hand on the page, in which no name can end a script and begin another."""
-    del settings, streams, progress
     return {"report": _DATA_LINE.sub(_without_tags, page.read_bytes())}
 
 
@@ -92,19 +83,16 @@ def explore_answer(
     choice: Mapping[str, Any],
     outcomes: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The table's part of the report, in the words of `write_answer`.
 
     Settings: `dataset` (name of the table).
     """
-    del streams, progress
     report = catalogue["report"]
     unit, f1 = str(report["cost_unit"]), choice["objective"] == "f1"
     text = answers.words(choice, outcomes, unit, catalogue["classes"])
-    rows = outcomes.assign(dataset=settings["dataset"])
+    rows = outcomes.assign(dataset=context.settings["dataset"])
     compared = "1 − F1" if f1 else f"cost a case ({unit})"
     chart = Chart(
         "interval",

@@ -11,7 +11,7 @@ costs or the missingness law.
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 from frugal.config.learners import TreeSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.stored import Array, Stored
+from frugal.core.stored import Array, Stored, Within, arrays_of, declared
 from frugal.learn.column_trees import (
     ColumnTrees,
     Variables,
@@ -34,13 +34,8 @@ from frugal.learn.imputer_kinds import ImputerKind, ToFit
 _SEEDS = 2**31 - 1
 _VALIDATION_FOLDS = 5  # share 1/5 of rows held out to choose the number of trees
 _BYTES_OF_DIGEST = 32
-_EXPECTED = {
-    "centre": Array("float64", ("columns",)),
-    "scale": Array("float64", ("columns",), above=0),
-    "group": Array("int64", ("columns",), low=-1),  # one-hot group of each column, −1: none
-    "start": Array("float64", ("variables",)),
-    "low": Array("float64", ("variables",)),
-    "high": Array("float64", ("variables",)),
+_PARTS = {
+    "group": Array("int64", ("d",), low=-1),  # one-hot group of each column, −1: none
     "variable": Array("int64", ("steps",), low=0),
     "slopes": Array("float64", ("steps", "slopes")),
     "ends": Array("int64", ("steps",), low=0),
@@ -67,9 +62,9 @@ class ChainedTrees:
 
     scaling: Scaling
     variables: Variables
-    start: Float[np.ndarray, " v"]
-    low: Float[np.ndarray, " v"]
-    high: Float[np.ndarray, " v"]
+    start: Annotated[Float[np.ndarray, " v"], Within()]
+    low: Annotated[Float[np.ndarray, " v"], Within()]
+    high: Annotated[Float[np.ndarray, " v"], Within()]
     steps: tuple[ColumnTrees, ...]
 
     def impute(self, values: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
@@ -124,12 +119,9 @@ class ChainedTrees:
         texts = [step.text.encode() for step in self.steps]
         joined_text = b"".join(texts)
         return {
-            "centre": self.scaling.centre,
-            "scale": self.scaling.scale,
+            **arrays_of(self.scaling),
+            **arrays_of(self),
             "group": group,
-            "start": self.start,
-            "low": self.low,
-            "high": self.high,
             "variable": np.array([step.j for step in self.steps], dtype=np.int64),
             "slopes": np.array([step.slopes for step in self.steps]).reshape(-1, len(group) + 1),
             "ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
@@ -145,8 +137,9 @@ class ChainedTrees:
             DataError: the arrays are no such imputer; the message names the first.
         """
         stored = Stored("chained-trees imputer", arrays)
-        sizes = stored.require(_EXPECTED, empty=("steps", "bytes"))
-        columns, group = sizes["columns"], arrays["group"]
+        expected = declared(Scaling) | declared(ChainedTrees) | _PARTS
+        columns = stored.require(expected, empty=("steps", "bytes"))["d"]
+        group = arrays["group"]
         groups = [np.flatnonzero(group == g).tolist() for g in np.unique(group[group >= 0])]
         variables = variables_of(columns, tuple(tuple(members) for members in groups))
         _require_chain(stored, arrays, variables)

@@ -7,13 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from frugal.core.scaling import Scaling
-from frugal.core.stored import Array, Stored
+from frugal.core.stored import Stored, arrays_of, declared
 from frugal.learn.imputer_kinds import ImputerKind, ToFit
-
-_ARRAYS = {
-    "centre": Array("float64", ("columns",)),
-    "scale": Array("float64", ("columns",), above=0),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +27,7 @@ class MeanImputer:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The training means and standard deviations; `from_arrays` is the exact inverse."""
-        return {"centre": self.scaling.centre, "scale": self.scaling.scale}
+        return arrays_of(self.scaling)
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray]) -> "MeanImputer":
@@ -41,8 +36,8 @@ class MeanImputer:
         Raises:
             DataError: the arrays are no such imputer; the message names the first.
         """
-        Stored("mean imputer", arrays).require(_ARRAYS)
-        return MeanImputer(Scaling(arrays["centre"], arrays["scale"]))
+        Stored("mean imputer", arrays).require(declared(Scaling))
+        return MeanImputer(Scaling(**arrays))
 
 
 def fit(to: ToFit) -> MeanImputer:

@@ -278,7 +278,6 @@ def _listed(
 
 
 def _name(name: str, literals: _Literals) -> str:
-    del literals
     return f"`{name}`"
 
 

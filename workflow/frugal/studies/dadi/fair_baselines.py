@@ -365,7 +365,6 @@ def _forward(
 def _by_logistic(
     sample: PanelSample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
 ) -> Float[np.ndarray, " n"]:
-    del settings
     inputs, train = sample.filled[:, columns], sample.train
     weight = equal_group_weights(sample.sensitive[train])
     fitted = fit_logistic(inputs[train], sample.label[train], weight, ridge=options.ridge)
@@ -375,7 +374,6 @@ def _by_logistic(
 def _by_boosting(
     sample: PanelSample, columns: np.ndarray, settings: Mapping[str, Any], options: Options
 ) -> Float[np.ndarray, " n"]:
-    del settings
     inputs, train = sample.values[:, columns], sample.train
     booster = train_booster(
         inputs[train],

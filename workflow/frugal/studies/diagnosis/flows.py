@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from frugal.core.errors import DataError
 from frugal.core.scaling import Scaling
-from frugal.core.stored import Array, Stored
+from frugal.core.stored import Array, Stored, arrays_of, declared
 from frugal.studies.diagnosis.conditional_gaussian import Gaussian, conditional_means
 
 
@@ -158,12 +158,10 @@ def log_density(
 
 
 MOST_PASSES = 1000  # a stored number may be anything, and each pass takes time
-_EXPECTED = {
+_EXPECTED = declared(Scaling) | {
     "weights": Array("float32", ("weights",)),
-    "mean": Array("float64", ("columns",)),
-    "covariance": Array("float64", ("columns", "columns")),
-    "centre": Array("float64", ("columns",)),
-    "scale": Array("float64", ("columns",), above=0),
+    "mean": Array("float64", ("d",)),
+    "covariance": Array("float64", ("d", "d")),
     "couplings": Array("int64", (1,), low=1),
     "hidden": Array("int64", ("layers",), low=1),
     "passes": Array("int64", (1,), low=1, high=MOST_PASSES),
@@ -223,8 +221,7 @@ class EmFlow:
             "weights": self.flow.to_vector(),
             "mean": self.gaussian.mean,
             "covariance": self.gaussian.covariance,
-            "centre": self.scaling.centre,
-            "scale": self.scaling.scale,
+            **arrays_of(self.scaling),
             "couplings": np.array([self.flow.couplings]),
             "hidden": np.array(self.hidden),
             "passes": np.array([self.passes]),
@@ -259,14 +256,14 @@ def _require_emflow(arrays: Mapping[str, np.ndarray]) -> None:
     """Weights for exactly the flow that is described, and a covariance that is one."""
     stored = Stored("EMFlow", arrays)
     size = stored.require(_EXPECTED)
-    if size["columns"] < 2:
+    if size["d"] < 2:
         raise stored.refusal("has 1 column; a flow of couplings needs at least 2")
     couplings, hidden = int(arrays["couplings"][0]), [int(h) for h in arrays["hidden"]]
-    expected = weight_count(size["columns"], couplings=couplings, hidden=hidden)
+    expected = weight_count(size["d"], couplings=couplings, hidden=hidden)
     if size["weights"] != expected:
         raise stored.refusal(
             f"has {size['weights']} weights; allowed: {expected}, for {couplings} couplings over "
-            f"{size['columns']} columns with the hidden layers {hidden}"
+            f"{size['d']} columns with the hidden layers {hidden}"
         )
     covariance = arrays["covariance"]
     if not np.allclose(covariance, covariance.T, rtol=1e-6, atol=1e-9):

@@ -16,7 +16,7 @@ from frugal.acquire.acting import acted
 from frugal.acquire.encoders import CallableEncoder, TabulatedEncoder
 from frugal.acquire.logs import Member, Scene
 from frugal.acquire.reading import completed_states
-from frugal.answer.frames import without_bar
+from frugal.core.context import without_bar
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import Array, Stored, under
 from frugal.core.streams import Streams

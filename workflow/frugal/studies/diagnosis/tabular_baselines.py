@@ -169,7 +169,6 @@ def _fit_logistic(
     positive_weight: float | int,
 ) -> Predict:
     """Ridge on standardised inputs: C weighs the sum of the losses against ½ |slope|²."""
-    del seed  # nothing is drawn
     read, weight = _standardised(values), _unit_weight(label, positive_weight)
     model = fit_logistic(read(values), label, weight, ridge=1 / (C * weight.sum()))
     return lambda rows: model.probability(read(rows))

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import ConfigError, DataError, shown_cell
 from frugal.core.schema_check import did_you_mean, listed, read_yaml
+from frugal.core.stored import arrays_of, declared
 from frugal.core.table import Panel, SetUp, SharedCosts
 from frugal.data.description import Column, Description
 from frugal.data.encoded_columns import unaccented, whole, word
@@ -69,7 +70,7 @@ class TimedData:
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays, and all else as a document; `from_arrays` is the inverse, but for the folder."""
-        arrays = {name: getattr(self.records, name) for name in _ARRAYS}
+        arrays = arrays_of(self.records)
         lag = self.costs.delay
         arrays["delay"] = np.zeros(len(self.costs.price), np.int64) if lag is None else lag
         return arrays, {
@@ -96,7 +97,7 @@ class TimedData:
             classes=(keys.units.label.negative, keys.units.label.positive),
             hours=keys.windows.hours,
             needed=_needed(keys),
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: arrays[name] for name in declared(TimedRecords)},
         )
         levels = {name: tuple(of) for name, of in rest["levels"].items()}
         costs, remarks = costs_of(keys, arrays["delay"]), tuple(rest["remarks"])
@@ -166,7 +167,6 @@ def long_tables(data: TimedData) -> tuple[dict[str, Any], pd.DataFrame, pd.DataF
 
 LONGEST = 1e9  # hours, over 100,000 years
 EXACT = 6  # decimals of hours and windows, beyond which differences are rounding
-_ARRAYS = ("static", "values", "provides", "recorded", "end", "label", "cluster")
 
 
 @dataclass(frozen=True, eq=False)

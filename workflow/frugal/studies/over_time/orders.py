@@ -7,14 +7,14 @@ estimators, which read records that were followed to the end, and blocking, whic
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
-from frugal.core.stored import LARGEST, Array, Stored, under
+from frugal.core.stored import LARGEST, Array, Stored, Within, arrays_of, declared, under
 from frugal.studies.over_time.config import PlanEntry
 from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.studies.over_time.window_regressions import REGRESSIONS, WindowRegressions
@@ -188,11 +188,11 @@ class LearnedOrders:
     """
 
     name: str
-    sets: Bool[np.ndarray, "s a"]
-    price: Float[np.ndarray, " s"]
+    sets: Annotated[Bool[np.ndarray, "s a"], Within()]
+    price: Annotated[Float[np.ndarray, " s"], Within(low=0)]
     waiting: float
     regressions: WindowRegressions
-    allowed: Bool[np.ndarray, "t s"]
+    allowed: Annotated[Bool[np.ndarray, "t s"], Within()]
     margin: float = 0.0
     plan: TimedPolicy | None = None
     number: int = -1
@@ -200,7 +200,7 @@ class LearnedOrders:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the policy is; `from_arrays` is the inverse."""
-        arrays = {"sets": self.sets, "price": self.price, "allowed": self.allowed}
+        arrays = arrays_of(self)
         arrays["waiting"] = np.array([self.waiting])
         arrays["margin"] = np.array([min(self.margin, LARGEST)])
         arrays["plan"] = np.array([self.number])
@@ -221,10 +221,8 @@ class LearnedOrders:
         """
         numbers = {name: array for name, array in arrays.items() if "." not in name}
         Stored("policy over time", numbers).require(
-            {
-                "sets": Array("bool", ("s", "a")),
-                "price": Array("float64", ("s",), low=0),
-                "allowed": Array("bool", ("t", "s")),
+            declared(LearnedOrders)
+            | {
                 "waiting": Array("float64", (1,), low=0),
                 "margin": Array("float64", (1,), low=0),
                 "plan": Array("int64", (1,), low=-1, high=len(plans) - 1),

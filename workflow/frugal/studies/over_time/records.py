@@ -5,12 +5,13 @@ columns, k classes. It knows no policy, no estimator and no file.
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from frugal.core.errors import DataError
+from frugal.core.stored import Within
 from frugal.core.table import SharedCosts
 
 CENSORED = -1  # label of a unit whose follow-up ended before its label was known
@@ -44,17 +45,17 @@ class TimedRecords:
     """
 
     unit: Shaped[np.ndarray, " n"]
-    static: Float[np.ndarray, "n w"]
+    static: Annotated[Float[np.ndarray, "n w"], Within()]
     static_columns: tuple[str, ...]
-    values: Float[np.ndarray, "n t d"]
+    values: Annotated[Float[np.ndarray, "n t d"], Within()]
     columns: tuple[str, ...]
     panels: tuple[str, ...]
-    provides: Bool[np.ndarray, "a d"]
-    recorded: Bool[np.ndarray, "n t a"]
-    end: Int[np.ndarray, " n"]
-    label: Int[np.ndarray, " n"]
+    provides: Annotated[Bool[np.ndarray, "a d"], Within()]
+    recorded: Annotated[Bool[np.ndarray, "n t a"], Within()]
+    end: Annotated[Int[np.ndarray, " n"], Within()]
+    label: Annotated[Int[np.ndarray, " n"], Within()]
     classes: tuple[str, ...]
-    cluster: Int[np.ndarray, " n"]
+    cluster: Annotated[Int[np.ndarray, " n"], Within()]
     hours: float = 1.0
     needed: Bool[np.ndarray, "t a"] | None = None
 

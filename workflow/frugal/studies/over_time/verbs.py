@@ -230,8 +230,8 @@ def over_time(
             folder, data or policies that no YAML describes, or other records of this name in it.
         DataError: a policy returns no truth values.
     """
-    from frugal.answer.frames import without_bar
     from frugal.config.root import effective
+    from frugal.core.context import without_bar
     from frugal.core.declarations import PROJECT
     from frugal.core.schema_check import read_yaml
     from frugal.studies.over_time.answer import (
@@ -268,21 +268,21 @@ def over_time(
     stated = {key: value for key, value in stated.items() if value is not None}
     settings = TimedSettings.read(stated, where="over_time")
     given = {"margin": margin} | ({} if seed is None else {"seed": seed})
-    seed = effective({**read_yaml(PROJECT / "config.yaml"), **given})["seed"]
+    root: int = effective({**read_yaml(PROJECT / "config.yaml"), **given})["seed"]
     if cores < 1:
         raise ConfigError(f"cores is {cores}; allowed are whole numbers from 1 on")
-    question = TimedQuestion(data, policies, TimedFit.of(settings), seed)
+    question = TimedQuestion(data, policies, TimedFit.of(settings), root)
     by_name = {policy.name: policy for policy in policies}
     if folder is not None:
         if data.document is None:
             data = _written(data, Path(folder))
-        config = {"seed": seed, "margin": margin}
+        config = {"seed": root, "margin": margin}
         return _in_folder(data, by_name, settings.model_dump(), Path(folder), config, cores)
     question = question.within_support(learned=settings.learned)
     by_name |= {policy.name: policy for policy in question.policies}
     best, others = learn_policies(question, without_bar) if settings.learned else (None, [])
     cases = fit_cases(question, others, without_bar)
-    verdict, scratch = judge_cases(data, cases, margin, seed, question.support), TemporaryFolder()
+    verdict, scratch = judge_cases(data, cases, margin, root, question.support), TemporaryFolder()
     (page := scratch / "answer.html").write_bytes(timed_page(question, verdict, cases, others))
     tables = (verdict.outcomes, verdict.estimates, verdict.support)
     result = (*tables, verdict.tipping_gamma, verdict.named, best, page)

@@ -13,6 +13,7 @@ from frugal.acquire.kinds import build_policy
 from frugal.answer.frames import EVALUATED, bars
 from frugal.answer.stored import StoredRecords
 from frugal.core.blocks import FULL_PORTION, SEEDS, Portion, sample_of, tree_sum
+from frugal.core.context import Context
 from frugal.core.episodes import Policy
 from frugal.core.errors import DataError
 from frugal.core.rows import Partitions, Rows, ScratchFile
@@ -68,9 +69,7 @@ def fit_nuisances(
     graph: Mapping[str, Any],
     identification: Mapping[str, Any],
     blocked: Partitions,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     portion: Portion = FULL_PORTION,
     **policies: StoredArrays | Path | pd.DataFrame,
 ) -> Growing:
@@ -83,20 +82,21 @@ def fit_nuisances(
     as the config sets; predictions for test rows are made block by block.
     """
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
-    stored = dict(zip(settings["filed"], policies.values(), strict=True))
+    stored = dict(zip(context.settings["filed"], policies.values(), strict=True))
     built = {
         agent: build_policy(chosen, table=records.table.layout, stored=stored.get(agent))
-        for agent, chosen in settings["agents"].items()
+        for agent, chosen in context.settings["agents"].items()
     }
     fit_inputs = _FitInputs(records, StoredEpisodes(blocked, records.table), graph, identification)
     fits = {}
-    outer, _ = bars(progress, len(records.table.blocks))
-    for seed in progress(records.seeds, desc="seeds"):
-        fits[seed] = _Seed.fit(fit_inputs, seed, settings, streams)
-    qualities = {seed: Quality(settings["bins"]) for seed in fits}
+    outer, _ = bars(context.progress, len(records.table.blocks))
+    for seed in context.progress(records.seeds, desc="seeds"):
+        fits[seed] = _Seed.fit(fit_inputs, seed, context.settings, context.streams)
+    qualities = {seed: Quality(context.settings["bins"]) for seed in fits}
     for number in outer(records.table.blocks_with(TEST), desc="blocks"):
         fitted = {
-            seed: of_seed.tell(fit_inputs, number, built, streams) for seed, of_seed in fits.items()
+            seed: of_seed.tell(fit_inputs, number, built, context.streams)
+            for seed, of_seed in fits.items()
         }
         for seed, result in fitted.items():
             qualities[seed].add(result.curves)
@@ -263,9 +263,7 @@ def estimate_costs(
     worlds: Partitions,
     propensities: pd.DataFrame | Rows,
     agents: pd.DataFrame | Rows,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     portion: Portion = FULL_PORTION,
 ) -> dict[str, pd.DataFrame]:
     """Evaluate every policy by every estimator, for every seed.
@@ -273,6 +271,7 @@ def estimate_costs(
     Rows are read block by block; of all rows at once, two bytes a row are held, and a few
     numbers a row of one estimate at a time.
     """
+    streams = context.streams
     records = StoredRecords(table, catalogue, masks, graph, identification, portion.seeds)
     cases = StoredCases(records, identification, (blocked, worlds), (propensities, agents))
     fitted_apart = int(records.table.part_rows(["nuisance"]).sum())
@@ -280,10 +279,10 @@ def estimate_costs(
     intervals: dict[tuple[int, str, str], CostInterval] = {}
     with ScratchFile() as scratch:
         fits = Fits(cases, scratch, fitted_apart)
-        for agent in progress(cases.agents, desc="agents"):
+        for agent in context.progress(cases.agents, desc="agents"):
             # each agent's draws are its own, whichever others are evaluated
             agent_streams = replace(streams, wildcards={**streams.wildcards, "agent": agent})
-            judging = _PolicyEstimates(cases, agent, settings, agent_streams, scratch, fits)
+            judging = _PolicyEstimates(cases, agent, context.settings, agent_streams, scratch, fits)
             judged = judging.tables()
             intervals |= judging.intervals
             judged["efficiency"] = compare_views(
@@ -292,7 +291,7 @@ def estimate_costs(
                 records.graph,
                 judging.view_inputs,
                 identification,
-                settings,
+                context.settings,
             )
             for name, frame in judged.items():
                 frame.insert(0, "agent", agent)
@@ -306,7 +305,7 @@ def estimate_costs(
             tables["estimates"], intervals, scratch, streams
         )
         tables["tipping"] = tipping(
-            tables["estimates"], scratch, float(max(settings["hidden_causes"]["gammas"]))
+            tables["estimates"], scratch, float(max(context.settings["hidden_causes"]["gammas"]))
         )
     return tables
 
@@ -446,9 +445,7 @@ def join_seeds(
     worlds: Partitions,
     propensities: Partitions,
     agents: Partitions,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **tables: Partitions,
 ) -> dict[str, pd.DataFrame]:
     """Join results of `estimate_costs`, `fit_nuisances` and `check_graph` on portions of the seeds.
@@ -458,7 +455,6 @@ def join_seeds(
     Each table's rows are in the order that one job for all seeds gives them. The views of
     the problem need all seeds together, so their input is computed anew.
     """
-    del streams
     portions = _Portions(
         (StoredTable(table, catalogue), catalogue, masks, graph, identification),
         (blocked, worlds),
@@ -473,9 +469,12 @@ def join_seeds(
         selected = select(joined["estimates"])[["seed", "estimator"]].drop_duplicates()
         keys = list(selected.itertuples(index=False, name=None))
         joined[name] = _sorted(joined[name], ["seed", "estimator"], keys)
-    view_inputs = portions.view_inputs(progress)
+    view_inputs = portions.view_inputs(context.progress)
     efficiency = pd.concat(
-        [portions.views(view_inputs[agent], settings).assign(agent=agent) for agent in order],
+        [
+            portions.views(view_inputs[agent], context.settings).assign(agent=agent)
+            for agent in order
+        ],
         ignore_index=True,
     )
     joined["efficiency"] = efficiency[["agent", *efficiency.columns.drop("agent")]]

@@ -1,12 +1,12 @@
 """Contents of the report for afape: answers, tables, charts, a budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
@@ -32,15 +32,12 @@ def explore_afape(
     sensitivity: pd.DataFrame,
     groups: pd.DataFrame,
     checks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The study's part of the report.
 
     Settings: `cost_units` (data set → unit of cost), `estimators` (shown at first).
     """
-    del streams, progress
     read = verdicts[[*DRAW, "estimator"]].astype(str)
     tables = {
         "summary": summary,
@@ -56,13 +53,13 @@ def explore_afape(
             "afape",
             question="How much would an acquisition policy cost at run time, evaluated from "
             "records in which panels are missing?",
-            answers=answers_of(verdicts, settings["cost_units"], checks),
+            answers=answers_of(verdicts, context.settings["cost_units"], checks),
             tables={name: (table, *_TABLES[name]) for name, table in nonempty.items()},
             keys=[*ROW, "other", "kind", "gamma", "group", "quantity"],
             sources={"picks": "summary"},
-            charts=charts_of(nonempty, settings["estimators"]),
+            charts=charts_of(nonempty, context.settings["estimators"]),
             scope=scope_of(summary, DRAW),
-            sliders=[_budget(summary, verdicts, settings["cost_units"])],
+            sliders=[_budget(summary, verdicts, context.settings["cost_units"])],
         )
     }
 

@@ -1,7 +1,7 @@
 """Stages of records: the graph is checked, missing values are imputed."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from frugal.answer.frames import bars
 from frugal.answer.stored import StoredRecords
 from frugal.core import blocks as micro
 from frugal.core.blocks import FULL_PORTION, Portion
+from frugal.core.context import Context
 from frugal.core.rows import Rows, rows_of, slices_of
-from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.splits import copied
 from frugal.data.tables import panel_columns
@@ -33,18 +33,15 @@ def check_graph(
     masks: pd.DataFrame | Rows,
     identification: Mapping[str, Any],
     propensities: pd.DataFrame | Rows,
-    settings: Any,
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     portion: Portion = FULL_PORTION,
 ) -> dict[str, pd.DataFrame]:
     """Test the graph on the test rows of every seed; parts that cannot be fitted are not tested."""
-    del settings
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
     rows_to_check = _CheckedRows(records, identification, rows_of(propensities))
     contrasts, summaries = [], []
-    for seed in progress(records.seeds, desc="seeds"):
-        rng = streams.generator("graph", seed)
+    for seed in context.progress(records.seeds, desc="seeds"):
+        rng = context.streams.generator("graph", seed)
         checked = check_blocks(_Blocks(rows_to_check, seed), rows_to_check.clusters, rng)
         rows = pd.DataFrame(
             [vars(contrast) for contrast in checked.contrasts], columns=list(_COLUMNS)
@@ -142,9 +139,7 @@ def impute_features(
     table: pd.DataFrame | Rows,
     catalogue: Mapping[str, Any],
     masks: pd.DataFrame | Rows,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     portion: Portion = FULL_PORTION,
 ) -> Growing:
     """Impute the masked values, from the test rows alone; complete rows are not repeated.
@@ -154,14 +149,15 @@ def impute_features(
     its own test rows, the last one from those of the block before, too.
     """
     records = StoredRecords(table, catalogue, masks, seeds=portion.seeds)
-    outer, inner = bars(progress, len(records.table.blocks))
+    outer, inner = bars(context.progress, len(records.table.blocks))
+    within = replace(context, progress=inner)
     rounds: dict[tuple[int, str, int], int] = {}
-    chains = _chains(records, settings["chained_trees"], streams, inner)
+    chains = _chains(records, within)
     for number in outer(range(len(records.table.blocks)), desc="blocks"):
         frames = []
         for seed in records.seeds:
             test_block = _TestBlock(records, number, seed)
-            every = _imputations(test_block, chains.get(seed), settings, streams, seed, inner)
+            every = _imputations(test_block, chains.get(seed), seed, within)
             for method, draw, values, used in every:
                 frames.append(_frame(seed, method, draw, test_block, values))
                 at = (seed, method, draw)
@@ -228,17 +224,13 @@ class _Chain:
         return values
 
 
-def _chains(
-    records: StoredRecords,
-    trees: Mapping[str, Any] | None,
-    streams: Streams,
-    progress: Callable[..., Any],
-) -> dict[int, _Chain]:
+def _chains(records: StoredRecords, context: Context) -> dict[int, _Chain]:
     """Seed → chain; complete variables are fitted where there are rows outside the sample."""
+    trees = context.settings["chained_trees"]
     chains = {}
     places = records.table.positions(["test"])
     for seed in records.seeds if trees is not None else ():
-        rng = streams.generator("chained_trees", seed)
+        rng = context.streams.generator("chained_trees", seed)
         some = micro.sample_of(len(places), micro.BLOCK_ROWS, rng)
         data, hidden = _hidden(records, places[some], seed)
         chain, values = fit_chained_trees(
@@ -246,7 +238,7 @@ def _chains(
             onehot=data.onehot,
             every=len(some) < len(places),
             rng=rng,
-            progress=progress,
+            progress=context.progress,
             **(trees or {}),
         )
         chains[seed] = _Chain(chain, places[some], values)
@@ -254,14 +246,10 @@ def _chains(
 
 
 def _imputations(
-    test_block: _TestBlock,
-    chain: _Chain | None,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    seed: int,
-    progress: Callable[..., Any],
+    test_block: _TestBlock, chain: _Chain | None, seed: int, context: Context
 ) -> Iterator[tuple[str, int, np.ndarray, int]]:
     """Method, draw, completed values and rounds used, for every imputation of the config."""
+    settings, streams = context.settings, context.streams
     hidden, onehot = test_block.hidden, test_block.test.onehot
     if chain is not None:
         rounds = settings["chained_trees"]["rounds"]
@@ -270,7 +258,9 @@ def _imputations(
         from frugal.learn.imputers.missforest import impute_missforest  # numba
 
         rng = streams.of_block(test_block.number, "missforest", seed)
-        result = impute_missforest(hidden, onehot=onehot, rng=rng, progress=progress, **forest)
+        result = impute_missforest(
+            hidden, onehot=onehot, rng=rng, progress=context.progress, **forest
+        )
         yield "missforest", 0, result.values, result.rounds
     if (multiple := settings["multiple"]) is not None:
         for method, label in (("multiple", None), ("multiple_label", test_block.test.label)):

@@ -1,15 +1,15 @@
 """Stages of afape's tables: the summary, verdicts, checks, cases to look at."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from frugal.core.blocks import block_slices
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.rows import Partitions, Rows, rows_where
-from frugal.core.streams import Streams
 from frugal.data.tables import StoredTable
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.judge.registry import ESTIMATORS, READ
@@ -19,11 +19,8 @@ KEY = ["dataset", "mechanism", "agent", "estimator", "seed"]
 NUMBERS = ["estimate", "ci_low", "ci_high", "truth", "n", "ess"]
 
 
-def summarise_afape(
-    *, estimates: pd.DataFrame, settings: Any, streams: Streams, progress: Callable[..., Any]
-) -> dict[str, pd.DataFrame]:
+def summarise_afape(*, estimates: pd.DataFrame, context: Context) -> dict[str, pd.DataFrame]:
     """Put all scenarios under each other; the contract's columns come first."""
-    del settings, streams, progress
     return {"summary": ordered(estimates, KEY + NUMBERS)}
 
 
@@ -49,16 +46,14 @@ def give_verdicts(
     graph_check: pd.DataFrame,
     sensitivity: pd.DataFrame,
     tipping: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Compare all policies, and say which to use, and its effect on each group.
 
     Settings: `cost_units` (data set → unit of cost), `gammas` (Γ that were looked at),
     `margin` (share of the cost that counts as nothing).
     """
-    del progress
+    settings = context.settings
     checked = graph_check.astype({"dataset": str, "mechanism": str}).set_index(DRAW)
     graphs = dict(zip(checked.index, checked.to_dict("records"), strict=True))
     pairs, apart = ordered(comparisons, PAIR), ordered(groups, GROUP)
@@ -69,7 +64,7 @@ def give_verdicts(
         draw = {"dataset": dataset, "mechanism": mechanism, "seed": seed}
         most, margin = float(max(settings["gammas"])), float(settings["margin"])
         words = Words(settings["cost_units"][dataset], labels, most, margin)
-        rng = streams.generator("worth", *map(str, draw.values()))
+        rng = context.streams.generator("worth", *map(str, draw.values()))
         answer = verdict(rows, _of_draw(pairs, draw), _of_draw(tips, draw), READ, words, rng)
         graph = graphs[dataset, mechanism, seed]
         if graph["graph_refuted"]:
@@ -109,26 +104,19 @@ def _page(verdicts: pd.DataFrame) -> str:
 STATUSES = {"ok", "no_support", "not_identified", "not_available"}
 
 
-def check_afape(
-    *,
-    summary: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-) -> dict[str, dict[str, Any]]:
+def check_afape(*, summary: pd.DataFrame, context: Context) -> dict[str, dict[str, Any]]:
     """Count rows and check ranges.
 
     Raises:
         DataError: the first check that fails, with the row.
     """
-    del streams, progress
     keys = ["dataset", "mechanism", "agent", "estimator", "seed"]
     expected = {
         (dataset, mechanism, agent, estimator, seed)
-        for dataset, mechanism in settings["scenarios"]
-        for agent in settings["agents"]
+        for dataset, mechanism in context.settings["scenarios"]
+        for agent in context.settings["agents"]
         for estimator in ESTIMATORS
-        for seed in settings["seeds"]
+        for seed in context.settings["seeds"]
     }
     present = set(summary[keys].itertuples(index=False, name=None))
     if lost := sorted(expected - present):
@@ -194,9 +182,7 @@ def show_afape_cases(
     decisions: Partitions,
     worlds: Partitions,
     blocked: Partitions,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Units with all panels on record, as a policy meets them at run time.
 
@@ -207,24 +193,24 @@ def show_afape_cases(
 
     Settings: `units` (how many), `seed` (of the draw), `kinds` (agent → description of its kind).
     """
-    logs = _Logs(decisions, worlds, blocked, int(settings["seed"]))
+    logs = _Logs(decisions, worlds, blocked, int(context.settings["seed"]))
     agents = decisions.values("agent")
-    chosen = logs.units(agents[0], int(settings["units"]))
+    chosen = logs.units(agents[0], int(context.settings["units"]))
     courses = [
-        Course(agent, settings["kinds"].get(agent, ""), *logs.of(agent, chosen), agent)
-        for agent in progress(agents, desc="policies")
+        Course(agent, context.settings["kinds"].get(agent, ""), *logs.of(agent, chosen), agent)
+        for agent in context.progress(agents, desc="policies")
     ]
     stored = StoredTable(table, catalogue)
     data = stored.at(stored.places(chosen))
     units = {column["name"]: column["unit"] or "" for column in catalogue["columns"]}
-    scope = {key: streams.wildcards[key] for key in ("dataset", "mechanism")}
+    scope = {key: context.streams.wildcards[key] for key in ("dataset", "mechanism")}
     report = catalogue["report"]
     return {
         "cases": {
             "kind": "cases",
             "study": "afape",
             "title": report["title"],
-            "scope": scope | {"seed": str(settings["seed"])},
+            "scope": scope | {"seed": str(context.settings["seed"])},
             "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "agent"},
             "patients": patients(data, units, courses, chosen),

@@ -1,6 +1,6 @@
 """Stages of the grid: verdicts in worlds whose truth is known."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import kind_of
-from frugal.answer.frames import without_bar
 from frugal.answer.stages.agents import roll_out, train_agent
 from frugal.answer.stages.records import draw_missingness
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle
 from frugal.core.rows import FrameRows, Partitions
@@ -77,10 +77,7 @@ class Judges:
             of_rows = {name: stored[name] for name in ("table", "catalogue", "masks")}
             copies = together(
                 impute_features(
-                    **of_rows,
-                    settings=imputation,
-                    streams=self._streams("impute_features", draw),
-                    progress=without_bar,
+                    **of_rows, context=self._context(imputation, "impute_features", draw)
                 )
             )
         for name, settings in self.agents.items():
@@ -90,9 +87,7 @@ class Judges:
                     **stored,
                     **copies,
                     classifier=self.classifier,
-                    settings=settings,
-                    streams=self._streams("roll_out", draw, agent=name),
-                    progress=without_bar,
+                    context=self._context(settings, "roll_out", draw, agent=name),
                     **filed,
                 )
             )
@@ -115,9 +110,11 @@ class Judges:
             fit_nuisances(
                 **drawn.stored,
                 blocked=_by_agent(drawn.blocked),
-                settings={**self.nuisance, "agents": self.agents, "filed": list(self.policies)},
-                streams=self._streams("fit_nuisances", draw),
-                progress=without_bar,
+                context=self._context(
+                    {**self.nuisance, "agents": self.agents, "filed": list(self.policies)},
+                    "fit_nuisances",
+                    draw,
+                ),
                 **filed,
             )
         )
@@ -127,20 +124,21 @@ class Judges:
             worlds=_by_agent(drawn.worlds),
             propensities=nuisances["propensities"],
             agents=nuisances["agents"],
-            settings=self.evaluation,
-            streams=self._streams("estimate_costs", draw),
-            progress=without_bar,
+            context=self._context(self.evaluation, "estimate_costs", draw),
         )
         stored = {k: v for k, v in drawn.stored.items() if k != "graph"}
         checked = check_graph(
             **stored,
             propensities=nuisances["propensities"],
-            settings={},
-            streams=self._streams("check_graph", draw),
-            progress=without_bar,
+            context=self._context({}, "check_graph", draw),
         )["graph_check"]
         names = ("estimates", "comparisons", "groups", "sensitivity", "tipping")
         results = {name: estimated[name].assign(**_WHERE) for name in names}
+        settings = {
+            "cost_units": {"drawn": ""},
+            "gammas": self.evaluation["hidden_causes"]["gammas"],
+            "margin": 0.0,  # which of these verdicts are the best does not depend on it
+        }
         verdict = give_verdicts(
             summary=results["estimates"],
             comparisons=results["comparisons"],
@@ -148,18 +146,13 @@ class Judges:
             sensitivity=results["sensitivity"],
             tipping=results["tipping"],
             graph_check=checked.assign(**_WHERE),
-            settings={
-                "cost_units": {"drawn": ""},
-                "gammas": self.evaluation["hidden_causes"]["gammas"],
-                "margin": 0.0,  # which of these verdicts are the best does not depend on it
-            },
-            streams=self._streams("give_verdicts", draw),
-            progress=without_bar,
+            context=self._context(settings, "give_verdicts", draw),
         )
         return results | {"graph_check": checked, "verdicts": verdict["verdicts"]}
 
-    def _streams(self, stage: str, draw: int, **more: str) -> Streams:
-        return Streams(self.root, stage, {**_WHERE, "draw": str(draw), **more})
+    def _context(self, settings: Mapping[str, Any], stage: str, draw: int, **more: str) -> Context:
+        wildcards = {**_WHERE, "draw": str(draw), **more}
+        return Context(settings, Streams(self.root, stage, wildcards))
 
 
 def _by_agent(frames: Mapping[str, pd.DataFrame]) -> Partitions:
@@ -175,9 +168,7 @@ def judge_world(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     classifier: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, pd.DataFrame]:
     """Train, draw and judge.
 
@@ -196,7 +187,8 @@ def judge_world(
     Raises:
         DataError: the table has no test rows.
     """
-    completed = _completed(table, catalogue, streams.generator("gaps"))
+    settings = context.settings
+    completed = _completed(table, catalogue, context.streams.generator("gaps"))
     data, part = table_from_frames(completed, catalogue)
     if not (part == "test").any():
         raise DataError("the grid evaluates the rows of the part 'test', and the table has none")
@@ -206,12 +198,12 @@ def judge_world(
         missing_share=settings["missing_share"],
         panels=settings["panels"],
     )
-    judges = _judges(completed, catalogue, classifier, missingness, settings, streams)
+    judges = _judges(completed, catalogue, classifier, missingness, settings, context.streams)
     population = completed[part == "test"].reset_index(drop=True)
     truth = _truth(judges, population, catalogue)
     estimates, draws = [], []
-    for draw in progress(range(settings["draws"]), desc="draws"):
-        rng = streams.generator("rows", draw)
+    for draw in context.progress(range(settings["draws"]), desc="draws"):
+        rng = context.streams.generator("rows", draw)
         count = min(len(population), settings["rows"])
         rows = population.iloc[rng.integers(0, len(population), count)]
         rows = rows.assign(row_id=np.arange(count)).reset_index(drop=True)
@@ -267,12 +259,7 @@ def _with_gaps(
     stored = {"table": rows, "catalogue": catalogue}
     settings = {"name": "grid", "seeds": [draw], "missingness": missingness, "s": None}
     return stored | together(
-        draw_missingness(
-            **stored,
-            settings=settings,
-            streams=Streams(draw, "draw_missingness", {}),
-            progress=without_bar,
-        )
+        draw_missingness(**stored, context=Context(settings, Streams(draw, "draw_missingness", {})))
     )
 
 
@@ -295,9 +282,7 @@ def _judges(
             catalogue=catalogue,
             classifier=classifier,
             masks=stored["masks"],
-            settings=agent_settings,
-            streams=Streams(streams.root, "train_agent", {"agent": name}),
-            progress=without_bar,
+            context=Context(agent_settings, Streams(streams.root, "train_agent", {"agent": name})),
         )["policy"]
         policies[name] = bundle.stored(f"the policy {name}")
     return Judges(
@@ -376,15 +361,9 @@ WORLD = ["dataset", "mechanism", "missing_share", "graph"]
 
 
 def summarise_grid(
-    *,
-    draws: pd.DataFrame,
-    estimates: pd.DataFrame,
-    settings: Any,
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, draws: pd.DataFrame, estimates: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """One row for each world and graph, and one for each of its estimators."""
-    del settings, streams, progress
     draws, estimates = (_without_categories(frame) for frame in (draws, estimates))
     worlds = [_world(key, rows, estimates) for key, rows in draws.groupby(WORLD, sort=False)]
     estimator_rows = [

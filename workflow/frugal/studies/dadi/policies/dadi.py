@@ -15,7 +15,7 @@ from frugal.config.learners import DadiSettings
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.stored import Array, Stored, under
+from frugal.core.stored import Array, Stored, declared, under
 from frugal.core.table import Table
 from frugal.studies.dadi.fitting import fit_dadi
 from frugal.studies.dadi.networks import DadiPolicies
@@ -119,15 +119,13 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> DadiPol
     """The trained learner."""
     stored = trained(stored, "dadi")
     d = len(layout.columns)
-    arrays = {name: stored[name] for name in ("centre", "scale") if name in stored}
-    Stored("DADI agent", arrays).require(
-        {"centre": Array("float64", (d,)), "scale": Array("float64", (d,), above=0)}
-    )
+    arrays = {name: stored[name] for name in declared(Scaling) if name in stored}
+    Stored("DADI agent", arrays).require(declared(Scaling), d=d)
     policies = DadiPolicies(
         under(stored, NETWORKS),
         _settings(settings),
         panel_of_columns(layout),
-        scaling=Scaling(arrays["centre"], arrays["scale"]),
+        scaling=Scaling(**arrays),
         exploration=settings["exploration"],
         threshold=stored.get(THRESHOLD),
     )

@@ -1,6 +1,6 @@
 """Stages of DADI's agents: training, acting on a fold, its outsiders, the bundle."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from frugal.acquire.kinds import Ground, build_policy, end_shares, train_bundle
 from frugal.acquire.logs import Member, Scene
 from frugal.acquire.rollouts import roll_out
 from frugal.config.learners import DadiSettings
+from frugal.core.context import Context
 from frugal.core.episodes import Episodes, Policy
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
@@ -48,20 +49,15 @@ from frugal.studies.dadi.spec import LABEL_SHARE
 
 
 def train_dadi(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-    checkpoint: SavedState,
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], context: Context, checkpoint: SavedState
 ) -> dict[str, Any]:
     """Train all learners of a fold in lock-step; a killed run goes on from its checkpoint."""
+    settings = context.settings
     training = DadiSettings.of(settings["training"])
-    fold = fold_of(table, catalogue, settings["design"], streams)
+    fold = fold_of(table, catalogue, settings["design"], context.streams)
     state = checkpoint.load()
     done = iterations_done(state)
-    bar = progress(total=training.iterations, initial=done, desc="iterations")
+    bar = context.progress(total=training.iterations, initial=done, desc="iterations")
     result = fit_dadi(
         fold.values,
         fold.panel_of_column,
@@ -72,7 +68,7 @@ def train_dadi(
         panel_cost=fold.shown.action_cost,
         gammas=np.array(settings["gammas"], dtype=np.float64),
         settings=training,
-        rng=streams.generator("train"),
+        rng=context.streams.generator("train"),
         save=checkpoint.save,
         state=state,
         advance=bar.update,
@@ -97,12 +93,7 @@ def _digest(fold: Fold) -> str:
 
 
 def train_fair_agent(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, Any]:
     """The agent, trained on the training rows of a fold, and the classifier that it may query.
 
@@ -111,15 +102,16 @@ def train_fair_agent(
     Settings: `design` of the folds; `agent`, its block; `error_weight` of the costs of errors that
     it learns for; `classifier`, for agents that only stop.
     """
-    fold = fold_of(table, catalogue, settings["design"], streams)
+    streams = context.streams
+    fold = fold_of(table, catalogue, context.settings["design"], streams)
     rows = fold.rows("train")
     data = fold.shown.take(rows)
-    errors = settings["error_weight"] * data.misclassification_cost
+    errors = context.settings["error_weight"] * data.misclassification_cost
     data = replace(data, misclassification_cost=errors)
-    classifier = classifier_of(data, settings["classifier"], streams)
+    classifier = classifier_of(data, context.settings["classifier"], streams)
     recorded = np.ones((len(data), len(data.actions)), dtype=bool)
-    ground = Ground(data, recorded, fold.sensitive[rows], classifier, streams, progress)
-    policy, _ = train_bundle(settings["agent"], ground)
+    ground = Ground(data, recorded, fold.sensitive[rows], classifier, streams, context.progress)
+    policy, _ = train_bundle(context.settings["agent"], ground)
     return {"policy": policy, "classifier": classifier.to_arrays()}
 
 
@@ -131,9 +123,7 @@ def roll_out_dadi(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     weights: StoredArrays,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **further: Mapping[str, np.ndarray],
 ) -> dict[str, pd.DataFrame]:
     """Acquire greedily for all test rows and, for the audit, for some training rows.
@@ -144,8 +134,8 @@ def roll_out_dadi(
 
     Also the AUC of the pretrained networks on one panel alone [dadi, fig. 3].
     """
-    del progress
-    fold = fold_of(table, catalogue, settings["design"], streams)
+    settings = context.settings
+    fold = fold_of(table, catalogue, settings["design"], context.streams)
     agents, pretrained = agents_of(weights, fold, settings["training"])
     if agents.members != len(settings["gammas"]):
         raise DataError(
@@ -153,7 +143,7 @@ def roll_out_dadi(
             f"{len(settings['gammas'])} gammas, one for each"
         )
     train = fold.rows("train")
-    audited = streams.generator("audited").permutation(train)[: settings["audited_rows"]]
+    audited = context.streams.generator("audited").permutation(train)[: settings["audited_rows"]]
     rows = np.concatenate([fold.rows("test"), np.sort(audited)])
     world = World.of_table(fold.shown).take(rows)
     acting = _Acting(fold, rows, world, _stratum(fold.shown, settings["selection_by"])[rows])
@@ -168,7 +158,7 @@ def roll_out_dadi(
         policy, classifier = (further[f"{kind}_{k}"] for kind in ("policy", "classifier"))
         other = build_policy(agent, table=fold.shown, stored=policy)
         ensemble = TreeEnsemble.from_arrays(classifier).require_table(fold.shown)
-        rng = streams.generator("decisions", name)
+        rng = context.streams.generator("decisions", name)
         validation_world = World.of_table(fold.shown).take(fold.rows("validation"))
         uniforms = rng.random((len(validation_world), validation_world.panels + 1))
         validated = end_shares(
@@ -301,13 +291,7 @@ class _Question:
 
 
 def audit_fairness(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    outcomes: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], outcomes: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """AUC of each outsider for the group and for the label, on each agent's sets and on all panels.
 
@@ -315,6 +299,7 @@ def audit_fairness(
     judge them. Where the agent's aim is equal opportunity, the group is predicted among rows with y
     = 1 alone; for equalised odds within each label, the larger AUC counting.
     """
+    settings, streams = context.settings, context.streams
     fold = fold_of(table, catalogue, settings["design"], streams)
     acting = outcomes.astype({"policy": str}).groupby(["policy", "gamma"], sort=False, dropna=False)
     keys, groups = zip(*acting, strict=True)
@@ -322,7 +307,7 @@ def audit_fairness(
     named = pd.DataFrame([*keys, ("all_panels", np.nan)], columns=["method", "gamma"])
     audit_rows = []
     for question in _questions(fold.label[used], settings["training"]["objective"]):
-        scores = _scores(fold, sets, used, train, question, settings, streams, progress)
+        scores = _scores(fold, sets, used, train, question, context)
         for (name, target, learner), score in scores:
             truth = getattr(fold, target)[used][question.rows & ~train]
             auc = auc_interval(truth, score, level=LEVEL)
@@ -374,17 +359,18 @@ def _scores(
     used: np.ndarray,
     train: np.ndarray,
     question: _Question,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:
     """Scores of the test rows of a question, by collected sets, target and learner.
 
     A set network predicts both targets at once, so it is trained once per question.
     """
+    settings, streams = context.settings, context.streams
     rows = used[question.rows]
     values, fits, audit = fold.values[rows], train[question.rows], settings["audit"]
-    for k, acquired in enumerate(progress(sets, desc=f"sets, {' and '.join(question.targets)}")):
+    for k, acquired in enumerate(
+        context.progress(sets, desc=f"sets, {' and '.join(question.targets)}")
+    ):
         inputs = shown_inputs(values, fold.panel_of_column, acquired[question.rows])
         for target in question.targets:
             for learner in LEARNERS[:2]:
@@ -421,20 +407,17 @@ def bundle_dadi(
     catalogue: Mapping[str, Any],
     description: Path,
     weights: StoredArrays,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The files of a bundle: `policy` and `cases`; see `acquire.bundles`.
 
     The policy is the file of the fold's agents with the threshold of their decisions; `cases`
     determines which of them is meant.
     """
-    del progress
-    wildcards = {**streams.wildcards, "fold": str(choice["fold"])}
-    of_fold = Streams(streams.root, "roll_out_dadi", wildcards)
-    fold = fold_of(table, catalogue, settings["design"], of_fold)
-    agents, _ = agents_of(weights, fold, settings["training"])
+    wildcards = {**context.streams.wildcards, "fold": str(choice["fold"])}
+    of_fold = Streams(context.streams.root, "roll_out_dadi", wildcards)
+    fold = fold_of(table, catalogue, context.settings["design"], of_fold)
+    agents, _ = agents_of(weights, fold, context.settings["training"])
     arrays = {name: array for name, array in weights.items() if not name.startswith(PRETRAINED)}
     arrays[THRESHOLD] = np.full(agents.members, choice["threshold"])
     return bundle_payloads(

@@ -1,12 +1,12 @@
 """Stage `draw_dadi_figures`: the paper's Figures 2 and 3 for one data set, audit, curves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.declarations import load_all
-from frugal.core.streams import Streams
 from frugal.draw.prints import draw_all
 
 
@@ -18,17 +18,14 @@ def draw_dadi_figures(
     singles: pd.DataFrame,
     audit: pd.DataFrame,
     curves: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Draw one data set; selection by stratum at one γ, or by γ."""
-    del progress
-    dataset = streams.wildcards["dataset"]
-    chosen, groups = _grouped(_of(selection, dataset), settings)
+    dataset = context.streams.wildcards["dataset"]
+    chosen, groups = _grouped(_of(selection, dataset), context.settings)
     arguments = {
         "title": catalogue["report"]["title"],
-        "caution": settings["caution"],
+        "caution": context.settings["caution"],
         "means": _of(means, dataset),
         "audit": _of(audit, dataset),
         "singles": _of(singles, dataset),

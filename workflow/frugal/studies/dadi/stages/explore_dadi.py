@@ -1,11 +1,11 @@
 """Stage `explore_dadi`: content of the report on the study: answers, tables, charts, a limit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
@@ -78,12 +78,9 @@ def explore_dadi(
     singles: pd.DataFrame,
     audit: pd.DataFrame,
     checks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The study's part of the report. Settings: none are read."""
-    del settings, streams, progress
     tables = {
         "means": means,
         "summary": summary,

@@ -1,13 +1,13 @@
 """Stage `fit_fair_baselines`: baselines of dadi's agents, on the same fold."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.stored import StoredArrays
-from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.studies.dadi.fair_baselines import (
     FairBaseline,
@@ -21,27 +21,22 @@ from frugal.studies.dadi.networks import DadiPolicies
 
 
 def fit_fair_baselines(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    weights: StoredArrays,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], weights: StoredArrays, context: Context
 ) -> dict[str, pd.DataFrame]:
     """Fit every baseline of the config, predict and decide on test rows, and record the inputs."""
-    fold = fold_of(table, catalogue, settings["design"], streams)
+    settings = context.settings
+    fold = fold_of(table, catalogue, settings["design"], context.streams)
     _, pretrained = agents_of(weights, fold, settings["training"])
     test, validation_rows = fold.rows("test"), fold.rows("validation")
     predictions, panels = [], []
-    for name in progress(list(settings["baselines"]), desc="baselines"):
+    for name in context.progress(list(settings["baselines"]), desc="baselines"):
         chosen = settings["baselines"][name]
         kind = fair_baseline(chosen["kind"])
-        rng = streams.generator(name)
+        rng = context.streams.generator(name)
         data = fold.full if chosen.get("withheld", False) else fold.shown
         if kind.predict is None:
             sets, probability = _by_network(fold, pretrained, test, chosen, settings, rng)
-            rng = streams.generator(name, "validation")
+            rng = context.streams.generator(name, "validation")
             _, validation = _by_network(fold, pretrained, validation_rows, chosen, settings, rng)
         else:
             sets, every = _by_one_set(fold, data, test, kind, chosen, settings, rng)

@@ -1,15 +1,15 @@
 """Stages of dadi's tables: scores of a fold, summaries, their checks, and the answer."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.errors import DataError
-from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.draw.answers import AnswerText
 from frugal.draw.explorer.patients import Course, patients, spread_units
@@ -31,16 +31,10 @@ _AUDITED = ("label", "sensitive", "adversary_probability")
 
 
 def score_dadi(
-    *,
-    outcomes: pd.DataFrame,
-    predictions: pd.DataFrame,
-    audit: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, outcomes: pd.DataFrame, predictions: pd.DataFrame, audit: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """Score every agent and baseline on test rows; how often each panel is acquired."""
-    del progress
+    settings, streams = context.settings, context.streams
     test = outcomes[outcomes["part"] == "test"].rename(columns={"probability": "label_probability"})
     test = test.astype({"policy": str})
     panels = {c: c.removeprefix(ACQUIRED) for c in test.columns if c.startswith(ACQUIRED)}
@@ -114,14 +108,11 @@ def summarise_dadi(
     selection: pd.DataFrame,
     singles: pd.DataFrame,
     audit: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, pd.DataFrame]:
     """One row per data set, method, γ and fold; means over folds with 95 % intervals; and who is
     fairest at nearly the accuracy of the classifier that reads every panel.
     """
-    del streams, progress
     first = [*KEYS, *MEASURES[:4]]
     summary = _without_categories(scores)[first + [c for c in scores.columns if c not in first]]
     by = ["dataset", "method", "gamma"]
@@ -133,9 +124,9 @@ def summarise_dadi(
         "means": with_front(means),
         "least_disparity": least_disparities(
             summary,
-            settings["families"],
-            reference=settings["reference"],
-            auc_slack=settings["auc_slack"],
+            context.settings["families"],
+            reference=context.settings["reference"],
+            auc_slack=context.settings["auc_slack"],
             level=LEVEL,
         ),
         "selection": over_folds(
@@ -169,16 +160,14 @@ def check_dadi(
     means: pd.DataFrame,
     selection: pd.DataFrame,
     least_disparity: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, dict[str, Any]]:
     """Count rows, check ranges, search again for the fairest of each family, mix it again.
 
     Raises:
         DataError: the first check that fails.
     """
-    del streams, progress
+    settings = context.settings
     expected = {(d, m, -1.0 if g is None else float(g), f) for d, m, g, f in settings["rows"]}
     keys = summary[["dataset", "method", "gamma", "fold"]].fillna({"gamma": -1.0})
     present = set(keys.itertuples(index=False, name=None))
@@ -286,9 +275,7 @@ def write_dadi_answer(
     least_disparity: pd.DataFrame,
     catalogue: Mapping[str, Any],
     picture: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The agent of one data set, by a rule written down beforehand, next to all other methods.
 
@@ -302,22 +289,21 @@ def write_dadi_answer(
     Returns:
         `choice` (γ, fold, position and threshold of the agent), `sentence`, `page`.
     """
-    del progress
-    dataset = streams.wildcards["dataset"]
+    dataset = context.streams.wildcards["dataset"]
     summary, means, least = (
         table[table["dataset"].astype(str) == dataset].reset_index(drop=True)
         for table in (summary, means, least_disparity)
     )
     chosen, near = _chosen(means, least)
     unit = str(catalogue["report"]["cost_unit"])
-    reference = means[means["method"] == settings["reference"]].iloc[0]
+    reference = means[means["method"] == context.settings["reference"]].iloc[0]
     answer = AnswerText(
         title=str(catalogue["report"]["title"]),
         heading=f"Results of each way of acquiring (cost in {unit} a case)",
-        sentence=_sentence(chosen, near, reference, settings["auc_slack"], unit),
+        sentence=_sentence(chosen, near, reference, context.settings["auc_slack"], unit),
         curve=_curve(summary, means, chosen),
-        further=_further(summary, means, catalogue, settings["threshold"]),
-        reading=settings["reading"],
+        further=_further(summary, means, catalogue, context.settings["threshold"]),
+        reading=context.settings["reading"],
     )
     image = base64.b64encode(picture.read_bytes()).decode()
     page = answer.page(f"data:image/png;base64,{image}")
@@ -461,20 +447,17 @@ def show_dadi_cases(
     catalogue: Mapping[str, Any],
     decisions: pd.DataFrame,
     outcomes: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Test people of the fold, under the agent of every γ.
 
     Settings: `units` (how many), `fold`.
     """
-    del progress
     data, _ = table_from_frames(table, catalogue)
     ends = outcomes[outcomes["part"] == "test"]
     first = ends[ends["member"] == ends["member"].min()]
     chosen = spread_units(
-        first["row_id"].to_numpy(), first["label"].to_numpy(), int(settings["units"])
+        first["row_id"].to_numpy(), first["label"].to_numpy(), int(context.settings["units"])
     )
     ends, logs = ends[ends["row_id"].isin(chosen)], decisions[decisions["row_id"].isin(chosen)]
     courses = [
@@ -493,7 +476,10 @@ def show_dadi_cases(
             "kind": "cases",
             "study": "dadi",
             "title": report["title"],
-            "scope": {"dataset": streams.wildcards["dataset"], "fold": str(settings["fold"])},
+            "scope": {
+                "dataset": context.streams.wildcards["dataset"],
+                "fold": str(context.settings["fold"]),
+            },
             "cost_unit": report["cost_unit"],
             "logs": {"input": "decisions", "key": "fold"},
             "patients": patients(data, units, courses, chosen),

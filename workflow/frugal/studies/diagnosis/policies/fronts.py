@@ -380,7 +380,6 @@ class DiagnosisPolicies(CompletesRows):
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Of completed rows: class probabilities by each member's classifier. (K, m, k)"""
-        del acquired
         return self.beliefs(reading).astype(np.float64)
 
     def actor_law(

@@ -15,6 +15,7 @@ from frugal.acquire.reading import completed_states
 from frugal.acquire.train.payoff import Objective
 from frugal.acquire.train.tree_sets import folded_rows
 from frugal.config.dataset import ClinicalGenerator
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError
 from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
 from frugal.core.streams import Streams
@@ -50,12 +51,7 @@ from frugal.studies.diagnosis.tabular_baselines import FittedBaseline, fit_basel
 
 
 def train_encoder(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, Any]:
     """Fit an imputer, and measure it on part `encoder_validation` next to means.
 
@@ -64,23 +60,22 @@ def train_encoder(
 
     Fitted to the rows of part `encoder` alone, so no unit of the policies affects it.
     """
-    del progress
-    data, part = divided(table, catalogue, streams)
+    data, part = divided(table, catalogue, context.streams)
     imputer = fit_encoder(
         data.values[part == "encoder"],
         data.values[part == "encoder_validation"],
         table=data,
-        settings=settings,
-        rng=streams.generator("encoder"),
+        settings=context.settings,
+        rng=context.streams.generator("encoder"),
     )
     rows = data.values[part == "encoder_validation"]
-    shown_panels = streams.generator("hidden").random((len(rows), len(data.actions))) < 0.5
+    shown_panels = context.streams.generator("hidden").random((len(rows), len(data.actions))) < 0.5
     shown = np.where(data.columns_observed(shown_panels), rows, np.nan)
     hidden = ~np.isnan(rows) & np.isnan(shown)
     errors = [
         {"imputer": name, "rmse": _error(model, rows, shown, hidden), "entries": int(hidden.sum())}
         for name, model in (
-            (settings["kind"], imputer),
+            (context.settings["kind"], imputer),
             ("mean of the column", MeanImputer(imputer.scaling)),
         )
     ]
@@ -98,9 +93,7 @@ def tabulate_states(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     encoder: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Completed rows, standardised, of the parts that policies learn on and are evaluated on.
 
@@ -108,14 +101,15 @@ def tabulate_states(
     rows at all sets of panels would take more memory than is allowed it holds nothing else, and
     its readers complete rows as they are requested: the same numbers, in more time.
     """
-    data, part = divided(table, catalogue, streams)
+    settings = context.settings
+    data, part = divided(table, catalogue, context.streams)
     world = task_of(data, terminals=len(data.classes))
     imputer = imputer_of(encoder, columns=len(data.columns))
     arrays = of_encoder(encoder)
     most = max(len(rows_of(part, name)) for name in PARTS)
     if not fits(most, world.panels, len(data.columns), settings["memory_gib"]):
         return {"states": arrays}
-    for name in progress(PARTS, desc="parts"):
+    for name in context.progress(PARTS, desc="parts"):
         of_part = world.take(rows_of(part, name))
         states = completed_states(imputer, of_part)
         tabulated = tabulate(states, len(of_part), of_part.panels, max_gib=settings["memory_gib"])
@@ -128,12 +122,7 @@ NO_POOLED = pd.DataFrame({"pair": [0], "pooled_score": [0.0], "cost": [0.0], "n"
 
 
 def train_trees(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, Any]:
     """Fit one agent, or a front of it, and run it on all evaluated units.
 
@@ -145,21 +134,22 @@ def train_trees(
     Settings: `name` and `agent`, its block; `criterion`; `classifier`, for agents that only stop;
     `budget_shares` of the mean price of full observation of the rows that choose.
     """
-    data, part = divided(table, catalogue, streams)
+    settings = context.settings
+    data, part = divided(table, catalogue, context.streams)
     world, name = task_of(data, terminals=len(data.classes)), settings["name"]
     front = kind_of(settings["agent"]).front is not None
     classifier = None
     if front:
-        bundle, pooled = _front(data, part, world, settings, streams)
+        bundle, pooled = _front(data, part, world, settings, context.streams)
     else:
         rows = np.flatnonzero(np.isin(part, TRAINED))
         learnt_from = data.take(rows)
-        classifier = classifier_of(learnt_from, settings["classifier"], streams)
+        classifier = classifier_of(learnt_from, settings["classifier"], context.streams)
         group = None
         if len(catalogue["groups"]) == 2:
             group = sensitive_from_frames(table, catalogue)[0][rows]
         recorded = available_panels(learnt_from)
-        ground = Ground(learnt_from, recorded, group, classifier, streams, progress)
+        ground = Ground(learnt_from, recorded, group, classifier, context.streams, context.progress)
         bundle, pooled = train_bundle(settings["agent"], ground)[0], NO_POOLED
     policies: Any = build_policy(settings["agent"], table=data, stored=bundle.stored("policies"))
     panels = [panel.name for panel in data.actions]
@@ -167,10 +157,10 @@ def train_trees(
     acting = Family(
         [Solution(name, k, np.nan, np.nan, w) for k, w in enumerate(words)],
         policies,
-        uniforms=None if front else partial(_uniforms, data, part, streams),
+        uniforms=None if front else partial(_uniforms, data, part, context.streams),
         classifier=classifier,
     )
-    outputs = judged_run([acting], data, part, streams)
+    outputs = judged_run([acting], data, part, context.streams)
     if classifier is not None:  # which `advise` asks where the policy only stops
         classifier_arrays = {
             CLASSIFIER + name: array for name, array in classifier.to_arrays().items()
@@ -227,12 +217,7 @@ def fitted(
 
 
 def train_baselines(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, pd.DataFrame]:
     """Fit each classifier on all panels, on the fixed ones and on none  [diagnosis, table 2].
 
@@ -242,6 +227,7 @@ def train_baselines(
     Every panel that a unit can have is paid for; of full observation, no panel whose columns
     another panel brings as well.
     """
+    settings, streams = context.settings, context.streams
     data, part = divided(table, catalogue, streams)
     named = {panel.name: k for k, panel in enumerate(data.actions)}
     fixed = np.isin(np.arange(len(named)), [named[name] for name in settings["fixed_panels"]])
@@ -252,7 +238,7 @@ def train_baselines(
         choices["free"] = (np.zeros(len(named), dtype=bool), "columns known at the start")
     solutions, sets, fits = [], [], []
     fits_to_make = [(name, which) for name in settings["baselines"] for which in choices]
-    for name, which in progress(fits_to_make, desc="baselines"):
+    for name, which in context.progress(fits_to_make, desc="baselines"):
         chosen, words = choices[which]
         columns, rng = data.columns_observed(chosen[None])[0], streams.generator("fit", name, which)
         fits.append(_fitted(settings, name, data, part, columns, rng))
@@ -294,13 +280,7 @@ def _fitted(
 
 
 def apply_bayes_rule(
-    *,
-    table: pd.DataFrame,
-    catalogue: Mapping[str, Any],
-    description: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, table: pd.DataFrame, catalogue: Mapping[str, Any], description: Path, context: Context
 ) -> dict[str, pd.DataFrame]:
     """Call ill whoever's exact posterior is above the threshold that is best for the criterion.
 
@@ -314,6 +294,7 @@ def apply_bayes_rule(
     Raises:
         ConfigError: the data set is not the simulated clinic.
     """
+    streams = context.streams
     generator = load_description(description).source.generator
     if not isinstance(generator, ClinicalGenerator):
         raise ConfigError(f"{description} is no simulated clinic, so its Bayes rule is unknown")
@@ -321,7 +302,7 @@ def apply_bayes_rule(
     clinic = clinical_world(generator)
     ill_share = float(clinic.share @ clinic.prevalence)
     solutions, sets, rules, thresholds = [], [], [], []
-    for code, rule in progress(list(enumerate(static_rules(clinic, data))), desc="sets"):
+    for code, rule in context.progress(list(enumerate(static_rules(clinic, data))), desc="sets"):
         chosen = np.isin([panel.name for panel in data.actions], rule.panels)
         provides = data.provides[chosen]
         inside = (provides[:, None] <= provides[None]).all(axis=2)
@@ -332,7 +313,7 @@ def apply_bayes_rule(
         solutions.append(Solution("bayes_static", code, np.nan, np.nan, words or "no panel"))
         sets.append(chosen)
         rules.append(_risk_of_visible(clinic, data.columns, columns))
-        best = rule.rule.threshold if settings["criterion"] == "f1" else ill_share
+        best = rule.rule.threshold if context.settings["criterion"] == "f1" else ill_share
         thresholds.append(np.nextafter(best, np.inf))  # ill is who lies above it
     policies = FixedClassifiers(np.stack(sets), rules, np.array(thresholds))
     return judged_run([Family(solutions, policies, cuts=policies.threshold)], data, part, streams)

@@ -1,6 +1,6 @@
 """Stages of the choice: a budget in, a policy out, and its bundle."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.bundles import bundle_payloads
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
@@ -28,9 +29,7 @@ def choose_policy(
     *,
     scores: pd.DataFrame,
     outcomes: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     pooled: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Choose by a rule written down beforehand, report test units [diagnosis, sec. 6.4].
@@ -46,7 +45,7 @@ def choose_policy(
     Raises:
         ConfigError: nothing fits the budget, or a setting is lacking.
     """
-    del progress
+    settings, streams = context.settings, context.streams
     if lacking := [key for key in (*NEEDED, "resamples") if key not in settings]:
         raise ConfigError(f"choose_policy needs the setting {lacking[0]!r}")
     scores, outcomes = (_with_family(frame, streams) for frame in (scores, outcomes))
@@ -253,9 +252,7 @@ def bundle_choice(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     description: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **policies: StoredArrays,
 ) -> dict[str, Any]:
     """The files of a bundle: `policy` and `cases`; see `acquire.bundles`.
@@ -267,7 +264,6 @@ def bundle_choice(
     Raises:
         DataError: the chosen solution keeps no policy, or its file is not among the inputs.
     """
-    del progress
     place = choice["policy"]
     if place is None:
         raise DataError(
@@ -280,14 +276,14 @@ def bundle_choice(
             f"the chosen policy lies in {place['file']}, which is not among the inputs "
             f"{', '.join(policy.source for policy in policies.values()) or 'none'}"
         )
-    data, part = divided(table, catalogue, streams)
+    data, part = divided(table, catalogue, context.streams)
     return bundle_payloads(
-        settings=settings,
+        settings=context.settings,
         policy=stored,
         table=TableColumns.of(data, part),
         catalogue=catalogue,
         description=load_description(description),
         classifier=None,  # that of a policy that only stops lies in its file
-        streams=Streams(streams.root, "roll_out_front", dict(streams.wildcards)),
+        streams=Streams(context.streams.root, "roll_out_front", dict(context.streams.wildcards)),
         member=int(place["position"]),
     )

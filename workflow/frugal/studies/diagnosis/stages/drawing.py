@@ -1,14 +1,14 @@
 """Stages that draw the diagnosis study: fronts, families, panels, patients step by step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.declarations import load_all
 from frugal.core.errors import DataError
-from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import table_from_frames
 from frugal.draw.prints import draw_all, outputs_of
@@ -171,29 +171,26 @@ def draw_diagnosis_figures(
     scores: pd.DataFrame,
     outcomes: pd.DataFrame,
     decisions: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Draw the front that the config names, and of it the policy that its budget leads to."""
-    del streams, progress
     data, _ = table_from_frames(table, catalogue)
-    method, title = settings["method"], settings["title"]
+    method, title = context.settings["method"], context.settings["title"]
     full_cost = float(scores["full_cost"].iloc[0])
-    budget = settings["budget_share"] * full_cost
-    policy = chosen_solution(scores, budget=budget, score=settings["criterion"])
+    budget = context.settings["budget_share"] * full_cost
+    policy = chosen_solution(scores, budget=budget, score=context.settings["criterion"])
     pair = int(policy["pair"])
     mine = solution_rows(outcomes, method, pair, "test")
     log = solution_rows(decisions, method, pair, "test")
     units = {c["name"]: c["unit"] or "" for c in catalogue["columns"]}
     which = f"λ = {policy['lambda']:.3g}, ρ = −{-policy['rho']:.3g} per mean panel"
-    solutions = solution_rows_of(summary, settings)
-    zoomed = settings["zoom_share"] * full_cost
+    solutions = solution_rows_of(summary, context.settings)
+    zoomed = context.settings["zoom_share"] * full_cost
     arguments = {
         "title": title,
-        "cost_unit": settings["cost_unit"],
+        "cost_unit": context.settings["cost_unit"],
         "method": method,
-        "scores": (settings["criterion"], "auroc"),
+        "scores": (context.settings["criterion"], "auroc"),
         "solutions": solutions,
         "cheap_solutions": solutions[solutions["cost"] <= zoomed],
         "highest_cost": zoomed,
@@ -201,7 +198,7 @@ def draw_diagnosis_figures(
         "pair": pair,
         "classifier_split": "validation",
         "training": f"{title}: training at {which}",
-        "shares": panel_shares(data, group_of_units(data, settings["group"]), mine, log),
+        "shares": panel_shares(data, group_of_units(data, context.settings["group"]), mine, log),
         "steps": patient_steps(data, units, mine, log, telling_patients(mine, log)),
         "patients": f"{title}: three test patients",
     }
@@ -214,12 +211,7 @@ REPORTED = ["method", "log_loss", "base_log_loss", "calibration_slope"]
 
 
 def draw_fronts(
-    *,
-    budgets: pd.DataFrame,
-    outcomes: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, budgets: pd.DataFrame, outcomes: pd.DataFrame, context: Context
 ) -> dict[str, Any]:
     """Draw the families of one data set.
 
@@ -229,13 +221,12 @@ def draw_fronts(
     Raises:
         DataError: no family has a policy within that budget.
     """
-    del streams, progress
-    rows = budgets[budgets["dataset"].astype(str) == settings["dataset"]]
+    rows = budgets[budgets["dataset"].astype(str) == context.settings["dataset"]]
     arguments = {
-        "title": settings["title"],
+        "title": context.settings["title"],
         "budgets": rows.reset_index(drop=True),
-        "reliability": _reliability(rows, outcomes, settings),
-        "budget_share": settings["budget_share"],
+        "reliability": _reliability(rows, outcomes, context.settings),
+        "budget_share": context.settings["budget_share"],
     }
     figures = load_all("frugal.studies.diagnosis.figures", "PrintedFigure")
     return draw_all(figures, "draw_fronts", arguments)
@@ -278,9 +269,7 @@ def draw_patient(
     scores: pd.DataFrame,
     outcomes: pd.DataFrame,
     decisions: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Draw the unit `row_id` of the settings; `budget` and `score` choose the policy.
 
@@ -288,7 +277,7 @@ def draw_patient(
         DataError: the unit is not among those that policies were evaluated on.
         ConfigError: nothing fits the budget.
     """
-    del streams, progress
+    settings = context.settings
     data, _ = table_from_frames(table, catalogue)
     policy = chosen_solution(scores, budget=float(settings["budget"]), score=settings["score"])
     row_id = int(settings["row_id"])

@@ -1,12 +1,12 @@
 """Stage `explore_diagnosis`: content of the report on the study: answers, tables, fronts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import answer, figures, lowest, row_at, scope_of, section
 
@@ -33,16 +33,14 @@ def explore_diagnosis(
     budgets: pd.DataFrame,
     hypervolumes: pd.DataFrame,
     checks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **cases: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The study's part of the report; `cases_0`, `cases_1`, … are those of its data sets.
 
     Settings: `cost_units` (data set → unit of cost), `budget_share` (at which an answer is given).
     """
-    del streams, progress
+    settings = context.settings
     share = float(settings["budget_share"])
     sliders = [document["slider"] for document in cases.values()]
     areas = ("method", "score", "hypervolume", "solutions", "front_solutions")

@@ -1,6 +1,6 @@
 """Stages of learned fronts and of other ways to choose panels: networks train and act."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,11 +17,11 @@ from frugal.acquire.train.state_classifier import (
     tuned_threshold,
 )
 from frugal.config.learners import ClassifierSettings
+from frugal.core.context import Context
 from frugal.core.declarations import load_one
 from frugal.core.errors import DataError
 from frugal.core.layout import Bundle, Layout, bundle_header, rows_digest
 from frugal.core.stored import StoredArrays, under
-from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.data.tables import available_panels
 from frugal.learn.imputer_kinds import imputer_of
@@ -51,9 +51,7 @@ def train_front(
     catalogue: Mapping[str, Any],
     encoder: Mapping[str, np.ndarray],
     states: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Train on part `agent`; part `validation` chooses the weights of each policy and ends it.
 
@@ -61,20 +59,19 @@ def train_front(
 
     Part `test` is watched for the curves of Figure 5 and decides nothing.
     """
-    del progress
-    data, part = divided(table, catalogue, streams)
+    data, part = divided(table, catalogue, context.streams)
     task, unit = scaled_task(data)
     require_encoder(states, encoder, "input 'encoder'")
     encoders = states_of(states, data, part)
     units = {name: (task.take(rows_of(part, name)), encoders[name]) for name in PARTS}
-    pairs = settings["pairs"]
+    pairs = context.settings["pairs"]
     result = fit_sm_ddpo(
         units["agent"][0],
         units["agent"][1],
         units["validation"],
         reward=rewards_of(pairs),
-        settings=training_settings(settings["training"], settings["criterion"]),
-        rng=streams.generator("train"),
+        settings=training_settings(context.settings["training"], context.settings["criterion"]),
+        rng=context.streams.generator("train"),
         watched={"test": units["test"]},
         also=task.take(rows_of(part, "encoder")),
     )
@@ -90,7 +87,7 @@ def train_front(
     rows = data.take(rows_of(part, "agent"))
     header = bundle_header(
         "sm_ddpo",
-        front_settings(settings["training"]),
+        front_settings(context.settings["training"]),
         Layout.of(data),
         rows_digest(rows, rows.values, available_panels(rows)),
     )
@@ -102,9 +99,7 @@ def roll_out_front(
     table: pd.DataFrame,
     catalogue: Mapping[str, Any],
     states: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     **policies: StoredArrays,
 ) -> dict[str, pd.DataFrame]:
     """Run the deterministic policies from the free block on [diagnosis, sec. 6].
@@ -117,10 +112,10 @@ def roll_out_front(
         DataError: other groups are given than the settings name, or the states were completed by
             another encoder than theirs.
     """
-    groups = settings["groups"]
+    groups = context.settings["groups"]
     if len(policies) != len(groups):
         raise DataError(f"there are {len(groups)} groups of policies, {len(policies)} were given")
-    data, part = divided(table, catalogue, streams)
+    data, part = divided(table, catalogue, context.streams)
     world = task_of(data, terminals=len(data.classes))
     learned = [_diagnosis_policies(stored, data) for stored in policies.values()]
     for stored in policies.values():
@@ -133,8 +128,8 @@ def roll_out_front(
             split: policy.readings(encoders[split], world.take(rows_of(part, split)))
             for split in JUDGED
         }
-        families.append(Family(solutions_of(settings["method"], pairs), policy, readings))
-    return judged_run(families, data, part, streams, progress)
+        families.append(Family(solutions_of(context.settings["method"], pairs), policy, readings))
+    return judged_run(families, data, part, context.streams, context.progress)
 
 
 def _diagnosis_policies(stored: StoredArrays, data: Table) -> DiagnosisPolicies:
@@ -157,9 +152,7 @@ def train_selection(
     encoder: Mapping[str, np.ndarray],
     states: Mapping[str, np.ndarray],
     decisions: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, pd.DataFrame]:
     """Make every way, tune its threshold on validation units, run it on all  [diagnosis, sec. 6.2].
 
@@ -168,17 +161,18 @@ def train_selection(
     Random and fixed selection, a greedy information gain per cost, and classification with costly
     features by Q-learning [diagnosis, sec. 6.2]. All but the last share one classifier of states.
     """
+    streams = context.streams
     data, part = divided(table, catalogue, streams)
     world = task_of(data, terminals=len(data.classes))
     imputer = imputer_of(encoder, columns=len(data.columns))
     require_encoder(states, encoder, "input 'encoder'")
     encoders = states_of(states, data, part)
-    training = settings["training"]
+    training = context.settings["training"]
     classifier = fit_state_classifier(
         world.take(rows_of(part, "agent")),
         encoders["agent"],
         settings=ClassifierSettings.of(training["classifier"]),
-        updates=settings["classifier_updates"],
+        updates=context.settings["classifier_updates"],
         input_bound=training["input_bound"],
         rng=streams.generator("classifier"),
     )
@@ -189,12 +183,12 @@ def train_selection(
     scaled, _ = scaled_task(data)
     training_data = TrainingData(data, rows, scaled, imputer, encoders, classifier, use, streams)
     families = []
-    for name in progress(list(settings["selection"]), desc="selection"):
-        options = dict(settings["selection"][name])
+    for name in context.progress(list(context.settings["selection"]), desc="selection"):
+        options = dict(context.settings["selection"][name])
         kind = load_one("frugal.acquire.policies", "AgentKind", options.pop("kind"))
         several = kind.several(training_data, name, **options)
-        families.append(_tuned(several, training_data, name, settings["criterion"]))
-    return judged_run(families, data, part, streams, progress)
+        families.append(_tuned(several, training_data, name, context.settings["criterion"]))
+    return judged_run(families, data, part, streams, context.progress)
 
 
 def _tuned(

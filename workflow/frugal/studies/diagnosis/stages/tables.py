@@ -1,15 +1,15 @@
 """Stages of diagnosis' tables: scores counted again, summaries, their checks, cases to look at."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.core.rows import Partitions
-from frugal.core.streams import Streams
 from frugal.data.tables import table_from_frames
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.draw.explorer.sections import slider
@@ -21,12 +21,7 @@ ROWS_OF = ["policy", "member", "part"]
 
 
 def recount_diagnoses(
-    *,
-    outcomes: pd.DataFrame,
-    decisions: pd.DataFrame,
-    settings: Any,
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, outcomes: pd.DataFrame, decisions: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """F1, AM and cost of every solution: F1 and AM from counts, cost from the log of decisions.
 
@@ -34,7 +29,6 @@ def recount_diagnoses(
 
     Shares no code with the scores that it is compared with: it groups rows and counts.
     """
-    del settings, streams, progress
     rows = outcomes.astype({"policy": str, "part": str})
     log = decisions.astype({"policy": str, "part": str})
     ill, predicted = rows["label"] == 1, rows["verdict"] == 1
@@ -70,12 +64,7 @@ FRONT_SCORES = ("f1", "am")
 
 
 def summarise_diagnosis(
-    *,
-    scores: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-    pooled: pd.DataFrame | None = None,
+    *, scores: pd.DataFrame, context: Context, pooled: pd.DataFrame | None = None
 ) -> dict[str, pd.DataFrame]:
     """Put the scores of every run into one table, with their fronts.
 
@@ -87,7 +76,6 @@ def summarise_diagnosis(
     largest of many draws on the units it is reported for. The envelope over test units, which the
     paper draws, is given under its own name [diagnosis, fig. 4].
     """
-    del streams, progress
     summary = _fronts_marked(_wide(scores))
     if pooled is not None:
         summary = _with_pooled(summary, pooled)
@@ -95,7 +83,7 @@ def summarise_diagnosis(
     return {
         "summary": summary[KEYS[:5] + NUMBERS + KEYS[5:] + further],
         "hypervolumes": _hypervolumes(summary),
-        "budgets": _budgets(summary, settings["budget_shares"]),
+        "budgets": _budgets(summary, context.settings["budget_shares"]),
     }
 
 
@@ -224,21 +212,14 @@ OF_SOLUTION = ["dataset", "family", "method", "criterion", "seed", "pair"]
 
 
 def check_diagnosis(
-    *,
-    summary: pd.DataFrame,
-    hypervolumes: pd.DataFrame,
-    recounted: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, summary: pd.DataFrame, hypervolumes: pd.DataFrame, recounted: pd.DataFrame, context: Context
 ) -> dict[str, dict[str, Any]]:
     """Compare the summary with recounts, and the fronts with every pair of their points.
 
     Raises:
         DataError: the first check that fails.
     """
-    del streams, progress
-    expected = {(d, f, c, int(s), m) for d, f, c, s, m in settings["rows"]}
+    expected = {(d, f, c, int(s), m) for d, f, c, s, m in context.settings["rows"]}
     run = summary[["dataset", "family", "criterion", "seed", "method"]]
     present = set(run.itertuples(index=False, name=None))
     if lost := sorted(expected - present):
@@ -338,9 +319,7 @@ def show_diagnosis_cases(
     scores: pd.DataFrame,
     outcomes: pd.DataFrame,
     decisions: Partitions,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     pooled: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Units of the test part under the best policy of every family at a few budgets.
@@ -348,7 +327,7 @@ def show_diagnosis_cases(
     Settings: `units` (how many), `criterion`, `seed`, `budget_shares` (whose policies are shown),
     `budget_share` (of the price of all panels, at which the report answers).
     """
-    del progress
+    settings = context.settings
     data, _ = table_from_frames(table, catalogue)
     of_text_family = [frame.astype({"family": str}) for frame in (scores, outcomes)]
     pooled_rows = None if pooled is None else pooled.astype({"family": str})
@@ -369,7 +348,7 @@ def show_diagnosis_cases(
         stops.append((budget, *first.key))
         if any(math.isclose(budget, share * full) for share in settings["budget_shares"]):
             shown |= {candidate.key: candidate.row for candidate in of_families}
-    scope = {"dataset": streams.wildcards["dataset"], "seed": str(settings["seed"])}
+    scope = {"dataset": context.streams.wildcards["dataset"], "seed": str(settings["seed"])}
     ends = of_text_family[1][of_text_family[1]["part"] == "test"]
     courses = [_course(key, row, ends, decisions) for key, row in shown.items()]
     first_ends = courses[0].outcomes

@@ -14,7 +14,7 @@ averaged over neighbours that have all of u, with `missing: weighted` weighted t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -46,7 +46,7 @@ from frugal.core.episodes import (
 )
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.stored import Array, Stored, Within, apart, arrays_of, declared, under
 from frugal.core.world import World, adds_column, all_sets
 from frugal.learn.cross_fitted_trees import FoldedTrees, joined, split_ensemble
 from frugal.learn.trees import TreeEnsemble
@@ -286,9 +286,9 @@ class AacoPolicies(ThresholdRules):
     """
 
     oracle: Neighbours
-    base: Bool[np.ndarray, " a"]
-    weight: Float[np.ndarray, " K"]
-    threshold: Float[np.ndarray, " K"]
+    base: Annotated[Bool[np.ndarray, " a"], Within()]
+    weight: Annotated[Float[np.ndarray, " K"], Within(low=0.0)]
+    threshold: Annotated[Float[np.ndarray, " K"], Within(above=0, high=1)]
 
     @property
     def traits(self) -> Traits:
@@ -334,7 +334,6 @@ class AacoPolicies(ThresholdRules):
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """How the rules differ, in words."""
-        del panels
         unit = "a nat" if self.oracle.payoff is None else "a unit of cost"
         return [
             f"the best set of panels, {unit} being valued at {1 / max(w, 1e-12):.3g} of price; ill "
@@ -353,7 +352,6 @@ class AacoPolicies(ThresholdRules):
         layout: Layout,
     ) -> list[str]:
         """Whether a set of panels pays among the units that are most similar, for each state."""
-        del member, values, acquired, available, layout
         bought = ("no set of panels pays", "in the set of panels that pays most")
         return [
             f"risk {100 * risk:.3g} %: {bought[int(stop < 1)]} among the most similar units"
@@ -367,9 +365,8 @@ class AacoPolicies(ThresholdRules):
         oracle, payoff = self.oracle, self.oracle.payoff
         trees, missing = joined(oracle.trees.parts).to_arrays(), np.isnan(oracle.world.values)
         return {
-            "weight": self.weight,
-            "threshold": self.threshold,
-            "base": self.base,
+            **arrays_of(self),
+            **arrays_of(oracle.scaling),
             "sets": oracle.sets,
             "payoff": np.zeros(2) if payoff is None else np.array([payoff.hit, payoff.alarm]),
             "values": np.where(missing, 0.0, oracle.world.values).astype(np.float32),
@@ -378,8 +375,6 @@ class AacoPolicies(ThresholdRules):
             "available": oracle.world.available,
             "fold": oracle.trees.fold,
             "counts": np.array([len(part.root) for part in oracle.trees.parts]),
-            "centre": oracle.scaling.centre,
-            "scale": oracle.scaling.scale,
         } | {TREES + name: array for name, array in trees.items()}
 
     @staticmethod
@@ -391,25 +386,24 @@ class AacoPolicies(ThresholdRules):
         Raises:
             DataError: the arrays are no such rules; the message names the place.
         """
-        part = part_of(arrays, {name: name for name in arrays if not name.startswith(TREES)})
+        part = apart(arrays, TREES)
         a, d = len(layout.actions), len(layout.columns)
         stored = Stored("AACO policies", part)
         stored.require(
-            {
-                "weight": Array("float64", ("K",), low=0.0),
-                "threshold": Array("float64", ("K",), above=0, high=1),
-                "base": Array("bool", (a,)),
-                "sets": Array("bool", ("M", a)),
+            declared(AacoPolicies)
+            | declared(Scaling)
+            | {
+                "sets": Array("bool", ("M", "a")),
                 "payoff": Array("float64", (2,), low=0.0),
-                "values": Array("float32", ("units", d)),
-                "gap": Array("bool", ("units", d)),
+                "values": Array("float32", ("units", "d")),
+                "gap": Array("bool", ("units", "d")),
                 "label": Array("int64", ("units",), low=0, high=1),
-                "available": Array("bool", ("units", a)),
+                "available": Array("bool", ("units", "a")),
                 "fold": Array("int64", ("repeats", "units"), low=0),
                 "counts": Array("int64", ("parts",), low=1),
-                "centre": Array("float64", (d,)),
-                "scale": Array("float64", (d,), above=0),
-            }
+            },
+            a=a,
+            d=d,
         )
         trees = _trees(under(arrays, TREES), part, stored, columns=d + a)
         n = len(part["label"])

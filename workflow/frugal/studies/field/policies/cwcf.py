@@ -43,7 +43,7 @@ from frugal.core.episodes import (
 from frugal.core.errors import DataError
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling
-from frugal.core.stored import Array, Stored, under
+from frugal.core.stored import Array, Stored, apart, arrays_of, declared, under
 from frugal.core.world import StateEncoder, World
 
 SMALLEST_WORTH = 1e-9  # of a probability read off a value, before it is scaled
@@ -157,7 +157,6 @@ class CwcfPolicies(Reading):
 
     def conclude(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities, tilted so that one half is the threshold. (K, m, 2)"""
-        del acquired
         of_end = self._values(reading)[..., self.panels :]
         healthy, ill = self.class_weights
         class_score = np.stack([-of_end[..., 1] / healthy, -of_end[..., 0] / ill], axis=-1)
@@ -195,8 +194,7 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
         rngs=[ground.streams.generator("learner")],
     )
     arrays = {NETWORK + name: array for name, array in weights.items()} | {
-        "centre": scaling.centre,
-        "scale": scaling.scale,
+        **arrays_of(scaling),
         "column_bits": np.array([encoder.column_bits], dtype=np.uint8),
         "errors": np.array(errors),
     }
@@ -206,17 +204,16 @@ def fit(ground: Ground, settings: Mapping[str, Any]) -> Learned:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> CwcfPolicies:
     """The trained network."""
-    del settings
     stored = trained(stored, "cwcf")
     network, d = under(stored, NETWORK), len(layout.columns)
-    arrays = {name: array for name, array in stored.items() if not name.startswith(NETWORK)}
+    arrays = apart(stored, NETWORK)
     Stored("CWCF policy", arrays).require(
-        {
-            "centre": Array("float64", (d,)),
-            "scale": Array("float64", (d,), above=0),
+        declared(Scaling)
+        | {
             "column_bits": Array("uint8", (1,), low=0, high=1),
             "errors": Array("float64", (2,), above=0),
-        }
+        },
+        d=d,
     )
     healthy, ill = map(float, arrays["errors"])
     return CwcfPolicies(

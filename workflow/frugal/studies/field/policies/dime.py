@@ -72,7 +72,6 @@ def levels(walk: ChooserWalk, count: int) -> list[float]:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> NetworkPolicies:
     """The trained rules."""
-    del settings
     return NetworkPolicies.from_arrays(trained(stored, "dime"), layout, "values")
 
 

@@ -79,7 +79,6 @@ def penalties(rows: FoldedRows, count: int) -> np.ndarray:
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> NetworkPolicies:
     """The trained rules."""
-    del settings
     return NetworkPolicies.from_arrays(trained(stored, "gdfs"), layout, "logits")
 
 

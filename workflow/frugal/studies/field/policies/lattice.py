@@ -9,7 +9,7 @@ in `diagnosis` for a score within budgets.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -36,7 +36,7 @@ from frugal.acquire.train.tree_sets import (
 )
 from frugal.core.episodes import Belief, Law, Panels, Readings, RowValues, Traits
 from frugal.core.layout import Layout
-from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.stored import Stored, Within, apart, arrays_of, declared, under
 from frugal.core.world import distinct_sets
 from frugal.learn.cross_fitted_trees import FittedMeans, fit_means, joined, split_ensemble
 from frugal.learn.tree_scoring import leaf_sums
@@ -308,7 +308,6 @@ class ModelPerSet:
         self, reading: Readings, acquired: Panels, at: Int[np.ndarray, "K m"]
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count with the network. (K, m)"""
-        del acquired
         return stated_by_models(self.trees, at, reading, self.stack)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -357,13 +356,13 @@ class LatticePolicies(ThresholdRules):
         cost: of the panels. (a,)
     """
 
-    sets: Bool[np.ndarray, "M a"]
-    gains: Int[np.ndarray, " K"]
-    weight: Float[np.ndarray, " K"]
-    threshold: Float[np.ndarray, " K"]
+    sets: Annotated[Bool[np.ndarray, "M a"], Within()]
+    gains: Annotated[Int[np.ndarray, " K"], Within(low=0)]
+    weight: Annotated[Float[np.ndarray, " K"], Within(low=0.0)]
+    threshold: Annotated[Float[np.ndarray, " K"], Within(above=0, high=1)]
     believer: Believer
     trees: TreeEnsemble
-    counts: Int[np.ndarray, "G M"]
+    counts: Annotated[Int[np.ndarray, "G M"], Within(low=1)]
     cost: Float[np.ndarray, " a"]
 
     @property
@@ -438,7 +437,6 @@ class LatticePolicies(ThresholdRules):
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """How the rules differ, in words."""
-        del panels
         return [
             f"a panel that gains {w:.3g} per unit of price; positive from {100 * t:.3g} % on"
             for w, t in zip(self.weight, self.threshold, strict=True)
@@ -446,10 +444,8 @@ class LatticePolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
-        arrays = {name: getattr(self, name) for name in ("sets", "gains", "weight", "threshold")}
-        arrays["counts"] = self.counts
         gains = {GAINS + name: array for name, array in self.trees.to_arrays().items()}
-        return arrays | self.believer.to_arrays() | gains
+        return arrays_of(self) | self.believer.to_arrays() | gains
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, np.ndarray], layout: Layout) -> "LatticePolicies":
@@ -458,19 +454,10 @@ class LatticePolicies(ThresholdRules):
         Raises:
             DataError: the arrays are no such rules; the message names the place.
         """
-        names = [name for name in arrays if not name.startswith((BELIEVER, GAINS, TREES, NETWORK))]
-        part = part_of(arrays, {name: name for name in names})
+        part = apart(arrays, BELIEVER, GAINS, TREES, NETWORK)
         a, d = len(layout.actions), len(layout.columns)
         stored = Stored("lattice", part)
-        stored.require(
-            {
-                "sets": Array("bool", ("M", a)),
-                "gains": Array("int64", ("K",), low=0),
-                "weight": Array("float64", ("K",), low=0.0),
-                "threshold": Array("float64", ("K",), above=0, high=1),
-                "counts": Array("int64", ("G", "M"), low=1),
-            }
-        )
+        stored.require(declared(LatticePolicies), a=a)
         believer = _stored_believer(arrays, layout, len(part["sets"]))
         trees = stored_trees(under(arrays, GAINS), columns=d + 1, outputs=a)
         stored.require_between("gains", 0, len(part["counts"]) - 1)
@@ -480,16 +467,7 @@ class LatticePolicies(ThresholdRules):
             )
         if (part["sets"][:1] > part["sets"]).any():
             raise stored.refusal("has a set that does not contain the first one")
-        return LatticePolicies(
-            part["sets"],
-            part["gains"],
-            part["weight"],
-            part["threshold"],
-            believer,
-            trees,
-            part["counts"],
-            layout.action_cost,
-        )
+        return LatticePolicies(**part, believer=believer, trees=trees, cost=layout.action_cost)
 
 
 def learn(
@@ -530,7 +508,6 @@ def _learned(
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> LatticePolicies:
     """The trained rules."""
-    del settings
     return LatticePolicies.from_arrays(trained(stored, "lattice"), layout)
 
 

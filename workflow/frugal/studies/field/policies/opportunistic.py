@@ -11,7 +11,7 @@ learnt from, by trees that did not see them; no dropout tells how certain they a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -35,7 +35,7 @@ from frugal.config.learners import DqnSettings
 from frugal.core.episodes import Belief, Law, Panels, Readings, RowPanels, Traits
 from frugal.core.layout import Layout
 from frugal.core.scaling import Scaling, fit_scaling
-from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.stored import Stored, Within, apart, arrays_of, declared, under
 from frugal.core.world import World, adds_column
 from frugal.learn.trees import TreeEnsemble
 
@@ -167,9 +167,9 @@ class OpportunisticPolicies(ThresholdRules):
     network: QPolicy
     believer: TreeEnsemble
     adds: Bool[np.ndarray, "a d"]
-    base: Bool[np.ndarray, " a"]
-    least: Float[np.ndarray, " K"]
-    threshold: Float[np.ndarray, " K"]
+    base: Annotated[Bool[np.ndarray, " a"], Within()]
+    least: Annotated[Float[np.ndarray, " K"], Within(low=0.0)]
+    threshold: Annotated[Float[np.ndarray, " K"], Within(above=0, high=1)]
 
     @property
     def traits(self) -> Traits:
@@ -217,7 +217,6 @@ class OpportunisticPolicies(ThresholdRules):
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """How the rules differ, in words."""
-        del panels
         return [
             f"a panel that changes probabilities by {v:.3g} per mean price; positive from "
             f"{100 * t:.3g} % on"
@@ -226,7 +225,7 @@ class OpportunisticPolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
-        arrays = {"least": self.least, "threshold": self.threshold, "base": self.base}
+        arrays = arrays_of(self)
         arrays |= {NETWORK + name: array for name, array in self.network.to_arrays().items()}
         return arrays | {TREES + name: array for name, array in self.believer.to_arrays().items()}
 
@@ -237,25 +236,13 @@ class OpportunisticPolicies(ThresholdRules):
         Raises:
             DataError: the arrays are no such rules; the message names the place.
         """
-        names = [name for name in arrays if not name.startswith((TREES, NETWORK))]
-        part = part_of(arrays, {name: name for name in names})
+        part = apart(arrays, TREES, NETWORK)
         a, d = len(layout.actions), len(layout.columns)
-        Stored("opportunistic policies", part).require(
-            {
-                "least": Array("float64", ("K",), low=0.0),
-                "threshold": Array("float64", ("K",), above=0, high=1),
-                "base": Array("bool", (a,)),
-            }
-        )
+        Stored("opportunistic policies", part).require(declared(OpportunisticPolicies), a=a)
         believer = stored_trees(under(arrays, TREES), columns=d + a)
         network = QPolicy.from_arrays(under(arrays, NETWORK)).require_layout(layout)
         return OpportunisticPolicies(
-            network,
-            believer,
-            layout.provides & ~layout.free_columns,
-            part["base"],
-            part["least"],
-            part["threshold"],
+            network, believer, layout.provides & ~layout.free_columns, **part
         )
 
 
@@ -291,7 +278,6 @@ def learn(
 
 def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> OpportunisticPolicies:
     """The trained rules."""
-    del settings
     return OpportunisticPolicies.from_arrays(trained(stored, "opportunistic"), layout)
 
 

@@ -12,7 +12,7 @@ chooser cost one walk. Knows no training of choosers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
@@ -33,7 +33,7 @@ from frugal.core.episodes import (
     Traits,
 )
 from frugal.core.layout import Layout
-from frugal.core.stored import LARGEST, Array, Stored, part_of, under
+from frugal.core.stored import LARGEST, Array, Stored, Within, apart, arrays_of, declared, under
 from frugal.core.world import adds_column
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
 from frugal.learn.masked_networks import MaskedNetworks, outputs
@@ -46,7 +46,6 @@ OutputKind = Literal["logits", "values"]
 BOUGHT_AT_ONCE = np.inf  # margin of a panel without a price
 RIDGE = 1e-6
 BELIEVER, CHOOSER = "believer.", "chooser."  # prefixes among the bundle's arrays
-RULE_ARRAYS = ("penalty", "chooser", "least", "calibration", "threshold")
 _COMPARED = {"logits": "logit above stopping", "values": "nats per unit of price"}
 WORDS: dict[OutputKind, str] = {
     "logits": "a panel whose logit is {least:.3g} above that of stopping, at a penalty of "
@@ -406,11 +405,11 @@ class NetworkPolicies(ThresholdRules):
     """
 
     networks: PanelNetworks
-    penalty: Float[np.ndarray, " C"]
-    chooser: Int[np.ndarray, " K"]
-    least: Float[np.ndarray, " K"]
-    calibration: Float[np.ndarray, "K 2"]
-    threshold: Float[np.ndarray, " K"]
+    penalty: Annotated[Float[np.ndarray, " C"], Within(low=0.0)]
+    chooser: Annotated[Int[np.ndarray, " K"], Within(low=0)]
+    least: Annotated[Float[np.ndarray, " K"], Within()]
+    calibration: Annotated[Float[np.ndarray, "K 2"], Within()]
+    threshold: Annotated[Float[np.ndarray, " K"], Within(above=0, high=1)]
     errors: Float[np.ndarray, "k k"] | None = None
 
     @property
@@ -425,7 +424,6 @@ class NetworkPolicies(ThresholdRules):
 
     def read(self, values: RowValues, acquired: RowPanels) -> RowReadings:
         """Normal scores of the values that the state shows, and flags of these. (m, 2 d)"""
-        del acquired
         return self.networks.believer.reads.read(values).astype(np.float32)
 
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
@@ -442,7 +440,6 @@ class NetworkPolicies(ThresholdRules):
 
     def believe(self, reading: Readings, acquired: Panels) -> Belief:
         """Class probabilities by the believers, calibrated if there are two. (K, m, k)"""
-        del acquired
         pairs = zip(self.chooser.tolist(), reading, strict=True)
         odds = np.stack([self.networks.log_odds(*pair) for pair in pairs])
         if self.errors is not None:
@@ -459,7 +456,6 @@ class NetworkPolicies(ThresholdRules):
 
     def sentences(self, panels: Sequence[str]) -> list[str]:
         """How the rules differ, in words."""
-        del panels
         words, penalty = WORDS[self.networks.output_kind], self.penalty[self.chooser]
         ends = "then the class of least expected cost"
         return [
@@ -470,7 +466,7 @@ class NetworkPolicies(ThresholdRules):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything the rules are; `from_arrays` is the inverse."""
-        arrays = {name: getattr(self, name) for name in RULE_ARRAYS}
+        arrays = arrays_of(self)
         arrays |= {} if self.errors is None else {ERRORS: self.errors}
         believer = self.networks.believer.to_arrays()
         arrays |= {BELIEVER + name: array for name, array in believer.items()}
@@ -488,20 +484,10 @@ class NetworkPolicies(ThresholdRules):
         Raises:
             DataError: the arrays are no such rules; the message names the place.
         """
-        names = [name for name in arrays if not name.startswith((BELIEVER, CHOOSER))]
-        part = part_of(arrays, {name: name for name in names})
+        part = apart(arrays, BELIEVER, CHOOSER)
         stored, k = Stored("rules of networks", part), len(layout.classes)
         many = {} if k == 2 else {ERRORS: Array("float64", (k, k), low=-LARGEST)}
-        size = stored.require(
-            many
-            | {
-                "penalty": Array("float64", ("C",), low=0.0),
-                "chooser": Array("int64", ("K",), low=0),
-                "least": Array("float64", ("K",), low=-LARGEST),
-                "calibration": Array("float64", ("K", 2), low=-LARGEST),
-                "threshold": Array("float64", ("K",), above=0, high=1),
-            }
-        )
+        size = stored.require(many | declared(NetworkPolicies))
         stored.require_between("chooser", 0, size["C"] - 1)
         believer = MaskedNetworks.from_arrays(
             under(arrays, BELIEVER), columns=len(layout.columns), classes=k
@@ -520,9 +506,7 @@ class NetworkPolicies(ThresholdRules):
             layout.provides & ~layout.free_columns,
             layout.action_cost,
         )
-        return NetworkPolicies(
-            networks, *(part[name] for name in RULE_ARRAYS), errors=part.get(ERRORS)
-        )
+        return NetworkPolicies(networks, **part)
 
 
 def _layers(

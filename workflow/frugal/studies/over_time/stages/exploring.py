@@ -1,12 +1,12 @@
 """The part of the report on policies over time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of
 from frugal.draw.explorer.sections import answer, scope_of, section
 from frugal.judge.verdicts import number
@@ -23,17 +23,14 @@ def explore_over_time(
     cases: Mapping[str, np.ndarray],
     outcomes: pd.DataFrame,
     orders: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The part of the report: the answer, and a stepper that shows some units window by window.
 
     Raises:
         DataError: a stored policy is invalid.
     """
-    del settings, progress
-    question = question_of(records, catalogue, streams.root, policies)
+    question = question_of(records, catalogue, context.streams.root, policies)
     learned, named = learned_of(policies, question), orders["named"]
     by_name = cases_of(cases, question, bool(learned))
     steps = timed_steps(question, named, by_name, learned[1:])

@@ -1,6 +1,6 @@
 """Stages of policies over time: records in windows, learned policies, fitted cases, the answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from frugal.answer.frames import remark
+from frugal.core.context import Context
 from frugal.core.stored import under
-from frugal.core.streams import Streams
 from frugal.results.files import sealed
 from frugal.studies.over_time.answer import TimedQuestion, fit_cases, judge_cases, learn_policies
 from frugal.studies.over_time.data import TimedData, read_over_time
@@ -21,20 +21,13 @@ from frugal.studies.over_time.page import timed_page
 
 
 def prepare_over_time(
-    *,
-    description: Path,
-    measurements: Path,
-    units: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, description: Path, measurements: Path, units: Path, context: Context
 ) -> dict[str, Any]:
     """Put the values of two long tables into windows.
 
     Raises:
         ConfigError, DataError: the YAML or a file is invalid.
     """
-    del settings, streams, progress
     data = read_over_time(description, (measurements, units))
     for sentence in data.remarks:
         remark(f"{sentence}.")
@@ -43,19 +36,13 @@ def prepare_over_time(
 
 
 def learn_over_time(
-    *,
-    records: Mapping[str, np.ndarray],
-    catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, records: Mapping[str, np.ndarray], catalogue: Mapping[str, Any], context: Context
 ) -> dict[str, dict[str, np.ndarray]]:
     """Find regions without records; learn a policy from all units, and one for each fold."""
-    del settings
-    question, learned = question_of(records, catalogue, streams.root), []
+    question, learned = question_of(records, catalogue, context.streams.root), []
     question = question.within_support(learned=question.data.keys.learned)
     if question.data.keys.learned:
-        best, others = learn_policies(question, progress)
+        best, others = learn_policies(question, context.progress)
         learned = [best, *others]
     arrays = {
         f"{k}.{name}": array
@@ -71,18 +58,15 @@ def fit_over_time(
     records: Mapping[str, np.ndarray],
     catalogue: Mapping[str, Any],
     policies: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, dict[str, np.ndarray]]:
     """Fit the law of ordering, the label and expected outcomes, for each policy.
 
     Raises:
         DataError: a stored policy is invalid.
     """
-    del settings
-    question = question_of(records, catalogue, streams.root, policies)
-    cases = fit_cases(question, learned_of(policies, question)[1:], progress)
+    question = question_of(records, catalogue, context.streams.root, policies)
+    cases = fit_cases(question, learned_of(policies, question)[1:], context.progress)
     return {
         "cases": {
             f"{k}.{draw}.{part.name}": np.asarray(getattr(case, part.name))
@@ -99,21 +83,18 @@ def answer_over_time(
     catalogue: Mapping[str, Any],
     policies: Mapping[str, np.ndarray],
     cases: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Costs by every estimator, the answer in words, and the policies for new units.
 
     Raises:
         DataError: a stored policy is invalid.
     """
-    del progress
-    question = question_of(records, catalogue, streams.root, policies)
+    question = question_of(records, catalogue, context.streams.root, policies)
     data, support = question.data, question.support
     learned = learned_of(policies, question)
     by_name = cases_of(cases, question, bool(learned))
-    verdict = judge_cases(data, by_name, settings["margin"], streams.root, support)
+    verdict = judge_cases(data, by_name, context.settings["margin"], context.streams.root, support)
     gamma = verdict.tipping_gamma
     trees = {f"learned.{n}": a for policy in learned[:1] for n, a in policy.to_arrays().items()}
     regions = {f"support.{n}": array for n, array in support.to_arrays().items()}

@@ -77,7 +77,6 @@ def _nearest(train, test, k):
 
 def fit(settings, units: LabelledUnits, rng) -> Learned:
     """Keep the training units."""
-    del rng
     named = NamedSets.of(units)
     return {
         "train": _as_bits(units.features, units.group, len(units.instance.access)),

@@ -12,7 +12,6 @@ from frugal.studies.recourse.learned.stored import Arrays, StoredGenerator
 
 def fit(settings, units: LabelledUnits, rng) -> Learned:
     """Record the needs that each explanation covers, and for which groups."""
-    del settings, rng
     named = NamedSets.of(units)
     return {
         "covered": named.seen_in(units.features, np.arange(len(units))),
@@ -36,7 +35,6 @@ def check(stored: StoredGenerator) -> None:
 
 def answerer(arrays: Arrays, instance: CoverInstance) -> AnswerUnits:
     """Look up the cheapest."""
-    del instance
 
     def answer(features: np.ndarray, group: np.ndarray) -> Answers:
         open_to = arrays["open_to"].astype(bool)

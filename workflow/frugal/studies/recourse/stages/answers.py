@@ -1,13 +1,14 @@
 """Stages of answers: cheapest actions for units, by learned generators and for one's own."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.stored import part_of
 from frugal.core.streams import Streams
@@ -31,9 +32,7 @@ def answer_units(
     labels: pd.DataFrame,
     instance: Mapping[str, np.ndarray],
     names: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Split the labelled states, augment where set, fit, answer, judge and repair.
 
@@ -44,6 +43,7 @@ def answer_units(
         generators: all that each generator answers from, as `recommend_actions` takes it.
         training, augmentation, unseen: held-out accuracies, derived units, unseen explanations.
     """
+    settings = context.settings
     catalogue = catalogue_of(names, instance)
     units = labelled_of(labels, catalogue.instance)
     row_id = labels.loc[labels["label_status"] == "labelled", "row_id"].to_numpy()
@@ -52,15 +52,15 @@ def answer_units(
     frequent = frequent_explanations(units.action_set, more_than=settings["more_than"])
     units, row_id = units.take(frequent), row_id[frequent]
     in_train = train_rows(
-        len(units), train_share=settings["train_share"], rng=streams.generator("split")
+        len(units), train_share=settings["train_share"], rng=context.streams.generator("split")
     )
     train, test = units.take(in_train), units.take(~in_train)
     outcomes, training, derived, arrays = [], [], [], {}
     unseen = unseen_explanations(test.action_set, train.action_set)
-    for name in progress(list(settings["generators"]), desc="generators"):
+    for name in context.progress(list(settings["generators"]), desc="generators"):
         chosen = settings["generators"][name]
-        more, counts = _augmented(chosen["augmentation"], train, test, settings, streams)
-        fitted = fit_generator(chosen, more, rng=streams.generator("fit", name))
+        more, counts = _augmented(chosen["augmentation"], train, test, settings, context.streams)
+        fitted = fit_generator(chosen, more, rng=context.streams.generator("fit", name))
         answers = fitted.answer(test.features, test.group)
         judged = judge_answers(
             test,
@@ -122,9 +122,7 @@ def recommend_actions(
     instance: Mapping[str, np.ndarray],
     names: Mapping[str, Any],
     units: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Query one generator, repair failing answers by the solver, and show the proven optimum.
 
@@ -138,16 +136,13 @@ def recommend_actions(
         instance: of `label_units`.
         names: of `label_units`.
         units: CSV as `label_units` takes it.
-        settings: generator (a name in `generators`), max_nodes.
-        streams: not used; nothing is random.
-        progress: not used.
+        context: settings are generator (a name in `generators`), max_nodes.
 
     Raises:
         ConfigError: a setting is missing, or there is no such generator.
         DataError: a unit does not match the catalogue.
     """
-    del streams, progress
-    kind, arrays, max_nodes = _requested(generators, settings)
+    kind, arrays, max_nodes = _requested(generators, context.settings)
     catalogue = catalogue_of(names, instance)
     who, amounts, group = units_of(read_sheet(units, "unit"), catalogue, source=units.name)
     if amounts.max(initial=0) > 1:

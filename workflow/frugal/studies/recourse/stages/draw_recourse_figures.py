@@ -1,12 +1,12 @@
 """Stage `draw_recourse_figures`: the paper's Figures 4, 5, 7 and 8, and the effect of a repair."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.declarations import load_all
-from frugal.core.streams import Streams
 from frugal.draw.prints import draw_all
 from frugal.studies.recourse.frames import SCENARIO
 
@@ -18,20 +18,17 @@ def draw_recourse_figures(
     confidence: pd.DataFrame,
     frequencies: pd.DataFrame,
     outcomes: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Draw the scenario that the config names; Figure 4 shows every scenario with groups."""
-    del streams, progress
-    shown = {key: str(settings[key]) for key in SCENARIO}
+    shown = {key: str(context.settings[key]) for key in SCENARIO}
     labelled = sizes[sizes["label_status"] == "labelled"]
     several = labelled.groupby(["dataset", "variant"])["group"].transform("nunique") > 1
     grouped = labelled[several & (labelled["seed"].astype(str) == shown["seed"])]
     if grouped.empty:
         grouped = _rows(labelled, {key: shown[key] for key in SCENARIO[:3]})
     wrong = _rows(outcomes, shown)
-    wrong = wrong[~wrong["correct"] & wrong["generator"].isin(settings["mistakes_of"])]
+    wrong = wrong[~wrong["correct"] & wrong["generator"].isin(context.settings["mistakes_of"])]
     tables = {
         "sizes": grouped,
         "summary": _rows(summary, shown),

@@ -1,11 +1,11 @@
 """Stage `explore_recourse`: content of the report on the study: answers, tables and charts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import answer, highest, lowest, row_at, scope_of, section
 
@@ -31,12 +31,9 @@ def explore_recourse(
     frequencies: pd.DataFrame,
     sizes: pd.DataFrame,
     checks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """The study's part of the report. Settings: none are read."""
-    del settings, streams, progress
     tables: dict[str, tuple[pd.DataFrame, str, Sequence[str]]] = {
         "summary": (summary, "Every generator, by number of actions needed", _SHOWN),
         "groups": (groups, "The same by group", _SHOWN),

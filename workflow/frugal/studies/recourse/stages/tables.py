@@ -1,13 +1,14 @@
 """Stages of labels and of recourse's tables: the summary and its checks."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.streams import Streams
@@ -48,9 +49,7 @@ Units = tuple[tuple[str, ...], np.ndarray, np.ndarray, Catalogue, dict[str, Any]
 
 def label_units(
     *,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     rules: Path | None = None,
     description: Path | None = None,
     catalogue: Path | None = None,
@@ -69,7 +68,7 @@ def label_units(
         ConfigError: the settings are not those of a source, or its files are not given, or others.
         DataError: a file has wrong content: which, where, and the values allowed.
     """
-    del progress
+    settings = context.settings
     LabelSettings.check(settings)
     source, remarks = settings["source"], []
     named = {"rules": rules, "description": description, "catalogue": catalogue, "units": units}
@@ -77,7 +76,7 @@ def label_units(
         source["kind"], {k: p for k, p in named.items() if p is not None} | raw
     )
     if source["kind"] == "simulated":
-        names, features, group, known_catalogue, more = _simulated(source, streams)
+        names, features, group, known_catalogue, more = _simulated(source, context.streams)
     elif source["kind"] == "table":
         names, features, group, known_catalogue, more = _table(source_files, raw)
     else:
@@ -245,15 +244,9 @@ NUMBERS = ["n", "accuracy", "accuracy_se", "feasible_share_of_mistakes", "cost_g
 
 
 def summarise_recourse(
-    *,
-    outcomes: pd.DataFrame,
-    labels: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, outcomes: pd.DataFrame, labels: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """Accuracies, groups, confidence, frequencies, and outcomes of the units of each group."""
-    del streams, progress
     outcomes, labels = (
         t.assign(seed=t["seed"].astype(str).astype(int)) for t in (outcomes, labels)
     )
@@ -263,12 +256,12 @@ def summarise_recourse(
         "confidence": [],
         "frequencies": [],
     }
-    edges = tuple(settings["frequency_edges"])
+    edges = tuple(context.settings["frequency_edges"])
     for key, rows in outcomes.groupby(KEYS, sort=False):
         tables_of_study = {
             "summary": accuracy_rows(rows),
             "groups": group_rows(rows),
-            "confidence": confidence_rows(rows, bins=settings["bins"]),
+            "confidence": confidence_rows(rows, bins=context.settings["bins"]),
             "frequencies": frequency_rows(rows, edges=edges),
         }
         for name, table in tables_of_study.items():
@@ -286,21 +279,14 @@ def summarise_recourse(
 
 
 def check_recourse(
-    *,
-    summary: pd.DataFrame,
-    outcomes: pd.DataFrame,
-    labels: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, summary: pd.DataFrame, outcomes: pd.DataFrame, labels: pd.DataFrame, context: Context
 ) -> dict[str, dict[str, Any]]:
     """Count rows, check certificates and ranges.
 
     Raises:
         DataError: the first check that fails.
     """
-    del streams, progress
-    expected = {tuple(row) for row in settings["rows"]}
+    expected = {tuple(row) for row in context.settings["rows"]}
     overall = summary[summary["actions"] == "all"].astype({"seed": str})
     present = set(overall[KEYS].itertuples(index=False, name=None))
     if present != expected:

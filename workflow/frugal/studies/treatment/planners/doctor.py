@@ -7,7 +7,6 @@ from frugal.studies.treatment.planning.observed import plan_emulated
 
 def plan(planning: Planning, threshold: float) -> SearchPolicy:
     """The policy of the records."""
-    del threshold
     options = planning.options
     return plan_emulated(
         planning.counts, outcome_value=options.outcome_value, memory_gib=options.memory_gib

@@ -6,7 +6,7 @@ Knows tables of steps; must not know how they were planned.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import shown
-from frugal.core.stored import Array, Stored, StoredArrays
+from frugal.core.stored import Stored, StoredArrays, Within, arrays_of, declared
 from frugal.studies.treatment.data.records import outcomes_of
 
 
@@ -37,20 +37,19 @@ class StepTable:
         outcomes: names, from the worst on.
     """
 
-    action: Int[np.ndarray, "x h"]
-    statistic: Float[np.ndarray, "x h"]
-    records: Int[np.ndarray, "x h"]
-    visits: Int[np.ndarray, "x h"]
-    runner_up: Int[np.ndarray, "x h"]
-    trials_left: Float[np.ndarray, "x h two"]
+    action: Annotated[Int[np.ndarray, "x h"], Within(dtype="int8", low=0)]
+    statistic: Annotated[Float[np.ndarray, "x h"], Within(low=-1e-6)]  # a sum, with its rounding
+    records: Annotated[Int[np.ndarray, "x h"], Within(low=0)]
+    visits: Annotated[Int[np.ndarray, "x h"], Within(low=0)]
+    runner_up: Annotated[Int[np.ndarray, "x h"], Within(low=-1)]
+    trials_left: Annotated[Float[np.ndarray, "x h 2"], Within(low=0)]
     contexts: tuple[str, ...]
     treatments: tuple[str, ...]
     outcomes: tuple[str, ...]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Its stored arrays."""
-        names = ("action", "statistic", "records", "visits", "runner_up", "trials_left")
-        return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
+        return {name: np.ascontiguousarray(array) for name, array in arrays_of(self).items()}
 
 
 def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> StepTable:
@@ -77,18 +76,9 @@ def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> St
     numbers = {n: np.nan_to_num(v) if v.dtype.kind == "f" else v for n, v in arrays.items()}
     source = getattr(arrays, "source", "")
     stored = Stored("search policy", StoredArrays(numbers, source))  # NaN: there is none
-    index, cell = {"dtype": "int64", "shape": ("x", "h"), "low": 0}, ("x", "h")
-    stored.require(
-        {
-            "action": Array("int8", cell, low=0, high=k),
-            "statistic": Array("float64", cell, low=-1e-6),  # a sum, with its rounding
-            "records": Array(**index),
-            "visits": Array(**index),
-            "runner_up": Array("int64", cell, low=-1, high=k - 1),
-            "trials_left": Array("float64", ("x", "h", 2), low=0),
-        },
-        x=x,
-    )
+    stored.require(declared(StepTable), x=x)
+    stored.require_between("action", 0, k)
+    stored.require_between("runner_up", -1, k - 1)
     h = arrays["action"].shape[1]
     if round(math.log(h, base), 6) != k or h != base**k:
         raise stored.refusal(

@@ -1,14 +1,14 @@
 """Stages that draw the treatment study: figures of a world and of a table, policies as trees."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.declarations import load_all
 from frugal.core.errors import ConfigError
-from frugal.core.streams import Streams
 from frugal.draw.prints import draw_all
 from frugal.studies.treatment.planner import planners_with
 from frugal.studies.treatment.policy_tree import policy_tree_figure
@@ -91,24 +91,18 @@ def tree_policy(policies: pd.DataFrame, settings: Mapping[str, Any]) -> tuple[pd
 
 
 def draw_world_figures(
-    *,
-    means: pd.DataFrame,
-    policies: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, means: pd.DataFrame, policies: pd.DataFrame, context: Context
 ) -> dict[str, Any]:
     """Draw the figures of one world from means over its realisations."""
-    del progress
-    means = means[means["dataset"] == streams.wildcards["dataset"]]
-    sweep = at_size(means, settings["sweep"]["n_train"])
+    means = means[means["dataset"] == context.streams.wildcards["dataset"]]
+    sweep = at_size(means, context.settings["sweep"]["n_train"])
     smoothed = sweep[sweep["outcome_model"] == "smoothed"]
     by_bound = smoothed[smoothed["planner"].isin(planners_with("reads", "bound"))]
-    sizes = _sizes(means, settings["sizes"])
-    tree, name = tree_policy(policies, settings)
+    sizes = _sizes(means, context.settings["sizes"])
+    tree, name = tree_policy(policies, context.settings)
     contexts = sorted(tree["context"].unique())[:2]
     arguments = {
-        "title": settings["title"],
+        "title": context.settings["title"],
         "growth": facetted(sizes, facet="outcome_model", series="planner"),
         "tradeoff": facetted(bounded(smoothed, "upper"), facet="outcome_model", series="planner"),
         "bounds": facetted(by_bound, facet="planner", series="bound"),
@@ -116,7 +110,7 @@ def draw_world_figures(
         "tree": tree[tree["context"].isin(contexts)],
         "name": name,
         "contexts": contexts,
-        "best": settings["best"],
+        "best": context.settings["best"],
     }
     figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")
     return draw_all(figures, "draw_world_figures", arguments)
@@ -159,29 +153,26 @@ def draw_table_figures(
     policies: pd.DataFrame,
     units: pd.DataFrame,
     catalogue: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
 ) -> dict[str, Any]:
     """Draw the figures of one table from means over its splits."""
-    del progress
-    dataset = streams.wildcards["dataset"]
-    means = bounded(means[means["dataset"] == dataset], settings["tree"]["bound"])
+    dataset = context.streams.wildcards["dataset"]
+    means = bounded(means[means["dataset"] == dataset], context.settings["tree"]["bound"])
     words = {"recorded": "recorded", "simulated": "SIMULATED"}
     prescriptions = words[catalogue["report"]["prescriptions"]]
-    curves_of_dataset = search_curves(curves[curves["dataset"] == dataset], settings)
+    curves_of_dataset = search_curves(curves[curves["dataset"] == dataset], context.settings)
     planned = facetted(means, facet="outcome_model", series="planner")
     planned = planned[~planned["planner"].isin(planners_with("thresholds", None))]
     by_price = planned["planner"].isin(planners_with("thresholds", "trial_prices"))
-    tree, name = tree_policy(policies, settings)
+    tree, name = tree_policy(policies, context.settings)
     frequent = units["context"].value_counts().sort_index().sort_values(ascending=False)
     contexts = [catalogue["contexts"][x] for x in frequent.index[:CONTEXTS]]
     arguments = {
-        "title": f"{settings['title']} ({prescriptions} prescriptions)",
+        "title": f"{context.settings['title']} ({prescriptions} prescriptions)",
         "curves": curves_of_dataset,
         "subtitle": (
-            f"{settings['tree']['outcome_model']}, δ = {settings['delta']:g}, "
-            f"λ = {settings['trial_price']:g}, ± 1 s.e. over "
+            f"{context.settings['tree']['outcome_model']}, δ = {context.settings['delta']:g}, "
+            f"λ = {context.settings['trial_price']:g}, ± 1 s.e. over "
             f"{curves_of_dataset['repeats'].iloc[0]} splits"
         ),
         "tradeoff": planned,
@@ -190,7 +181,7 @@ def draw_table_figures(
         "tree": tree[tree["context"].isin(contexts)],
         "name": name,
         "contexts": contexts,
-        "best": settings["best"],
+        "best": context.settings["best"],
     }
     figures = load_all("frugal.studies.treatment.figures", "PrintedFigure")
     return draw_all(figures, "draw_table_figures", arguments)
@@ -199,13 +190,7 @@ def draw_table_figures(
 KEY = ["grid", "seed", "n_train", *IDENTITY]
 
 
-def draw_policy(
-    *,
-    policies: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-) -> dict[str, Any]:
+def draw_policy(*, policies: pd.DataFrame, context: Context) -> dict[str, Any]:
     """Draw the policy that the settings name by its columns, for example seed and threshold.
 
     Settings: `policy` (column → value, enough of them to leave one policy), `best` (name of the
@@ -214,7 +199,7 @@ def draw_policy(
     Raises:
         ConfigError: the settings leave no policy, or several; the message names them.
     """
-    del streams, progress
+    settings = context.settings
     unknown = sorted(set(settings) - {"policy", "best", "title", "contexts"})
     if unknown or not {"policy", "best"} <= set(settings):
         raise ConfigError(
@@ -255,15 +240,9 @@ def _one_policy(policies: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFr
 
 
 def draw_search(
-    *,
-    steps: pd.DataFrame,
-    policy: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, steps: pd.DataFrame, policy: Mapping[str, Any], context: Context
 ) -> dict[str, Any]:
     """A tree for each of the first contexts; `policy.txt` has all of them."""
-    del settings, streams, progress
     contexts = list(dict.fromkeys(steps["context"]))[:CONTEXTS]
     title = f"{policy['description']['title']}: {policy['name']}"
     figure = policy_tree_figure(steps, contexts=contexts, name=title, best=policy["outcomes"][-1])

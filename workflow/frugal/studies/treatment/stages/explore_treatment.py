@@ -1,11 +1,11 @@
 """Stage `explore_treatment`: content of the report on the study: answers, tables, charts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from frugal.core.streams import Streams
+from frugal.core.context import Context
 from frugal.draw.explorer.charts import Axis, Chart, looks_of, words
 from frugal.draw.explorer.sections import (
     answer,
@@ -24,16 +24,9 @@ NOT_LEARNED = ("true", "uninformed", "records")  # outcome models that records d
 
 
 def explore_treatment(
-    *,
-    means: pd.DataFrame,
-    curves: pd.DataFrame,
-    checks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, means: pd.DataFrame, curves: pd.DataFrame, checks: Mapping[str, Any], context: Context
 ) -> dict[str, Any]:
     """The study's part of the report. Settings: none are read."""
-    del settings, streams, progress
     sizes = _sizes(means)
     shown = (
         "n_train",

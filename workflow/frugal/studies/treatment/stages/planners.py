@@ -1,6 +1,6 @@
 """Stages of searches: realisations, policies compared and timed, one's own records evaluated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.streams import Streams
 from frugal.results.files import sealed
@@ -61,14 +62,7 @@ from frugal.studies.treatment.search.searches import ComparisonOptions, fit_outc
 from frugal.studies.treatment.searches import IDENTITY, Searches
 
 
-def prepare_searches(
-    *,
-    description: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-    **raw: Path,
-) -> dict[str, Any]:
+def prepare_searches(*, description: Path, context: Context, **raw: Path) -> dict[str, Any]:
     """Read a table; per split, draw the test patients and, where none are known, prescriptions.
 
     Raises:
@@ -80,7 +74,7 @@ def prepare_searches(
         raise DataError(f"{description} describes {len(names)} raw files, {len(raw)} were given")
     try:
         table, recorded = read_searches(described, dict(zip(names, raw.values(), strict=True)))
-        searches = _searches(table, recorded, settings, streams, progress)
+        searches = _searches(table, recorded, context)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{description}: {error}") from error
     catalogue = units_catalogue(table)
@@ -93,15 +87,12 @@ def prepare_searches(
 
 
 def _searches(
-    table: SusceptibilityTable,
-    recorded: TrialRecords | None,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    table: SusceptibilityTable, recorded: TrialRecords | None, context: Context
 ) -> pd.DataFrame:
     """Treatments of the units of each split."""
+    settings, streams = context.settings, context.streams
     parts = []
-    for seed in progress(range(settings["seeds"]), desc="splits"):
+    for seed in context.progress(range(settings["seeds"]), desc="splits"):
         is_test = split_patients(
             table.patient, test_share=settings["test_share"], rng=streams.generator("split", seed)
         )
@@ -123,9 +114,7 @@ def _searches(
 
 def compare_planners(
     *,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     description: Path | None = None,
     units: pd.DataFrame | None = None,
     catalogue: Mapping[str, Any] | None = None,
@@ -133,8 +122,8 @@ def compare_planners(
 ) -> dict[str, pd.DataFrame]:
     """Scores, units by trials, best outcomes by trials; every policy of every repeat, opened."""
     study = Searches(
-        settings,
-        streams,
+        context.settings,
+        context.streams,
         description=description,
         units=units,
         catalogue=catalogue,
@@ -143,9 +132,9 @@ def compare_planners(
     frames_by_table: dict[str, list[pd.DataFrame]] = {
         name: [] for name in ("scores", "trials", "best_after", "policies")
     }
-    repeats = study.repeats(settings["seeds"])
-    for repeat in progress(repeats, total=settings["seeds"], desc="repeats"):
-        for grid, entry in settings["grids"].items():
+    repeats = study.repeats(context.settings["seeds"])
+    for repeat in context.progress(repeats, total=context.settings["seeds"], desc="repeats"):
+        for grid, entry in context.settings["grids"].items():
             for n_train in study.sizes(entry, repeat):
                 repeat_tables = search_repeat(
                     study.streams,
@@ -186,9 +175,7 @@ _WARM_UP_UNITS = 2  # compiled code is loaded before the clock counts
 
 def time_planners(
     *,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    context: Context,
     description: Path | None = None,
     units: pd.DataFrame | None = None,
     catalogue: Mapping[str, Any] | None = None,
@@ -199,10 +186,9 @@ def time_planners(
     Its output is a measurement: no two runs are equal, so it is with the other timings, outside
     results/, and only the summary's column `cpu_s` comes from it.
     """
-    del progress
     study = Searches(
-        settings,
-        streams,
+        context.settings,
+        context.streams,
         description=description,
         units=units,
         catalogue=catalogue,
@@ -210,7 +196,7 @@ def time_planners(
     )
     frames = []
     repeat = next(study.repeats(1))
-    for entry in settings["grids"].values():
+    for entry in context.settings["grids"].values():
         options = study.options(entry)
         learn = partial(search_repeat, study.streams, repeat, options=options, keep_policies=False)
         learn(n_train=_WARM_UP_UNITS)
@@ -225,21 +211,13 @@ LEAST_UNITS = 40
 _CELLS = 1 << 16  # of a policy, predicted at a time
 
 
-def judge_searches(
-    *,
-    description: Path,
-    records: Path,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
-) -> dict[str, Any]:
+def judge_searches(*, description: Path, records: Path, context: Context) -> dict[str, Any]:
     """Learn on one part of the units, judge on the other, take one policy.
 
     Raises:
         ConfigError, DataError: the YAML or the file is invalid, or units are too few.
         SearchSizeError: treatments, outcomes and covariates need tables that are too large.
     """
-    del settings, progress
     described = load_records_description(description)
     records_read = read_own_records(described, records)
     if len(records_read.names) < LEAST_UNITS:
@@ -251,36 +229,36 @@ def judge_searches(
     contexts = strata_of(records_read.covariate, described.covariates)
     hidden = strata_of(records_read.confounder, described.confounders)
     outcome_value = np.array(described.outcome_value)
-    context = contexts.index(records_read.covariate, records_read.names)
+    stratum = contexts.index(records_read.covariate, records_read.names)
     confounder = hidden.index(records_read.confounder, records_read.names)
-    all_records = trial_records(records_read, context, len(contexts.names), len(outcome_value))
+    all_records = trial_records(records_read, stratum, len(contexts.names), len(outcome_value))
     judging = split_patients(
         records_read.cluster,
         test_share=described.keys.judging_share,
-        rng=streams.generator("split"),
+        rng=context.streams.generator("split"),
     )
     training = all_records.take(~judging)
     judged = prepare_judging(
         all_records.take(judging),
-        np.concatenate([contexts.features[context], hidden.features[confounder]], axis=1)[judging],
+        np.concatenate([contexts.features[stratum], hidden.features[confounder]], axis=1)[judging],
         confounder[judging],
         records_read.cluster[judging],
-        streams.generator("folds"),
+        context.streams.generator("folds"),
         outcome_value=outcome_value,
         memory_gib=MEMORY_GIB,
     )
-    untried = untried_regions(records_read, context, contexts, hidden)
+    untried = untried_regions(records_read, stratum, contexts, hidden)
     options = search_options(
         outcome_value,
         epsilon=described.keys.epsilon,
         deltas=described.deltas,
         barred=untried.barred if untried.barred.any() else None,
     )
-    policies = judge_policies(training, contexts.features, judged, streams, options)
+    policies = judge_policies(training, contexts.features, judged, context.streams, options)
     chosen = choose(policies, described.deltas[0], judged.cluster)
     judged = replace(judged, tables=())  # most of the memory
     steps = _steps(
-        chosen, training, contexts, options, streams, records_read, described.outcomes.names
+        chosen, training, contexts, options, context.streams, records_read, described.outcomes.names
     )
     return {
         "estimates": estimates_frame(policies, chosen),
@@ -384,15 +362,9 @@ def _json_value(value: Any) -> Any:
 
 
 def write_search_answer(
-    *,
-    policy: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, policy: Mapping[str, Any], arrays: Mapping[str, np.ndarray], context: Context
 ) -> dict[str, bytes]:
     """`text`: the verdict and corrections of the file; `words`: the policy, step by step."""
-    del settings, streams, progress
     corrections = [f"Read: {sentence}." for sentence in policy["said"]]
     text = "\n".join([*policy["verdict"], *corrections])
     words = policy_words(step_table(arrays, policy))

@@ -1,14 +1,14 @@
 """Stages of treatment's tables: the summary, CPU times, checks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from frugal.core.context import Context
 from frugal.core.errors import DataError
-from frugal.core.streams import Streams
 from frugal.studies.treatment.planner import planners_of
 from frugal.studies.treatment.search.summary import best_so_far, summarise_searches
 from frugal.studies.treatment.searches import IDENTITY, sized
@@ -18,15 +18,9 @@ NUMBERS = ["efficacy", "mean_trials"]
 
 
 def summarise_treatment(
-    *,
-    scores: pd.DataFrame,
-    best_after: pd.DataFrame,
-    settings: Any,
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, scores: pd.DataFrame, best_after: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """One row per policy and repeat, the contract's columns first; policies of two grids once."""
-    del settings, streams, progress
     once = scores.drop_duplicates(KEY, ignore_index=True).drop(columns="grid")
     further = [c for c in once.columns if c not in KEY + NUMBERS]
     curves = best_after.drop_duplicates([*KEY, "trials"], ignore_index=True).drop(columns="grid")
@@ -47,12 +41,7 @@ def _common_size(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_cpu_times(
-    *,
-    repeats: pd.DataFrame,
-    timings: pd.DataFrame,
-    settings: Any,
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, repeats: pd.DataFrame, timings: pd.DataFrame, context: Context
 ) -> dict[str, pd.DataFrame]:
     """The summary table of the contract: the rows of `summarise_treatment`, with `cpu_s`.
 
@@ -62,7 +51,6 @@ def add_cpu_times(
     Raises:
         DataError: a policy was not timed.
     """
-    del settings, streams, progress
     timed = sized(timings, ["dataset"]).drop(columns="n_train")
     rows = sized(repeats, ["dataset", "seed"]).merge(
         timed, on=["dataset", "size", *IDENTITY], how="left", validate="many_to_one"
@@ -76,20 +64,14 @@ def add_cpu_times(
 
 
 def check_treatment(
-    *,
-    repeats: pd.DataFrame,
-    trials: pd.DataFrame,
-    settings: Mapping[str, Any],
-    streams: Streams,
-    progress: Callable[..., Any],
+    *, repeats: pd.DataFrame, trials: pd.DataFrame, context: Context
 ) -> dict[str, dict[str, Any]]:
     """Count rows, check ranges, recompute mean trials and efficacy from the counted units.
 
     Raises:
         DataError: the first check that fails, with the row.
     """
-    del streams, progress
-    for dataset, of_dataset in settings.items():
+    for dataset, of_dataset in context.settings.items():
         rows = repeats[repeats["dataset"] == dataset]
         seeds_there = set(rows["seed"])
         if seeds_there != set(range(of_dataset["seeds"])):
