@@ -275,15 +275,6 @@ def test_a_file_without_a_header_is_refused(files, tmp_path):
         load_policy(read_payload(path))
 
 
-def test_dadi_needs_groups_and_greedy_complete_records(given, tmp_path):
-    bare = given | {"catalogue": given["catalogue"] | {"groups": []}}
-    with pytest.raises(DataError, match="the data set has none"):
-        trained_file("dadi", bare, tmp_path)
-    masks = given["masks"].assign(**{"observed:P2": False})
-    with pytest.raises(DataError, match="none of the 80 rows of the part 'agent' is complete"):
-        trained_file("greedy", given | {"masks": masks}, tmp_path)
-
-
 def test_a_kind_that_does_not_learn_is_not_trained(given):
     with pytest.raises(ConfigError, match="does not learn"):
         train_agent(
