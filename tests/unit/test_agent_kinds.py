@@ -67,24 +67,10 @@ def no_bar(rows: Any = None, **_: Any) -> Any:
 
 def small(settings: dict[str, Any]) -> dict[str, Any]:
     """The default's settings, with less training."""
-    less = {
-        "transitions": 3000,
-        "memory": 3000,
-        "learning_starts": 200,
-        "outer_loops": 3,
-        "watched_units": 50,
-        "validate_every": 1,
-        "updates": 60,
-        "units": 30,
-        "neighbours": 5,
-        "pretraining_iterations": 20,
-        "iterations": 20,
-        "exploration_iterations": 10,
-        "evaluate_every": 20,
-        "evaluated_rows": 20,
-        "steps": 128,
-        "trees": 20,
-    }
+    less = {"transitions": 3000, "memory": 3000, "learning_starts": 200, "outer_loops": 3}
+    less |= {"watched_units": 50, "validate_every": 1, "updates": 60, "units": 30, "neighbours": 5}
+    less |= {"pretraining_iterations": 20, "iterations": 20, "exploration_iterations": 10}
+    less |= {"evaluate_every": 20, "evaluated_rows": 20, "steps": 128, "trees": 20}
 
     def shrunk(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):

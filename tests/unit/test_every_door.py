@@ -619,20 +619,11 @@ def test_a_file_is_read_alike_by_every_door(tmp_path, capsys, file, door):
     assert door not in REMARKS or entry.said in capsys.readouterr().out
 
 
-SEARCH = {
-    "name": "s",
-    "title": "S",
-    "file": "own.csv",
-    "layout": "long",
-    "unit": "unit",
-    "belongs_to": "whose",
-    "step": "step",
-    "treatment": "drug",
-    "outcome": "result",
-    "outcomes": {"levels": [0, 1, 2]},
-    "covariates": {"age": {"edges": [64.5]}, "smokes": {"levels": [False, True]}},
-    "delta": [0.2],
-}
+SEARCH: dict[str, Any] = {"name": "s", "title": "S", "file": "own.csv", "layout": "long"}
+SEARCH |= {"unit": "unit", "belongs_to": "whose", "step": "step", "treatment": "drug"}
+SEARCH |= {"outcome": "result", "outcomes": {"levels": [0, 1, 2]}}
+SEARCH |= {"covariates": {"age": {"edges": [64.5]}, "smokes": {"levels": [False, True]}}}
+SEARCH |= {"delta": [0.2]}
 TRIALS = {
     "unit": ["1", "1", "2", "3", "3"],
     "whose": ["10", "10", "10", "12", "12"],

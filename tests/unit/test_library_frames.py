@@ -23,7 +23,7 @@ TERMS: dict[str, Any] = {
     "errors": {"missed": 900, "false alarm": np.int64(120)},
     "free": ["age", "sex"],
 }
-TREES = dict.fromkeys(("always", "fixed", "permutation"), {"boosting": {"trees": 10}})
+TREES = {key: {"boosting": {"trees": 10}} for key in ("always", "fixed", "permutation")}
 SMALL: dict[str, Any] = {"afape": {"agents": TREES}}
 
 

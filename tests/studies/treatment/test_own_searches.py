@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,27 +52,12 @@ from tests.workflow.runs import ROOT
 pytestmark = pytest.mark.trains
 
 WORTH = np.array([0.0, 1.0, 2.5])
-LONG = {
-    "name": "own",
-    "title": "Own",
-    "file": "own.csv",
-    "layout": "long",
-    "unit": "who",
-    "step": "day",
-    "treatment": "drug",
-    "outcome": "result",
-    "outcomes": {"levels": ["bad", "fair", "good"]},
-}
-WIDE = {
-    "name": "own",
-    "title": "Own",
-    "file": "own.csv",
-    "layout": "wide",
-    "unit": "who",
-    "treatments": {"A": "a", "B": "b"},
-    "order": {"A": "a_day", "B": "b_day"},
-    "outcomes": {"levels": ["bad", "fair", "good"]},
-}
+LONG: dict[str, Any] = {"name": "own", "title": "Own", "file": "own.csv", "layout": "long"}
+LONG |= {"unit": "who", "step": "day", "treatment": "drug", "outcome": "result"}
+LONG |= {"outcomes": {"levels": ["bad", "fair", "good"]}}
+WIDE: dict[str, Any] = {"name": "own", "title": "Own", "file": "own.csv", "layout": "wide"}
+WIDE |= {"unit": "who", "treatments": {"A": "a", "B": "b"}, "order": {"A": "a_day", "B": "b_day"}}
+WIDE |= {"outcomes": {"levels": ["bad", "fair", "good"]}}
 ROWS = "who,day,drug,result\nx,1,A,bad\nx,3,B,good\ny,2,B,fair\ny,1,A,bad\n"
 
 
