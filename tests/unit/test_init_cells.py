@@ -246,37 +246,9 @@ def test_lines_below_a_table_are_left_out(tmp_path, capsys):
         init(tmp_path)
 
 
-NAMES = [
-    "pressure, systolic",
-    "x]",
-    "a{b",
-    "blood\u00a0pressure",
-    "a\u200bb",
-    "a: b",
-    "#1",
-    "- x",
-    "'q",
-    '"q',
-    "a b ",
-    "null",
-    "yes",
-    "1e3",
-    "2023-01-01",
-    "?",
-    "*a",
-    "&b",
-    "!c",
-    "%d",
-    "@e",
-    "`f",
-    "|",
-    "Größe",
-    "part",
-    "<<",
-    "=",
-    "12:30",
-    "\U0001f600",
-]
+NAMES = ["pressure, systolic", "x]", "a{b", "blood\u00a0pressure", "a\u200bb", "a: b", "#1", "- x"]
+NAMES += ["'q", '"q', "a b ", "null", "yes", "1e3", "2023-01-01", "?", "*a", "&b", "!c", "%d", "@e"]
+NAMES += ["`f", "|", "Größe", "part", "<<", "=", "12:30", "\U0001f600"]
 
 
 @pytest.mark.parametrize("stem", ["Größe der, Leber", "null"])
