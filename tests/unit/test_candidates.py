@@ -156,15 +156,8 @@ def answered(
             },
         )
     )
-    asked = {
-        "agents": agents,
-        "practice": "always",
-        "classifier": CLASSIFIER,
-        "objective": objective,
-        "budgets": list(budgets),
-        "repeats": repeats,
-        "also": [*also],
-    }
+    asked: dict[str, Any] = {"agents": agents, "practice": "always", "classifier": CLASSIFIER}
+    asked |= {"objective": objective, "budgets": list(budgets), "repeats": repeats, "also": [*also]}
     records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
     made = {
         name: learn_candidates(

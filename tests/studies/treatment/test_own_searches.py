@@ -474,14 +474,9 @@ _TABLE = {  # of two treatments with two outcomes: 0, then 1
     "runner_up": np.array([[1, -1, -1, -1]]),
     "trials_left": np.full((1, 4, 2), 1.5),
 }
-_NAMES = {
-    "searches": 2,
-    "gaps": [],
-    "contexts": ["all"],
-    "treatments": ["A", "B"],
-    "outcomes": ["bad", "good"],
-    "description": LONG | {"outcomes": {"levels": ["bad", "good"]}},
-}
+_NAMES: dict[str, Any] = {"searches": 2, "gaps": [], "contexts": ["all"], "treatments": ["A", "B"]}
+_NAMES |= {"outcomes": ["bad", "good"]}
+_NAMES |= {"description": LONG | {"outcomes": {"levels": ["bad", "good"]}}}
 
 
 def write_policy(folder, arrays, names):
