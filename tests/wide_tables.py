@@ -30,23 +30,12 @@ from tests.unit.afape_chain import NO_IMPUTATION, partitions
 
 TELLING = 6  # panels that tell of the label
 TRAIN = 4000  # rows that the classifier is fitted on
-CLASSIFIER = {
-    "kind": "boosting",
-    "trees": 40,
-    "min_leaf": 20,
-    "leaves": 8,
-    "learning_rate": 0.15,
-    "subsample_probability": 0.5,
-}
-NUISANCE = {
-    "method": "logistic",
-    "outcome_method": "boosting",
-    "folds": 2,
-    "rows": 1_000_000,
-    "logistic": {"C": 1.0},
-    "boosting": {"trees": 20, "leaves": 8, "learning_rate": 0.2, "min_leaf": 50},
-    "bins": 10,
-}
+CLASSIFIER: dict[str, Any] = {"kind": "boosting", "trees": 40, "min_leaf": 20, "leaves": 8}
+CLASSIFIER |= {"learning_rate": 0.15, "subsample_probability": 0.5}
+NUISANCE: dict[str, Any] = {"method": "logistic", "outcome_method": "boosting", "folds": 2}
+NUISANCE |= {"rows": 1_000_000, "logistic": {"C": 1.0}}
+NUISANCE |= {"boosting": {"trees": 20, "leaves": 8, "learning_rate": 0.2, "min_leaf": 50}}
+NUISANCE |= {"bins": 10}
 EVALUATION = {
     "resamples": 100,
     "resample_share": 0.7,

@@ -31,6 +31,10 @@ def _run(*words: str) -> str:
     return command(*words)
 
 
+READ = [*PREPARE, *RAW]
+SUMMARISE = ["summarise_afape", "--seed", "0"]
+
+
 def _stage_words() -> Iterator[tuple[str, list[str], str]]:
     yield (
         "a stage misspelt",
@@ -50,27 +54,19 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
     yield "a seed below zero", ["prepare_data", "--seed", "-1", *PREPARE[3:], *RAW, *OUT], "--seed"
     yield "a seed with a decimal", ["prepare_data", "--seed", "1.5"], "--seed"
     yield "a seed of 5,000 digits", ["prepare_data", "--seed", "9" * 5000], "--seed"
-    yield "an unknown option", [*PREPARE, *RAW, *OUT, "--verbose"], "--verbose"
+    yield "an unknown option", [*READ, *OUT, "--verbose"], "--verbose"
     yield "an input without a name", [*PREPARE, "--input", "small.csv", *OUT], "--input"
     yield "an input without a path", [*PREPARE, "--input", "raw_0=", *OUT], "--input"
     yield "an input that lacks", [*PREPARE[:3], *RAW, *OUT], "'description'"
     yield (
         "an input that the stage does not take",
-        [
-            "summarise_afape",
-            "--seed",
-            "0",
-            "--input",
-            ("estimate=small.csv"),
-            "--output",
-            "summary=results/s.parquet",
-        ],
+        [*SUMMARISE, "--input", "estimate=small.csv", "--output", "summary=results/s.parquet"],
         "estimate",
     )
-    yield "an input given twice", [*PREPARE, *RAW, *RAW, *OUT], "raw_0 is given twice"
+    yield "an input given twice", [*READ, *RAW, *OUT], "raw_0 is given twice"
     yield (
         "an input given as one file and as a list",
-        [*PREPARE, *RAW, "--input", "raw_0[]=small.csv", *OUT],
+        [*READ, "--input", "raw_0[]=small.csv", *OUT],
         "raw_0",
     )
     yield "an input that is not there", [*PREPARE, "--input", "raw_0=gone.csv", *OUT], "gone.csv"
@@ -82,64 +78,56 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
     )
     yield (
         "two raw files for one",
-        [*PREPARE, *RAW, "--input", "raw_1=small.csv", *OUT],
-        ("describes 1 raw files, 2 were given"),
+        [*READ, "--input", "raw_1=small.csv", *OUT],
+        "describes 1 raw files, 2 were given",
     )
     yield "no raw file", [*PREPARE, *OUT], "describes 1 raw files, 0 were given"
     yield (
         "a CSV for the description",
-        ["prepare_data", "--seed", "0", "--input", ("description=small.csv"), *RAW, *OUT],
+        ["prepare_data", "--seed", "0", "--input", "description=small.csv", *RAW, *OUT],
         "small.csv",
     )
-    yield "an output that lacks", [*PREPARE, *RAW, *OUT[:2]], "outputs table were requested"
-    yield "an output too many", [*PREPARE, *RAW, *OUT, "--output", "more=results/m.json"], "more"
-    yield "an output given twice", [*PREPARE, *RAW, *OUT, *OUT], "is given twice"
+    yield "an output that lacks", [*READ, *OUT[:2]], "outputs table were requested"
+    yield "an output too many", [*READ, *OUT, "--output", "more=results/m.json"], "more"
+    yield "an output given twice", [*READ, *OUT, *OUT], "is given twice"
     yield (
         "an output of no known format",
-        [*PREPARE, *RAW, "--output", "table=t.csv", *OUT[2:]],
-        ("--output table=t.csv"),
+        [*READ, "--output", "table=t.csv", *OUT[2:]],
+        "--output table=t.csv",
     )
     yield (
         "two outputs in one file",
-        [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/../results/t.parquet")],
+        [*READ, *OUT[:2], "--output", "catalogue=results/../results/t.parquet"],
         "are one file",
     )
     yield (
         "an output that is an input",
-        [
-            "summarise_afape",
-            "--seed",
-            "0",
-            "--input",
-            ("estimates[]=t.parquet"),
-            "--output",
-            "summary=t.parquet",
-        ],
+        [*SUMMARISE, "--input", "estimates[]=t.parquet", "--output", "summary=t.parquet"],
         "--output summary is t.parquet",
     )
     yield (
         "an output below a file",
-        [*PREPARE, *RAW, "--output", "table=small.csv/t.parquet", *OUT[2:]],
+        [*READ, "--output", "table=small.csv/t.parquet", *OUT[2:]],
         "small.csv",
     )
     yield (
         "an output below a device",
-        [*PREPARE, *RAW, "--output", "table=/dev/null/t.parquet", *OUT[2:]],
+        [*READ, "--output", "table=/dev/null/t.parquet", *OUT[2:]],
         "/dev/null",
     )
     yield (
         "a table requested as JSON",
-        [*PREPARE, *RAW, "--output", "table=results/t.json", *OUT[2:]],
+        [*READ, "--output", "table=results/t.json", *OUT[2:]],
         "t.json",
     )
     yield (
         "a document requested as a table",
-        [*PREPARE, *RAW, *OUT[:2], "--output", ("catalogue=results/c.parquet")],
+        [*READ, *OUT[:2], "--output", "catalogue=results/c.parquet"],
         "c.parquet",
     )
     yield (
         "a wildcard given twice",
-        [*PREPARE, *RAW, *OUT, "--wildcard", "a=1", "--wildcard", ("a=2")],
+        [*READ, *OUT, "--wildcard", "a=1", "--wildcard", "a=2"],
         "--wildcard a is given twice",
     )
 

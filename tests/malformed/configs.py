@@ -279,30 +279,26 @@ def config_values() -> Iterator[Case]:
         changed = partial(spoilt, DEFAULT, place, value)
         yield Case(VALUES, of_change(place, value), partial(_started, changed), words)
     costs = ("misclassification_cost",)
-    for name, change, words, ends in (
+    for name, change, words, *ends in (
         (
             "all error costs zero",
             (costs, [[0, 0], [0, 0]]),
             "is zero everywhere, so no acquisition could pay",
-            "refused",
         ),
         (
             "every decision costs the same",
             (costs, [[5, 5], [5, 5]]),
             "is the same for all decisions, so no acquisition could pay",
-            "refused",
         ),
         (
             "a right decision dearer than a wrong one",
             (costs, [[9, 1], [5, 0]]),
             "'healthy' costs 9 … a right decision may cost no more",
-            "refused",
         ),
         (
             "rows and columns of the error costs confused, so that one is negative gain",
             (costs, [[0, 0], [0, 100]]),
             "costs 100 and",
-            "refused",
         ),
         (
             "one decision never wrong",
@@ -314,22 +310,11 @@ def config_values() -> Iterator[Case]:
             "a table with a panel recorded in part, for `afape`",
             (("missing_values",), "partial"),
             "names data set 'small', whose 'missing_values' is partial … allowed there are own",
-            "refused",
         ),
-        (
-            "a YAML of another name than in the config",
-            (("name",), "smal"),
-            "'datasets.small'",
-            "refused",
-        ),
-        (
-            "causes of a panel that the table lacks",
-            (("panels", 1, "name"), "bloods"),
-            "'blood'",
-            "refused",
-        ),
+        ("a YAML of another name than in the config", (("name",), "smal"), "'datasets.small'"),
+        ("causes of a panel that the table lacks", (("panels", 1, "name"), "bloods"), "'blood'"),
     ):
-        yield Case(VALUES, name, partial(_small_study, change), words, ends)
+        yield Case(VALUES, name, partial(_small_study, change), words, *ends)
 
 
 def _started(config: Callable[[], dict[str, Any]]) -> Right:

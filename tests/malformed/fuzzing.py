@@ -245,31 +245,13 @@ def _frame() -> pd.DataFrame:
     return pd.DataFrame({"age": ages, "sex": sexes, "crp": crp, "ill": rng.random(n) < 0.4})
 
 
-_LOADED = {
-    "table": _frame(),
-    "label": "ill",
-    "prices": {"lab": 12},
-    "errors": {"missed": 900, "false alarm": 120},
-    "panels": {"lab": ["crp"]},
-    "free": ["age", "sex"],
-    "positive": True,
-    "unit": "EUR",
-    "leave_out": [],
-    "unlabelled": "drop",
-    "predict": None,
-    "name": "t",
-    "config": {"seed": 1, "afape": {"answer": {"gamma": 1.5}}},
-    "sensitive": None,
-    "causes": None,
-    "audit_habit": False,
-    "design": None,
-    "recorded": None,
-    "transport": None,
-    "refer": None,
-    "refer_risk": None,
-    "most_missed": None,
-    "cores": 1,
-}
+_LOADED: dict[str, Any] = {"table": _frame(), "label": "ill", "prices": {"lab": 12}}
+_LOADED |= {"errors": {"missed": 900, "false alarm": 120}, "panels": {"lab": ["crp"]}}
+_LOADED |= {"free": ["age", "sex"], "positive": True, "unit": "EUR", "leave_out": []}
+_LOADED |= {"unlabelled": "drop", "predict": None, "name": "t"}
+_LOADED |= {"config": {"seed": 1, "afape": {"answer": {"gamma": 1.5}}}, "sensitive": None}
+_LOADED |= {"causes": None, "audit_habit": False, "design": None, "recorded": None}
+_LOADED |= {"transport": None, "refer": None, "refer_risk": None, "most_missed": None, "cores": 1}
 _FILED = {
     key: _LOADED[key]
     for key in ("config", "sensitive", "causes", "design", "recorded", "transport", "refer")

@@ -92,19 +92,16 @@ def cases() -> Iterator[Case]:
         yield add(f"units with `{new}` for `{old}`", _in_units(old, new), words)
     for old, new, words in mistakes("rules"):
         yield add(f"rules with `{new}` for `{old}`", partial(_rules, old, new), words)
+    of_actions = partial(partial, _label)
     for name, work, words in (
-        ("an empty catalogue", partial(_label, ""), "actions.csv has 0 lines"),
+        ("an empty catalogue", of_actions(""), "actions.csv has 0 lines"),
         (
             "a catalogue of thresholds only",
-            partial(_label, "action,cost,f\nthreshold,,1\n"),
+            of_actions("action,cost,f\nthreshold,,1\n"),
             "no action",
         ),
-        (
-            "a catalogue without features",
-            partial(_label, "action,cost\nthreshold,\n"),
-            "no feature",
-        ),
-        ("a catalogue that is a spreadsheet", partial(_label, b"PK\x03\x04" * 20), "actions.csv"),
+        ("a catalogue without features", of_actions("action,cost\nthreshold,\n"), "no feature"),
+        ("a catalogue that is a spreadsheet", of_actions(b"PK\x03\x04" * 20), "actions.csv"),
         (
             "a remark between the actions",
             _in_catalogue("save,2.5", "# old\nsave,2.5"),
@@ -124,27 +121,23 @@ def cases() -> Iterator[Case]:
             _in_catalogue("save,2.5", '"save,2.5'),
             "actions.csv, line 5",
         ),
-        (
-            "a feature named twice",
-            partial(_label, OWN.replace("skills", "savings", 1)),
-            "'savings'",
-        ),
+        ("a feature named twice", of_actions(OWN.replace("skills", "savings", 1)), "'savings'"),
         ("a second row of thresholds", _in_catalogue("save,2.5", "threshold,2.5"), "'threshold'"),
         (
             "an amount beyond nine digits",
             _in_catalogue("save,2.5,,1", "save,2.5,,12345678901"),
             "allowed",
         ),
-        ("units of no record", partial(_label, OWN, UNITS.split("\n")[0]), "units.csv"),
-        ("empty units", partial(_label, OWN, ""), "units.csv has 0 lines"),
-        ("units with a cell too few", partial(_label, OWN, UNITS.rstrip()[:-2]), "units.csv, line"),
+        ("units of no record", of_actions(OWN, UNITS.split("\n")[0]), "units.csv"),
+        ("empty units", of_actions(OWN, ""), "units.csv has 0 lines"),
+        ("units with a cell too few", of_actions(OWN, UNITS.rstrip()[:-2]), "units.csv, line"),
         ("units with a decimal", _in_units("bob,old,0", "bob,old,0.5"), "'0.5'"),
         ("units with a negative number", _in_units("bob,old,0", "bob,old,-1"), "'-1'"),
-        ("the catalogue given for the units", partial(_label, OWN, OWN), "units.csv has no column"),
+        ("the catalogue given for the units", of_actions(OWN, OWN), "units.csv has no column"),
         ("settings without `max_nodes`", _without("max_nodes"), "max_nodes"),
-        ("settings of no source", partial(_label, source={"kind": "owm"}), "'owm'"),
-        ("`max_nodes` of 0", partial(_label, max_nodes=0), "max_nodes"),
-        ("`most_actions` in words", partial(_label, most_actions="three"), "most_actions"),
+        ("settings of no source", of_actions(source={"kind": "owm"}), "'owm'"),
+        ("`max_nodes` of 0", of_actions(max_nodes=0), "max_nodes"),
+        ("`most_actions` in words", of_actions(most_actions="three"), "most_actions"),
     ):
         yield add(name, work, words)
     for name, catalogue, units in (

@@ -179,6 +179,7 @@ def _law(graph: Any, known: Any, masks: Any) -> str:
 
 def _laws() -> Iterator[Case]:
     graph, known, masks = test_stored_laws.stored()
+    with_columns = masks.assign
     at = ("indicators", "p")
     for what, place, value, words in (
         (
@@ -207,13 +208,13 @@ def _laws() -> Iterator[Case]:
         yield Case(MODELS, f"a missingness graph: {what}", work, words)
     for what, frame, words in (
         ("no column of a panel", masks.drop(columns="observed:p"), "lack the column 'observed:p'"),
-        ("a mask of numbers", masks.assign(**{"observed:p": 1.0}), "is of type float64"),
+        ("a mask of numbers", with_columns(**{"observed:p": 1.0}), "is of type float64"),
         (
             "probabilities that are NaN",
-            masks.assign(**{"probability:q": np.nan}),
+            with_columns(**{"probability:q": np.nan}),
             "'probability:q'",
         ),
-        ("probabilities above 1", masks.assign(**{"probability:p": 1.5}), "'probability:p'"),
+        ("probabilities above 1", with_columns(**{"probability:p": 1.5}), "'probability:p'"),
         ("a row too few", masks.iloc[:-1], "seed 1 of the stored masks has 39 rows"),
         ("rows in another order", masks.iloc[::-1], "seed 1 of the stored masks has 40 rows"),
     ):
@@ -309,6 +310,7 @@ RECEIPT = Path("results/steps/prepare_data-0000000000000000.json")
 
 def vouchers() -> Iterator[Case]:
     """Of a small chain of two steps."""
+    nothing = {"stage": "prepare_data", "files": ["results/gone.parquet"], "environment": ""}
     for what, change in (
         ("one bit of a table flipped", _edited),
         ("a table cut off", lambda path: path.write_bytes(path.read_bytes()[:-1])),
@@ -333,44 +335,34 @@ def vouchers() -> Iterator[Case]:
         ("a sealed sidecar whose input lies outside the folder", side, _sealed({"file": "x"})),
         ("a file that no step has made", Path("results/stray.csv"), b"1\n"),
         ("a receipt that is no JSON", RECEIPT, b"{"),
-        (
-            "a receipt of a step that has made nothing",
-            RECEIPT,
-            _sealed(
-                {"stage": "prepare_data", "files": ["results/gone.parquet"], "environment": ""}
-            ),
-        ),
+        ("a receipt of a step that has made nothing", RECEIPT, _sealed(nothing)),
     ):
         change = _edited_seed if content is None else _write(path, content)
         words = "gone.parquet" if "nothing" in what else path.name
         yield Case(VOUCHERS, f"`audit`: {what}", partial(_audit, change), words)
+    journal, receipt = partial(_write, JOURNAL), partial(_write, RECEIPT)
     pair = json.dumps([[JOURNAL.name.replace(".commit", ".part"), "../../a"]]).encode()
-    for what, change, words in (
-        ("a journal that is no JSON", _write(JOURNAL, b"{"), JOURNAL.name),
-        ("a journal nested 100,000 deep", _write(JOURNAL, b"[" * 100_000), JOURNAL.name),
-        ("a journal of numbers", _write(JOURNAL, b"[[1, 2]]"), JOURNAL.name),
-        ("a journal that moves a file out of its folder", _write(JOURNAL, pair), JOURNAL.name),
+    for what, change in (
+        ("a journal that is no JSON", journal(b"{")),
+        ("a journal nested 100,000 deep", journal(b"[" * 100_000)),
+        ("a journal of numbers", journal(b"[[1, 2]]")),
+        ("a journal that moves a file out of its folder", journal(pair)),
         (
             "a journal that replaces a file by a visible one",
-            _write(JOURNAL, b'[["s.parquet", "t.parquet"]]'),
-            JOURNAL.name,
+            journal(b'[["s.parquet", "t.parquet"]]'),
         ),
-        (
-            "a journal of a name with a zero byte",
-            _write(JOURNAL, rb'[[".a\u0000.h.1.2.part", "a"]]'),
-            JOURNAL.name,
-        ),
-        ("a journal that is a pipe", partial(os.mkfifo, JOURNAL), JOURNAL.name),
-        ("a receipt that is a list", _write(RECEIPT, b"[]"), RECEIPT.name),
-        ("a receipt with another seal", _write(RECEIPT, b'{"seal": "x"}\n'), RECEIPT.name),
+        ("a journal of a name with a zero byte", journal(rb'[[".a\u0000.h.1.2.part", "a"]]')),
+        ("a journal that is a pipe", partial(os.mkfifo, JOURNAL)),
+        ("a receipt that is a list", receipt(b"[]")),
+        ("a receipt with another seal", receipt(b'{"seal": "x"}\n')),
         (
             "a receipt whose files are numbers",
-            _write(RECEIPT, _sealed({"stage": "a", "files": [1], "environment": ""})),
-            RECEIPT.name,
+            receipt(_sealed({"stage": "a", "files": [1], "environment": ""})),
         ),
-        ("a receipt that is a folder", RECEIPT.mkdir, RECEIPT.name),
-        ("a receipt that is a pipe", partial(os.mkfifo, RECEIPT), RECEIPT.name),
+        ("a receipt that is a folder", RECEIPT.mkdir),
+        ("a receipt that is a pipe", partial(os.mkfifo, RECEIPT)),
     ):
+        words = (JOURNAL if what.startswith("a journal") else RECEIPT).name
         yield Case(VOUCHERS, f"the start of a run: {what}", partial(_started, change), words)
     yield Case(VOUCHERS, "a checkpoint cut off", _checkpoint, "remove it, and the step starts anew")
 

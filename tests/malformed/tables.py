@@ -25,41 +25,33 @@ from tests.unit.dataset_documents import CSV, document
 CSVS = "Data sets: what stands in a CSV"
 OTHERS = "Data sets: files that are no CSV"
 PLAIN = CSV.encode()
+swapped, with_text = PLAIN.replace, CSV.replace
 HEADER, _, ROWS = CSV.partition("\n")
 TABLES = {
     "nothing": (b"", "is empty"),
     "only a header": (CSV.split("\n")[0].encode(), "holds no record"),
-    "a cell too few": (PLAIN.replace(b"61,no,-9,0,0", b"61,no,-9,0"), "line 3 has 4 cells"),
-    "a cell too many": (PLAIN.replace(b"61,no", b"61,7,no"), "line 3 has 6 cells"),
+    "a cell too few": (swapped(b"61,no,-9,0,0", b"61,no,-9,0"), "line 3 has 4 cells"),
+    "a cell too many": (swapped(b"61,no", b"61,7,no"), "line 3 has 6 cells"),
     "a word for a number": (
-        PLAIN.replace(b"61,", b"old,"),
+        swapped(b"61,", b"old,"),
         "line 3: column 'age' holds 'old', which is not a num",
     ),
-    "an infinite number": (PLAIN.replace(b"61,", b"inf,"), "holds 'inf'"),
-    "a number that is too large": (PLAIN.replace(b"61,", b"1e999,"), "holds '1e999'"),
+    "an infinite number": (swapped(b"61,", b"inf,"), "holds 'inf'"),
+    "a number that is too large": (swapped(b"61,", b"1e999,"), "holds '1e999'"),
     "a number beyond single precision": (
-        PLAIN.replace(b"61,", b"1e39,"),
+        swapped(b"61,", b"1e39,"),
         "line 3: column 'age' holds 1e+39; allowed are numbers between -3.4e+38 and 3.4e+38",
     ),
-    "an unknown level": (
-        PLAIN.replace(b"61,no", b"61,maybe"),
-        "'maybe', which 'levels' lacks: no, y",
-    ),
-    "an unknown label": (
-        PLAIN.replace(b"-9,0,0", b"-9,0,2"),
-        "label 'ill' holds '2'; … knows 0, 1",
-    ),
+    "an unknown level": (swapped(b"61,no", b"61,maybe"), "'maybe', which 'levels' lacks: no, y"),
+    "an unknown label": (swapped(b"-9,0,0", b"-9,0,2"), "label 'ill' holds '2'; … knows 0, 1"),
     "one label only": (
         re.sub(rb",1\n", b",0\n", PLAIN),
         "label 'ill' has one class only, 'healthy', in 6 rows",
     ),
-    "a column gone": (PLAIN.replace(b"marker", b"markr"), "did you mean 'markr'?"),
-    "the label gone": (
-        PLAIN.replace(b"ill", b"sick"),
-        "no column 'ill', which 'label.column' names",
-    ),
-    "two columns of a name": (PLAIN.replace(b"marker", b"age"), "two columns named 'age'"),
-    "another encoding": (PLAIN.replace(b"yes", "jå".encode("latin-1")), "is not utf-8 text"),
+    "a column gone": (swapped(b"marker", b"markr"), "did you mean 'markr'?"),
+    "the label gone": (swapped(b"ill", b"sick"), "no column 'ill', which 'label.column' names"),
+    "two columns of a name": (swapped(b"marker", b"age"), "two columns named 'age'"),
+    "another encoding": (swapped(b"yes", "jå".encode("latin-1")), "is not utf-8 text"),
     "two bytes a letter": (CSV.encode("utf-16"), "is not utf-8 text"),
     "a page of a web server": (
         b"<!DOCTYPE html>\n<html><body>404</body></html>\n",
@@ -67,11 +59,11 @@ TABLES = {
     ),
     "a spreadsheet": (b"PK\x03\x04\x14\x00\x06\x00\x08\x00" * 9, "small.csv"),
     "a pickle": (pickle.dumps({"age": [1]}), "small.csv"),
-    "another separator": (CSV.replace(",", ";").encode(), "has no column"),
-    "an open quote": (PLAIN.replace(b"47,no", b'"47,no'), "small.csv"),
-    "zero bytes": (PLAIN.replace(b"47", b"\0\0"), "small.csv"),
+    "another separator": (with_text(",", ";").encode(), "has no column"),
+    "an open quote": (swapped(b"47,no", b'"47,no'), "small.csv"),
+    "zero bytes": (swapped(b"47", b"\0\0"), "small.csv"),
     "a free panel with a gap": (
-        PLAIN.replace(b"47,no", b",no"),
+        swapped(b"47,no", b",no"),
         "line 4: column 'age' has no value, but it is in a free panel",
     ),
 }
@@ -144,7 +136,7 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
         "a level with a blank behind, `strip: false`",
         kept,
         with_cell("54,yes", "54,yes "),
-        ("'yes '"),
+        "'yes '",
     )
     unlisted = form(strip=False)
     del unlisted["columns"][1]["levels"]
@@ -165,7 +157,7 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
         "UTF-8 that is read as Latin-1",
         form(encoding="latin-1"),
         with_cell("54,yes", "54,jå"),
-        ("'jÃ¥'"),
+        "'jÃ¥'",
     )
     yield "a label with a point behind", None, with_cell("-9,0,0", "-9,0,0."), "'0.'"
     yield "a label with a decimal", None, with_cell("-9,0,0", "-9,0,0.0"), "'0.0'"
@@ -175,7 +167,7 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
     yield (
         "two records, both of which the fit needs",
         None,
-        (f"{HEADER}\n54,yes,0.9,2,1\n61,no,1,0,0\n".encode()),
+        f"{HEADER}\n54,yes,0.9,2,1\n61,no,1,0,0\n".encode(),
         "none of class",
     )
     yield "one record alone of the second class", None, with_cell("3,1\n", "3,0\n"), "none of class"
@@ -191,7 +183,7 @@ def _levels() -> Iterator[tuple[str, Any, bytes, str]]:
     yield (
         "a category without any value",
         bare | {"panels": _all_paid()},
-        (CSV.replace("yes", "").replace("no", "").encode()),
+        with_text("yes", "").replace("no", "").encode(),
         "'smoker' has no value",
     )
 
@@ -208,16 +200,16 @@ def _shapes() -> Iterator[tuple[str, bytes, str]]:
     yield "the header again in the middle", f"{CSV}{CSV}".encode(), "'age'"
     yield "a title above the header", f"My table\n{CSV}".encode(), "line 2 has 5 cells"
     yield "Excel's `sep=,` above the header", f"sep=,\n{CSV}".encode(), "line 2 has 5 cells"
-    yield "a header in capitals", CSV.replace("age", "AGE", 1).encode(), "'age'"
-    yield "a header with units", CSV.replace("age", "age [years]", 1).encode(), "'age'"
+    yield "a header in capitals", with_text("age", "AGE", 1).encode(), "'age'"
+    yield "a header with units", with_text("age", "age [years]", 1).encode(), "'age'"
     yield (
         "a line break in a quoted header",
-        CSV.replace("age", '"age\n[years]"', 1).encode(),
+        with_text("age", '"age\n[years]"', 1).encode(),
         "'age'",
     )
     yield (
         "an escape character in the header",
-        CSV.replace("age", "\x1b[31mage", 1).encode(),
+        with_text("age", "\x1b[31mage", 1).encode(),
         "'age'",
     )
     yield "3,000 columns, none of them right", f"{wide}\n{'1,' * 2999}1\n".encode(), "'age'"
@@ -230,11 +222,11 @@ def _shapes() -> Iterator[tuple[str, bytes, str]]:
     yield "lines of commas below the records, as of Excel", f"{CSV},,,,\n".encode(), "line 8"
     yield "a remark below the records", f"{CSV}Source: the clinic\n".encode(), "line 8 has 1 cells"
     yield "a line cut off in the middle", CSV[:-8].encode(), "line 7 has"
-    yield "tabs between cells", CSV.replace(",", "\t").encode(), "no column 'age'"
-    yield "blanks between cells", CSV.replace(",", " ").encode(), "no column 'age'"
+    yield "tabs between cells", with_text(",", "\t").encode(), "no column 'age'"
+    yield "blanks between cells", with_text(",", " ").encode(), "no column 'age'"
     yield (
         "semicolons and decimal commas, as of a German Excel",
-        (CSV.replace(",", ";").replace(".", ",").encode()),
+        with_text(",", ";").replace(".", ",").encode(),
         "line 2 has 2 cells",
     )
     yield "an open quote in the last column", with_cell("-9,0,0", '-9,0,"0'), "line 3"
@@ -250,27 +242,27 @@ def _shapes() -> Iterator[tuple[str, bytes, str]]:
 
 def _declared() -> Iterator[tuple[str, Any, bytes, str]]:
     """Files that are not as `source.format` says."""
-    semicolons = CSV.replace(",", ";").replace(".", ",").encode()
+    semicolons = with_text(",", ";").replace(".", ",").encode()
     yield "decimal commas, `separator: ;`", form(separator=";"), semicolons, "'0,9'"
     yield (
         "UTF-16 without its mark, `encoding: utf-16`",
         form(encoding="utf-16"),
         b"a,b\n1,2\n",
-        ("utf-16"),
+        "utf-16",
     )
     latin = form(encoding="latin-1", strip=False)
-    ellipsis = PLAIN.replace(b"54,yes", b"54,yes\x85")
+    ellipsis = swapped(b"54,yes", b"54,yes\x85")
     yield (
         "an ellipsis of Windows-1252, read as Latin-1: a control character",
         latin,
         ellipsis,
-        ("\\x85"),
+        "\\x85",
     )
     extra = "\n".join(f'{r},"note' if r.startswith("61") else f"{r},x" for r in CSV.split())
     yield (
         "an open quote in a column that is not used, which swallows the records below",
         None,
-        (extra.encode()),
+        extra.encode(),
         "line 3",
     )
 
@@ -284,23 +276,18 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
         b"\xef\xbb\xbf" + PLAIN,
         "the mark is no part of the first name",
     )
-    yield "line ends of Windows", None, PLAIN.replace(b"\n", b"\r\n"), "as line ends"
-    yield "line ends of an old Mac", None, PLAIN.replace(b"\n", b"\r"), "as line ends"
+    yield "line ends of Windows", None, swapped(b"\n", b"\r\n"), "as line ends"
+    yield "line ends of an old Mac", None, swapped(b"\n", b"\r"), "as line ends"
     yield "no line end at the end", None, PLAIN[:-1], "all records"
-    yield (
-        "blank lines between records",
-        None,
-        PLAIN.replace(b"\n", b"\n\n"),
-        "blank lines passed over",
-    )
-    yield "lines of blanks", None, PLAIN.replace(b"\n", b"\n  \n"), "blank lines passed over"
+    yield ("blank lines between records", None, swapped(b"\n", b"\n\n"), "blank lines passed over")
+    yield "lines of blanks", None, swapped(b"\n", b"\n  \n"), "blank lines passed over"
     yield (
         "every cell in quotes",
         None,
         "\n".join(",".join(f'"{cell}"' for cell in line.split(",")) for line in lines).encode(),
-        ("quotes left out"),
+        "quotes left out",
     )
-    yield "blanks around cells, `strip: true`", None, PLAIN.replace(b",", b" , "), "blanks left out"
+    yield "blanks around cells, `strip: true`", None, swapped(b",", b" , "), "blanks left out"
     yield "a hard blank behind a level", None, with_cell("54,yes", "54,yes\u00a0"), "blank left out"
     yield "a number with a plus and a point", None, with_cell("54,", "+54.,"), "as 54"
     yield "a remark above the header", None, b"# the clinic, 2020\n" + PLAIN, "as a comment"
@@ -327,13 +314,13 @@ def _accepted() -> Iterator[tuple[str, Any, bytes, str]]:
         "a note of two lines in quotes, in a column that is not used",
         None,
         notes.encode(),
-        ("one record"),
+        "one record",
     )
     yield (
         "a note with a line separator of Unicode",
         None,
         "\n".join(f"{x},one\u2028two" for x in lines).replace("one\u2028two", "note", 1).encode(),
-        ("one record"),
+        "one record",
     )
     yield "gzipped, under the name `small.csv`", None, gzip.compress(PLAIN, mtime=0), "unpacked"
 

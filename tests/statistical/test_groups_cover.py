@@ -1,5 +1,7 @@
 """Intervals by group, and of the gaps between groups, hold what a million rows say."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,14 +45,8 @@ def _world(rng: np.random.Generator, n: int):
 
 def _ratios(table: Table, buys: np.ndarray, said: np.ndarray):
     wrong = table.misclassification_cost[table.label, said]
-    acted = {
-        "row_id": table.row_id,
-        "verdict": said,
-        "acquired:P2": buys,
-        "acquisition_cost": buys * 1.0,
-        "misclassification_cost": wrong,
-        "cost": buys + wrong,
-    }
+    acted: dict[str, Any] = {"row_id": table.row_id, "verdict": said, "acquired:P2": buys}
+    acted |= {"acquisition_cost": buys * 1.0, "misclassification_cost": wrong, "cost": buys + wrong}
     return ratios(pd.DataFrame(acted), table)
 
 

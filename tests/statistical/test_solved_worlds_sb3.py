@@ -15,15 +15,8 @@ from tests.unit.acquisition_cases import mean_rewards, small_environment, small_
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
 LAM, RHO = 5.0, -0.3  # the best policy without any panel reaches 94.6 % of the best value
-SETTINGS: dict[str, Any] = {
-    "gamma": 1.0,
-    "gae_lambda": 1.0,
-    "n_steps": 16,
-    "batch_size": 512,
-    "n_epochs": 5,
-    "learning_rate": 0.002,
-    "ent_coef": 0.02,
-}
+SETTINGS: dict[str, Any] = {"gamma": 1.0, "gae_lambda": 1.0, "n_steps": 16, "batch_size": 512}
+SETTINGS |= {"n_epochs": 5, "learning_rate": 0.002, "ent_coef": 0.02}
 
 
 def share_of_best(algorithm: str, steps: int, seed: int) -> float:

@@ -11,7 +11,7 @@ from frugal.acquire.acquisition import (
     Start,
     theorem_reward,
 )
-from frugal.acquire.encoders import ValuesEncoder, tabulate
+from frugal.acquire.encoders import StateEncoder, ValuesEncoder, tabulate
 from frugal.acquire.reading import Reading
 from frugal.config.learners import PpoSettings
 from frugal.core.episodes import Episodes
@@ -95,18 +95,29 @@ def scaled_rewards(pairs: Pairs) -> DiagnosisReward:
     )
 
 
+def environment_of(
+    task: World,
+    encoder: StateEncoder,
+    reward: Reward,
+    *,
+    learners: int = 1,
+    episodes: int,
+    start: Start = "random",
+    seed: int | list[int] = 0,
+) -> BatchedAcquisition:
+    """Episodes of learners, whose starts are drawn by a seed."""
+    rng = np.random.default_rng(seed)
+    return BatchedAcquisition(
+        task, encoder, reward, learners=learners, episodes=episodes, start=start, rng=rng
+    )
+
+
 def small_environment(pairs: Pairs, episodes: int, *, start: Start) -> BatchedAcquisition:
     """One learner for each pair, on the tabulated small world."""
     task, encoder = small_problem()
-    return BatchedAcquisition(
-        task,
-        tabulate(encoder, len(task), task.panels, max_gib=0.1),
-        scaled_rewards(pairs),
-        learners=len(pairs),
-        episodes=episodes,
-        start=start,
-        rng=np.random.default_rng(1),
-    )
+    table = tabulate(encoder, len(task), task.panels, max_gib=0.1)
+    how = {"learners": len(pairs), "episodes": episodes, "seed": 1}
+    return environment_of(task, table, scaled_rewards(pairs), start=start, **how)
 
 
 def fit_ppo(

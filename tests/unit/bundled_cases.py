@@ -16,6 +16,7 @@ from frugal.results.replacing import together
 from frugal.studies.afape.stages.records import impute_features
 
 from tests.unit.afape_chain import NO_IMPUTATION, draw, small_table
+from tests.unit.dataset_documents import document
 
 SEED = 7
 WHO = {"dataset": "d", "mechanism": "m", "agent": "a"}
@@ -29,41 +30,22 @@ UNTRAINED: dict[str, dict[str, Any]] = {
     "python": {"kind": "python", "file": "config/policies/second_look.py", "function": "choose"},
 }
 FUNCTION = Path(__file__).parents[2] / UNTRAINED["python"]["file"]
-_DESCRIPTION: dict[str, Any] = {
-    "name": "small",
-    "title": "Small",
-    "note": "made up",
-    "cost_unit": "EUR",
-    "source": {
-        "kind": "path",
-        "files": [{"name": "small.csv"}],
-        "format": {
-            "kind": "csv",
-            "separator": ",",
-            "header": True,
-            "comment": None,
-            "strip": True,
-            "missing": ["", "NA"],
-            "encoding": "utf-8",
-        },
-    },
+_DESCRIPTION = document() | {
     "columns": [{"name": f"X{j}", "type": "numeric", "unit": "1"} for j in range(1, 5)],
     "panels": [
         {"name": "P1", "columns": ["X1"], "free": True},
         {"name": "P2", "columns": ["X2"], "cost": 1},
         {"name": "P3", "columns": ["X3", "X4"], "cost": 1},
     ],
-    "cost_draw": None,
     "label": {
         "column": "Y",
         "classes": [{"name": "no", "values": [0]}, {"name": "yes", "values": [1]}],
     },
-    "sensitive": None,
     "misclassification_cost": [[0, 1], [1, 0]],
-    "drop_rows": [],
     "missing_values": "induced",
     "split": {"scheme": "counts", "seed": 0, "parts": {"train": 80, "agent": 80, "test": 80}},
 }
+_DESCRIPTION["source"]["format"] |= {"comment": None, "missing": ["", "NA"]}
 
 
 def telling_table() -> Table:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.oracles.acquisition_worlds import world_of
 from tests.oracles.single_environment import AcquisitionEnv
-from tests.unit.acquisition_cases import small_problem
+from tests.unit.acquisition_cases import environment_of, small_problem
 
 
 def random_problem(seed: int, *, terminals: int = 2) -> tuple[World, ValuesEncoder]:
@@ -77,16 +77,7 @@ def test_every_step_keeps_the_definition(seed, start):
 def test_a_learner_meets_the_same_units_whatever_is_trained_next_to_it():
     task, encoder = random_problem(3)
     alone, beside = (
-        BatchedAcquisition(
-            task,
-            encoder,
-            rewards(k),
-            learners=k,
-            episodes=5,
-            start="random",
-            rng=np.random.default_rng(8),
-        )
-        for k in (1, 4)
+        environment_of(task, encoder, rewards(k), learners=k, episodes=5, seed=8) for k in (1, 4)
     )
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -101,15 +92,7 @@ def test_a_table_changes_nothing():
     table = tabulate(encoder, len(task), task.panels, max_gib=0.01)
     runs = []
     for chosen in (encoder, table):
-        environment = BatchedAcquisition(
-            task,
-            chosen,
-            rewards(1),
-            learners=1,
-            episodes=4,
-            start="free",
-            rng=np.random.default_rng(1),
-        )
+        environment = environment_of(task, chosen, rewards(1), episodes=4, start="free", seed=1)
         runs.append(environment.observation)
     np.testing.assert_array_equal(*runs)
 
@@ -117,15 +100,7 @@ def test_a_table_changes_nothing():
 def test_random_starts_are_half_full_and_never_hold_what_is_unavailable():
     task, encoder = small_problem()
     task.available[::2, 0] = False
-    environment = BatchedAcquisition(
-        task,
-        encoder,
-        rewards(1),
-        learners=1,
-        episodes=4000,
-        start="random",
-        rng=np.random.default_rng(0),
-    )
+    environment = environment_of(task, encoder, rewards(1), episodes=4000)
     known, available = environment.acquired[0], task.available[environment.row[0]]
     assert not (known & ~available).any()
     # 4 se of a share of about 2,000 and 4,000 coins: 0.045 and 0.032
@@ -135,15 +110,7 @@ def test_random_starts_are_half_full_and_never_hold_what_is_unavailable():
 
 def test_half_of_the_mixed_starts_are_free_and_the_rest_half_full():
     task, encoder = small_problem()
-    environment = BatchedAcquisition(
-        task,
-        encoder,
-        rewards(1),
-        learners=1,
-        episodes=4000,
-        start="mixed",
-        rng=np.random.default_rng(0),
-    )
+    environment = environment_of(task, encoder, rewards(1), episodes=4000, start="mixed")
     known = environment.acquired[0]
     empty = ~known.any(axis=1)
     # a panel in 1/4, none in 1/2 + 1/2^(a + 1); 4 se of a share of 4,000 coins
@@ -155,15 +122,7 @@ def test_half_of_the_mixed_starts_are_free_and_the_rest_half_full():
 def test_a_masked_action_is_our_own_mistake():
     task, encoder = random_problem(1)
     task.available[:, 0] = False
-    environment = BatchedAcquisition(
-        task,
-        encoder,
-        rewards(1),
-        learners=1,
-        episodes=1,
-        start="free",
-        rng=np.random.default_rng(0),
-    )
+    environment = environment_of(task, encoder, rewards(1), episodes=1, start="free")
     with pytest.raises(AssertionError, match="mask excludes"):
         environment.step(np.zeros((1, 1), dtype=np.int64))
 

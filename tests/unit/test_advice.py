@@ -90,15 +90,10 @@ def made(
         min_leaf=1,
         rng=np.random.default_rng(0),
     )
-    given = {
-        "settings": settings,
-        "policy": None,
-        "table": TableColumns.of(rows, part),
-        "catalogue": {"report": done.report},
-        "description": description,
-        "classifier": forest.to_arrays(),
-        "streams": Streams(3, "roll_out", {"dataset": "small", "agent": "mine"}),
-    }
+    given: dict[str, Any] = {"settings": settings, "policy": None}
+    given |= {"table": TableColumns.of(rows, part), "catalogue": {"report": done.report}}
+    given |= {"description": description, "classifier": forest.to_arrays()}
+    given |= {"streams": Streams(3, "roll_out", {"dataset": "small", "agent": "mine"})}
     write_bundle(folder, **given | more)
     return folder
 
@@ -330,12 +325,9 @@ def test_a_function_of_ones_own_is_never_read_from_a_bundle(tmp_path, capsys):
 
 
 def test_a_choice_without_a_policy_has_no_bundle(tmp_path):
-    given: dict[str, Any] = {
-        "table": pd.DataFrame(),
-        "catalogue": {},
-        "description": tmp_path / "d.yaml",
-        "context": Context({}, Streams(0, "bundle_choice", {})),
-    }
+    given: dict[str, Any] = {"table": pd.DataFrame(), "catalogue": {}}
+    given |= {"description": tmp_path / "d.yaml"}
+    given |= {"context": Context({}, Streams(0, "bundle_choice", {}))}
     with pytest.raises(DataError, match="of the family 'baselines', which keeps no policy"):
         bundle_choice(choice={"policy": None, "family": "baselines"}, **given)
     place = {"file": "results/p.safetensors", "position": 0}

@@ -169,14 +169,8 @@ def test_nuisances_of_a_sample_say_which_rows_they_learned_from():
 
 
 def test_imputed_copies_of_blocks_are_whole(monkeypatch):
-    trees = {
-        "rounds": 2,
-        "trees": 5,
-        "leaves": 4,
-        "learning_rate": 0.3,
-        "min_leaf": 5,
-        "linear_penalty": 1.0,
-    }
+    trees: dict[str, Any] = {"rounds": 2, "trees": 5, "leaves": 4, "learning_rate": 0.3}
+    trees |= {"min_leaf": 5, "linear_penalty": 1.0}
     settings = NO_IMPUTATION | {"chained_trees": trees, "multiple": {"draws": 2, **trees}}
     made = whole_chain("induced")
     frame, catalogue = frames(small_table(N))

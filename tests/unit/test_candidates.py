@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,17 +41,8 @@ from scipy.special import expit
 
 pytestmark = pytest.mark.trains
 
-TREES = {
-    "trees": 20,
-    "leaves": 4,
-    "learning_rate": 0.2,
-    "min_leaf": 10,
-    "ridge": 5.0,
-    "column_share": 1.0,
-    "row_share": 1.0,
-    "folds": 2,
-    "repeats": 1,
-}
+TREES: dict[str, Any] = {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10}
+TREES |= {"ridge": 5.0, "column_share": 1.0, "row_share": 1.0, "folds": 2, "repeats": 1}
 PLAIN = {"linear": True, "missing": "blocked"}
 AGENTS = {
     "cascade": {
@@ -75,14 +67,8 @@ AGENTS = {
     "rule": {"kind": "fixed", "panels": ["A"]},
 }
 FIXED_SETS = ("fixed", "never", "always", "constant")
-CLASSIFIER = {
-    "kind": "boosting",
-    "trees": 20,
-    "min_leaf": 10,
-    "leaves": 4,
-    "learning_rate": 0.2,
-    "subsample_probability": 0.5,
-}
+CLASSIFIER: dict[str, Any] = {"kind": "boosting", "trees": 20, "min_leaf": 10, "leaves": 4}
+CLASSIFIER |= {"learning_rate": 0.2, "subsample_probability": 0.5}
 FOLDS = [f"fold_{k}" for k in range(1, 6)]
 BUDGETS = (1.5, 0.3, 0.75, 2.0, 3.0)
 
@@ -170,15 +156,8 @@ def answered(
             ),
         )
     )
-    asked = {
-        "agents": agents,
-        "practice": "always",
-        "classifier": CLASSIFIER,
-        "objective": objective,
-        "budgets": list(budgets),
-        "repeats": repeats,
-        "also": [*also],
-    }
+    asked: dict[str, Any] = {"agents": agents, "practice": "always", "classifier": CLASSIFIER}
+    asked |= {"objective": objective, "budgets": list(budgets), "repeats": repeats, "also": [*also]}
     records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
     made = {
         name: learn_candidates(

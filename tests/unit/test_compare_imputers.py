@@ -1,5 +1,7 @@
 """Imputers are judged on the same holes of the same rows, and the table says who beats means."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +14,11 @@ from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
 from frugal.learn.imputation_errors import compare_errors, hide_at_random, imputation_error
 
+from tests.unit.test_imputers import FLOW, FOREST
+
 pytestmark = pytest.mark.trains
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "seeds": [0, 1],
     "most_rows": 400,
     "train_share": 0.6,
@@ -23,31 +27,11 @@ SETTINGS = {
     "imputers": {
         "mean": {"kind": "mean"},
         "mice": {"kind": "mice", "rounds": 4},
-        "missforest": {
-            "kind": "missforest",
-            "forest": "histogram",
-            "trees": 10,
-            "min_leaf_numeric": 5,
-            "min_leaf_categorical": 1,
-            "max_rounds": 2,
-            "max_train_rows": None,
-        },
-        "emflow": {
-            "kind": "emflow",
-            "couplings": 4,
-            "hidden": [16],
-            "passes": 2,
-            "mask_draws": 6,
-            "hidden_share": [0.0, 0.6],
-            "batch": 64,
-            "learning_rate": 1e-3,
-            "weight_decay": 1e-6,
-            "alpha": 1e6,
-            "em_scale": 0.99,
-            "em_power": 0.8,
-        },
+        "missforest": {"kind": "missforest", **FOREST, "trees": 10},
+        "emflow": {"kind": "emflow", **FLOW, "mask_draws": 6} | {"hidden_share": [0.0, 0.6]},
     },
 }
+SETTINGS["imputers"]["emflow"]["learning_rate"] = 1e-3
 
 
 def mixed_table(n: int = 500) -> Table:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,29 +23,11 @@ from tests.unit import tree_agent_cases as cases
 N = 1500
 CASCADE = {"kind": "cascade", "missing": "blocked", "boosting": cases.BOOSTING, **cases.CASCADE}
 LATTICE = {"kind": "lattice", "boosting": cases.BOOSTING, **cases.LATTICE}
-DQN = {
-    "kind": "dqn",
-    "hidden": [],
-    "double": True,
-    "dueling": False,
-    "huber_bound": None,
-    "learning_rate": 0.1,
-    "learning_rate_last": 0.1,
-    "discount": 1.0,
-    "batch": 1,
-    "memory": 1,
-    "learning_starts": 1,
-    "transitions_per_update": 1,
-    "target_every": 1,
-    "exploration_share": 0.0,
-    "epsilon_first": 0.0,
-    "epsilon_last": 0.0,
-    "max_gradient_norm": 1.0,
-    "episodes": 1,
-    "transitions": 2,
-    "start": "free",
-    "moments": 1,
-}
+DQN: dict[str, Any] = {"kind": "dqn", "hidden": [], "double": True, "dueling": False}
+DQN |= {"huber_bound": None, "learning_rate": 0.1, "learning_rate_last": 0.1, "discount": 1.0}
+DQN |= {"batch": 1, "memory": 1, "learning_starts": 1, "transitions_per_update": 1}
+DQN |= {"target_every": 1, "exploration_share": 0.0, "epsilon_first": 0.0, "epsilon_last": 0.0}
+DQN |= {"max_gradient_norm": 1.0, "episodes": 1, "transitions": 2, "start": "free", "moments": 1}
 
 
 def table_in(folder: Path, world: World) -> str:

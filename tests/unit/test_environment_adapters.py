@@ -3,26 +3,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
+from frugal.acquire.acquisition import theorem_reward
 from frugal.acquire.train.sb3 import AcquisitionVecEnv
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
-from tests.unit.acquisition_cases import small_problem
+from tests.unit.acquisition_cases import environment_of, small_problem
 
 REWARD = theorem_reward(np.array([3.0]), np.array([-0.05]))
 
 
 def vector_environment(episodes: int, *, mask_in_observation: bool) -> AcquisitionVecEnv:
     task, encoder = small_problem()
-    environment = BatchedAcquisition(
-        task,
-        encoder,
-        REWARD,
-        learners=1,
-        episodes=episodes,
-        start="random",
-        rng=np.random.default_rng(0),
-    )
+    environment = environment_of(task, encoder, REWARD, episodes=episodes)
     return AcquisitionVecEnv(environment, mask_in_observation=mask_in_observation)
 
 
@@ -35,9 +27,7 @@ def test_share_of_the_starts_that_know_the_free_columns_alone(start, share):
     2,000 starts, one seed; 5 standard errors of a share are at most .056.
     """
     task, encoder = small_problem()
-    environment = BatchedAcquisition(
-        task, encoder, REWARD, learners=1, episodes=2000, start=start, rng=np.random.default_rng(3)
-    )
+    environment = environment_of(task, encoder, REWARD, episodes=2000, start=start, seed=3)
     open_panels = environment.action_mask[0, :, :4].sum(axis=1)
     assert np.mean(open_panels == 4) == pytest.approx(share, abs=0.056)
 

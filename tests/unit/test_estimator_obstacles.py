@@ -98,18 +98,9 @@ def test_nothing_stands_in_the_way_of_a_healthy_case(name):
 UNKNOWN = np.full(N, np.nan)
 HOLE = np.where(np.arange(N) == 3, np.nan, 0.25)
 EVERY_ROW = ["afais", "stabilised_afais"]
-FITTED = [
-    "ipw",
-    "stabilised_ipw",
-    *EVERY_ROW,
-    "afais_s",
-    "stabilised_afais_s",
-    "stabilised_afais_s_policy",
-    "off_policy_set",
-    "off_policy_sequence",
-    "doubly_robust",
-    "doubly_robust_afais",
-]
+FITTED = ["ipw", "stabilised_ipw", *EVERY_ROW, "afais_s", "stabilised_afais_s"]
+FITTED += ["stabilised_afais_s_policy", "off_policy_set", "off_policy_sequence", "doubly_robust"]
+FITTED += ["doubly_robust_afais"]
 LAW = ["stabilised_ipw_true", "stabilised_afais_s_true"]
 SOME_SETS = np.array([[1, 1]] * 3 + [[0, 1]] * 3, dtype=bool)
 IMPUTATIONS = [
@@ -118,83 +109,73 @@ IMPUTATIONS = [
     "multiple_imputation",
     "multiple_imputation_label",
 ]
+SEARCHED, CASE, each = ["off_policy_set", "off_policy_sequence"], healthy_case(), dict.fromkeys
 CASES = {
     "no truth": (
-        replace(healthy_case(), full=None),
+        replace(CASE, full=None),
         {"ground_truth": ("not_available", "the truth is unknown")},
     ),
     "no imputation": (
-        replace(healthy_case(), imputed={}),
-        dict.fromkeys(IMPUTATIONS, ("not_available", "leaves this imputation out")),
+        replace(CASE, imputed={}),
+        each(IMPUTATIONS, ("not_available", "leaves this imputation out")),
     ),
     "no law": (
-        with_fitted(healthy_case(), complete_probability=UNKNOWN),
-        dict.fromkeys(LAW, ("not_available", "its law is unknown")),
+        with_fitted(CASE, complete_probability=UNKNOWN),
+        each(LAW, ("not_available", "its law is unknown")),
     ),
     "propensity not identified": (
         with_identification(
-            healthy_case(),
+            CASE,
             propensity_identified=False,
             afais_identified=False,
             s=None,
             reasons=["p(R = 1 | X_adj) is not identified: column X3 causes its own gaps."],
         ),
-        dict.fromkeys(FITTED, ("not_identified", "causes its own gaps")),
+        each(FITTED, ("not_identified", "causes its own gaps")),
     ),
     "adjustment columns are missing themselves": (
-        with_identification(healthy_case(), afais_identified=False, s=["P2"]),
-        dict.fromkeys(EVERY_ROW, ("not_identified", "smaller set")),
+        with_identification(CASE, afais_identified=False, s=["P2"]),
+        each(EVERY_ROW, ("not_identified", "smaller set")),
     ),
     "another s was requested": (
-        with_identification(healthy_case(), s=["P2"]),
-        dict.fromkeys(EVERY_ROW, ("not_available", "The config asks for s = P2")),
+        with_identification(CASE, s=["P2"]),
+        each(EVERY_ROW, ("not_available", "The config asks for s = P2")),
     ),
     "indicators cause each other": (
-        with_fitted(healthy_case(), afa_propensity_policy=UNKNOWN, pattern_propensity=UNKNOWN),
-        dict.fromkeys(
+        with_fitted(CASE, afa_propensity_policy=UNKNOWN, pattern_propensity=UNKNOWN),
+        each(
             ["stabilised_afais_s_policy", "doubly_robust_afais"],
             ("not_available", "do not tell its law"),
         )
-        | dict.fromkeys(
-            ["off_policy_set", "off_policy_sequence"],
-            ("not_identified", "so that p.R=r.X_adj. is not known"),
-        ),
+        | each(SEARCHED, ("not_identified", "so that p.R=r.X_adj. is not known")),
     ),
     "s propensity does not factorise": (
-        with_fitted(healthy_case(), s_propensity=UNKNOWN),
-        dict.fromkeys(
-            ["doubly_robust", "doubly_robust_afais"], ("not_identified", "does not factorise")
-        ),
+        with_fitted(CASE, s_propensity=UNKNOWN),
+        each(["doubly_robust", "doubly_robust_afais"], ("not_identified", "does not factorise")),
     ),
     "a recorded pattern cannot be evaluated": (
-        with_fitted(healthy_case(), pattern_propensity=HOLE),
-        dict.fromkeys(
-            ["off_policy_set", "off_policy_sequence"], ("not_identified", "evaluated on 1 rows")
-        ),
+        with_fitted(CASE, pattern_propensity=HOLE),
+        each(SEARCHED, ("not_identified", "evaluated on 1 rows")),
     ),
     "a set of the policy is in no record": (
-        replace(healthy_case(), observed=SOME_SETS),
-        dict.fromkeys(
-            ["off_policy_set", "off_policy_sequence"], ("no_support", "50% of the policy's")
-        ),
+        replace(CASE, observed=SOME_SETS),
+        each(SEARCHED, ("no_support", "50% of the policy's")),
     ),
     "a set of a policy that reads values is in no record": (
-        replace(healthy_case(), observed=SOME_SETS, reads_values=True),
-        dict.fromkeys(
-            ["off_policy_set", "off_policy_sequence"], ("no_support", "33% of the policy's")
-        ),
+        replace(CASE, observed=SOME_SETS, reads_values=True),
+        each(SEARCHED, ("no_support", "33% of the policy's")),
     ),
     "an order of the policy is in no record": (
-        with_fitted(healthy_case(), sequence_probability=np.full(N, 0.125)),
+        with_fitted(CASE, sequence_probability=np.full(N, 0.125)),
         {"off_policy_sequence": ("no_support", "50% of the policy's .* in an order that no")},
     ),
     "an order of a policy that reads values is in no record": (
-        replace(healthy_case(), reads_values=True, in_record_order=np.array([1.0, 1, 1, 1, 0, 0])),
+        replace(CASE, reads_values=True, in_record_order=np.array([1.0, 1, 1, 1, 0, 0])),
         {"off_policy_sequence": ("no_support", "33% of the policy's .* causes first")},
     ),
     "weights do not sum to one, and the truth is unknown": (
         replace(
-            with_fitted(healthy_case(), set_probability=np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.11])),
+            with_fitted(CASE, set_probability=np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.11])),
             full=None,
             in_record_order=None,
             reads_values=True,
@@ -205,55 +186,51 @@ CASES = {
         },
     ),
     "a propensity of zero": (
-        with_fitted(healthy_case(), propensity=np.where(np.arange(N) == 0, 0.0, 0.5)),
-        dict.fromkeys(
+        with_fitted(CASE, propensity=np.where(np.arange(N) == 0, 0.0, 0.5)),
+        each(
             [name for name in FITTED if not name.startswith("off_policy")],
             ("no_support", "is 0 in 1 of the rows"),
         ),
     ),
     "a propensity of zero on an incomplete row": (
-        with_fitted(healthy_case(), propensity=np.where(np.arange(N) == 2, 0.0, 0.5)),
-        dict.fromkeys(
-            [name for name in FITTED if "afais" in name], ("no_support", "is 0 in 1 of the rows")
-        ),
+        with_fitted(CASE, propensity=np.where(np.arange(N) == 2, 0.0, 0.5)),
+        each([name for name in FITTED if "afais" in name], ("no_support", "is 0 in 1 of the rows")),
     ),
     "a true propensity of zero": (
-        with_fitted(healthy_case(), complete_probability=np.where(np.arange(N) == 0, 0.0, 0.5)),
-        dict.fromkeys(LAW, ("no_support", "is 0 in 1 of the rows")),
+        with_fitted(CASE, complete_probability=np.where(np.arange(N) == 0, 0.0, 0.5)),
+        each(LAW, ("no_support", "is 0 in 1 of the rows")),
     ),
     "a law of a panel without a record to learn from": (
-        replace(healthy_case(), factors=np.column_stack([np.full(N, 0.5), UNKNOWN])),
-        dict.fromkeys(FITTED, ("no_support", "law of panel 'P2' is not known there")),
+        replace(CASE, factors=np.column_stack([np.full(N, 0.5), UNKNOWN])),
+        each(FITTED, ("no_support", "law of panel 'P2' is not known there")),
     ),
     "an AFA propensity by the policy that is not known in one row": (
-        with_fitted(healthy_case(), afa_propensity_policy=HOLE),
-        dict.fromkeys(
+        with_fitted(CASE, afa_propensity_policy=HOLE),
+        each(
             ["stabilised_afais_s_policy", "doubly_robust_afais"],
             ("no_support", "policy is not known in 1 of the 6 rows .* panel 'P1' can be missing"),
         ),
     ),
     "a fitted AFA propensity that is not known in one row": (
-        with_fitted(healthy_case(), afa_propensity=HOLE),
-        dict.fromkeys(
+        with_fitted(CASE, afa_propensity=HOLE),
+        each(
             [*EVERY_ROW, "afais_s", "stabilised_afais_s"],
             ("no_support", "not known in 1 of the 6 rows .* under 'split'"),
         ),
     ),
     "mean costs without a complete record to learn from": (
-        replace(healthy_case(), outcome_mean=np.full((N, 3), np.nan)),
-        dict.fromkeys(
+        replace(CASE, outcome_mean=np.full((N, 3), np.nan)),
+        each(
             ["doubly_robust", "doubly_robust_afais"], ("no_support", "no complete record to learn")
         ),
     ),
     "a policy with too many sets": (
-        with_fitted(healthy_case(), set_probability=HOLE),
+        with_fitted(CASE, set_probability=HOLE),
         {"off_policy_set": ("not_available", "many sets of the 2 panels .* in 1 rows")},
     ),
     "a recorded pattern of probability zero": (
-        with_fitted(healthy_case(), pattern_propensity=np.where(np.arange(N) == 3, 0.0, 0.25)),
-        dict.fromkeys(
-            ["off_policy_set", "off_policy_sequence"], ("no_support", "is 0 in 1 of the rows")
-        ),
+        with_fitted(CASE, pattern_propensity=np.where(np.arange(N) == 3, 0.0, 0.25)),
+        each(SEARCHED, ("no_support", "is 0 in 1 of the rows")),
     ),
 }
 

@@ -47,8 +47,7 @@ class File:
     """A small file, or a data frame.
 
     Attributes:
-        name: of the file; of a frame, of the Parquet file that file doors get.
-        content: its bytes, or the frame.
+        content: its text or bytes, or the frame.
         reading: what each door reads; columns that are not listed here are not looked at.
         clusters: how many there are; 0: not looked at.
         absent: columns that no door makes a feature of.
@@ -56,10 +55,10 @@ class File:
         said: words of a remark, at doors that make remarks.
         doors: those that it is for; empty for all.
         options: `sheet`, `leave_out`, … of the door.
+        name: of the file, or of the Parquet file of a frame; empty: by its content.
     """
 
-    name: str
-    content: "bytes | pd.DataFrame | pa.Table"
+    content: "str | bytes | pd.DataFrame | pa.Table"
     reading: Reading = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     refusal: str = ""
@@ -67,17 +66,17 @@ class File:
     doors: tuple[str, ...] = ()
     clusters: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
     def written(self, folder: Path) -> Path:
         """The path of the file in a folder."""
-        path = folder / self.name
-        if isinstance(self.content, bytes):
-            path.write_bytes(self.content)
-        else:
-            table = self.content
-            pq.write_table(
-                table if isinstance(table, pa.Table) else pa.Table.from_pandas(table), path
-            )
+        if isinstance(self.content, str | bytes):
+            content = self.content.encode() if isinstance(self.content, str) else self.content
+            path = folder / (self.name or ("t.xlsx" if content.startswith(b"PK") else "t.csv"))
+            path.write_bytes(content)
+            return path
+        path, table = folder / (self.name or "t.parquet"), self.content
+        pq.write_table(table if isinstance(table, pa.Table) else pa.Table.from_pandas(table), path)
         return path
 
 
@@ -251,7 +250,7 @@ def takes(door: str, file: File) -> bool:
     if door not in REMARKS:  # of what `init` guesses, and of a sheet that is named
         form_alone = file.reading is CLEAN or "formula" in file.refusal
         return form_alone and not file.options
-    framed = not isinstance(file.content, bytes) or file.name.endswith(".parquet")
+    framed = not isinstance(file.content, str | bytes) or file.name.endswith(".parquet")
     return framed or door != "load(frame)"
 
 
@@ -318,75 +317,65 @@ SHIFTED = texts(dict(list(CLEAN.items())[::-1]))  # the label first, the age las
 NO_LAC = texts(lac=[""] * N)
 
 FILES: dict[str, File] = {
-    "plain": File("t.csv", csv(texts()).encode(), CLEAN),
-    "semicolons": File("t.csv", csv(texts(), ";").encode(), CLEAN),
-    "tabs": File("t.tsv", csv(texts(), "\t").encode(), CLEAN),
-    "bars, and Windows": File("t.txt", csv(texts(), "|", "\r\n").encode(), CLEAN),
-    "utf-16": File("t.csv", csv(texts()).encode("utf-16"), CLEAN),
-    "packed": File("t.csv.gz", gzip.compress(csv(texts()).encode()), CLEAN),
-    "frame": File("t.parquet", pd.DataFrame(CLEAN), CLEAN),
+    "plain": File(csv(texts()), CLEAN),
+    "semicolons": File(csv(texts(), ";"), CLEAN),
+    "tabs": File(csv(texts(), "\t"), CLEAN, name="t.tsv"),
+    "bars, and Windows": File(csv(texts(), "|", "\r\n"), CLEAN, name="t.txt"),
+    "utf-16": File(csv(texts()).encode("utf-16"), CLEAN),
+    "packed": File(gzip.compress(csv(texts()).encode()), CLEAN, name="t.csv.gz"),
+    "frame": File(pd.DataFrame(CLEAN), CLEAN),
     # a separator at the end of each record
-    "commas at ends": File("t.csv", csv(texts(), line_end=",").encode(), CLEAN, said="begins no"),
-    "semicolons at ends": File("t.csv", csv(texts(), ";", line_end=";").encode(), CLEAN),
-    "tabs at ends": File("t.tsv", csv(texts(), "\t", line_end="\t").encode(), CLEAN),
-    "two at ends": File("t.csv", csv(texts(), line_end=",,").encode(), CLEAN, ("column_5",)),
-    "the label first": File("t.csv", csv(SHIFTED, line_end=",").encode(), CLEAN),
-    "at the end of names, too": File(
-        "t.csv", csv(texts(), end=",\n").encode(), CLEAN, ("column_5",)
-    ),
-    "at the end of names alone": File(
-        "t.csv", csv(texts()).replace("ill\n", "ill,\n", 1).encode(), CLEAN
-    ),
-    "an empty last column": File("t.csv", csv(NO_LAC, line_end=",").encode(), CLEAN, ("lac",)),
+    "commas at ends": File(csv(texts(), line_end=","), CLEAN, said="begins no"),
+    "semicolons at ends": File(csv(texts(), ";", line_end=";"), CLEAN),
+    "tabs at ends": File(csv(texts(), "\t", line_end="\t"), CLEAN, name="t.tsv"),
+    "two at ends": File(csv(texts(), line_end=",,"), CLEAN, ("column_5",)),
+    "the label first": File(csv(SHIFTED, line_end=","), CLEAN),
+    "at the end of names, too": File(csv(texts(), end=",\n"), CLEAN, ("column_5",)),
+    "at the end of names alone": File(csv(texts()).replace("ill\n", "ill,\n", 1), CLEAN),
+    "an empty last column": File(csv(NO_LAC, line_end=","), CLEAN, ("lac",)),
     "as R writes it": File(
-        "t.csv",
-        csv({"": [f'"{k}"' for k in range(1, N + 1)], **texts()}).replace(",", "", 1).encode(),
+        csv({"": [f'"{k}"' for k in range(1, N + 1)], **texts()}).replace(",", "", 1),
         CLEAN,
         ("column_1",),
     ),
     "as R writes it, a sparse last column": File(
-        "t.csv",
         csv(
             {"": [f'"{k}"' for k in range(1, 101)]}
             | {name: (cells * 3)[:100] for name, cells in texts().items()}
             | {"x": ["" if k < 90 else str(k % 3) for k in range(100)]}
-        )
-        .replace(",", "", 1)
-        .encode(),
+        ).replace(",", "", 1),
         {name: (cells * 3)[:100] for name, cells in CLEAN.items()},
         ("column_1",),
     ),
     # declared by the file
-    "ARFF": File("t.arff", arff().encode(), CLEAN),
-    "ARFF in latin-1": File("t.arff", ("% Größe\n" + arff()).encode("latin-1"), CLEAN),
-    "KEEL": File("t.dat", keel().encode(), CLEAN),
+    "ARFF": File(arff(), CLEAN, name="t.arff"),
+    "ARFF in latin-1": File(("% Größe\n" + arff()).encode("latin-1"), CLEAN, name="t.arff"),
+    "KEEL": File(keel(), CLEAN, name="t.dat"),
     "ARFF, levels in quotes of either kind": File(
-        "t.arff", arff(sex="{\"f\",'f','m ', m}", ill="{'no',yes}").encode(), CLEAN
+        arff(sex="{\"f\",'f','m ', m}", ill="{'no',yes}"), CLEAN, name="t.arff"
     ),
     "ARFF, spellings": File(
-        "t.arff",
-        arff(texts(sex=MIXED), sex="{F,f,M,m}").encode(),
+        arff(texts(sex=MIXED), sex="{F,f,M,m}"),
         CLEAN | {"sex": COMMON},
         said="are taken for one value",
+        name="t.arff",
     ),
     "ARFF, a level that is not declared": File(
-        "t.arff", arff(sex="{f}").encode(), CLEAN, said="'m', which its declaration lacks"
+        arff(sex="{f}"), CLEAN, said="'m', which its declaration lacks", name="t.arff"
     ),
     "ARFF, levels that mean no value": File(
-        "t.arff",
         arff(
             texts(sex=["?" if k % 5 else "f" if k % 2 else "m" for k in range(N)]), sex="{f,m,NA}"
-        ).encode(),
+        ),
         {"sex": [None if k % 5 else "f" if k % 2 else "m" for k in range(N)]},
+        name="t.arff",
     ),
     "categories, spellings": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(sex=pd.Categorical(MIXED)),
         CLEAN | {"sex": COMMON},
         said="are taken for one value",
     ),
     "categories with blanks": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(
             sex=pd.Categorical([f"{v}{' ' * (k % 2)}" for k, v in enumerate(SEX)])
         ),
@@ -394,7 +383,6 @@ FILES: dict[str, File] = {
     ),
     # bytes
     "bytes": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(
             sex=[v.encode() for v in SEX],
             ill=[str(v).encode() for v in CLEAN["ill"]],
@@ -403,113 +391,87 @@ FILES: dict[str, File] = {
         CLEAN,
     ),
     "bytes that are no text": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(sex=[b"\xff\xfe" + v.encode() for v in SEX]),
         refusal=r"column 'sex' holds b?.*bytes that are no UTF-8 text",
     ),
     "lists": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(sex=pd.Series([[v] for v in SEX])),
         refusal=r"column 'sex' holds \['[fm]'\], which is no single value",
         doors=("load(frame)",),
     ),
     # names by numbers
     "whole numbers with a gap": File(
-        "t.parquet",
         pa.table({**CLEAN, "patient_id": pa.array([None, *IDS[1:]], pa.int64())}),
         CLEAN,
         ("patient_id",),
         doors=("load(frame)",),
     ),
     "whole numbers of 18 digits": File(
-        "t.parquet",
         pa.table({**CLEAN, "patient_id": pa.array(IDS, pa.int64())}),
         CLEAN,
         ("patient_id",),
         clusters=N // 2,
     ),
     "floats that lost digits": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(patient_id=[float(k) for k in IDS]),
         refusal="column 'patient_id' holds .*, a number that has lost its last digits",
     ),
     "single floats that lost digits": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(
             patient_id=np.array([3e7 + k // 2 for k in range(N)], dtype=np.float32)
         ),
         refusal="column 'patient_id' holds .*, a number that has lost its last digits",
     ),
     "floats that are quantities": File(
-        "t.parquet",
         pd.DataFrame(CLEAN).assign(x=[(k * 7 % N + 0.5) * 1e17 for k in range(N)]),
         CLEAN | {"x": [(k * 7 % N + 0.5) * 1e17 for k in range(N)]},
     ),
-    "shuffled row numbers": File(
-        "t.csv", csv({"": SHUFFLED, **texts()}).encode(), CLEAN, ("column_1",)
-    ),
+    "shuffled row numbers": File(csv({"": SHUFFLED, **texts()}), CLEAN, ("column_1",)),
     "row numbers as pandas names them": File(
-        "t.csv", csv({"Unnamed: 0": SHUFFLED, **texts()}).encode(), CLEAN, ("Unnamed: 0",)
+        csv({"Unnamed: 0": SHUFFLED, **texts()}), CLEAN, ("Unnamed: 0",)
     ),
-    "row numbers as readr names them": File(
-        "t.csv", csv({"...1": SHUFFLED, **texts()}).encode(), CLEAN, ("...1",)
-    ),
+    "row numbers as readr names them": File(csv({"...1": SHUFFLED, **texts()}), CLEAN, ("...1",)),
     "a named column of whole numbers": File(
-        "t.csv",
-        csv({"x": SHUFFLED, **texts()}).encode(),
-        CLEAN | {"x": [float(v) for v in SHUFFLED]},
+        csv({"x": SHUFFLED, **texts()}), CLEAN | {"x": [float(v) for v in SHUFFLED]}
     ),
     "codes of two digits": File(
-        "t.csv",
-        csv(texts(site=[f"{k % 10 + 1:02d}" for k in range(N)])).encode(),
+        csv(texts(site=[f"{k % 10 + 1:02d}" for k in range(N)])),
         CLEAN | {"site": [f"{k % 10 + 1:02d}" for k in range(N)]},
         said="different numbers with a zero in front",
     ),
     "codes that outgrow their zeros": File(
-        "t.csv",
-        csv(texts(site=[["08", "09", "10", "100"][k % 4] for k in range(N)])).encode(),
+        csv(texts(site=[["08", "09", "10", "100"][k % 4] for k in range(N)])),
         CLEAN | {"site": [["08", "09", "10", "100"][k % 4] for k in range(N)]},
     ),
     "a number with a zero in front": File(
-        "t.csv",
-        csv(texts(x=["05", *[str(k * 7 % 30) for k in range(1, N)]])).encode(),
+        csv(texts(x=["05", *[str(k * 7 % 30) for k in range(1, N)]])),
         CLEAN | {"x": [5.0, *[float(k * 7 % 30) for k in range(1, N)]]},
         said="x: holds '05', which is read as the number 5",
     ),
     "whole numbers with decimals": File(
-        "t.csv", csv(texts(age=[f"{float(v):.6f}" for v in texts()["age"]])).encode(), CLEAN
+        csv(texts(age=[f"{float(v):.6f}" for v in texts()["age"]])), CLEAN
     ),
-    "powers of ten": File(
-        "t.csv", csv(texts(age=[f"{float(v):.18e}" for v in texts()["age"]])).encode(), CLEAN
-    ),
+    "powers of ten": File(csv(texts(age=[f"{float(v):.18e}" for v in texts()["age"]])), CLEAN),
     "wells": File(
-        "t.csv",
-        csv(texts(well=[f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)])).encode(),
+        csv(texts(well=[f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)])),
         CLEAN | {"well": [f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)]},
         said="read as names and no powers of ten",
     ),
     "wells among numbers": File(
-        "t.csv",
-        csv(texts(x=["1E2", *[str(k * 7 % 30) for k in range(1, N)]])).encode(),
+        csv(texts(x=["1E2", *[str(k * 7 % 30) for k in range(1, N)]])),
         CLEAN | {"x": [100.0, *[float(k * 7 % 30) for k in range(1, N)]]},
         said="x: holds '1E2', which is read as the number 100",
     ),
     # words for no value
     **{
         f"no value: {word}": File(
-            "t.csv",
-            csv(texts(occ=_occ(word))).encode(),
-            {"occ": _occ(None)},
-            said="means no value (occ)",
+            csv(texts(occ=_occ(word))), {"occ": _occ(None)}, said="means no value (occ)"
         )
         for word in ("\\N", "<NA>", "(null)", "NaT", "#NULL!", "<null>", "Null", "NAN")
     },
     **{
         f"maybe no value: {word}": File(
-            "t.csv",
-            csv(texts(occ=_occ(word))).encode(),
-            {"occ": _occ(word)},
-            said="may mean no value",
+            csv(texts(occ=_occ(word))), {"occ": _occ(word)}, said="may mean no value"
         )
         for word in (
             "None",
@@ -525,63 +487,52 @@ FILES: dict[str, File] = {
     },
     # records
     "text behind a quote": File(
-        "t.csv",
-        csv(texts(x=['"a"b', *["c", "d"] * (N // 2 - 1), "c"])).encode(),
-        refusal="line 2 is no rec",
+        csv(texts(x=['"a"b', *["c", "d"] * (N // 2 - 1), "c"])), refusal="line 2 is no rec"
     ),
-    "blanks around quotes": File(
-        "t.csv", csv(texts(sex=[f' "{v}" ' for v in SEX])).encode(), CLEAN
-    ),
+    "blanks around quotes": File(csv(texts(sex=[f' "{v}" ' for v in SEX])), CLEAN),
     "quotes within": File(
-        "t.csv",
-        csv(texts(x=[['"a ""b"" , c"', "d"][k % 2] for k in range(N)])).encode(),
+        csv(texts(x=[['"a ""b"" , c"', "d"][k % 2] for k in range(N)])),
         CLEAN | {"x": [['a "b" , c', "d"][k % 2] for k in range(N)]},
     ),
     "words in rows that are left out": File(
-        "t.csv",
-        csv(texts(crp=["not done", *texts()["crp"][1:]], ill=["", *texts()["ill"][1:]])).encode(),
+        csv(texts(crp=["not done", *texts()["crp"][1:]], ill=["", *texts()["ill"][1:]])),
         {name: cells[1:] for name, cells in CLEAN.items()},
     ),
     # spreadsheets
-    "Excel": File("t.xlsx", book(("data", texts())), CLEAN),
+    "Excel": File(book(("data", texts())), CLEAN),
     "a hidden first sheet": File(
-        "t.xlsx",
         book(("old", OLD), ("data", texts()), hidden=("old",)),
         CLEAN,
         said="of 2 sheets ('old': hidden) 'data' is read",
     ),
-    "a sheet of words first": File("t.xlsx", book(("README", None), ("data", texts())), CLEAN),
+    "a sheet of words first": File(book(("README", None), ("data", texts())), CLEAN),
     "a sheet of lists first": File(
-        "t.xlsx", book(("lists", {"sex": ["f", "m"], "ward": ["1", "2"]}), ("data", texts())), CLEAN
+        book(("lists", {"sex": ["f", "m"], "ward": ["1", "2"]}), ("data", texts())), CLEAN
     ),
     "a sheet that is named": File(
-        "t.xlsx", book(("old", OLD), ("data", texts())), CLEAN, options={"sheet": "data"}
+        book(("old", OLD), ("data", texts())), CLEAN, options={"sheet": "data"}
     ),
     "a hidden sheet that is named": File(
-        "t.xlsx", book(("a", OLD), ("b", texts()), hidden=("b",)), CLEAN, options={"sheet": "b"}
+        book(("a", OLD), ("b", texts()), hidden=("b",)), CLEAN, options={"sheet": "b"}
     ),
     "no such sheet": File(
-        "t.xlsx",
         book(("old", OLD), ("data", texts())),
         refusal=r"sheet is 'dat'; the sheets of .* are 'old', 'data'; did you mean 'data'\?",
         options={"sheet": "dat"},
     ),
     "no sheet with the label": File(
-        "t.xlsx",
         book(("a", {"x": ["1", "2"], "y": ["1", "2"]}), ("b", {"z": ["1", "2"]})),
         refusal=r"sheet 'a' \(others: 'b'\): there is no column 'ill'",
     ),
     "a formula without a value": File(
-        "t.xlsx",
         book(("notes", None), ("data", FORMULAS)),
         refusal=r"t\.xlsx, sheet 'data': the formula in cell C2 has no stored value; open",
     ),
     "a formula on another sheet": File(
-        "t.xlsx", book(("data", texts()), ("sums", {"x": ["=SUM(data!A2:A9)"]})), CLEAN
+        book(("data", texts()), ("sums", {"x": ["=SUM(data!A2:A9)"]})), CLEAN
     ),
     "a sheet of a text file": File(
-        "t.csv",
-        csv(texts()).encode(),
+        csv(texts()),
         refusal="sheet is 'data', and .*t.csv is no spreadsheet",
         options={"sheet": "data"},
     ),
@@ -619,20 +570,11 @@ def test_a_file_is_read_alike_by_every_door(tmp_path, capsys, file, door):
     assert door not in REMARKS or entry.said in capsys.readouterr().out
 
 
-SEARCH = {
-    "name": "s",
-    "title": "S",
-    "file": "own.csv",
-    "layout": "long",
-    "unit": "unit",
-    "belongs_to": "whose",
-    "step": "step",
-    "treatment": "drug",
-    "outcome": "result",
-    "outcomes": {"levels": [0, 1, 2]},
-    "covariates": {"age": {"edges": [64.5]}, "smokes": {"levels": [False, True]}},
-    "delta": [0.2],
-}
+SEARCH: dict[str, Any] = {"name": "s", "title": "S", "file": "own.csv", "layout": "long"}
+SEARCH |= {"unit": "unit", "belongs_to": "whose", "step": "step", "treatment": "drug"}
+SEARCH |= {"outcome": "result", "outcomes": {"levels": [0, 1, 2]}}
+SEARCH |= {"covariates": {"age": {"edges": [64.5]}, "smokes": {"levels": [False, True]}}}
+SEARCH |= {"delta": [0.2]}
 TRIALS = {
     "unit": ["1", "1", "2", "3", "3"],
     "whose": ["10", "10", "10", "12", "12"],

@@ -1,5 +1,7 @@
 """Every imputer: known entries kept, better than means where columns depend, the same twice."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from frugal.core.declarations import declared
@@ -12,39 +14,15 @@ pytestmark = pytest.mark.trains
 
 KINDS = sorted(declared("frugal.learn.imputers", "ImputerKind"))
 
-SETTINGS = {
-    "mean": {},
-    "mice": {"rounds": 6},
-    "missforest": {
-        "forest": "histogram",
-        "trees": 15,
-        "min_leaf_numeric": 5,
-        "min_leaf_categorical": 1,
-        "max_rounds": 2,
-        "max_train_rows": None,
-    },
-    "chained_trees": {
-        "rounds": 3,
-        "trees": 30,
-        "leaves": 8,
-        "learning_rate": 0.15,
-        "min_leaf": 10,
-        "linear_penalty": 10.0,
-    },
-    "emflow": {
-        "couplings": 4,
-        "hidden": [16],
-        "passes": 2,
-        "mask_draws": 5,
-        "hidden_share": [0.0, 0.7],
-        "batch": 64,
-        "learning_rate": 3e-3,
-        "weight_decay": 1e-6,
-        "alpha": 1e6,
-        "em_scale": 0.99,
-        "em_power": 0.8,
-    },
-}
+FOREST: dict[str, Any] = {"forest": "histogram", "trees": 15, "max_rounds": 2}
+FOREST |= {"min_leaf_numeric": 5, "min_leaf_categorical": 1, "max_train_rows": None}
+CHAIN = {"rounds": 3, "trees": 30, "leaves": 8, "learning_rate": 0.15, "min_leaf": 10}
+CHAIN["linear_penalty"] = 10.0
+FLOW: dict[str, Any] = {"couplings": 4, "hidden": [16], "passes": 2, "mask_draws": 5, "batch": 64}
+FLOW |= {"hidden_share": [0.0, 0.7], "learning_rate": 3e-3, "weight_decay": 1e-6, "alpha": 1e6}
+FLOW |= {"em_scale": 0.99, "em_power": 0.8}
+SETTINGS: dict[str, dict[str, Any]] = {"mean": {}, "mice": {"rounds": 6}, "missforest": FOREST}
+SETTINGS |= {"chained_trees": CHAIN, "emflow": FLOW}
 
 
 def linear_rows(seed: int, n: int = 400) -> np.ndarray:

@@ -403,18 +403,8 @@ def test_what_nearly_states_the_label_is_suspected_and_a_strong_feature_is_not()
     assert (stated_in(1.0), stated_in(0.99999), stated_in(0.974)) == ("all", "99.9%", "97.4%")
 
 
-STATED = (
-    "--free",
-    "age,sex",
-    "--panel",
-    "lab=lab_crp,lab_pct",
-    "--panel",
-    "rest=sofa,discharged_to",
-    "--errors",
-    "missed=900,false_alarm=120",
-    "--unit",
-    "CHF",
-)
+STATED = ("--free", "age,sex", "--panel", "lab=lab_crp,lab_pct", "--panel")
+STATED += ("rest=sofa,discharged_to", "--errors", "missed=900,false_alarm=120", "--unit", "CHF")
 
 
 @pytest.mark.parametrize(

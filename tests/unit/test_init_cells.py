@@ -86,6 +86,7 @@ def test_a_comma_that_may_be_either_is_requested_about(tmp_path):
     np.testing.assert_allclose(values_of(tmp_path / "t.yaml")["x"], LARGE / 1000 + 1)
 
 
+NUMBER = {"type": "numeric", "unit": "1"}
 SITUATIONS = {
     "spellings of the label": (
         {"ill": ["yes", "no", "No", "Yes.", "no ", "NO"] * 10},
@@ -120,25 +121,25 @@ SITUATIONS = {
     ),
     "words among numbers": (
         {"x": ["not done" if k % 3 else v for k, v in enumerate(SMALL)]},
-        {"type": "numeric", "unit": "1"},
+        NUMBER,
         "x: holds text among its numbers ('not done', in 67%",
     ),
     "no finite numbers": (
         {"x": ["-Infinity", "inf", "1e400", "0x10", *SMALL[4:]]},
-        {"type": "numeric", "unit": "1"},
+        NUMBER,
         "x: holds text among its numbers ('-Infinity' and 3 other texts, in 7%",
     ),
     "zeros": (
         {"x": [0 if k % 3 else int(v) + 30 for k, v in enumerate(SMALL)]},
-        {"type": "numeric", "unit": "1"},
+        NUMBER,
         "x: 0 (67%) may be a code",
     ),
     "codes of a survey": (
         {"x": [[1, 2, 3, 77, 88, 99][k % 6] for k in range(N)]},
-        {"type": "numeric", "unit": "1"},
+        NUMBER,
         "x: 77 (17%), 88 (17%), 99 (17%) may be a code",
     ),
-    "no code": ({"x": list(range(8)) * 7 + [9, 9, 8, 8]}, {"type": "numeric", "unit": "1"}, "x"),
+    "no code": ({"x": list(range(8)) * 7 + [9, 9, 8, 8]}, NUMBER, "x"),
     "dates without marks": ({"x": [f"{d:%Y%m%d}" for d in DAYS]}, None, "x: holds dates"),
     "dates with slashes": ({"x": [f"{d:%Y/%m/%d}" for d in DAYS]}, None, "x: holds dates"),
     "dates with names": ({"x": [f"{d:%d-%b-%Y}" for d in DAYS]}, None, "x: holds dates"),
@@ -149,11 +150,7 @@ SITUATIONS = {
         "x: holds dates; make a number of them, such as days since an event, "
         "if they matter (they are counted in days",
     ),
-    "thousands with decimals": (
-        {"x": [f"{v}.{v % 90 + 10}" for v in LARGE]},
-        {"type": "numeric", "unit": "1"},
-        "x",
-    ),
+    "thousands with decimals": ({"x": [f"{v}.{v % 90 + 10}" for v in LARGE]}, NUMBER, "x"),
     "zip codes": ({"x": [f"0{v}" for v in LARGE + 1000]}, None, "different numbers with a zero in"),
     "units by number": (
         {"patient": [k // 4 for k in range(N)]},
@@ -165,19 +162,15 @@ SITUATIONS = {
         None,
         "cluster: patient_id: rows",
     ),
-    "a copy": (
-        {"y": POINTS, "x": POINTS},
-        {"type": "numeric", "unit": "1"},
-        "x: is the same as y in every row",
-    ),
+    "a copy": ({"y": POINTS, "x": POINTS}, NUMBER, "x: is the same as y in every row"),
     "the same by other words": (
         {"y": ["a", "b", "c"] * 20, "x": [1, 2, 3] * 20},
-        {"type": "numeric", "unit": "1"},
+        NUMBER,
         "x: has the same information as y in every row",
     ),
     "only of one class": (
         {"x": [v if k % 3 == 0 else "" for k, v in enumerate(POINTS)]},
-        {"type": "numeric", "unit": "1"},
+        NUMBER,
         "x: has a value only where the label is 'yes' (20 rows)",
     ),
     "a rare level": (
@@ -246,37 +239,9 @@ def test_lines_below_a_table_are_left_out(tmp_path, capsys):
         init(tmp_path)
 
 
-NAMES = [
-    "pressure, systolic",
-    "x]",
-    "a{b",
-    "blood\u00a0pressure",
-    "a\u200bb",
-    "a: b",
-    "#1",
-    "- x",
-    "'q",
-    '"q',
-    "a b ",
-    "null",
-    "yes",
-    "1e3",
-    "2023-01-01",
-    "?",
-    "*a",
-    "&b",
-    "!c",
-    "%d",
-    "@e",
-    "`f",
-    "|",
-    "Größe",
-    "part",
-    "<<",
-    "=",
-    "12:30",
-    "\U0001f600",
-]
+NAMES = ["pressure, systolic", "x]", "a{b", "blood\u00a0pressure", "a\u200bb", "a: b", "#1", "- x"]
+NAMES += ["'q", '"q', "a b ", "null", "yes", "1e3", "2023-01-01", "?", "*a", "&b", "!c", "%d", "@e"]
+NAMES += ["`f", "|", "Größe", "part", "<<", "=", "12:30", "\U0001f600"]
 
 
 @pytest.mark.parametrize("stem", ["Größe der, Leber", "null"])

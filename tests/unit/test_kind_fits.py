@@ -67,28 +67,11 @@ def test_cwcf_learns_costs_in_units_of_the_dearest_error(monkeypatch):
     np.testing.assert_allclose(got[:, 1], np.nan_to_num(expected), atol=1e-6)
 
 
-DQN = {
-    "hidden": [4],
-    "double": False,
-    "dueling": False,
-    "huber_bound": None,
-    "learning_rate": 0.01,
-    "learning_rate_last": 0.01,
-    "discount": 1.0,
-    "batch": 4,
-    "memory": 100,
-    "learning_starts": 10,
-    "transitions_per_update": 4,
-    "target_every": 8,
-    "exploration_share": 0.5,
-    "epsilon_first": 1.0,
-    "epsilon_last": 0.2,
-    "max_gradient_norm": 1.0,
-    "episodes": 4,
-    "transitions": 40,
-    "start": "free",
-    "moments": 5,
-}
+DQN: dict[str, Any] = {"hidden": [4], "double": False, "dueling": False, "huber_bound": None}
+DQN |= {"learning_rate": 0.01, "learning_rate_last": 0.01, "discount": 1.0, "batch": 4}
+DQN |= {"memory": 100, "learning_starts": 10, "transitions_per_update": 4, "target_every": 8}
+DQN |= {"exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.2}
+DQN |= {"max_gradient_norm": 1.0, "episodes": 4, "transitions": 40, "start": "free", "moments": 5}
 SB3 = {"algorithm": "DQN", "policy": "MlpPolicy", "steps": 40, "arguments": {}, "greedy": True}
 SB3 |= {"episodes": 4}
 
@@ -137,20 +120,10 @@ def test_greedy_looks_up_among_complete_records(monkeypatch):
     no_networks = SimpleNamespace(networks=SimpleNamespace(export=dict))
     monkeypatch.setattr(greedy, "fit_state_classifier", lambda *_, **__: no_networks)
     records = ground()
-    classifier = {
-        "hidden": [4],
-        "activation": "silu",
-        "learning_rate": 0.01,
-        "batch": 8,
-        "class_weights": [1.0, 1.0],
-    }
-    settings = {
-        "encoder": {"kind": "mean"},
-        "classifier": classifier,
-        "updates": 1,
-        "input_bound": 5.0,
-        "units": 20,
-    }
+    classifier: dict[str, Any] = {"hidden": [4], "activation": "silu", "learning_rate": 0.01}
+    classifier |= {"batch": 8, "class_weights": [1.0, 1.0]}
+    settings: dict[str, Any] = {"encoder": {"kind": "mean"}, "classifier": classifier, "updates": 1}
+    settings |= {"input_bound": 5.0, "units": 20}
     arrays = greedy.fit(records, settings).arrays
     complete = np.flatnonzero(records.recorded.all(axis=1))
     assert len(complete) > 20

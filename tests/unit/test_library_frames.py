@@ -24,6 +24,8 @@ TERMS: dict[str, Any] = {
     "errors": {"missed": 900, "false alarm": np.int64(120)},
     "free": ["age", "sex"],
 }
+TREES = {key: {"boosting": {"trees": 10}} for key in ("always", "fixed", "permutation")}
+SMALL: dict[str, Any] = {"afape": {"agents": TREES}}
 
 
 def visits() -> pd.DataFrame:
@@ -124,9 +126,8 @@ def test_the_yaml_of_a_frame_gives_its_numbers(table, tmp_path):
 
 def test_equal_tables_have_equal_answers_under_any_name():
     """Of policies that learn: the name seeds nothing; the workflow runs the same stages."""
-    small = {"afape": {"agents": {"permutation": {"boosting": {"trees": 10}}}}}
     answers = [
-        frugal.decide(visits(), **TERMS, name=name, config=small, agents=["always", "permutation"])
+        frugal.decide(visits(), **TERMS, name=name, config=SMALL, agents=["always", "permutation"])
         for name in ("visits", "other")
     ]
     first, second = (answer.outcomes for answer in answers)
@@ -356,8 +357,9 @@ def test_the_order_of_rows_does_not_count():
         frame.loc[rng.random(n) < 0.4, panel] = np.nan
     errors = {"missed": 10, "false alarm": 4}
     terms = {"label": "ill", "prices": {"crp": 1, "film": 2}, "errors": errors, "free": ["age"]}
+    terms |= {"config": SMALL, "agents": ["permutation", "fixed"]}
     found = [
-        frugal.decide(frame.iloc[order], **terms, agents=["permutation", "fixed"]).document
+        frugal.decide(frame.iloc[order], **terms).document
         for order in (np.arange(n), rng.permutation(n))
     ]
     assert found[0]["policy"] == found[1]["policy"]

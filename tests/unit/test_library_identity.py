@@ -17,9 +17,10 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.library import chain
 
 from tests.workflow.runs import ROOT
+from tests.workflow.shared import SMALL
 
 CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"
-FAST = {"afape": {"nuisance": {"method": "logistic"}}}
+FAST = {"afape": SMALL["afape"] | {"nuisance": {"method": "logistic"}}}
 AGENTS = ["always", "never"]
 HEAD = "import numpy as np\ndef choose(values, acquired, available):\n"
 STOPS = f'{HEAD}    return np.full(len(values), "stop", dtype=object)\n'

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from frugal.config.learners import MissForest
@@ -15,14 +17,8 @@ from frugal.learn.imputers.missforest import (
 pytestmark = pytest.mark.trains
 
 NAN = np.nan
-SETTINGS = {
-    "forest": "histogram",
-    "trees": 30,
-    "min_leaf_numeric": 5,
-    "min_leaf_categorical": 1,
-    "max_rounds": 5,
-    "max_train_rows": None,
-}
+SETTINGS: dict[str, Any] = {"forest": "histogram", "trees": 30, "min_leaf_numeric": 5}
+SETTINGS |= {"min_leaf_categorical": 1, "max_rounds": 5, "max_train_rows": None}
 
 
 def impute(values, onehot=(), seed=0, **changes):

@@ -3,9 +3,9 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
+from tests.defaults import package_trees
+
 _VAGUE = """
     found told tells said says one own known kept given asked made here there seen whole both
     taken plain stands what that this these those such way ways held got gone wanted meant alike
@@ -14,11 +14,6 @@ _VAGUE = """
 VAGUE = frozenset(_VAGUE.split())  # with or without a leading underscore, in capitals or not
 VAGUE_PER_1000 = 1.5  # of all assignments; the goal is 5
 REPEATED_CLASSES = 2  # names of classes that more than one module defines; the goal is 0
-
-
-def _trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _assigned(tree: ast.AST) -> Iterator[str]:
@@ -32,7 +27,7 @@ def test_few_assignments_are_to_vague_names():
     """Of parameters and the targets of assignments, loops, `with` and comprehensions."""
     vague: Counter[tuple[str, str]] = Counter()
     total = 0
-    for module, tree in _trees():
+    for module, tree in package_trees().items():
         names = list(_assigned(tree))
         total += len(names)
         vague.update((module, name) for name in names if name.strip("_").lower() in VAGUE)
@@ -42,7 +37,7 @@ def test_few_assignments_are_to_vague_names():
 def test_a_class_name_means_one_class():
     """At the level of modules and inside functions."""
     modules: dict[str, list[str]] = {}
-    for module, tree in _trees():
+    for module, tree in package_trees().items():
         for name in {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}:
             modules.setdefault(name, []).append(module)
     repeated = {name: where for name, where in modules.items() if len(where) > 1}

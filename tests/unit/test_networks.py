@@ -1,4 +1,5 @@
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,8 @@ from tests.unit.double_precision import GAP, double_precision
 
 pytestmark = pytest.mark.trains
 
-SETTINGS = {
-    "hidden": 8,
-    "layers": 2,
-    "epochs": 4,
-    "batch": 64,
-    "learning_rate": 0.01,
-    "activation": "silu",
-}
+SETTINGS: dict[str, Any] = {"hidden": 8, "layers": 2, "epochs": 4, "batch": 64}
+SETTINGS |= {"learning_rate": 0.01, "activation": "silu"}
 DECAY = 1e-4
 
 

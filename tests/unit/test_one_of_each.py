@@ -6,13 +6,12 @@ Read off the syntax of the package's files, so that a second one cannot come in 
 import ast
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 from frugal.acquire import logs
 from frugal.core.declarations import declared
 
-PACKAGE = Path(__file__).parents[2] / "workflow" / "frugal"
+from tests.defaults import package_trees
 
 # Who asks policies for decisions: the rollout, and sums over sets and sequences without episodes.
 ASKS = {
@@ -81,9 +80,8 @@ OTHER_KINDS = {  # comparisons with kinds of something else
 def functions() -> tuple[tuple[str, ast.AST], ...]:
     """Dotted name and body of every function of the package; inner functions belong to theirs."""
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-        found += _functions(ast.parse(path.read_text()), module)
+    for path, tree in package_trees().items():
+        found += _functions(tree, path.removesuffix(".py").replace("/", "."))
     assert len(found) > 1000
     return tuple(found)
 
@@ -204,16 +202,11 @@ def texts_of(node: ast.AST) -> set[str]:
     return {value for value in inside if isinstance(value, str)}
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
-
-
 def test_no_file_but_its_own_names_a_kind_of_agent():
     kinds = set(declared("frugal.acquire.policies", "AgentKind")) - WORDS
     named = {
         path: found
-        for path, tree in trees()
+        for path, tree in package_trees().items()
         if (found := {kind for kind in kinds & texts_of(tree) if kind not in path})
     }
     assert named == NAMED
@@ -223,7 +216,7 @@ def test_nothing_is_decided_by_the_name_of_a_kind():
     """What differs between kinds is an argument of their declarations."""
     kinds = {name for package, of in KINDS.items() for name in declared(package, of)}
     compared: dict[str, set[str]] = {}
-    for path, tree in trees():
+    for path, tree in package_trees().items():
         for node in ast.walk(tree):
             asked = node.pattern if isinstance(node, ast.match_case) else node
             if not isinstance(asked, ast.Compare | ast.pattern) or not kinds & texts_of(asked):

@@ -27,15 +27,8 @@ AGENTS = {
         "steps": [{"panel": "ALT"}, {"panel": "AST", "when": {"column": "X4", "above": 0.5}}],
     },
 }
-WEIGHTED = [
-    "ipw",
-    "stabilised_ipw",
-    "afais_s",
-    "stabilised_afais_s",
-    "stabilised_afais_s_policy",
-    "doubly_robust",
-    "doubly_robust_afais",
-]
+WEIGHTED = ["ipw", "stabilised_ipw", "afais_s", "stabilised_afais_s", "stabilised_afais_s_policy"]
+WEIGHTED += ["doubly_robust", "doubly_robust_afais"]
 STATUSES = {"ok", "not_available", "not_identified", "no_support"}
 
 

@@ -192,57 +192,51 @@ def function(body: str, head: str = "values, acquired, available") -> str:
     return f"def choose({head}):\n    m = len(values)\n    {body}\n"
 
 
-BROKEN = {
+RETURNED = {
     "too few columns": (
-        function("return np.ones((m, 2)) / 2"),
-        5,
+        "np.ones((m, 2)) / 2",
         r"array of shape \(20, 2\); allowed are \(20, 3\) for 20 states",
     ),
-    "too few rows": (function("return np.ones((m - 1, 3)) / 3"), 5, r"shape \(19, 3\)"),
-    "ragged": (function("return [[1.0]] + [[0, 0, 1]] * (m - 1)"), 5, "rows of different lengths"),
-    "one number a row": (function("return np.ones(m)"), 5, r"array of shape \(20,\)"),
-    "nothing": (function("pass"), 5, "returns None; allowed are probabilities"),
-    "a mapping": (function("return {'stop': 1}"), 5, "returns {'stop': 1}; allowed"),
-    "complex": (function("return np.ones((m, 3)) * 1j"), 5, "type complex128; allowed are numbers"),
-    "text": (function("return [['a', 'b', 'c']] * m"), 5, "type <U1; allowed are numbers"),
-    "objects": (function("return [[None, 'a', 1]] * m"), 5, "entries that are not numbers"),
-    "NaN": (function("return np.full((m, 3), np.nan)"), 5, "'blood' the probability nan in row 0"),
-    "infinite": (function("return np.full((m, 3), np.inf)"), 5, "probability inf in row 0"),
+    "too few rows": ("np.ones((m - 1, 3)) / 3", r"shape \(19, 3\)"),
+    "ragged": ("[[1.0]] + [[0, 0, 1]] * (m - 1)", "rows of different lengths"),
+    "one number a row": ("np.ones(m)", r"array of shape \(20,\)"),
+    "a mapping": ("{'stop': 1}", "returns {'stop': 1}; allowed"),
+    "complex": ("np.ones((m, 3)) * 1j", "type complex128; allowed are numbers"),
+    "text": ("[['a', 'b', 'c']] * m", "type <U1; allowed are numbers"),
+    "objects": ("[[None, 'a', 1]] * m", "entries that are not numbers"),
+    "NaN": ("np.full((m, 3), np.nan)", "'blood' the probability nan in row 0"),
+    "infinite": ("np.full((m, 3), np.inf)", "probability inf in row 0"),
     "below zero": (
-        function("return np.tile([0, -0.5, 1.5], (m, 1))"),
-        5,
+        "np.tile([0, -0.5, 1.5], (m, 1))",
         "'scan' the probability -0.5 in row 0, which is below zero",
     ),
-    "above one": (function("return np.tile([0, 0, 1.5], (m, 1))"), 5, "is above 1"),
-    "sums": (
-        function("return np.tile([0, 0, 0.9], (m, 1))"),
-        5,
-        "row 0 probabilities that sum to 0.9; allowed is 1",
-    ),
+    "above one": ("np.tile([0, 0, 1.5], (m, 1))", "is above 1"),
+    "sums": ("np.tile([0, 0, 0.9], (m, 1))", "row 0 probabilities that sum to 0.9; allowed is 1"),
     "forbidden": (
-        function("return np.tile([0.5, 0, 0.5], (m, 1))"),
-        5,
+        "np.tile([0.5, 0, 0.5], (m, 1))",
         "'blood' the probability 0.5 in row 1, where it is acquired already",
     ),
     "unavailable": (
-        function("return np.where(available['scan'], 'stop', 'scan')"),
-        5,
+        "np.where(available['scan'], 'stop', 'scan')",
         "'scan' the probability 1 in row 0, where it is not available",
     ),
     "unknown name": (
-        function("return ['stop'] * (m - 1) + ['mri']"),
-        5,
+        "['stop'] * (m - 1) + ['mri']",
         "names 'mri' for row 19; allowed are blood, scan, stop",
     ),
-    "no name": (function("return pd.Series([None] * m, dtype=object)"), 5, "names None for row 0"),
-    "names short": (function("return ['stop']"), 5, "returns 1 names for 20 states"),
+    "no name": ("pd.Series([None] * m, dtype=object)", "names None for row 0"),
+    "names short": ("['stop']", "returns 1 names for 20 states"),
     "frame columns": (
-        function("return pd.DataFrame(np.ones((m, 3)) / 3)"),
-        5,
+        "pd.DataFrame(np.ones((m, 3)) / 3)",
         r"frame of the columns \[0, 1, 2\]; allowed are blood, scan, stop",
     ),
-    "frame order": (function("return pd.Series(['stop'] * m)[::-1]"), 5, "another index"),
-    "frame short": (function("return pd.Series(['stop'])"), 5, "returns 1 rows for 20 states"),
+    "frame order": ("pd.Series(['stop'] * m)[::-1]", "another index"),
+    "frame short": ("pd.Series(['stop'])", "returns 1 rows for 20 states"),
+}
+BROKEN = {
+    name: (function(f"return {value}"), 5, said) for name, (value, said) in RETURNED.items()
+} | {
+    "nothing": (function("pass"), 5, "returns None; allowed are probabilities"),
     "exception": (function("return values['weight']"), 7, "raises KeyError: 'weight'"),
     "deeper": (
         "def helper(values):\n    return 1 / 0\n\n\n" + function("return helper(values)"),

@@ -15,6 +15,7 @@ from frugal.run.study import load_study
 
 from tests.unit.test_own_table import asked, folder
 from tests.workflow.runs import ROOT
+from tests.workflow.shared import SMALL
 
 __all__ = ["folder"]
 N = 400
@@ -135,7 +136,6 @@ PANELS = {
     "lactate": "lactate",
     "chest film": "xray",
 }
-FEW = {"afape": {"agents": {"cascade": {"sets": 4, "boosting": {"trees": 10}}}}}
 AGENTS = ["never", "fixed", "cascade"]
 PLAIN = ["never", "always"]  # nothing is learned
 
@@ -161,7 +161,7 @@ def further_cases(rows: pd.DataFrame, design: dict, rng: np.random.Generator) ->
 
 
 def test_records_of_an_answers_design_are_judged_by_its_probabilities(tmp_path):
-    first = frugal.decide(frugal.load(CLINIC, config=FEW, design=200), agents=AGENTS)
+    first = frugal.decide(frugal.load(CLINIC, config=SMALL, design=200), agents=AGENTS)
     earlier = tmp_path / "answer.json"
     earlier.write_text(json.dumps(first.document))
     design = first.document["design"]
@@ -172,7 +172,7 @@ def test_records_of_an_answers_design_are_judged_by_its_probabilities(tmp_path):
     path = tmp_path / "clinic.yaml"
     path.write_text(CLINIC.read_text(encoding="utf-8"), encoding="utf-8")
     pd.concat([old, new]).to_csv(path.with_suffix(".csv"), index=False)
-    table = frugal.load(path, config=FEW, recorded=earlier)
+    table = frugal.load(path, config=SMALL, recorded=earlier)
     second = frugal.decide(table, agents=PLAIN)
     assert second.question.study.judging_settings()["recorded"] == design["protocol"]
     paid = [
@@ -180,17 +180,17 @@ def test_records_of_an_answers_design_are_judged_by_its_probabilities(tmp_path):
         for answer in (first, second)
     ]
     assert paid[0] == pytest.approx(paid[1], rel=1e-12)  # rows of a design are no practice
-    habit = frugal.decide(frugal.load(path, config=FEW), agents=PLAIN)
+    habit = frugal.decide(frugal.load(path, config=SMALL), agents=PLAIN)
     known, fitted = (one.outcomes.set_index("agent")["cost"] for one in (second, habit))
     assert abs(known["always"] - fitted["always"]) > 1e-6
 
     design["protocol"]["first_row"] = 700  # of the document, which is a copy
     earlier.write_text(json.dumps(first.document | {"design": design}))
     with pytest.raises(DataError, match="is not as it was written: its digest is another"):
-        frugal.load(path, config=FEW, recorded=earlier)
+        frugal.load(path, config=SMALL, recorded=earlier)
     earlier.write_text(json.dumps(first.document))
 
     new.loc[0, list(PANELS.values())] = [3.0, np.nan, np.nan, np.nan]
     pd.concat([old, new]).to_csv(path.with_suffix(".csv"), index=False)
     with pytest.raises(DataError, match="row 801 of the file, holds panels that the protocol"):
-        frugal.decide(frugal.load(path, config=FEW, recorded=earlier), agents=PLAIN)
+        frugal.decide(frugal.load(path, config=SMALL, recorded=earlier), agents=PLAIN)

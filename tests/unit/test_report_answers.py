@@ -1,5 +1,7 @@
 """What the report's cards say: policy, price, what would change it, in the words of the rows."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,30 +10,12 @@ from frugal.studies.afape.stages.exploring import answers_of
 from frugal.studies.dadi.stages.explore_dadi import _answers as fair_answers
 from frugal.studies.diagnosis.stages.explore_diagnosis import _answers as panel_answers
 
-VERDICT = {
-    "dataset": "visits",
-    "mechanism": "own",
-    "seed": 0,
-    "agent": "tree_one",
-    "estimator": "stabilised_ipw",
-    "estimate": 2.0,
-    "ci_low": 1.0,
-    "ci_high": 3.0,
-    "runner_up": "tree_two",
-    "difference": 1.0,
-    "not_worse": "tree_one",
-    "sure": True,
-    "ess": 80.0,
-    "n": 100,
-    "state": "best",
-    "bound": 0.0,
-    "worth": 0.0,
-    "tipping_gamma": 2.5,
-    "tipping_other": "tree_three",
-    "by_group": "",
-    "reason": REASONS["best"],
-    "sentence": "Use tree one.",
-}
+VERDICT: dict[str, Any] = {"dataset": "visits", "mechanism": "own", "seed": 0, "agent": "tree_one"}
+VERDICT |= {"estimator": "stabilised_ipw", "estimate": 2.0, "ci_low": 1.0, "ci_high": 3.0}
+VERDICT |= {"runner_up": "tree_two", "difference": 1.0, "not_worse": "tree_one", "sure": True}
+VERDICT |= {"ess": 80.0, "n": 100, "state": "best", "bound": 0.0, "worth": 0.0}
+VERDICT |= {"tipping_gamma": 2.5, "tipping_other": "tree_three", "by_group": ""}
+VERDICT |= {"reason": REASONS["best"], "sentence": "Use tree one."}
 
 
 def told(**changes) -> dict:

@@ -9,7 +9,7 @@ from frugal.config.learners import DqnSettings
 from frugal.core.errors import ConfigError
 
 from tests.oracles.sb3_dqn import lockstep_weights, reference_dqn, train_reference
-from tests.unit.acquisition_cases import small_problem
+from tests.unit.acquisition_cases import environment_of, small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
 pytestmark = pytest.mark.trains
@@ -32,14 +32,8 @@ SETTINGS = DqnSettings(
 
 def one_learner(episodes: int) -> BatchedAcquisition:
     task, encoder = small_problem()
-    return BatchedAcquisition(
-        task,
-        encoder,
-        theorem_reward(np.array([3.0]), np.array([-0.2])),
-        learners=1,
-        episodes=episodes,
-        start="random",
-        rng=np.random.default_rng(0),
+    return environment_of(
+        task, encoder, theorem_reward(np.array([3.0]), np.array([-0.2])), episodes=episodes
     )
 
 

@@ -18,15 +18,8 @@ from tests.unit import tree_agent_cases as cases
 
 pytestmark = pytest.mark.trains
 
-NETWORK = {
-    "copies": 4,
-    "hidden": 16,
-    "layers": 1,
-    "epochs": 8,
-    "batch": 128,
-    "learning_rate": 0.01,
-    "weight_decay": 0.001,
-}
+NETWORK: dict[str, Any] = {"copies": 4, "hidden": 16, "layers": 1, "epochs": 8, "batch": 128}
+NETWORK |= {"learning_rate": 0.01, "weight_decay": 0.001}
 GAINS = {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 40, "ridge": 1.0}
 ACTING = {
     "cascade": {"kind": "cascade"} | cases.CASCADE,

@@ -38,29 +38,12 @@ from tests.unit.stored_bundles import as_read
 
 pytestmark = pytest.mark.trains
 
-DQN: dict[str, Any] = {
-    "kind": "dqn",
-    "hidden": [16],
-    "double": False,
-    "dueling": False,
-    "huber_bound": None,
-    "learning_rate": 0.005,
-    "learning_rate_last": 0.0001,
-    "discount": 1.0,
-    "batch": 64,
-    "memory": 4000,
-    "learning_starts": 100,
-    "transitions_per_update": 16,
-    "target_every": 128,
-    "exploration_share": 0.5,
-    "epsilon_first": 1.0,
-    "epsilon_last": 0.2,
-    "max_gradient_norm": 10.0,
-    "episodes": 64,
-    "transitions": 4000,
-    "start": "free",
-    "moments": 5,
-}
+DQN: dict[str, Any] = {"kind": "dqn", "hidden": [16], "double": False, "dueling": False}
+DQN |= {"huber_bound": None, "learning_rate": 0.005, "learning_rate_last": 0.0001, "discount": 1.0}
+DQN |= {"batch": 64, "memory": 4000, "learning_starts": 100, "transitions_per_update": 16}
+DQN |= {"target_every": 128, "exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.2}
+DQN |= {"max_gradient_norm": 10.0, "episodes": 64, "transitions": 4000, "start": "free"}
+DQN |= {"moments": 5}
 PANELS = {
     "P2": {"intercept": 1.0, "values": {"X1": 0.5}},
     "P3": {"intercept": 0.5, "values": {"X2": -0.5}},

@@ -12,17 +12,8 @@ from frugal.core.layout import Layout
 from frugal.core.table import Panel
 from frugal.core.world import World
 
-BOOSTING: dict[str, Any] = {
-    "trees": 60,
-    "leaves": 4,
-    "learning_rate": 0.2,
-    "min_leaf": 30,
-    "ridge": 1.0,
-    "column_share": 1.0,
-    "row_share": 1.0,
-    "folds": 3,
-    "repeats": 2,
-}
+BOOSTING: dict[str, Any] = {"trees": 60, "leaves": 4, "learning_rate": 0.2, "min_leaf": 30}
+BOOSTING |= {"ridge": 1.0, "column_share": 1.0, "row_share": 1.0, "folds": 3, "repeats": 2}
 CASCADE: dict[str, Any] = {"gates": 3, "sets": 12, "price_weights": 12, "linear": False}
 ERROR, PRICE = 10.0, 1.0
 SHARE = np.array([0.6, 0.3, 0.1])  # of the groups: low, open, high

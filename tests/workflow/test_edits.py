@@ -16,6 +16,7 @@ from frugal.core.schema_check import read_yaml
 
 from tests.defaults import DEFAULT
 from tests.workflow.runs import BIN, ROOT, TINY, jobs, plain_environment, run
+from tests.workflow.shared import SMALL
 
 PARTS = ("Snakefile", "config.yaml", "requirements.lock", "config", "docs", "envs", "workflow")
 TARGET = "afape"
@@ -229,12 +230,14 @@ def test_recipes_pass_the_tests_that_try_every_declaration(copy):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-ANSWERED = """
+ANSWERED = f"""
 import sys, frugal
-answer = frugal.decide(sys.argv[1], agents=["never", "always"], count_panels=True)
+small = {SMALL}
+agents = ["never", "always"]
+answer = frugal.decide(sys.argv[1], agents=agents, count_panels=True, config=small)
 assert answer.document["workload"]["panels"] >= 0, answer.document
 assert "panels a case." in answer.summary() and "panels a case." in answer.to_html()
-assert frugal.decide(sys.argv[1], agents=["never"]).document["workload"] is None
+assert frugal.decide(sys.argv[1], agents=["never"], config=small).document["workload"] is None
 """
 
 

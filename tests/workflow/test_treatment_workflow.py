@@ -1,6 +1,7 @@
 """`snakemake treatment` on tiny worlds and tables: run, audited, and the same twice."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,14 +15,9 @@ pytestmark = pytest.mark.workflow
 
 def _own_table(folder: Path) -> Path:
     """A config with a table of one's own beside the tiny world."""
-    sweep = {
-        "n_train": None,
-        "planners": ["cdp", "cg", "ndp", "doctor"],
-        "outcome_models": ["smoothed"],
-        "bounds": ["upper"],
-        "deltas": [0.0, 0.4],
-        "trial_prices": [0.35, 0.6],
-    }
+    sweep: dict[str, Any] = {"n_train": None, "planners": ["cdp", "cg", "ndp", "doctor"]}
+    sweep |= {"outcome_models": ["smoothed"], "bounds": ["upper"], "deltas": [0.0, 0.4]}
+    sweep |= {"trial_prices": [0.35, 0.6]}
     scenario = {"dataset": "own", "seeds": 2, "redraw_world": False, "grids": {"sweep": sweep}}
     config = {
         "datasets": {"own": own_table(folder).name},

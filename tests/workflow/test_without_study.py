@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.workflow.runs import BIN, ROOT, plain_environment, run
+from tests.workflow.shared import SMALL
 from tests.workflow.test_edits import PARTS
 
 pytestmark = pytest.mark.workflow
@@ -21,12 +22,13 @@ RULES = {  # study → files of rules
     "field": (),
 }
 TARGETS = ("afape", "dadi", "diagnosis", "treatment", "recourse")
-ANSWER = """
+ANSWER = f"""
 import frugal
 from frugal.run.overview import overview
 from frugal.run.reference.command import PAGES
 assert all(page() for page in PAGES.values())
-answer = frugal.decide(frugal.load("docs/examples/clinic.yaml"), agents=["never", "always"])
+table = frugal.load("docs/examples/clinic.yaml", config={SMALL})
+answer = frugal.decide(table, agents=["never", "always"])
 print(answer, overview())
 """
 
@@ -82,5 +84,5 @@ def test_the_library_and_the_other_studies_work(study, tmp_path):
     assert f" {study} " not in answered.stdout
     others = [target for target in TARGETS if target != study]
     command = [str(BIN / "snakemake"), "-n", "--quiet", "all", "--", "all", "report", *others]
-    planned = run(command, project, environment, fresh=True)
+    planned = run(command, project, environment)
     assert planned.returncode == 0, planned.stdout[-3000:]

@@ -17,31 +17,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-LIBRARIES = (
-    "numpy",
-    "pandas",
-    "pyarrow.parquet",
-    "pyarrow.compute",
-    "jaxtyping",
-    "pydantic",
-    "yaml",
-    "torch",
-    "numba",
-    "scipy.special",
-    "scipy.optimize",
-    "scipy.sparse",
-    "scipy.linalg",
-    "sklearn.tree",
-    "sklearn.ensemble",
-    "lightgbm",
-    "matplotlib.figure",
-    "seaborn.objects",
-    "altair",
-    "safetensors.numpy",
-    "jsonschema",
-    "duckdb",
-    "tqdm",
-)
+LIBRARIES = ("numpy", "pandas", "pyarrow.parquet", "pyarrow.compute", "jaxtyping", "pydantic")
+LIBRARIES += ("yaml", "torch", "numba", "scipy.special", "scipy.optimize", "scipy.sparse")
+LIBRARIES += ("scipy.linalg", "sklearn.tree", "sklearn.ensemble", "lightgbm", "matplotlib.figure")
+LIBRARIES += ("seaborn.objects", "altair", "safetensors.numpy", "jsonschema", "duckdb", "tqdm")
 ADDRESSES = "MOST_ADDRESSES"  # in the environment of a start: bytes that each job may address
 OWN = ("HOME", "TMPDIR", "LANG", "PATH")  # of the server's environment; all else are pins
 FUNCTION = """unset BASH_ENV

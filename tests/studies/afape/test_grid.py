@@ -2,6 +2,7 @@
 
 import copy
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,18 +37,9 @@ IMPUTATION = {
     "missforest": None,
     "multiple": None,
 }
-WORLD = {
-    "mechanism": "mnar",
-    "missing_share": 0.4,
-    "panels": 4,
-    "draws": 2,
-    "rows": 200,
-    "imputed_draws": 1,
-    "imputation": IMPUTATION,
-    "agents": AGENTS,
-    "nuisance": NUISANCE,
-    "evaluation": EVALUATION,
-}
+WORLD: dict[str, Any] = {"mechanism": "mnar", "missing_share": 0.4, "panels": 4, "draws": 2}
+WORLD |= {"rows": 200, "imputed_draws": 1, "imputation": IMPUTATION, "agents": AGENTS}
+WORLD |= {"nuisance": NUISANCE, "evaluation": EVALUATION}
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])

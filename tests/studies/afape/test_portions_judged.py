@@ -27,14 +27,8 @@ from tests.unit.test_blocks import CAUSES, LAW, N, belonging
 ROOT = Path(__file__).parents[3]
 AGENTS = {name: EVERY[name] for name in ("half", "rule")}
 SEEDS = (3, 0, 7)
-CHAINED = {
-    "rounds": 1,
-    "trees": 3,
-    "leaves": 4,
-    "learning_rate": 0.3,
-    "min_leaf": 20,
-    "linear_penalty": 1.0,
-}
+CHAINED: dict[str, Any] = {"rounds": 1, "trees": 3, "leaves": 4, "learning_rate": 0.3}
+CHAINED |= {"min_leaf": 20, "linear_penalty": 1.0}
 IMPUTATION = {"chained_trees": CHAINED, "missforest": None, "multiple": None}
 BLOCK = 700  # rows; there are three blocks
 ROWS = ("0-699", "700-on")

@@ -16,32 +16,13 @@ from tests.oracles.acquisition_worlds import world_of
 PANEL = np.array([0, 1, 1, 1, 2, 3, -1])  # one-hot in panel 1; the last column is free
 COST = np.array([1.0, 2.0, 0.5, 1.0])
 
-SETTINGS = {
-    "memory_width": 8,
-    "encoding_width": 6,
-    "processing_steps": 3,
-    "head_width": 8,
-    "pretraining_iterations": 4,
-    "iterations": 12,
-    "agents": 8,
-    "window": 4,
-    "returns": "n_step",
-    "learning_rate": 5e-3,
-    "decay_share": 0.0,
-    "decay_to": 0.1,
-    "target_every": 5,
-    "exploration_start": 1.0,
-    "exploration_end": 0.2,
-    "exploration_iterations": 8,
-    "objective": "demographic_parity",
-    "reward": "difference",
-    "group_normalised": True,
-    "cost_weight": 0.0,
-    "evaluate_every": 3,
-    "evaluated_rows": 30,
-    "checkpoint_every": 5,
-    "compiled": False,
-}
+SETTINGS: dict[str, Any] = {"memory_width": 8, "encoding_width": 6, "processing_steps": 3}
+SETTINGS |= {"head_width": 8, "pretraining_iterations": 4, "iterations": 12, "agents": 8}
+SETTINGS |= {"window": 4, "returns": "n_step", "learning_rate": 5e-3, "decay_share": 0.0}
+SETTINGS |= {"decay_to": 0.1, "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.2}
+SETTINGS |= {"exploration_iterations": 8, "objective": "demographic_parity", "reward": "difference"}
+SETTINGS |= {"group_normalised": True, "cost_weight": 0.0, "evaluate_every": 3}
+SETTINGS |= {"evaluated_rows": 30, "checkpoint_every": 5, "compiled": False}
 
 
 def settings(**changes) -> DadiSettings:

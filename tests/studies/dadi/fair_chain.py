@@ -37,16 +37,8 @@ BASELINES = {
     "forward_2": {"kind": "forward", "most": 2, "gamma": 1.0},
     "random_50": {"kind": "random", "probability": 0.5},
 }
-SMALL = {
-    "pretraining_iterations": 10,
-    "iterations": 12,
-    "agents": 8,
-    "exploration_iterations": 6,
-    "evaluate_every": 6,
-    "evaluated_rows": 30,
-    "checkpoint_every": 3,
-    "processing_steps": 2,
-}
+SMALL = {"pretraining_iterations": 10, "iterations": 12, "agents": 8, "exploration_iterations": 6}
+SMALL |= {"evaluate_every": 6, "evaluated_rows": 30, "checkpoint_every": 3, "processing_steps": 2}
 
 
 class Notebook:

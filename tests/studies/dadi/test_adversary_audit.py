@@ -1,5 +1,7 @@
 """Outsiders find the group in what is collected, and in what is not; elsewhere no one does."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from frugal.judge.fairness import auc_interval
@@ -12,32 +14,13 @@ SETTINGS = {
     "logistic": {"ridge": 1e-4},
     "boosting": {"trees": 20, "leaves": 4, "learning_rate": 0.2, "min_leaf": 10},
 }
-NETWORKS = {
-    "memory_width": 8,
-    "encoding_width": 8,
-    "processing_steps": 2,
-    "head_width": 8,
-    "pretraining_iterations": 1,
-    "iterations": 1,
-    "agents": 64,
-    "window": 4,
-    "returns": "n_step",
-    "learning_rate": 0.01,
-    "decay_share": 0.0,
-    "decay_to": 1.0,
-    "target_every": 5,
-    "exploration_start": 1.0,
-    "exploration_end": 0.1,
-    "exploration_iterations": 1,
-    "objective": "equalised_odds",
-    "reward": "difference",
-    "group_normalised": True,
-    "cost_weight": 0.0,
-    "evaluate_every": 1,
-    "evaluated_rows": 9,
-    "checkpoint_every": 9,
-    "compiled": False,
-}
+NETWORKS: dict[str, Any] = {"memory_width": 8, "encoding_width": 8, "processing_steps": 2}
+NETWORKS |= {"head_width": 8, "pretraining_iterations": 1, "iterations": 1, "agents": 64}
+NETWORKS |= {"window": 4, "returns": "n_step", "learning_rate": 0.01, "decay_share": 0.0}
+NETWORKS |= {"decay_to": 1.0, "target_every": 5, "exploration_start": 1.0, "exploration_end": 0.1}
+NETWORKS |= {"exploration_iterations": 1, "objective": "equalised_odds", "reward": "difference"}
+NETWORKS |= {"group_normalised": True, "cost_weight": 0.0, "evaluate_every": 1, "evaluated_rows": 9}
+NETWORKS |= {"checkpoint_every": 9, "compiled": False}
 PANEL = np.array([0, 1, 1])
 
 

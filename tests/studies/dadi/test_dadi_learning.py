@@ -51,24 +51,24 @@ def _loans(rng, *, attribute_tells):
     return np.column_stack(columns).astype(np.float32), label, sensitive, category
 
 
-def _trained(values, label, sensitive, gammas, seed=7, **changed):
+def _trained(values, label, sensitive, gammas, seed=7, panel=PANEL, **changed):
     train, settings = np.arange(UNITS), SETTINGS.changed(**changed)
     result = fit_dadi(
         values,
-        PANEL,
+        panel,
         label,
         sensitive,
         train[:-500],
         train[-500:],
-        panel_cost=np.ones(4),
+        panel_cost=np.ones(panel.max() + 1),
         gammas=np.array(gammas),
         settings=settings,
         rng=np.random.default_rng(seed),
         save=lambda state: None,
         state=None,
     )
-    policies = DadiPolicies(result.weights, settings, PANEL, scaling=None)
-    return acquired_by(policies, values[UNITS:], PANEL)
+    policies = DadiPolicies(result.weights, settings, panel, scaling=None)
+    return acquired_by(policies, values[UNITS:], panel)
 
 
 def test_unfair_features_are_avoided_when_fairness_counts_and_taken_when_it_does_not():
@@ -128,24 +128,8 @@ def test_returns_that_count_exploration_charge_a_fair_feature_for_accidents(retu
     unfair = rng.normal(size=(n, 6)) + (2.0 * sensitive - 1)[:, None]
     label = (rng.random(n) < 1 / (1 + np.exp(-0.7 * fair))).astype(np.int64)
     values = np.column_stack([fair, unfair]).astype(np.float32)
-    train = np.arange(UNITS)
-    settings = SETTINGS.changed(returns=returns, exploration_end=0.3)
-    result = fit_dadi(
-        values,
-        np.arange(7),
-        label,
-        sensitive,
-        train[:-500],
-        train[-500:],
-        panel_cost=np.ones(7),
-        gammas=np.array([0.5]),
-        settings=settings,
-        rng=np.random.default_rng(7),
-        save=lambda state: None,
-        state=None,
-    )
-    policies = DadiPolicies(result.weights, settings, np.arange(7), scaling=None)
-    found = acquired_by(policies, values[UNITS:], np.arange(7))
+    how = {"returns": returns, "exploration_end": 0.3}
+    found = _trained(values, label, sensitive, (0.5,), panel=np.arange(7), **how)
     share = found.acquired[0].mean(axis=0)
     assert share[1:].max() < 0.05
     assert share[0] > 0.95 if takes else share[0] < 0.05

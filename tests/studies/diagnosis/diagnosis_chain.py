@@ -32,26 +32,11 @@ ROOT = Path(__file__).parents[3]
 NAME, FRONT = "tiny_clinic", "sm_ddpo_end2end"
 PARTS = {"encoder": 200, "encoder_validation": 60, "agent": 400, "validation": 200, "test": 160}
 SHARES = {"budget_shares": [0.05, 0.4, 1.0]}
-DQN = {
-    "hidden": [8],
-    "double": True,
-    "dueling": False,
-    "huber_bound": None,
-    "learning_rate": 0.001,
-    "learning_rate_last": 0.001,
-    "discount": 1.0,
-    "batch": 16,
-    "memory": 500,
-    "learning_starts": 64,
-    "transitions_per_update": 16,
-    "target_every": 64,
-    "exploration_share": 0.5,
-    "epsilon_first": 1.0,
-    "epsilon_last": 0.1,
-    "max_gradient_norm": 10.0,
-    "episodes": 16,
-    "transitions": 320,
-}
+DQN: dict[str, Any] = {"hidden": [8], "double": True, "dueling": False, "huber_bound": None}
+DQN |= {"learning_rate": 0.001, "learning_rate_last": 0.001, "discount": 1.0, "batch": 16}
+DQN |= {"memory": 500, "learning_starts": 64, "transitions_per_update": 16, "target_every": 64}
+DQN |= {"exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.1}
+DQN |= {"max_gradient_norm": 10.0, "episodes": 16, "transitions": 320}
 
 
 def tiny_block() -> dict[str, Any]:
@@ -92,25 +77,9 @@ def tiny_block() -> dict[str, Any]:
     return block
 
 
-FEW = {
-    "trees": 20,
-    "repeats": 1,
-    "folds": 2,
-    "min_leaf": 10,
-    "gates": 2,
-    "sets": 8,
-    "windows": 4,
-    "linear": False,
-    "price_weights": 3,
-    "levels": 4,
-    "copies": 2,
-    "units": 100,
-    "neighbours": 20,
-    "updates": 20,
-    "batch": 16,
-    "hidden": 8,
-    "epochs": 2,
-}
+FEW: dict[str, Any] = {"trees": 20, "repeats": 1, "folds": 2, "min_leaf": 10, "gates": 2, "sets": 8}
+FEW |= {"windows": 4, "linear": False, "price_weights": 3, "levels": 4, "copies": 2, "units": 100}
+FEW |= {"neighbours": 20, "updates": 20, "batch": 16, "hidden": 8, "epochs": 2}
 
 
 def _few(agent: dict[str, Any]) -> dict[str, Any]:

@@ -21,17 +21,8 @@ from tests.unit.acquisition_cases import verdicts
 
 pytestmark = pytest.mark.trains
 
-BOOSTING = {
-    "trees": 60,
-    "leaves": 8,
-    "learning_rate": 0.1,
-    "min_leaf": 30,
-    "ridge": 1.0,
-    "column_share": 1.0,
-    "row_share": 1.0,
-    "folds": 3,
-    "repeats": 1,
-}
+BOOSTING: dict[str, Any] = {"trees": 60, "leaves": 8, "learning_rate": 0.1, "min_leaf": 30}
+BOOSTING |= {"ridge": 1.0, "column_share": 1.0, "row_share": 1.0, "folds": 3, "repeats": 1}
 BELIEF: dict[str, Any] = {"boosting": BOOSTING, "copies": 3, "refits": 2}
 SETTINGS = {**clinics.SETTINGS, "classifier": BELIEF, "verdict": "belief"}
 

@@ -1,5 +1,7 @@
 """One choice over all families: which footing counts, who may take the lead, what is told."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,15 +43,9 @@ def frames(
                         "n": N,
                     }
                 )
-                rows = {
-                    "family": family,
-                    "policy": family,
-                    "member": pair,
-                    "part": part,
-                    "row_id": np.arange(N),
-                    "label": ILL.astype(int),
-                    "verdict": verdict.astype(int),
-                }
+                rows: dict[str, Any] = {"family": family, "policy": family, "member": pair}
+                rows |= {"part": part, "row_id": np.arange(N), "label": ILL.astype(int)}
+                rows |= {"verdict": verdict.astype(int)}
                 outcomes.append(pd.DataFrame(rows))
     return pd.DataFrame(scores), pd.concat(outcomes, ignore_index=True)
 

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
+from frugal.acquire.acquisition import theorem_reward
 from frugal.config.learners import PpoSettings
 from frugal.core.errors import ConfigError
 from frugal.studies.diagnosis.lockstep_ppo import (
@@ -21,7 +21,7 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tests.studies.diagnosis.sb3_ppo import fit_sb3_ppo, maskable_ppo, weights_of
-from tests.unit.acquisition_cases import fit_ppo, small_problem
+from tests.unit.acquisition_cases import environment_of, fit_ppo, small_problem
 from tests.unit.double_precision import GAP, LAST_PLACE, double_precision
 
 pytestmark = pytest.mark.trains
@@ -190,14 +190,8 @@ def global_state() -> str:
 
 def fitted(fit, updates: int) -> dict[str, np.ndarray]:
     task, encoder = small_problem()
-    environment = BatchedAcquisition(
-        task,
-        encoder,
-        theorem_reward(np.array([3.0]), np.array([-0.05])),
-        learners=1,
-        episodes=EPISODES,
-        start="random",
-        rng=np.random.default_rng(0),
+    environment = environment_of(
+        task, encoder, theorem_reward(np.array([3.0]), np.array([-0.05])), episodes=EPISODES
     )
     settings = SETTINGS.changed(epochs=2)
     return fit(environment, settings=settings, updates=updates, rng=np.random.default_rng(1))
@@ -230,14 +224,12 @@ def test_what_goes_wrong_in_one_learner_stays_there():
     weights = []
     for worth in (3.0, 3e6, np.nan):
         task, encoder = small_problem()
-        environment = BatchedAcquisition(
+        environment = environment_of(
             task,
             encoder,
             theorem_reward(np.array([3.0, worth, 1.0]), np.full(3, -0.05)),
             learners=3,
             episodes=EPISODES,
-            start="random",
-            rng=np.random.default_rng(0),
         )
         settings = SETTINGS.changed(epochs=2)
         weights.append(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition, theorem_reward
+from frugal.acquire.acquisition import theorem_reward
 from frugal.acquire.rollouts import roll_out
 from frugal.config.learners import PpoSettings
 from frugal.studies.diagnosis.lockstep_ppo import ActorCritic
@@ -13,6 +13,7 @@ from tests.studies.diagnosis.sb3_ppo import fit_sb3_ppo
 from tests.unit.acquisition_cases import (
     PAIRS,
     BestActions,
+    environment_of,
     first_of_equals,
     fit_ppo,
     mean_rewards,
@@ -38,14 +39,8 @@ def trained(fit, pairs) -> tuple[np.ndarray, np.ndarray]:
     task, encoder = small_problem()
     lam, rho = np.array(pairs).T
     reward = theorem_reward(lam, rho)
-    environment = BatchedAcquisition(
-        task,
-        encoder,
-        reward,
-        learners=len(pairs),
-        episodes=SETTINGS.episodes,
-        start="random",
-        rng=np.random.default_rng(0),
+    environment = environment_of(
+        task, encoder, reward, learners=len(pairs), episodes=SETTINGS.episodes
     )
     weights = fit(environment, settings=SETTINGS, updates=UPDATES, rng=np.random.default_rng(1))
     learners = ActorCritic.of(weights, SETTINGS.activation)

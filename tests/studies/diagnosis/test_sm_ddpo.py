@@ -1,6 +1,7 @@
 """SM-DDPO on a small simulated clinic: what it learns, keeps and leaves behind."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,46 +32,16 @@ from tests.unit.acquisition_cases import first_of_equals, verdicts
 pytestmark = pytest.mark.trains
 
 PANELS, COLUMNS, LEARNERS = 3, 4, 3
-PPO = {
-    "hidden": [32, 32],
-    "activation": "silu",
-    "learning_rate": 3e-3,
-    "steps": 512,
-    "episodes": 64,
-    "batch": 128,
-    "epochs": 4,
-    "clip": 0.2,
-    "gae_lambda": 0.95,
-    "value_weight": 0.5,
-    "entropy_weight": 0.01,
-    "max_gradient_norm": 0.5,
-    "compiled": False,
-}
-CLASSIFIER = {
-    "hidden": [16, 16],
-    "activation": "silu",
-    "learning_rate": 3e-3,
-    "batch": 128,
-    "class_weights": [1.0, 3.0],
-}
-SETTINGS = {
-    "ppo": PPO,
-    "classifier": CLASSIFIER,
-    "variant": "end2end",
-    "pretraining_updates": 0,
-    "tuned": True,
-    "verdict": "actor",
-    "outer_loops": 12,
-    "policy_updates": 2,
-    "classifier_updates": 20,
-    "visited_states": 5000,
-    "input_bound": 5.0,
-    "start": "random",
-    "validate_every": 4,
-    "patience": 100,
-    "criterion": "f1",
-    "watched_units": 200,
-}
+PPO: dict[str, Any] = {"hidden": [32, 32], "activation": "silu", "learning_rate": 3e-3}
+PPO |= {"steps": 512, "episodes": 64, "batch": 128, "epochs": 4, "clip": 0.2, "gae_lambda": 0.95}
+PPO |= {"value_weight": 0.5, "entropy_weight": 0.01, "max_gradient_norm": 0.5, "compiled": False}
+CLASSIFIER: dict[str, Any] = {"hidden": [16, 16], "activation": "silu", "learning_rate": 3e-3}
+CLASSIFIER |= {"batch": 128, "class_weights": [1.0, 3.0]}
+SETTINGS: dict[str, Any] = {"ppo": PPO, "classifier": CLASSIFIER, "variant": "end2end"}
+SETTINGS |= {"pretraining_updates": 0, "tuned": True, "verdict": "actor", "outer_loops": 12}
+SETTINGS |= {"policy_updates": 2, "classifier_updates": 20, "visited_states": 5000}
+SETTINGS |= {"input_bound": 5.0, "start": "random", "validate_every": 4, "patience": 100}
+SETTINGS |= {"criterion": "f1", "watched_units": 200}
 ADDS = np.eye(COLUMNS, dtype=bool)[1:]
 REWARD = theorem_reward(np.full(LEARNERS, 4.0), np.array([-0.01, -0.05, -3.0]))
 

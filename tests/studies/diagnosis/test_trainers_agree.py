@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from frugal.acquire.acquisition import BatchedAcquisition, DiagnosisReward
+from frugal.acquire.acquisition import DiagnosisReward
 from frugal.acquire.encoders import tabulate
 from frugal.acquire.reading import completed_states
 from frugal.acquire.rollouts import roll_out
@@ -29,7 +29,13 @@ from frugal.studies.diagnosis.lockstep_ppo import ActorCritic
 from frugal.studies.diagnosis.policies.fronts import ImputedStates
 
 from tests.studies.diagnosis.sb3_ppo import fit_sb3_ppo
-from tests.unit.acquisition_cases import BestActions, first_of_equals, fit_ppo, verdicts
+from tests.unit.acquisition_cases import (
+    BestActions,
+    environment_of,
+    first_of_equals,
+    fit_ppo,
+    verdicts,
+)
 
 pytestmark = [pytest.mark.statistical, pytest.mark.trains]
 
@@ -67,14 +73,8 @@ def halves() -> tuple[Problem, Problem]:
 def scores(fit, halves, seed: int, *, reward: DiagnosisReward, updates: int) -> tuple[float, float]:
     """F1 on the second half, and mean sum of the true rewards on the first, of one training."""
     task, states = halves[0]
-    environment = BatchedAcquisition(
-        task,
-        states,
-        reward,
-        learners=1,
-        episodes=SETTINGS.episodes,
-        start="free",
-        rng=np.random.default_rng([seed, 0]),
+    environment = environment_of(
+        task, states, reward, episodes=SETTINGS.episodes, start="free", seed=[seed, 0]
     )
     weights = fit(
         environment, settings=SETTINGS, updates=updates, rng=np.random.default_rng([seed, 1])

@@ -15,15 +15,8 @@ from frugal.studies.field.policies.panel_networks import Believers, NetworkPolic
 from tests.studies.field import plain_panel_networks as plain
 from tests.unit import tree_agent_cases as cases
 
-NETWORK: dict[str, Any] = {
-    "copies": 4,
-    "hidden": 32,
-    "layers": 2,
-    "epochs": 8,
-    "batch": 128,
-    "learning_rate": 0.01,
-    "weight_decay": 0.0,
-}
+NETWORK: dict[str, Any] = {"copies": 4, "hidden": 32, "layers": 2, "epochs": 8, "batch": 128}
+NETWORK |= {"learning_rate": 0.01, "weight_decay": 0.0}
 EACH = 200  # units in a cell
 Risk = Callable[[np.ndarray], np.ndarray]
 

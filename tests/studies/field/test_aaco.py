@@ -32,20 +32,10 @@ from tests.unit.tree_agent_cases import run
 pytestmark = pytest.mark.trains
 
 N = 3000
-AACO: dict[str, Any] = {
-    "copies": 6,
-    "units": 2000,
-    "neighbours": 60,
-    "sets": 31,
-    "price_weights": 8,
-}
-CLASSIFIER: dict[str, Any] = {
-    "hidden": [64, 64],
-    "activation": "silu",
-    "learning_rate": 3e-3,
-    "batch": 256,
-    "class_weights": [1.0, 1.0],
-}
+AACO: dict[str, Any] = {"copies": 6, "units": 2000, "neighbours": 60, "sets": 31}
+AACO |= {"price_weights": 8}
+CLASSIFIER: dict[str, Any] = {"hidden": [64, 64], "activation": "silu", "learning_rate": 3e-3}
+CLASSIFIER |= {"batch": 256, "class_weights": [1.0, 1.0]}
 TREES = {"trees": 120, "leaves": 12}
 PAIR, ONE = [True, True, False], [False, False, True]
 

@@ -17,15 +17,8 @@ from tests.unit.double_precision import double_precision
 
 pytestmark = pytest.mark.trains
 
-OWN: dict[str, Any] = {
-    "folds": 2,
-    "network": networks.NETWORK,
-    "updates": 800,
-    "batch": 64,
-    "learning_rate": 3e-3,
-    "exploration": [1.0, 0.1],
-    "levels": 20,
-}
+OWN: dict[str, Any] = {"folds": 2, "network": networks.NETWORK, "updates": 800, "batch": 64}
+OWN |= {"learning_rate": 3e-3, "exploration": [1.0, 0.1], "levels": 20}
 HOW = DimeSettings(15, 20, 1e-2, (1.0, 0.1), 0.003)
 WITHIN = 0.01  # nats
 

@@ -17,15 +17,8 @@ from tests.unit.double_precision import double_precision
 
 pytestmark = pytest.mark.trains
 
-OWN: dict[str, Any] = {
-    "folds": 2,
-    "network": networks.NETWORK,
-    "updates": 1500,
-    "batch": 64,
-    "learning_rate": 3e-3,
-    "temperatures": [1.0, 0.1],
-    "price_weights": 4,
-}
+OWN: dict[str, Any] = {"folds": 2, "network": networks.NETWORK, "updates": 1500, "batch": 64}
+OWN |= {"learning_rate": 3e-3, "temperatures": [1.0, 0.1], "price_weights": 4}
 HOW = GdfsSettings(15, 20, 1e-2, (1.0, 0.1), 0.003)
 PENALTY, FOLDS = [0.01, 0.2, 0.01], [0, 0, 1]
 NATS_PER_PRICE = 0.1

@@ -19,26 +19,11 @@ from tests.unit.tree_agent_cases import run
 pytestmark = pytest.mark.trains
 
 N = 3000
-DQN: dict[str, Any] = {
-    "hidden": [32],
-    "double": False,
-    "dueling": False,
-    "huber_bound": None,
-    "learning_rate": 3e-3,
-    "learning_rate_last": 1e-4,
-    "discount": 0.0,
-    "batch": 128,
-    "memory": 10000,
-    "learning_starts": 500,
-    "transitions_per_update": 8,
-    "target_every": 500,
-    "exploration_share": 0.5,
-    "epsilon_first": 1.0,
-    "epsilon_last": 0.5,
-    "max_gradient_norm": 10.0,
-    "episodes": 64,
-    "transitions": 20000,
-}
+DQN: dict[str, Any] = {"hidden": [32], "double": False, "dueling": False, "huber_bound": None}
+DQN |= {"learning_rate": 3e-3, "learning_rate_last": 1e-4, "discount": 0.0, "batch": 128}
+DQN |= {"memory": 10000, "learning_starts": 500, "transitions_per_update": 8, "target_every": 500}
+DQN |= {"exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.5}
+DQN |= {"max_gradient_norm": 10.0, "episodes": 64, "transitions": 20000}
 OWN: dict[str, Any] = {"copies": 4, "dqn": DQN, "levels": 8}
 TOLD = 0.9
 

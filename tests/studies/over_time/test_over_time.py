@@ -1,6 +1,7 @@
 """Estimators over time are exact in a world written out, and with one window those of tables."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,20 +42,12 @@ def records_of(windows, label, **changed) -> TimedRecords:
     rows = [[[np.nan if v is None else v for v in w] for w in r] for r in windows]
     values = np.array(rows, dtype=np.float64)
     n, t, _ = values.shape
-    fields = {
-        "unit": np.array([f"u{i}" for i in range(n)]),
-        "static": np.zeros((n, 0)),
-        "static_columns": (),
-        "values": values,
-        "columns": ("blood", "gas"),
-        "panels": ("blood", "gas"),
-        "provides": np.eye(2, dtype=bool),
-        "recorded": ~np.isnan(values),
-        "end": np.full(n, t),
-        "label": np.array(label),
-        "classes": ("no", "yes"),
-        "cluster": np.arange(n),
-    }
+    fields: dict[str, Any] = {"unit": np.array([f"u{i}" for i in range(n)])}
+    fields |= {"static": np.zeros((n, 0)), "static_columns": (), "values": values}
+    fields |= {"columns": ("blood", "gas"), "panels": ("blood", "gas")}
+    fields |= {"provides": np.eye(2, dtype=bool), "recorded": ~np.isnan(values)}
+    fields |= {"end": np.full(n, t), "label": np.array(label), "classes": ("no", "yes")}
+    fields |= {"cluster": np.arange(n)}
     return TimedRecords(**{**fields, **changed})
 
 

@@ -1,6 +1,7 @@
 """Generators answer as their definitions say, learn what can be learnt, and repeat themselves."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,17 +42,12 @@ STEPS |= {"held_out_share": 0.1, "patience": 30}
 DENSE = {"hidden": 64, "layers": 1, "dropout": 0.0, "loss_weight": 0.1, "sparsity": 0.05}
 BY_TYPE = {"count": 5, "integer": 5, "probability": 0.5, "positive": 0.5, "number": 0.5}
 BY_TYPE |= {"boolean": True}
-_OWN = {
-    "hamming": {"neighbours": 5},
-    "seen_cover": {},
-    "named": STEPS,
-    "named_action": STEPS,
-    "full_action": STEPS,
-    "dense_named": STEPS | DENSE | {"learning_rate": 0.01},
-    "dense_named_action": STEPS | DENSE | {"learning_rate": 0.01},
-    "padded_full_action": STEPS | DENSE | {"learning_rate": 0.01},
-    "sequence_full_action": STEPS | {"hidden": 64, "learning_rate": 0.01},
-}
+_OWN: dict[str, Any] = {"hamming": {"neighbours": 5}, "seen_cover": {}, "named": STEPS}
+_OWN |= {"named_action": STEPS, "full_action": STEPS}
+_OWN |= {"dense_named": STEPS | DENSE | {"learning_rate": 0.01}}
+_OWN |= {"dense_named_action": STEPS | DENSE | {"learning_rate": 0.01}}
+_OWN |= {"padded_full_action": STEPS | DENSE | {"learning_rate": 0.01}}
+_OWN |= {"sequence_full_action": STEPS | {"hidden": 64, "learning_rate": 0.01}}
 
 
 def settings_of(kind: str) -> dict[str, object]:

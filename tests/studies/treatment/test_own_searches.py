@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,27 +52,12 @@ from tests.workflow.runs import ROOT
 pytestmark = pytest.mark.trains
 
 WORTH = np.array([0.0, 1.0, 2.5])
-LONG = {
-    "name": "own",
-    "title": "Own",
-    "file": "own.csv",
-    "layout": "long",
-    "unit": "who",
-    "step": "day",
-    "treatment": "drug",
-    "outcome": "result",
-    "outcomes": {"levels": ["bad", "fair", "good"]},
-}
-WIDE = {
-    "name": "own",
-    "title": "Own",
-    "file": "own.csv",
-    "layout": "wide",
-    "unit": "who",
-    "treatments": {"A": "a", "B": "b"},
-    "order": {"A": "a_day", "B": "b_day"},
-    "outcomes": {"levels": ["bad", "fair", "good"]},
-}
+LONG: dict[str, Any] = {"name": "own", "title": "Own", "file": "own.csv", "layout": "long"}
+LONG |= {"unit": "who", "step": "day", "treatment": "drug", "outcome": "result"}
+LONG |= {"outcomes": {"levels": ["bad", "fair", "good"]}}
+WIDE: dict[str, Any] = {"name": "own", "title": "Own", "file": "own.csv", "layout": "wide"}
+WIDE |= {"unit": "who", "treatments": {"A": "a", "B": "b"}, "order": {"A": "a_day", "B": "b_day"}}
+WIDE |= {"outcomes": {"levels": ["bad", "fair", "good"]}}
 ROWS = "who,day,drug,result\nx,1,A,bad\nx,3,B,good\ny,2,B,fair\ny,1,A,bad\n"
 
 
@@ -377,26 +363,11 @@ def test_a_file_that_is_wrong_is_refused_in_a_sentence(tmp_path, text, changed, 
     assert sentence in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "NA",
-        "?",
-        "None",
-        "NULL",
-        "null",
-        "nan",
-        "NaN",
-        "-",
-        ".",
-        "--",
-        "N/A",
-        "<NA>",
-        "\\N",
-        "NaT",
-        "#N/A",
-    ],
-)
+NO_VALUE = ["NA", "?", "None", "NULL", "null", "nan", "NaN", "-", ".", "--", "N/A", "<NA>"]
+NO_VALUE += ["\\N", "NaT", "#N/A"]
+
+
+@pytest.mark.parametrize("word", NO_VALUE)
 def test_a_word_for_no_value_names_no_treatment(tmp_path, word):
     for text in (ROWS.replace("x,3,B", f"x,3,{word}"), ROWS.replace("x,1,A", f"x,1,{word}")):
         with pytest.raises(DataError, match=r"column 'drug' holds .*, which means no value; write"):
@@ -409,17 +380,13 @@ def test_a_word_for_no_value_names_no_treatment(tmp_path, word):
     assert empty.action.tolist() == [[0, -1], [0, 1]]
 
 
+TRUTHS = ["FALSE TRUE", "False True", "false true", "no yes", "No YES", "off on", "0 1", "0.0 1.0"]
+
+
 @pytest.mark.parametrize(
     ("levels", "cells"),
     [
-        ([False, True], ("FALSE", "TRUE")),
-        ([False, True], ("False", "True")),
-        ([False, True], ("false", "true")),
-        ([False, True], ("no", "yes")),
-        ([False, True], ("No", "YES")),
-        ([False, True], ("off", "on")),
-        ([False, True], ("0", "1")),
-        ([False, True], ("0.0", "1.0")),
+        *(([False, True], tuple(cells.split())) for cells in TRUTHS),
         (["no", "yes"], ("FALSE", "TRUE")),
         (["FALSE", "TRUE"], ("False", "True")),
         ([0, 1], ("0.0", "1.0")),
@@ -507,14 +474,9 @@ _TABLE = {  # of two treatments with two outcomes: 0, then 1
     "runner_up": np.array([[1, -1, -1, -1]]),
     "trials_left": np.full((1, 4, 2), 1.5),
 }
-_NAMES = {
-    "searches": 2,
-    "gaps": [],
-    "contexts": ["all"],
-    "treatments": ["A", "B"],
-    "outcomes": ["bad", "good"],
-    "description": LONG | {"outcomes": {"levels": ["bad", "good"]}},
-}
+_NAMES: dict[str, Any] = {"searches": 2, "gaps": [], "contexts": ["all"], "treatments": ["A", "B"]}
+_NAMES |= {"outcomes": ["bad", "good"]}
+_NAMES |= {"description": LONG | {"outcomes": {"levels": ["bad", "good"]}}}
 
 
 def write_policy(folder, arrays, names):
