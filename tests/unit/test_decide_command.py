@@ -74,7 +74,6 @@ def test_a_file_becomes_a_folder_with_the_answer(visits, capsys):
         (["visits.csv", *TERMS[:6]], r"--errors lacks 'missed', 'false alarm'; allowed is a numb"),
         (["visits.csv", "--label", "pneumona"], "pneumona"),
         (["visit.csv", *TERMS], r"there is no file visit\.csv"),
-        (["visits.csv", *TERMS, "--hours", "3"], "--hours goes with `frugal init`"),
         (["visits.csv", *TERMS, "--sensitive", "gender"], "gender"),
         (["visits.yaml", *TERMS], r"--label describes a table's file; visits\.yaml states it"),
         (["visits.csv", *TERMS, "--into", "visits.csv"], "is there already"),
@@ -86,6 +85,17 @@ def test_a_refusal_leaves_nothing(visits, words, sentence):
     with pytest.raises((ConfigError, DataError), match=sentence):
         command.decide_command(words)
     assert sorted(path.name for path in visits.iterdir()) == before
+
+
+def test_help_names_no_flag_that_is_refused(visits, capsys):
+    with pytest.raises(SystemExit):
+        command.decide_command(["--help"])
+    shown = capsys.readouterr().out
+    assert "--objective {cost,f1}" in shown
+    for flag in ("--hours", "--units", "--columns", "--out"):
+        assert f"{flag} " not in shown
+        with pytest.raises(SystemExit):
+            command.decide_command(["visits.csv", *TERMS, flag, "3"])
 
 
 def test_an_interrupt_leaves_nothing(visits, monkeypatch):

@@ -1,6 +1,6 @@
 """A data frame or file as the table of a YAML: the guesses of `frugal init`, with terms.
 
-Nothing is decided here: `data.guessing` guesses the columns, `run.init_command` writes the YAML,
+Nothing is decided here: `data.guessing` guesses the columns, `run.table_yaml` writes the YAML,
 and the frame becomes the CSV that it names. So a frame gives the numbers of its YAML.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from frugal.data.guessing import TableGuess
     from frugal.data.opening import Opened
-    from frugal.run.init_command import StatedTerms
+    from frugal.run.table_yaml import StatedTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ class Described:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Guesses, and values to check; a sentence each."""
-        from frugal.run.init_command import remarks_on
+        from frugal.run.table_yaml import remarks_on
 
         return tuple(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))
 
     def files(self, path: Path) -> dict[Path, bytes]:
         """The YAML and the CSV that it names, next to it."""
-        from frugal.run.init_command import describe_guess
+        from frugal.run.table_yaml import describe_guess
 
         table = path.with_suffix(".csv")
         opened = replace(self.opened, path=table)
@@ -153,7 +153,7 @@ def describe(table: Any, stated: Mapping[str, Any]) -> Described:
     """
     from frugal.data.guessing import known_at_start, left_out
     from frugal.data.opening import plain_text
-    from frugal.run.init_command import (
+    from frugal.run.table_yaml import (
         UNLABELLED,
         StatedTerms,
         guess_opened,
@@ -236,7 +236,7 @@ def ask_frame(
 
 
 def _require_name(name: object) -> None:
-    from frugal.run.init_command import short_name
+    from frugal.run.table_yaml import short_name
 
     if not isinstance(name, str) or short_name(name) != name:
         raise ConfigError(
@@ -246,7 +246,7 @@ def _require_name(name: object) -> None:
 
 def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
     """Refuse a price or cost that is left open."""
-    from frugal.run.init_command import errors_between
+    from frugal.run.table_yaml import errors_between
 
     classes = guess.priced_classes
     open_panels = [panel for panel in terms.panels_of(guess) if panel.get("cost", 0) is None]

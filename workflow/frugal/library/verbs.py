@@ -63,7 +63,7 @@ class TableOptions(PartOptions, total=False):
     cores: int | None
 
 
-_OF_CELLS = (  # what the YAML of a table states itself
+OF_CELLS = (  # what the YAML of a table states itself
     "prices",
     "errors",
     "panels",
@@ -135,8 +135,8 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
     Raises:
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
-    stated: dict[str, Any] = {"label": label} | {key: options.get(key) for key in _OF_CELLS}
-    keys: dict[str, Any] = {k: v for k, v in options.items() if k not in _OF_CELLS}
+    stated: dict[str, Any] = {"label": label} | {key: options.get(key) for key in OF_CELLS}
+    keys: dict[str, Any] = {k: v for k, v in options.items() if k not in OF_CELLS}
     folder, config = keys.pop("folder", None), keys.pop("config", None)
     for key in ("causes", "recorded", *part_files(keys)):
         keys[key] = None if keys.get(key) is None else str(keys[key])

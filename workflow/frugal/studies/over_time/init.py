@@ -21,7 +21,7 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.studies import OtherRecords
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.long_files import LongFile, days_of
-from frugal.run.init_command import short_name
+from frugal.run.table_yaml import short_name
 
 ROLES = ("unit", "item", "value", "ordered", "result")  # columns of the file of measurements
 NAMES = {  # of columns with a role, as people write them
