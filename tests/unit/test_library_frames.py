@@ -226,7 +226,7 @@ REFUSED = {
     "no column 'il' to predict; .*did you mean 'ill'": {"label": "il"},
     r"prices has none for 'age', 'sex'; .* free=\['age', 'sex'\].*, or leave_out=": {"free": None},
     "prices names 'crpp'; .*did you mean 'crp'": {"prices": {"crpp": 1}},
-    "prices: 'crp' has -1; allowed are numbers from 0 on": {"prices": {"crp": -1}},
+    r"prices\['crp'\] has -1; allowed are numbers from 0 on": {"prices": {"crp": -1}},
     r"errors has no cost of 'missed', 'false alarm' \('True' is the": {"errors": None},
     "errors names 'miss'; .*did you mean 'missed'": {"errors": {"miss": 1}},
     "panels names 'opacty'; .*did you mean 'opacity'": {"panels": {"film": ["opacty"]}},

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from frugal.core.arguments import number_from, whole_number
-from frugal.core.errors import DataError, say
+from frugal.core.arguments import number_from, pair, program, whole_number
+from frugal.core.errors import DataError, FrugalError, say
+from frugal.run.init_command import typed_amount
 
 _RUN = ("folder", "config", "cores")  # arguments of verbs that no command has
 _FLAGS: Mapping[Any, Mapping[str, Any]] = {  # type of an argument → that of its flag
@@ -58,7 +59,14 @@ def _flag_of(kind: Any) -> dict[str, Any] | None:
         entry = get_args(kind)[0]
         read = _FLAGS[entry].get("type", str.strip)
         return {"type": lambda text: [read(part) for part in text.split(",")], "metavar": "A,B,…"}
+    if get_origin(kind) is Mapping and get_origin(get_args(kind)[1]) is Sequence:
+        return {"type": _lists, "metavar": "NAME=A/B,…"}
     return dict(_FLAGS[kind]) if kind in _FLAGS else None
+
+
+def _lists(text: str) -> dict[str, list[str]]:
+    """Name → entries, of NAME=A/B,…"""
+    return {name: entries.split("/") for name, entries in map(pair, text.split(","))}
 
 
 def add_flags(parser: argparse.ArgumentParser, flags: Mapping[str, Any]) -> argparse.ArgumentParser:
@@ -116,6 +124,35 @@ def require_prices(prices: Sequence[str], errors: Sequence[str], more: str = "")
         )
 
 
+def ask_prices(
+    panels: Sequence[str], errors: Sequence[str], unit: str
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Prices and costs of errors that a person types; None without one, or without an answer."""
+    if not asks():
+        return None
+    texts = {f"Price of {name} in {unit}: ": (0, name) for name in panels}
+    texts |= {f"Cost of {name} in {unit}: ": (1, name) for name in errors}
+    typed: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for text, (place, name) in texts.items():
+        if (number := typed_amount(input, text)) is not None:
+            typed[place][name] = number
+    return typed if any(typed) else None
+
+
+def stated_options(args: argparse.Namespace, flags: Collection[str]) -> dict[str, Any]:
+    """Arguments of a verb that flags state; others keep the verb's default."""
+    options = {name: getattr(args, name) for name in flags}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def kept_lines(folder: Path, cases: str) -> list[str]:
+    """Lines of where an answer lies, and how its policy takes new cases."""
+    return [
+        f"Next step of new cases: {program()} advise {folder}{cases}",
+        f"All on one page: {folder / 'answer.html'}",
+    ]
+
+
 @contextmanager
 def whole_folder(into: Path | None, table: Path) -> Iterator[tuple[Path, Path]]:
     """The folder of an answer, and a place that becomes it: all is there in the end, or nothing.
@@ -132,6 +169,9 @@ def whole_folder(into: Path | None, table: Path) -> Iterator[tuple[Path, Path]]:
         yield folder, place
         place.chmod(0o755)
         place.rename(folder)
+    except FrugalError as error:  # cites no file that is not there any more
+        sentence = re.sub(rf"\S*{re.escape(place.name)}/\S+: ", "", str(error))
+        raise type(error)(sentence) from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from frugal.core.errors import DataError, extras_named, say
+from frugal.core.errors import DataError, extras_named, say, through
 from frugal.core.schema_check import listed
 from frugal.data.opening import open_table
 from frugal.library.commands import (
@@ -18,6 +18,7 @@ from frugal.library.commands import (
     is_yaml,
     require_flags_of_yaml,
     require_prices,
+    stated_options,
     stem_of,
     verb_flags,
     whole_folder,
@@ -30,6 +31,7 @@ _SHOWN = 12  # columns that a question lists
 _FREE = "; columns that are known at the start are named by --free"
 
 
+@through("command")
 def decide_command(words: Sequence[str]) -> int:
     """Decide, print and keep the answer; returns the exit status.
 
@@ -41,12 +43,8 @@ def decide_command(words: Sequence[str]) -> int:
     if is_yaml(args.table):
         require_flags_of_yaml(words, args.table, flags)
     with whole_folder(args.into, args.table) as (folder, place):
-        path, files = args.table, {}
-        if not is_yaml(args.table):
-            path, files = _described(args, folder / f"{stem_of(args.table)}.yaml")
-        replace_files({place / file.name: content for file, content in files.items()})
-        options = {name: getattr(args, name) for name in flags}
-        text = _decided(place / path.name if files else path, options, place, folder)
+        path = args.table if is_yaml(args.table) else described_in(args, place, folder)
+        text = _decided(path, stated_options(args, flags), place, folder)
     say(*text.rstrip("\n").split("\n"))
     return 0
 
@@ -58,6 +56,17 @@ def _decided(path: Path, options: Mapping[str, Any], place: Path, folder: Path) 
 
     with extras_named("frugal decide"):
         return save_answer(decide(path, **options), place, shown=folder)
+
+
+def described_in(args: argparse.Namespace, place: Path, folder: Path) -> Path:
+    """The YAML of a table's file, written into a place that becomes the folder of the answer.
+
+    Raises:
+        DataError: the label, a price or the cost of an error is not stated.
+    """
+    path, files = _described(args, folder / f"{stem_of(args.table)}.yaml")
+    replace_files({place / file.name: content for file, content in files.items()})
+    return place / path.name
 
 
 def _described(args: argparse.Namespace, path: Path) -> tuple[Path, Mapping[Path, bytes]]:
@@ -74,7 +83,8 @@ def _described(args: argparse.Namespace, path: Path) -> tuple[Path, Mapping[Path
         say(f"{args.table}: {columns}")
         args.label = input("Column to predict: ").strip()
     described = describe_file(args, path)
-    errors = [] if args.objective == "f1" else described.open_errors
+    counts = getattr(args, "objective", None) == "f1"
+    errors = [] if counts else described.open_errors
     require_prices(described.open_prices, errors, _FREE)
     if not go_on(described.lines(), yes=args.yes, back=True):
         _ask_again(args, described)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal.core.errors import ConfigError, DataError, FrugalError
+from frugal.core.errors import ConfigError, DataError, FrugalError, argument
 from frugal.core.schema_check import listed
 from frugal.library.asked import Question, TemporaryFolder, ask, require
 
@@ -45,11 +45,11 @@ class Described:
 
     @contextmanager
     def rows_named(self) -> Iterator[None]:
-        """Refusals that cite a line of the CSV cite the row of the frame, and its missing value."""
+        """Refusals that cite the YAML and CSV of these cells cite the arguments and the rows."""
         from frugal.data.parsing import STATE_MISSING
 
-        csv = re.escape(f"{self.name}.csv")
-        place = re.compile(rf"(?:\S*{re.escape(self.name)}\.yaml: )?(?:\S*/)?{csv}, line (\d+)")
+        yaml, csv = re.escape(f"{self.name}.yaml"), re.escape(f"{self.name}.csv")
+        cited = "the data frame" if self.index is not None else self.opened.where
 
         def row(match: "re.Match[str]") -> str:
             within = self.opened.cells.apply(lambda cells: cells.str.count("\n")).sum(axis=1)
@@ -62,11 +62,30 @@ class Described:
         try:
             yield
         except FrugalError as error:
-            sentence = place.sub(row, str(error))
+            text = re.sub(rf"\S*/{yaml}: ", "", str(error))
+            sentence = re.sub(rf"(?:\S*/)?{csv}, line (\d+)", row, text)
+            sentence = re.sub(rf"(?:\S*/)?{csv}(?!\w)", cited, self._in_arguments(sentence))
             if sentence == str(error):
                 raise
             remedy = "replace it by NaN" if self.index is not None else "empty the cell"
             raise type(error)(sentence.replace(STATE_MISSING, remedy)) from error
+
+    def _in_arguments(self, sentence: str) -> str:
+        """Keys of the YAML's prices and costs as the arguments from which they were made."""
+        from frugal.run.table_yaml import errors_between
+
+        names = [panel["name"] for panel in self.terms.panels_of(self.guess)]
+        errors = errors_between(self.guess.priced_classes)
+        name_of = {place: name for name, place in reversed(errors.items())}
+
+        def price(key: "re.Match[str]") -> str:
+            return argument("prices", names[int(key[1])]) + (f" {key[2]!r}" if key[2] else "")
+
+        def cost(key: "re.Match[str]") -> str:
+            return argument("errors", name_of[int(key[1]), int(key[2])])
+
+        sentence = re.sub(r"'?panels\[(\d+)\](?: \(.*?\))?\.cost(?:\.(\w+))?'?", price, sentence)
+        return re.sub(r"'?misclassification_cost\[(\d)\]\[(\d)\]'?", cost, sentence)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """The verbs: each takes the result of the one before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from frugal.acquire.bundles import policy_folder
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.parts import part_files
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, FrugalError, argument
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import (
     Question,
@@ -145,7 +147,7 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
     is_file = isinstance(table, str | Path) and label is not None and not is_yaml
     if is_frame(table) or is_file:
         described = describe(table, stated)
-        with described.rows_named():
+        with _groups_named(keys.get("sensitive")), described.rows_named():
             question = ask_frame(described, folder, config, **keys)
             payloads_of(question, "prepare_data", again=True)
     else:
@@ -155,9 +157,22 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
             raise ConfigError(
                 f"{listed(named)}: arguments for a data frame or a table's file; {table} {does}"
             )
-        question = ask(table, folder, config, **keys)
-        payloads_of(question, "prepare_data", again=True)
+        with _groups_named(keys.get("sensitive")):
+            question = ask(table, folder, config, **keys)
+            payloads_of(question, "prepare_data", again=True)
     return Table(question)
+
+
+@contextmanager
+def _groups_named(sensitive: str | None) -> Iterator[None]:
+    """Refusals of the groups that `sensitive` makes name this argument, not the YAML's key."""
+    try:
+        yield
+    except FrugalError as error:
+        sentence = str(error).replace(
+            "which 'groups' names", f"which {argument('sensitive')} names"
+        )
+        raise error if sensitive is None else type(error)(sentence) from error
 
 
 @door
@@ -223,13 +238,13 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
     """A policy from a folder that `save`, or the workflow under results/bundles, left.
 
     Args:
-        folder: with policy.safetensors and cases.json.
+        folder: with policy.safetensors and cases.json, or that of an answer.
         function: file of one's own function, for a policy of kind `python`.
 
     Raises:
         DataError: the folder holds no policy, or the function is another one.
     """
-    policy = StoredPolicy(Path(folder), None if function is None else Path(function))
+    policy = StoredPolicy(policy_folder(Path(folder)), None if function is None else Path(function))
     policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
     return policy
 

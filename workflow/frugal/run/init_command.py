@@ -18,7 +18,7 @@ from typing import Any
 
 from frugal.core.arguments import amount, command_parser, file_path, one_line
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import DataError, say, shown_cell
+from frugal.core.errors import DataError, say, shown_cell, through
 from frugal.core.schema_check import listed, shown
 from frugal.core.studies import forms_of_records
 from frugal.data.guessing import TableGuess, known_at_start, left_out
@@ -43,6 +43,7 @@ from frugal.run.table_yaml import (
 _OF_TABLES = ("free", "leave_out", "panel", "unlabelled", "by_prefix", "cut", "predict")
 
 
+@through("command")
 def init_command(words: Sequence[str]) -> int:
     """Write the YAML; returns the exit status.
 
@@ -157,7 +158,6 @@ def describe_file(args: argparse.Namespace, out: Path) -> DescribedFile:
         stated_amounts("--errors", args.errors, args.unit),
         args.unit,
         args.by_prefix,
-        "--",
         args.unlabelled,
     )
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -381,7 +381,9 @@ def ask_missing(terms: StatedTerms, guess: TableGuess, ask: Callable[[str], str]
     try:
         for panel in terms.panels_of(guess):
             if panel.get("cost", 0) is None:
-                price = _typed(ask, f"Price of {panel['name']} in {terms.unit}, or free: ", "free")
+                price = typed_amount(
+                    ask, f"Price of {panel['name']} in {terms.unit}, or free: ", "free"
+                )
                 if price == "free":
                     free += [columns[name] for name in panel["columns"]]
                 elif price is not None:
@@ -390,7 +392,7 @@ def ask_missing(terms: StatedTerms, guess: TableGuess, ask: Callable[[str], str]
         for i, j in dict.fromkeys(errors_between(classes).values()):
             name = f"{classes[i]} as {classes[j]}"
             if costs[i][j] is None:
-                cost = _typed(ask, f"Cost in {terms.unit} of predicting {name}: ")
+                cost = typed_amount(ask, f"Cost in {terms.unit} of predicting {name}: ")
                 errors |= {} if cost is None else {name: cost}
     except EOFError:
         pass
@@ -400,7 +402,7 @@ def ask_missing(terms: StatedTerms, guess: TableGuess, ask: Callable[[str], str]
     return replace(terms, free=free, panels=panels, prices=prices, errors=errors)
 
 
-def _typed(ask: Callable[[str], str], question: str, *words: str) -> Any:
+def typed_amount(ask: Callable[[str], str], question: str, *words: str) -> Any:
     """A number from 0 on, or one of the words; None for an empty line."""
     while (text := ask(question).strip()) and text not in words:
         if (number := _number(text)) is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from frugal.config.dataset import RESERVED_COLUMNS
-from frugal.core.errors import DataError, shown_cell
+from frugal.core.errors import DataError, argument, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
 from frugal.data.opening import MARKS, Opened
@@ -38,7 +38,6 @@ class StatedTerms:
         errors: "missed", "false alarm", or "TRUE as PREDICTED" → cost.
         unit: of prices and costs of errors.
         by_prefix: whether a common prefix makes a panel of the other columns.
-        dash: before the name of an argument in a refusal.
         unlabelled: of rows without a label: drop or weigh.
     """
 
@@ -48,7 +47,6 @@ class StatedTerms:
     errors: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "EUR"
     by_prefix: bool = False
-    dash: str = ""
     unlabelled: str = "drop"
 
     def panels_of(self, guess: TableGuess) -> list[dict[str, Any]]:
@@ -67,7 +65,7 @@ class StatedTerms:
         for name in (name for columns in stated.values() for name in columns):
             self._require("panels", name, features, "the features are", guess)
             if name in assigned:
-                raise DataError(f"{self.dash}panels: {name!r} is in two panels; allowed is one")
+                raise DataError(f"{argument('panels')}: {name!r} is in two panels; allowed is one")
             assigned.add(name)
         rest = [column for name, column in features.items() if name not in assigned]
         alone = [(column.name, [column.name]) for column in rest if column.name in terms.prices]
@@ -124,13 +122,13 @@ class StatedTerms:
             if rows[i][j] not in (None, stated):
                 other = next(n for n in self.errors if errors[_spaced(n, errors)] == (i, j))
                 raise DataError(
-                    f"{self.dash}errors: {other!r} and {name!r} are one error with two numbers, "
+                    f"{argument('errors')}: {other!r} and {name!r} are one error with two numbers, "
                     f"{shown_cell(self.errors[other])} and {shown_cell(cost)}; allowed is one"
                 )
             rows[i][j] = stated
         return rows
 
-    def _cost(self, argument: str, name: str, cost: Any) -> Any:
+    def _cost(self, of: str, name: str, cost: Any) -> Any:
         if isinstance(cost, Mapping):  # as the YAML has it; checked there
             return {str(key): value for key, value in cost.items()}
         ends = list(cost) if isinstance(cost, list | tuple) else [cost]
@@ -142,14 +140,14 @@ class StatedTerms:
             for amount in numbers
         ) or not (len(numbers) == 1 or (len(numbers) == 2 and numbers[0] <= numbers[1])):
             raise DataError(
-                f"{self.dash}{argument}: {name!r} has {shown_cell(cost)}; allowed are numbers from "
+                f"{argument(of, name)} has {shown_cell(cost)}; allowed are numbers from "
                 "0 on, or two of them, the least and the largest cost"
             )
         return numbers[0] if len(numbers) == 1 else dict(zip(("from", "to"), numbers, strict=True))
 
     def _require(
         self,
-        argument: str,
+        of: str,
         name: str,
         allowed: Iterable[str],
         subject: str,
@@ -165,7 +163,7 @@ class StatedTerms:
         )
         left = f", which is left out ({why[0]})" if why else ""
         raise DataError(
-            f"{self.dash}{argument} names {name!r}{left}; {subject} {listed(allowed) or 'none'}"
+            f"{argument(of)} names {name!r}{left}; {subject} {listed(allowed) or 'none'}"
             f"{did_you_mean(name, allowed)}"
         )
 
