@@ -106,24 +106,6 @@ def stem_of(path: Path) -> str:
     return path.name.removesuffix(".gz").partition(".")[0]
 
 
-def require_prices(prices: Sequence[str], errors: Sequence[str], more: str = "") -> None:
-    """Refuse a question some of whose prices are not stated.
-
-    Raises:
-        DataError: names them, and how they are stated.
-    """
-    lacking = [
-        f"{option} lacks {', '.join(map(repr, names))}"
-        for option, names in (("--prices", prices), ("--errors", errors))
-        if names
-    ]
-    if lacking:
-        raise DataError(
-            f"{'; '.join(lacking)}; allowed is a number from 0 on for each, as NAME=NUMBER,… or a "
-            f"CSV{more}"
-        )
-
-
 def ask_prices(
     panels: Sequence[str], errors: Sequence[str], unit: str
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:

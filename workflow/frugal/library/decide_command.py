@@ -17,7 +17,6 @@ from frugal.library.commands import (
     go_on,
     is_yaml,
     require_flags_of_yaml,
-    require_prices,
     stated_options,
     stem_of,
     verb_flags,
@@ -28,7 +27,6 @@ from frugal.results.replacing import replace_files
 from frugal.run.init_command import DescribedFile, describe_file, table_parser
 
 _SHOWN = 12  # columns that a question lists
-_FREE = "; columns that are known at the start are named by --free"
 
 
 @through("command")
@@ -83,9 +81,8 @@ def _described(args: argparse.Namespace, path: Path) -> tuple[Path, Mapping[Path
         say(f"{args.table}: {columns}")
         args.label = input("Column to predict: ").strip()
     described = describe_file(args, path)
-    counts = getattr(args, "objective", None) == "f1"
-    errors = [] if counts else described.open_errors
-    require_prices(described.open_prices, errors, _FREE)
+    counted = getattr(args, "objective", None) == "f1"
+    described.terms.require_all(described.guess, counted=counted)
     if not go_on(described.lines(), yes=args.yes, back=True):
         _ask_again(args, described)
         return _described(args, path)

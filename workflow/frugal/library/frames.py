@@ -222,7 +222,7 @@ def describe(table: Any, stated: Mapping[str, Any]) -> Described:
         stated["unit"] or "EUR",
         unlabelled=unlabelled,
     )
-    _require_all_stated(terms, guess)
+    terms.require_all(guess)
     guess = known_at_start(guess, terms.free)
     index = as_pandas(table).index if is_frame(table) else None
     return Described(opened, guess, str(label), terms, name, index)
@@ -260,31 +260,4 @@ def _require_name(name: object) -> None:
     if not isinstance(name, str) or short_name(name) != name:
         raise ConfigError(
             f"name is {name!r}; allowed are small letters, digits and underscores, a letter first"
-        )
-
-
-def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
-    """Refuse a price or cost that is left open."""
-    from frugal.run.table_yaml import errors_between
-
-    classes = guess.priced_classes
-    open_panels = [panel for panel in terms.panels_of(guess) if panel.get("cost", 0) is None]
-    if open_panels:
-        names = [panel["name"] for panel in open_panels]
-        columns = [column for panel in open_panels for column in panel["columns"]]
-        raise ConfigError(
-            f"prices has none for {listed(map(repr, names))}; allowed is a number from 0 on for "
-            f"each panel, free={columns} for columns that are known at the start, or "
-            f"leave_out={columns}"
-        )
-    costs = terms.errors_of(classes)
-    missing_costs: dict[tuple[int, int], str] = {}
-    for name, (i, j) in errors_between(classes).items():
-        if costs[i][j] is None:
-            missing_costs.setdefault((i, j), name)
-    if missing_costs:
-        positive = f" ({classes[-1]!r} is the positive class)" if len(classes) == 2 else ""
-        raise ConfigError(
-            f"errors has no cost of {listed(map(repr, missing_costs.values()))}{positive}; allowed "
-            "are numbers from 0 on, in the unit of prices"
         )

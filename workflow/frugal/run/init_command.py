@@ -92,20 +92,6 @@ class DescribedFile:
     terms: StatedTerms
     files: Mapping[Path, bytes]
 
-    @property
-    def open_prices(self) -> list[str]:
-        """Panels without a price."""
-        panels = self.terms.panels_of(self.guess)
-        return [panel["name"] for panel in panels if panel.get("cost", 0) is None]
-
-    @property
-    def open_errors(self) -> list[str]:
-        """Errors without a cost."""
-        costs, names = self.terms.errors_of(self.guess.priced_classes), {}
-        for name, place in errors_between(self.guess.priced_classes).items():
-            names.setdefault(place, name)
-        return [name for (i, j), name in names.items() if costs[i][j] is None]
-
     def lines(self) -> list[str]:
         """What was guessed, and points to check; a sentence each."""
         return list(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))

@@ -128,6 +128,25 @@ class StatedTerms:
             rows[i][j] = stated
         return rows
 
+    def require_all(self, guess: TableGuess, *, counted: bool = False) -> None:
+        """Refuse a price, or the cost of an error, that is not stated.
+
+        Args:
+            guess: of the table.
+            counted: errors are counted, as F1 does, and have no cost.
+
+        Raises:
+            DataError: names all of them.
+        """
+        classes = guess.priced_classes
+        costs, errors = self.errors_of(classes), {}
+        for name, (i, j) in () if counted else errors_between(classes).items():
+            if costs[i][j] is None:
+                errors.setdefault((i, j), name)
+        panels = [p["name"] for p in self.panels_of(guess) if p.get("cost", 0) is None]
+        positive = f" ({classes[-1]!r} is the positive class)" if len(classes) == 2 else ""
+        require_prices(panels, [*errors.values()], positive)
+
     def _cost(self, of: str, name: str, cost: Any) -> Any:
         if isinstance(cost, Mapping):  # as the YAML has it; checked there
             return {str(key): value for key, value in cost.items()}
@@ -165,6 +184,27 @@ class StatedTerms:
         raise DataError(
             f"{argument(of)} names {name!r}{left}; {subject} {listed(allowed) or 'none'}"
             f"{did_you_mean(name, allowed)}"
+        )
+
+
+def require_prices(panels: Sequence[str], errors: Sequence[str], positive: str = "") -> None:
+    """Refuse a question some of whose prices are not stated.
+
+    Raises:
+        DataError: names them, and how they are stated.
+    """
+    lacking = [
+        f"{argument(of)} lacks {listed(map(repr, names))}{note}"
+        for of, names, note in (("prices", panels, ""), ("errors", errors, positive))
+        if names
+    ]
+    free = (
+        f"; columns that are known at the start go under {argument('free')}, those that are no "
+        f"feature under {argument('leave_out')}"
+    )
+    if lacking:
+        raise DataError(
+            f"{'; '.join(lacking)}; allowed is a number from 0 on for each{free if panels else ''}"
         )
 
 

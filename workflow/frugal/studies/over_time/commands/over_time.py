@@ -18,13 +18,13 @@ from frugal.library.commands import (
     is_yaml,
     kept_lines,
     require_flags_of_yaml,
-    require_prices,
     stated_options,
     verb_flags,
     whole_folder,
 )
 from frugal.results.replacing import replace_files
 from frugal.run.init_command import records_parser, stated_amounts
+from frugal.run.table_yaml import require_prices
 from frugal.studies.over_time.init import RECORDS, guess_files
 from frugal.studies.over_time.verbs import load_over_time, over_time
 
