@@ -12,6 +12,7 @@ import pytest
 import yaml
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError, DataError
+from frugal.library import chain
 from frugal.library import decide_command as command
 from frugal.run.overview import start
 
@@ -111,6 +112,39 @@ def test_an_interrupt_leaves_nothing(visits, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         command.decide_command(["visits.csv", *TERMS])
     assert [path.name for path in visits.iterdir()] == ["visits.csv"]
+
+
+class Bar:
+    """One bar, as tqdm has it, that counts."""
+
+    def __init__(self, total, **_):
+        self.total, self.n, self.names = total, 0, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def update(self):
+        self.n += 1
+
+    def set_description_str(self, name):
+        self.names.append(name)
+
+
+def test_one_bar_counts_all_stages(visits, monkeypatch):
+    bars, real = [], chain.progress_of
+
+    def shown(stage):
+        return (lambda **how: bars.append(Bar(**how)) or bars[0]) if not stage else real(stage)
+
+    monkeypatch.setattr(chain, "progress_of", shown)
+    command.decide_command(["visits.csv", *TERMS])
+    (bar,) = bars
+    assert bar.n == bar.total == len(bar.names)
+    assert bar.names[0] == "prepare data"
+    assert bar.names.count("learn candidates") == 5
 
 
 def test_an_answer_is_not_written_over_and_an_edited_one_is_refused(visits):

@@ -49,10 +49,11 @@ def decide_command(words: Sequence[str]) -> int:
 
 def _decided(path: Path, options: Mapping[str, Any], place: Path, folder: Path) -> str:
     """The text of the answer, which is kept in a place that becomes the folder."""
+    from frugal.library.chain import one_bar
     from frugal.library.kept_answers import save_answer
     from frugal.library.verbs import decide
 
-    with extras_named("frugal decide"):
+    with extras_named("frugal decide"), one_bar(4):  # the table, then the policy and the page
         return save_answer(decide(path, **options), place, shown=folder)
 
 

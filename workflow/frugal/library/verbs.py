@@ -19,7 +19,7 @@ from frugal.library.asked import (
     with_options,
     without_others,
 )
-from frugal.library.chain import missingness_identity, payloads_of
+from frugal.library.chain import missingness_identity, one_bar, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.kept_answers import KeptAnswer
 from frugal.library.objects import (
@@ -374,7 +374,8 @@ def decide(
     elif agents is not None:
         require_known(question, agents)
         question = question.with_agents(without_others(question, agents))
-    payloads_of(question, "write_answer", again=True)
+    with one_bar(len(question.study.folds(question.dataset)) + 4):  # and what is before, and after
+        payloads_of(question, "write_answer", again=True)
     return Answer(question)
 
 

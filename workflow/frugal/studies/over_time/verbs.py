@@ -260,8 +260,8 @@ def over_time(
             folder, data or policies that no YAML describes, or other records of this name in it.
         DataError: a policy returns no truth values.
     """
-    from frugal.answer.frames import without_bar
     from frugal.config.root import Config
+    from frugal.library.chain import progress_of
     from frugal.results.files import payload_bytes
     from frugal.studies.over_time.advice import stored_orders
     from frugal.studies.over_time.answer import (
@@ -308,8 +308,9 @@ def over_time(
         return _in_folder(data, by_name, settings, Path(folder), config, cores)
     question = question.within_support(learned=settings.learned)
     by_name |= {policy.name: policy for policy in question.policies}
-    best, others = learn_policies(question, without_bar) if settings.learned else (None, [])
-    cases = fit_cases(question, others, without_bar)
+    shown = progress_of("learn"), progress_of("judge")
+    best, others = learn_policies(question, shown[0]) if settings.learned else (None, [])
+    cases = fit_cases(question, others, shown[1])
     verdict, scratch = judge_cases(data, cases, margin, seed, question.support), TemporaryFolder()
     (page := scratch / "answer.html").write_bytes(timed_page(question, verdict, cases, others))
     files = {}
