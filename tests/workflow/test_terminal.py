@@ -135,12 +135,12 @@ def test_a_dry_run_shows_each_job_on_request(words, jobs, monkeypatch):
     each = {"event": LogEvent.JOB_INFO, "msg": "rule works: in, out"}
     for record in ({"msg": table}, each, each, {"msg": table}, {"msg": "Reasons: of each"}):
         before.handle(logging.makeLogRecord(record))
-    said = stream.getvalue()
-    assert said.count("rule works") == jobs
+    shown = stream.getvalue()
+    assert shown.count("rule works") == jobs
     if not jobs:
-        assert said.count("Job stats:") == 1
-        assert len(said.splitlines()) == 33
-        assert all(f"step_{k:02}" in said for k in range(60))
+        assert shown.count("Job stats:") == 1
+        assert len(shown.splitlines()) == 33
+        assert all(f"step_{k:02}" in shown for k in range(60))
 
 
 def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):

@@ -163,17 +163,17 @@ class _Planned(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is shown."""
-        said = str(record.msg or "")
-        if said.startswith("Job stats:"):
+        text = str(record.msg or "")
+        if text.startswith("Job stats:"):
             self.tables += 1
-            *head, names = re.split(r"(?<=-\n)", said.rstrip(), maxsplit=1)
+            *head, names = re.split(r"(?<=-\n)", text.rstrip(), maxsplit=1)
             rows, width = names.split("\n"), len(names.partition("\n")[0])
             half = -(-len(rows) // 2)
             pairs = zip_longest(rows[:half], rows[half:], fillvalue="")
             if len(rows) > _MOST_ROWS:
                 record.msg = "".join(head) + "\n".join(f"{a:<{width}}    {b}" for a, b in pairs)
-        again = said.startswith("Job stats:") and self.tables > 1
-        return get_event(record) not in _OF_EACH_JOB and not again and "Reasons:" not in said
+        again = text.startswith("Job stats:") and self.tables > 1
+        return get_event(record) not in _OF_EACH_JOB and not again and "Reasons:" not in text
 
 
 def speak_tersely() -> None:

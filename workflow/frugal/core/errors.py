@@ -47,7 +47,7 @@ _DOOR: ContextVar[str] = ContextVar("door", default="config")
 
 @contextmanager
 def through(door: str) -> Iterator[bool]:
-    """Within it, refusals name arguments in the language of a door: `python`, or `command`.
+    """Within it, refusals name arguments in the language of a door: `call`, or `command`.
 
     Yields:
         Whether this is the outermost door, the one that a person uses, which decides.
@@ -63,7 +63,7 @@ def through(door: str) -> Iterator[bool]:
 def argument(name: str, entry: object = None) -> str:
     """An argument as its door names it: `prices['crp']`, `--prices: 'crp'`, or a config's key."""
     match _DOOR.get():
-        case "python":
+        case "call":
             return name if entry is None else f"{name}[{entry!r}]"
         case "command":
             flag = "--panel" if name == "panels" else f"--{name.replace('_', '-')}"

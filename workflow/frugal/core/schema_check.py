@@ -70,7 +70,7 @@ def require_no_table(path: Path, remedy: str) -> None:
 
     Args:
         path: that is about to be read as a YAML.
-        remedy: what one does with a table; `{}` is the path, as a shell takes it.
+        remedy: use of a table; `{}` is the path, as a shell takes it.
 
     Raises:
         ConfigError: it is a file whose suffix is that of a table.

@@ -311,7 +311,7 @@ def door(verb: _Verb) -> _Verb:
             raise ConfigError(f"{verb.__name__} has no argument {unknown[0]!r}{hint}")
         bound = signature.bind(*arguments, **named)
         with (
-            through("python") as outer,
+            through("call") as outer,
             _in_python(signature) if outer else nullcontext(),
             sentences(),
         ):

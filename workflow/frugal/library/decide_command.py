@@ -34,7 +34,7 @@ def decide_command(words: Sequence[str]) -> int:
     """Decide, print and keep the answer; returns the exit status.
 
     Raises:
-        ConfigError, DataError: a sentence with what was found and what is allowed.
+        ConfigError, DataError: a sentence with the value found, and allowed values.
     """
     args = _parser().parse_args(list(words))
     flags = verb_flags(load, OF_CELLS)

@@ -374,7 +374,7 @@ def decide(
     elif agents is not None:
         require_known(question, agents)
         question = question.with_agents(without_others(question, agents))
-    with one_bar(len(question.study.folds(question.dataset)) + 4):  # and what is before, and after
+    with one_bar(len(question.study.folds(question.dataset)) + 4):
         payloads_of(question, "write_answer", again=True)
     return Answer(question)
 

@@ -1,6 +1,6 @@
 """`python -m frugal init TABLE --label COLUMN`: the YAML of one's own table, guessed and commented.
 
-A guess for a person to correct. Reads the words of the command line, and asks for what lacks.
+A guess for a person to correct. Reads the words of the command line, and prompts for the rest.
 """
 
 import argparse
@@ -158,7 +158,7 @@ def describe_file(args: argparse.Namespace, out: Path) -> DescribedFile:
 
 
 def records_parser(command: str, does: str, table: str) -> argparse.ArgumentParser:
-    """Arguments that describe a file of records, whatever its form."""
+    """Arguments that describe a file of records of any form."""
     parser = command_parser(command, does)
     parser.add_argument("table", help=table, type=file_path)
     parser.add_argument("--label", help="the column to predict")

@@ -39,7 +39,7 @@ class SearchAnswer:
     _files: Mapping[str, bytes]
 
     def summary(self) -> str:
-        """Which policy, its trials and outcomes, how sure, and what it rests on."""
+        """Which policy, its trials and outcomes, how sure, and its basis."""
         return self._text
 
     def __str__(self) -> str:

@@ -57,7 +57,7 @@ def form_command(words: Sequence[str]) -> int:
     """Learn agents of each weight, print and keep the answer; returns the exit status.
 
     Raises:
-        ConfigError, DataError: a sentence with what was found and what is allowed.
+        ConfigError, DataError: a sentence with the value found, and allowed values.
     """
     parser = table_parser("form", __doc__ or "")
     flags = verb_flags(frugal.fair_form)

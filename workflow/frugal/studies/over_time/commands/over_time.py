@@ -34,7 +34,7 @@ def over_time_command(words: Sequence[str]) -> int:
     """Judge the plans, print and keep the answer; returns the exit status.
 
     Raises:
-        ConfigError, DataError: a sentence with what was found and what is allowed.
+        ConfigError, DataError: a sentence with the value found, and allowed values.
     """
     table = "the YAML of records over time, or a CSV or Parquet file with a row for each value"
     parser = records_parser("over_time", __doc__, table)

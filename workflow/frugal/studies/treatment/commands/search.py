@@ -25,7 +25,7 @@ def search_command(words: Sequence[str]) -> int:
     """Learn and judge policies, print and keep the answer; returns the exit status.
 
     Raises:
-        ConfigError, DataError: a sentence with what was found and what is allowed.
+        ConfigError, DataError: a sentence with the value found, and allowed values.
     """
     parser = command_parser("search", __doc__)
     table = "the YAML of records of searches, or a CSV or Parquet file with a row for each trial"
