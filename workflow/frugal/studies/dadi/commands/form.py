@@ -70,9 +70,9 @@ def form_command(words: Sequence[str]) -> int:
     with whole_folder(args.into, args.table) as (folder, place), extras_named("frugal form"):
         path = args.table
         if not is_yaml(path):
+            groups = json.dumps(_groups(args), ensure_ascii=False)  # JSON is YAML
             args.leave_out.append(args.sensitive)  # no field of the form
             path = described_in(args, place, folder)
-            groups = json.dumps(_groups(args), ensure_ascii=False)  # JSON is YAML
             text = path.read_text(encoding="utf-8")
             text = re.sub("^sensitive: null$", lambda _: f"sensitive: {groups}", text, flags=re.M)
             replace_files({path: text.encode()})
