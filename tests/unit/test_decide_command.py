@@ -12,6 +12,7 @@ import pytest
 import yaml
 from frugal.core.declarations import PROJECT
 from frugal.core.errors import ConfigError, DataError
+from frugal.library import chain
 from frugal.library import decide_command as command
 from frugal.run.overview import start
 
@@ -71,10 +72,12 @@ def test_a_file_becomes_a_folder_with_the_answer(visits, capsys):
     [
         (["visits.csv"], r"--label names the column to predict in visits\.csv; its columns are"),
         (["visits.csv", *TERMS[:2]], r"--prices lacks 'age'.*; --errors lacks 'missed'"),
-        (["visits.csv", *TERMS[:6]], r"--errors lacks 'missed', 'false alarm'; allowed is a numb"),
+        (
+            ["visits.csv", *TERMS[:6]],
+            r"--errors lacks 'missed', 'false alarm' .*; allowed is a numb",
+        ),
         (["visits.csv", "--label", "pneumona"], "pneumona"),
         (["visit.csv", *TERMS], r"there is no file visit\.csv"),
-        (["visits.csv", *TERMS, "--hours", "3"], "--hours goes with `frugal init`"),
         (["visits.csv", *TERMS, "--sensitive", "gender"], "gender"),
         (["visits.yaml", *TERMS], r"--label describes a table's file; visits\.yaml states it"),
         (["visits.csv", *TERMS, "--into", "visits.csv"], "is there already"),
@@ -88,6 +91,17 @@ def test_a_refusal_leaves_nothing(visits, words, sentence):
     assert sorted(path.name for path in visits.iterdir()) == before
 
 
+def test_help_names_no_flag_that_is_refused(visits, capsys):
+    with pytest.raises(SystemExit):
+        command.decide_command(["--help"])
+    shown = capsys.readouterr().out
+    assert "--objective {cost,f1}" in shown
+    for flag in ("--hours", "--units", "--columns", "--out"):
+        assert f"{flag} " not in shown
+        with pytest.raises(SystemExit):
+            command.decide_command(["visits.csv", *TERMS, flag, "3"])
+
+
 def test_an_interrupt_leaves_nothing(visits, monkeypatch):
     from frugal.library import kept_answers
 
@@ -98,6 +112,39 @@ def test_an_interrupt_leaves_nothing(visits, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         command.decide_command(["visits.csv", *TERMS])
     assert [path.name for path in visits.iterdir()] == ["visits.csv"]
+
+
+class Bar:
+    """One bar, as tqdm has it, that counts."""
+
+    def __init__(self, total, **_):
+        self.total, self.n, self.names = total, 0, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def update(self):
+        self.n += 1
+
+    def set_description_str(self, name):
+        self.names.append(name)
+
+
+def test_one_bar_counts_all_stages(visits, monkeypatch):
+    bars, real = [], chain.progress_of
+
+    def shown(stage):
+        return (lambda **how: bars.append(Bar(**how)) or bars[0]) if not stage else real(stage)
+
+    monkeypatch.setattr(chain, "progress_of", shown)
+    command.decide_command(["visits.csv", *TERMS])
+    (bar,) = bars
+    assert bar.n == bar.total == len(bar.names)
+    assert bar.names[0] == "prepare data"
+    assert bar.names.count("learn candidates") == 5
 
 
 def test_an_answer_is_not_written_over_and_an_edited_one_is_refused(visits):

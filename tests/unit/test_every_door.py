@@ -29,7 +29,7 @@ from frugal.data.long_files import LongFile
 from frugal.data.parsing import parse_files
 from frugal.data.prepare import prepare
 from frugal.data.raw import locate_file
-from frugal.run.init_command import _amounts, init_command
+from frugal.run.init_command import init_command, stated_amounts
 from frugal.studies.over_time.data import read_over_time, read_running
 from frugal.studies.recourse.catalogue import catalogue_of, units_of
 from frugal.studies.recourse.sheets import read_sheet
@@ -657,7 +657,7 @@ def read_recourse(files: Mapping[str, Path]) -> Any:
 
 
 def read_prices(files: Mapping[str, Path]) -> Any:
-    return _amounts("--prices", str(files["own"]), "EUR")
+    return stated_amounts("--prices", str(files["own"]), "EUR")
 
 
 OWN_DOORS: dict[str, tuple[Callable[[Mapping[str, Path]], Any], Mapping[str, Any]]] = {

@@ -59,7 +59,7 @@ def test_a_foreign_name_is_printed_escaped(tmp_path, capsys):
 
 def test_a_table_in_place_of_a_description_is_not_quoted(tmp_path, capsys):
     for name, words in (
-        ("t.csv", "t.csv is a table; allowed is the YAML that describes it: python -m frugal init"),
+        ("t.csv", "t.csv is a table; allowed is the YAML of one: frugal decide "),
         ("t.yaml", "t.yaml: 'top level' is a text; allowed is a mapping of keys"),
     ):
         (tmp_path / name).write_text(CSV.replace("yes", SECRET))

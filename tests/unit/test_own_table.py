@@ -177,7 +177,7 @@ def test_a_table_in_place_of_its_yaml_is_named_as_one(folder):
         (folder / name).touch()
         with pytest.raises(ConfigError) as refusal:
             asked(folder, table=str(folder / name))
-        assert f"{folder / name} is a table; allowed is the YAML" in str(refusal.value)
+        assert f"{folder / name} is a table; allowed is the YAML of one" in str(refusal.value)
         assert f"python -m frugal init {folder / name} --label COLUMN" in str(refusal.value)
 
 
@@ -298,9 +298,9 @@ def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
         ({"agents": {"practice": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'practice'; a"),
         ({"agents": {"crp.2": {"kind": "fixed", "panels": ["crp"]}}}, {}, r"has 'crp\.2'; a pol"),
         ({}, {"sensitive": "pneumonia"}, r"'sensitive' is 'pneumonia', the label; allowed are"),
-        ({}, {"refer": 9, "objective": "f1"}, r"'refer' needs objective=cost; 'objective' is f1"),
+        ({}, {"refer": 9, "objective": "f1"}, "'refer' needs the objective cost, and it is f1"),
         ({}, {"most_missed": 2}, r"'most_missed' is 2; allowed is a share from 0 to 1"),
-        ({}, {"refer_risk": 9}, r"'refer_risk' is set and 'refer' is null; allowed is both, or"),
+        ({}, {"refer_risk": 9}, "'refer_risk' is stated and 'refer' is not; allowed is both, or"),
     ],
 )
 def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):

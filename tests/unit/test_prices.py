@@ -19,7 +19,8 @@ from frugal.judge.net_benefit import ALL, NONE, decision_curves, implied_thresho
 from frugal.judge.prices import ExtraCosts, PriceBox
 from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, RecordLaw
-from frugal.run.init_command import StatedTerms, _amounts
+from frugal.run.init_command import stated_amounts
+from frugal.run.table_yaml import StatedTerms
 
 from tests.unit.dataset_documents import document, encoded, load
 from tests.unit.test_semi_offline import ERRORS, PREFER, PRICE, candidates_of, law_of, play, world
@@ -152,12 +153,12 @@ def test_uncertain_costs_have_a_mean_and_a_range(tmp_path):
 def test_prices_of_a_data_frame_may_be_two_ends():
     terms = StatedTerms(prices={"a": (3, 6), "b": 2}, errors={})
     assert terms._cost("prices", "a", (3, 6)) == {"from": 3, "to": 6}
-    assert _amounts("--prices", "a=3..6,b=2") == {"a": (3, 6), "b": 2}
+    assert stated_amounts("--prices", "a=3..6,b=2") == {"a": (3, 6), "b": 2}
     with pytest.raises(DataError, match="two of them, the least and the largest"):
         terms._cost("prices", "a", (6, 3))
     assert terms._cost("prices", "a", {"column": "fee"}) == {"column": "fee"}
     with pytest.raises(DataError, match=r"or a range such as 20\.\.35"):
-        _amounts("--prices", "a=3..x")
+        stated_amounts("--prices", "a=3..x")
 
 
 @pytest.mark.parametrize(
@@ -197,12 +198,12 @@ def test_a_file_of_prices_is_read_in_the_only_way_or_refused_with_its_line(
 ):
     (tmp_path / "p.csv").write_text(text, encoding=encoding)
     if isinstance(expected, dict):
-        amounts = _amounts("--prices", str(tmp_path / "p.csv"), "EUR")
+        amounts = stated_amounts("--prices", str(tmp_path / "p.csv"), "EUR")
         assert amounts == expected
         assert list(map(type, amounts.values())) == list(map(type, expected.values()))
     else:
         with pytest.raises(DataError, match=expected):
-            _amounts("--prices", str(tmp_path / "p.csv"), "EUR")
+            stated_amounts("--prices", str(tmp_path / "p.csv"), "EUR")
 
 
 @pytest.mark.parametrize("cell", ["{} USD", "{} usd", "{}Fr", "{} ct"])
@@ -225,7 +226,7 @@ def test_a_file_of_prices_may_be_a_spreadsheet_or_parquet(tmp_path, suffix):
     frame = pd.DataFrame({"panel": ["crp", "age"], "price": [4.5, 2.0], "unit": ["EUR", None]})
     write = frame.to_parquet if suffix == "parquet" else frame.to_excel
     write(tmp_path / f"p.{suffix}", index=False)
-    stated = _amounts("--prices", str(tmp_path / f"p.{suffix}"), "EUR")
+    stated = stated_amounts("--prices", str(tmp_path / f"p.{suffix}"), "EUR")
     assert stated == {"crp": 4.5, "age": 2}
 
 
@@ -258,7 +259,7 @@ def test_one_error_in_two_words_with_two_numbers_is_refused(errors):
 def test_a_file_of_prices_that_can_be_read_in_two_ways_or_none_is_refused(tmp_path, text, words):
     (tmp_path / "p.csv").write_text(f"panel,price\n{text}\n")
     with pytest.raises(DataError, match=words):
-        _amounts("--prices", str(tmp_path / "p.csv"))
+        stated_amounts("--prices", str(tmp_path / "p.csv"))
 
 
 def small_table(n=60, seed=0):

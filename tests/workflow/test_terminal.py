@@ -3,6 +3,7 @@
 Only of Frugal's own workflow: installing Frugal changes no other one.
 """
 
+import io
 import logging
 import re
 import sys
@@ -118,6 +119,28 @@ def test_snakemakes_own_words_can_be_had(words, own, monkeypatch):
     monkeypatch.setenv("FRUGAL_TERMINAL", own)
     terminal.speak_tersely()
     assert (terminal.logger.handlers == [before]) == bool(words or own)
+
+
+@pytest.mark.parametrize(("words", "jobs"), [(["-n"], 0), (["-n", "-p"], 2), (["-np"], 2)])
+def test_a_dry_run_shows_each_job_on_request(words, jobs, monkeypatch):
+    before, stream = logging.StreamHandler(io.StringIO()), io.StringIO()
+    before.setStream(stream)
+    before.name = "DefaultStreamHandler"
+    monkeypatch.setattr(terminal.logger, "handlers", [before])
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    monkeypatch.delenv("FRUGAL_TERMINAL", raising=False)
+    terminal.speak_tersely()
+    rows = "\n".join(f"step_{k:02}  {k:4}" for k in range(60))
+    table = f"Job stats:\njob      count\n-------  ----\n{rows}\n"
+    each = {"event": LogEvent.JOB_INFO, "msg": "rule works: in, out"}
+    for record in ({"msg": table}, each, each, {"msg": table}, {"msg": "Reasons: of each"}):
+        before.handle(logging.makeLogRecord(record))
+    shown = stream.getvalue()
+    assert shown.count("rule works") == jobs
+    if not jobs:
+        assert shown.count("Job stats:") == 1
+        assert len(shown.splitlines()) == 33
+        assert all(f"step_{k:02}" in shown for k in range(60))
 
 
 def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):

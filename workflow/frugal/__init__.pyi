@@ -23,5 +23,7 @@ from frugal.studies.over_time.verbs import TimedAnswer as TimedAnswer
 from frugal.studies.over_time.verbs import load_over_time as load_over_time
 from frugal.studies.over_time.verbs import order_plan as order_plan
 from frugal.studies.over_time.verbs import over_time as over_time
+from frugal.studies.treatment.verbs import SearchAnswer as SearchAnswer
+from frugal.studies.treatment.verbs import search as search
 
 __version__: str

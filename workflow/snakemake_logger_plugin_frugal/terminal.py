@@ -1,8 +1,8 @@
 """What Snakemake prints in a terminal: a line a step with its place, and the failing sentence last.
 
-`--verbose`, a dry run, a profile or an executor that is named, and the environment variable
-`FRUGAL_TERMINAL=snakemake` give Snakemake's own words. Its file under `.snakemake/log/` always has
-them.
+A dry run prints its table of jobs alone; with `-p`, each job and its command. `--verbose`, a
+profile or an executor that is named, and the environment variable `FRUGAL_TERMINAL=snakemake` give
+Snakemake's own words. Its file under `.snakemake/log/` always has them.
 """
 
 import logging
@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ from snakemake_interface_logger_plugins.common import LogEvent
 _OWN_WORDS = re.compile(
     r"^(-n|--dry-?run|--verbose|-e|--executor|--profile|--mode|--lint|-l|--list)\b"
 )
+_DRY = re.compile(r"^(-n|--dry-?run)$")
+_EACH_JOB = re.compile(r"^(-n?pn?|--printshellcmds)$")
+_OF_EACH_JOB = (LogEvent.WORKFLOW_STARTED, LogEvent.JOB_INFO, LogEvent.SHELLCMD)
+_MOST_ROWS = 25  # of the table of jobs, before it has two columns
 _QUIET = (
     "Using workflow specific profile",
     "Config file ",
@@ -149,6 +154,28 @@ class Lines(logging.StreamHandler):
             self.flush()
 
 
+class _Planned(logging.Filter):
+    """Of a dry run the table of jobs, once and two abreast, and sentences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is shown."""
+        text = str(record.msg or "")
+        if text.startswith("Job stats:"):
+            self.tables += 1
+            *head, names = re.split(r"(?<=-\n)", text.rstrip(), maxsplit=1)
+            rows, width = names.split("\n"), len(names.partition("\n")[0])
+            half = -(-len(rows) // 2)
+            pairs = zip_longest(rows[:half], rows[half:], fillvalue="")
+            if len(rows) > _MOST_ROWS:
+                record.msg = "".join(head) + "\n".join(f"{a:<{width}}    {b}" for a, b in pairs)
+        again = text.startswith("Job stats:") and self.tables > 1
+        return get_event(record) not in _OF_EACH_JOB and not again and "Reasons:" not in text
+
+
 def speak_tersely() -> None:
     """Put these words in the place of Snakemake's on the terminal of this run.
 
@@ -156,9 +183,14 @@ def speak_tersely() -> None:
     """
     if os.environ.get("FRUGAL_TERMINAL") == "snakemake":
         return
-    if any(_OWN_WORDS.match(word) for word in sys.argv[1:]):
+    snakemakes = [one for one in logger.handlers if one.name == _SNAKEMAKES]
+    own = [word for word in sys.argv[1:] if _OWN_WORDS.match(word)]
+    if own and all(map(_DRY.match, own)) and not any(map(_EACH_JOB.match, sys.argv[1:])):
+        for handler in snakemakes:
+            handler.addFilter(_Planned())
+    if own:
         return
-    for before in [one for one in logger.handlers if one.name == _SNAKEMAKES]:
+    for before in snakemakes:
         lines = Lines(before.stream if isinstance(before, logging.StreamHandler) else sys.stderr)
         for kept in before.filters:
             lines.addFilter(kept)

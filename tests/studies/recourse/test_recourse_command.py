@@ -177,3 +177,17 @@ def test_groups_are_summed_up(recourse):
     _, said, _ = recourse(units=units, actions=actions)
     assert "group 'young': 2 units, mean cost 5.5" in said
     assert "group 'old': 1 unit, no cost, 1 without a set" in said
+
+
+def test_a_folder_keeps_the_answers(recourse, tmp_path):
+    status, shown, _ = recourse("--into", "kept")
+    assert status == 0
+    folder = tmp_path / "kept"
+    names = ["answer.html", "answer.json", "answers.csv", "verdict.txt"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert (folder / "verdict.txt").read_text().splitlines()[-1] == shown[-1]
+    recourse("--out", "all.csv")
+    assert (folder / "answers.csv").read_bytes() == (tmp_path / "all.csv").read_bytes()
+    status, _, refused = recourse("--into", "kept")
+    assert status == 2
+    assert "kept is there already" in refused[0]

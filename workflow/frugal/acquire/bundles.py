@@ -162,6 +162,12 @@ def write_bundle(folder: Path, **content: Any) -> None:
     replace_files({path: payload_bytes(path, payloads[name]) for name, path in paths.items()})
 
 
+def policy_folder(folder: Path) -> Path:
+    """The folder of a policy; of an answer's folder, that within it."""
+    within = folder / "policy"
+    return within if (folder / "answer.json").is_file() and within.is_dir() else folder
+
+
 def read_bundle(folder: Path, *, function: Path | None = None) -> CaseBundle:
     """A bundle, with nothing else at hand.
 

@@ -15,7 +15,7 @@ from frugal.answer.recorded import known_law
 from frugal.answer.requirements import variant_of
 from frugal.answer.stored import StoredRecords
 from frugal.core.episodes import REFERRED
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, argument
 from frugal.core.regions import inside
 from frugal.core.rows import Partitions, Rows, rows_of
 from frugal.core.schema_check import listed
@@ -282,7 +282,7 @@ class Evidence:
         most = self.settings["most_missed"]
         if unknown := [name for name in most if name and name not in names]:
             raise ConfigError(
-                f"config: 'most_missed' names the group {unknown[0]!r}; "
+                f"{argument('most_missed')} names the group {unknown[0]!r}; "
                 f"allowed are {listed(names) or 'none: sensitive=COLUMN makes groups'}"
             )
         return {

@@ -1,5 +1,6 @@
 """A whole config: the keys at top level, and the blocks of the studies."""
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from pydantic import create_model
 from frugal.config.afape import Afape
 from frugal.config.blocks import Amount, Block, Count, Name, Whole, required, setting
 from frugal.config.parts import part_fields
+from frugal.core.errors import ConfigError, argument
 from frugal.core.studies import of_studies
 
 
@@ -104,7 +106,11 @@ def effective(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: one sentence with the key, the value found and the values allowed.
     """
-    return Config.read(config, where="config").plain()
+    try:
+        return Config.read(config, where="config").plain()
+    except ConfigError as error:
+        sentence = re.sub(r"^config: '(\w+)'", lambda key: argument(key[1]), str(error))
+        raise ConfigError(sentence) from None
 
 
 def most_missed_of(config: Mapping[str, Any]) -> dict[str, float]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 PRIVATE = "FRUGAL_PRIVATE"  # environment variable: refusals show no cell of a table
@@ -39,6 +40,35 @@ class GraphError(FrugalError):
 
 class NoSupportError(FrugalError):
     """No row carries weight, so the quantity cannot be estimated from this data."""
+
+
+_DOOR: ContextVar[str] = ContextVar("door", default="config")
+
+
+@contextmanager
+def through(door: str) -> Iterator[bool]:
+    """Within it, refusals name arguments in the language of a door: `call`, or `command`.
+
+    Yields:
+        Whether this is the outermost door, the one that a person uses, which decides.
+    """
+    former = _DOOR.get()
+    token = _DOOR.set(door if former == "config" else former)
+    try:
+        yield former == "config"
+    finally:
+        _DOOR.reset(token)
+
+
+def argument(name: str, entry: object = None) -> str:
+    """An argument as its door names it: `prices['crp']`, `--prices: 'crp'`, or a config's key."""
+    match _DOOR.get():
+        case "call":
+            return name if entry is None else f"{name}[{entry!r}]"
+        case "command":
+            flag = "--panel" if name == "panels" else f"--{name.replace('_', '-')}"
+            return flag if entry is None else f"{flag}: {entry!r}"
+    return f"config: {name!r}" if entry is None else f"config: '{name}.{entry}'"
 
 
 @contextmanager

@@ -40,14 +40,14 @@ def require_no_table(path: Path, remedy: str) -> None:
 
     Args:
         path: that is about to be read as a YAML.
-        remedy: how such a YAML is made; `{}` is the path, as a shell takes it.
+        remedy: use of a table; `{}` is the path, as a shell takes it.
 
     Raises:
         ConfigError: it is a file whose suffix is that of a table.
     """
     if path.suffix.lower() in _TABLES and path.is_file():
         done = remedy.format(shlex.quote(str(path)))
-        raise ConfigError(f"{path} is a table; allowed is the YAML that describes it: {done}")
+        raise ConfigError(f"{path} is a table; allowed is the YAML of one: {done}")
 
 
 def requested_file(path: str | Path, base: Path) -> Path | None:

@@ -232,7 +232,8 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
         ConfigError: the file is missing, not YAML, has an unknown key (the sentence names the
             closest one allowed), lacks one, or contradicts itself.
     """
-    require_no_table(path, "python -m frugal init {} --label COLUMN writes it")
+    of = "{0} --label COLUMN"
+    require_no_table(path, f"frugal decide {of} takes the table, frugal init {of} writes the YAML")
     document = read_yaml(path)
     if instead and isinstance(document, dict):
         if isinstance(label := document.get("label"), dict) and "predict" in label:

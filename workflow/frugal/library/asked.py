@@ -11,7 +11,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -22,7 +22,7 @@ from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.parts import part_files, part_keys
 from frugal.config.root import effective
 from frugal.core.declarations import PROJECT
-from frugal.core.errors import ConfigError, DataError, FrugalError, sentences
+from frugal.core.errors import ConfigError, DataError, FrugalError, sentences, through
 from frugal.core.rows import readable
 from frugal.core.schema_check import did_you_mean, listed, read_yaml, requested_file
 from frugal.results.files import file_digest
@@ -298,7 +298,11 @@ def door(verb: _Verb) -> _Verb:
             hint = did_you_mean(unknown[0], parameters)
             raise ConfigError(f"{verb.__name__} has no argument {unknown[0]!r}{hint}")
         bound = signature.bind(*arguments, **named)
-        with _in_python(signature), sentences():
+        with (
+            through("call") as outer,
+            _in_python(signature) if outer else nullcontext(),
+            sentences(),
+        ):
             for name, value in bound.arguments.items():
                 annotation = signature.parameters[name].annotation
                 if isinstance(annotation, str):  # names of types that are not imported

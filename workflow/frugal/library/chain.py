@@ -16,7 +16,9 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from frugal.results.replacing import Growing
 
 
+_BAR: ContextVar[Any] = ContextVar("bar", default=None)  # of the whole, where there is one
 logging.getLogger("frugal").addHandler(logging.NullHandler())  # `Table.remarks` has the sentences
 
 
@@ -290,9 +293,11 @@ def run_stage(
             converted = {
                 name: _as_taken(question, function, name, value) for name, value in inputs.items()
             }
-            result = function(**converted, context=Context(settings, streams, _progress(stage)))
+            result = function(**converted, context=Context(settings, streams, progress_of(stage)))
             grows = inspect.isgenerator(result)
             payloads = together(cast("Growing", result)) if grows else result
+        if (bar := _BAR.get()) is not None:
+            bar.update()
         identity = hashlib.sha256(called.encode()).hexdigest()
         question.memory[called] = {
             name: Made(f"{identity}-{name}", _as_read(payload))
@@ -346,11 +351,29 @@ def _as_read(payload: Any) -> Any:
     return payload if arrays else json.loads(json.dumps(payload))
 
 
-def _progress(stage: str) -> Callable[..., Any]:
+@contextmanager
+def one_bar(stages: int) -> Iterator[None]:
+    """One bar for so many stages that run within, with the name of the present one."""
+    if (outer := _BAR.get()) is not None:
+        outer.total += stages
+        yield
+        return
+    with progress_of("")(total=stages, bar_format="{percentage:3.0f}% {bar:20} {desc}") as bar:
+        token = _BAR.set(bar)
+        try:
+            yield
+        finally:
+            _BAR.reset(token)
+
+
+def progress_of(stage: str) -> Callable[..., Any]:
     """A bar of progress in a terminal or a notebook; elsewhere nothing is shown."""
     with warnings.catch_warnings():  # a notebook without ipywidgets shows the terminal's bar
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm
 
+    if (bar := _BAR.get()) is not None:
+        bar.set_description_str(stage.replace("_", " "))
+        return partial(tqdm, disable=True)
     hidden = not (sys.stderr.isatty() or "ipykernel" in sys.modules)
     return partial(tqdm, desc=stage.replace("_", " "), leave=False, mininterval=1, disable=hidden)

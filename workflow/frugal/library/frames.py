@@ -1,6 +1,6 @@
 """A data frame or file as the table of a YAML: the guesses of `frugal init`, with terms.
 
-Nothing is decided here: `data.guessing` guesses the columns, `run.init_command` writes the YAML,
+Nothing is decided here: `data.guessing` guesses the columns, `run.table_yaml` writes the YAML,
 and the frame becomes the CSV that it names. So a frame gives the numbers of its YAML.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal.core.errors import ConfigError, DataError, FrugalError
+from frugal.core.errors import ConfigError, DataError, FrugalError, argument
 from frugal.core.schema_check import listed
 from frugal.library.asked import Question, TemporaryFolder, ask, require
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from frugal.data.guessing import TableGuess
     from frugal.data.opening import Opened
-    from frugal.run.init_command import StatedTerms
+    from frugal.run.table_yaml import StatedTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,11 @@ class Described:
 
     @contextmanager
     def rows_named(self) -> Iterator[None]:
-        """Refusals that cite a line of the CSV cite the row of the frame, and its missing value."""
+        """Refusals that cite the YAML and CSV of these cells cite the arguments and the rows."""
         from frugal.data.parsing import STATE_MISSING
 
-        csv = re.escape(f"{self.name}.csv")
-        place = re.compile(rf"(?:\S*{re.escape(self.name)}\.yaml: )?(?:\S*/)?{csv}, line (\d+)")
+        yaml, csv = re.escape(f"{self.name}.yaml"), re.escape(f"{self.name}.csv")
+        cited = "the data frame" if self.index is not None else self.opened.where
 
         def row(match: "re.Match[str]") -> str:
             within = self.opened.cells.apply(lambda cells: cells.str.count("\n")).sum(axis=1)
@@ -62,22 +62,41 @@ class Described:
         try:
             yield
         except FrugalError as error:
-            sentence = place.sub(row, str(error))
+            text = re.sub(rf"\S*/{yaml}: ", "", str(error))
+            sentence = re.sub(rf"(?:\S*/)?{csv}, line (\d+)", row, text)
+            sentence = re.sub(rf"(?:\S*/)?{csv}(?!\w)", cited, self._in_arguments(sentence))
             if sentence == str(error):
                 raise
             remedy = "replace it by NaN" if self.index is not None else "empty the cell"
             raise type(error)(sentence.replace(STATE_MISSING, remedy)) from error
 
+    def _in_arguments(self, sentence: str) -> str:
+        """Keys of the YAML's prices and costs as the arguments from which they were made."""
+        from frugal.run.table_yaml import errors_between
+
+        names = [panel["name"] for panel in self.terms.panels_of(self.guess)]
+        errors = errors_between(self.guess.priced_classes)
+        name_of = {place: name for name, place in reversed(errors.items())}
+
+        def price(key: "re.Match[str]") -> str:
+            return argument("prices", names[int(key[1])]) + (f" {key[2]!r}" if key[2] else "")
+
+        def cost(key: "re.Match[str]") -> str:
+            return argument("errors", name_of[int(key[1]), int(key[2])])
+
+        sentence = re.sub(r"'?panels\[(\d+)\](?: \(.*?\))?\.cost(?:\.(\w+))?'?", price, sentence)
+        return re.sub(r"'?misclassification_cost\[(\d)\]\[(\d)\]'?", cost, sentence)
+
     @property
     def remarks(self) -> tuple[str, ...]:
         """Guesses, and values to check; a sentence each."""
-        from frugal.run.init_command import remarks_on
+        from frugal.run.table_yaml import remarks_on
 
         return tuple(remarks_on(self.opened, self.guess, self.terms.panels_of(self.guess)))
 
     def files(self, path: Path) -> dict[Path, bytes]:
         """The YAML and the CSV that it names, next to it."""
-        from frugal.run.init_command import describe_guess
+        from frugal.run.table_yaml import describe_guess
 
         table = path.with_suffix(".csv")
         opened = replace(self.opened, path=table)
@@ -188,7 +207,7 @@ def describe(table: Any, stated: Mapping[str, Any]) -> Described:
     """
     from frugal.data.guessing import known_at_start, left_out
     from frugal.data.opening import plain_text
-    from frugal.run.init_command import (
+    from frugal.run.table_yaml import (
         UNLABELLED,
         StatedTerms,
         guess_opened,
@@ -238,7 +257,7 @@ def describe(table: Any, stated: Mapping[str, Any]) -> Described:
         stated["unit"] or "EUR",
         unlabelled=unlabelled,
     )
-    _require_all_stated(terms, guess)
+    terms.require_all(guess)
     guess = known_at_start(guess, terms.free)
     index = as_pandas(table).index if is_frame(table) else None
     return Described(opened, guess, str(label), terms, name, index)
@@ -271,36 +290,9 @@ def ask_frame(
 
 
 def _require_name(name: object) -> None:
-    from frugal.run.init_command import short_name
+    from frugal.run.table_yaml import short_name
 
     if not isinstance(name, str) or short_name(name) != name:
         raise ConfigError(
             f"name is {name!r}; allowed are small letters, digits and underscores, a letter first"
-        )
-
-
-def _require_all_stated(terms: "StatedTerms", guess: "TableGuess") -> None:
-    """Refuse a price or cost that is left open."""
-    from frugal.run.init_command import errors_between
-
-    classes = guess.priced_classes
-    open_panels = [panel for panel in terms.panels_of(guess) if panel.get("cost", 0) is None]
-    if open_panels:
-        names = [panel["name"] for panel in open_panels]
-        columns = [column for panel in open_panels for column in panel["columns"]]
-        raise ConfigError(
-            f"prices has none for {listed(map(repr, names))}; allowed is a number from 0 on for "
-            f"each panel, free={columns} for columns that are known at the start, or "
-            f"leave_out={columns}"
-        )
-    costs = terms.errors_of(classes)
-    missing_costs: dict[tuple[int, int], str] = {}
-    for name, (i, j) in errors_between(classes).items():
-        if costs[i][j] is None:
-            missing_costs.setdefault((i, j), name)
-    if missing_costs:
-        positive = f" ({classes[-1]!r} is the positive class)" if len(classes) == 2 else ""
-        raise ConfigError(
-            f"errors has no cost of {listed(map(repr, missing_costs.values()))}{positive}; allowed "
-            "are numbers from 0 on, in the unit of prices"
         )

@@ -4,8 +4,7 @@ A folder holds `verdict.txt`, `answer.json`, `policy` (a bundle) and `answer.htm
 """
 
 import html
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,11 +26,6 @@ def save_answer(answer: Answer, folder: Path, *, shown: Path | None = None) -> s
     Raises:
         DataError: one of its files is there already.
     """
-    parts = [folder / name for name in (TEXT, DOCUMENT, PAGE, POLICY)]
-    if existing := [path for path in (folder, *parts) if path.exists() and path != folder]:
-        raise DataError(f"{existing[0]} is there already; name a folder without an answer")
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is no folder; name one")
     draws = find_spec("matplotlib") is not None
     named = folder if shown is None else shown
     bundle, page = (named / POLICY).as_posix(), (named / PAGE).as_posix()
@@ -39,17 +33,37 @@ def save_answer(answer: Answer, folder: Path, *, shown: Path | None = None) -> s
     advise = f"{program()} advise {bundle} cases.csv"
     text = answer.text_with(advise, page)
     document = {key: value for key, value in answer.document.items() if key != "seal"}
-    files = {
-        folder / TEXT: text.encode(),
-        folder / DOCUMENT: json_bytes(sealed(document | {"bundle": POLICY})),
-    }
-    if draws:
-        files[folder / PAGE] = _page(answer, (advise, page)).encode()
-    source = answer.policy().bundle
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(source, folder / POLICY)
-    replace_files(files)
+    html_page = _page(answer, (advise, page)).encode() if draws else None
+    keep(
+        folder, text, html_page, document | {"bundle": POLICY}, bundle_files(answer.policy().bundle)
+    )
     return text
+
+
+def bundle_files(bundle: Path) -> dict[str, bytes]:
+    """The files of a policy, as `keep` takes them."""
+    return {f"{POLICY}/{path.name}": path.read_bytes() for path in sorted(bundle.iterdir())}
+
+
+def keep(
+    folder: Path,
+    text: str,
+    page: bytes | None,
+    document: Mapping[str, Any],
+    files: Mapping[str, bytes],
+) -> None:
+    """Write the folder of an answer: its text, page and document, and further files by their names.
+
+    Raises:
+        DataError: one of its files is there already.
+    """
+    contents = {TEXT: text.encode(), DOCUMENT: json_bytes(sealed(document)), **files}
+    contents |= {} if page is None else {PAGE: page}
+    if existing := [folder / name for name in contents if (folder / name).exists()]:
+        raise DataError(f"{existing[0]} is there already; name a folder without an answer")
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is no folder; name one")
+    replace_files({folder / name: content for name, content in contents.items()})
 
 
 def _page(answer: Answer, now: Sequence[str]) -> str:

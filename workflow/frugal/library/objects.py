@@ -466,8 +466,8 @@ class Recommendation(WithHelp, ABC):
 
     @property
     def state(self) -> str:
-        """How sure it is: best, good_enough, short_list or open."""
-        return str(self.document["state"])
+        """How sure it is: best, good_enough, short_list or open; empty of an answer without it."""
+        return str(self.document.get("state", ""))
 
     def __str__(self) -> str:
         return self.summary()

@@ -1,15 +1,17 @@
 """The verbs: each takes the result of the one before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from frugal.acquire.bundles import policy_folder
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.parts import part_files
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, FrugalError, argument
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.library.asked import ask, door, require, require_known, with_options, without_others
-from frugal.library.chain import payloads_of
+from frugal.library.chain import one_bar, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.kept_answers import KeptAnswer
 from frugal.library.objects import Answer, Masks, Policy, StoredPolicy, Table
@@ -46,7 +48,7 @@ class TableOptions(PartOptions, total=False):
     cores: int | None
 
 
-_OF_CELLS = (  # what the YAML of a table states itself
+OF_CELLS = (  # what the YAML of a table states itself
     "prices",
     "errors",
     "panels",
@@ -118,8 +120,8 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
     Raises:
         ConfigError, DataError: a sentence with the key or file, the value found and allowed values.
     """
-    stated: dict[str, Any] = {"label": label} | {key: options.get(key) for key in _OF_CELLS}
-    keys: dict[str, Any] = {k: v for k, v in options.items() if k not in _OF_CELLS}
+    stated: dict[str, Any] = {"label": label} | {key: options.get(key) for key in OF_CELLS}
+    keys: dict[str, Any] = {k: v for k, v in options.items() if k not in OF_CELLS}
     folder, config = keys.pop("folder", None), keys.pop("config", None)
     for key in ("causes", "recorded", *part_files(keys)):
         keys[key] = None if keys.get(key) is None else str(keys[key])
@@ -128,7 +130,7 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
     is_file = isinstance(table, str | Path) and label is not None and not is_yaml
     if is_frame(table) or is_file:
         described = describe(table, stated)
-        with described.rows_named():
+        with _groups_named(keys.get("sensitive")), described.rows_named():
             question = ask_frame(described, folder, config, **keys)
             payloads_of(question, "prepare_data", again=True)
     else:
@@ -138,9 +140,22 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
             raise ConfigError(
                 f"{listed(named)}: arguments for a data frame or a table's file; {table} {does}"
             )
-        question = ask(table, folder, config, **keys)
-        payloads_of(question, "prepare_data", again=True)
+        with _groups_named(keys.get("sensitive")):
+            question = ask(table, folder, config, **keys)
+            payloads_of(question, "prepare_data", again=True)
     return Table(question)
+
+
+@contextmanager
+def _groups_named(sensitive: str | None) -> Iterator[None]:
+    """Refusals of the groups that `sensitive` makes name this argument, not the YAML's key."""
+    try:
+        yield
+    except FrugalError as error:
+        sentence = str(error).replace(
+            "which 'groups' names", f"which {argument('sensitive')} names"
+        )
+        raise error if sensitive is None else type(error)(sentence) from error
 
 
 @door
@@ -206,13 +221,13 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
     """A policy from a folder that `save`, or the workflow under results/bundles, left.
 
     Args:
-        folder: with policy.safetensors and cases.json.
+        folder: with policy.safetensors and cases.json, or that of an answer.
         function: file of one's own function, for a policy of kind `python`.
 
     Raises:
         DataError: the folder holds no policy, or the function is another one.
     """
-    policy = StoredPolicy(Path(folder), None if function is None else Path(function))
+    policy = StoredPolicy(policy_folder(Path(folder)), None if function is None else Path(function))
     policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
     return policy
 
@@ -287,7 +302,8 @@ def decide(
     elif agents is not None:
         require_known(question, agents)
         question = question.with_agents(without_others(question, agents))
-    payloads_of(question, "write_answer", again=True)
+    with one_bar(len(question.study.folds(question.dataset)) + 4):
+        payloads_of(question, "write_answer", again=True)
     return Answer(question)
 
 

@@ -24,7 +24,7 @@ from frugal.acquire.advice import (
     prices_of,
     with_referral,
 )
-from frugal.acquire.bundles import CaseBundle, read_bundle
+from frugal.acquire.bundles import CaseBundle, policy_folder, read_bundle
 from frugal.core.arguments import amount, command_parser, file_path, whole_number
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import DataError, say
@@ -50,7 +50,9 @@ def advise_command(words: list[str]) -> int:
         DataError: the folder holds no bundle, or the file is none of its cases.
     """
     parser = command_parser("advise", __doc__)
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
+    parser.add_argument(
+        "bundle", type=Path, metavar="BUNDLE", help="folder of a policy, or an answer"
+    )
     parser.add_argument("cases", type=Path, metavar="cases.csv", help="empty: not acquired yet")
     parser.add_argument("--out", type=file_path, metavar="FILE.csv", help="all numbers, as a CSV")
     parser.add_argument("--id", metavar="COLUMN", help="names the cases; carried along")
@@ -86,6 +88,7 @@ def advise_command(words: list[str]) -> int:
     for option, how in further.items():
         parser.add_argument(f"--{option}", **how)
     args = parser.parse_args(words)
+    args.bundle = policy_folder(args.bundle)
     read = [args.cases, args.function, args.refer and Path(args.refer)]
     read += [file for name in further if isinstance(file := getattr(args, name), Path)]
     read += [*args.bundle.glob("*.json"), *args.bundle.glob("*.safetensors")]

@@ -60,6 +60,16 @@ def laid_over(config: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, A
     return {**config, **over, **nested}
 
 
+def config_with(**values: Any) -> dict[str, Any]:
+    """The default config with some values, but those that are None.
+
+    Raises:
+        ConfigError: a value is not allowed.
+    """
+    given = {name: value for name, value in values.items() if value is not None}
+    return effective({**read_config_file(PROJECT / "config.yaml"), **given})
+
+
 def config_command(words: list[str]) -> int:
     """Print the whole config, or its JSON Schema; returns the exit status.
 

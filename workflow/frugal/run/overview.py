@@ -12,7 +12,8 @@ from frugal.results.sources import STAGES
 USED_FIRST = {
     "decide TABLE --label COLUMN": "a table to an answer: panels to order, for whom, how sure",
     "init TABLE --label COLUMN": "the YAML of one's own table",
-    "advise POLICY CASES": "the next panel, or treatment, for each new case",
+    "advise FOLDER CASES": "the next panel, or treatment, for each new case",
+    "report FOLDER": "an answer that a command left, in words",
     "export POLICY FILE.onnx": "a policy as an ONNX graph",
     "audit": "whether results are unchanged since they were made",
     "diff A B": "which numbers moved between two runs, and why",
@@ -50,18 +51,15 @@ def start() -> str:
     """What one can do first, in ten lines."""
     commands = {
         "decide visits.csv --label pneumonia": "from a table with gaps to an answer",
-        "advise visits_answer/policy new.csv": "the next panel for each new case",
-        "init visits.csv --label pneumonia": "a description of a table, to correct first",
         **study_commands(),
+        "advise visits_answer new.csv": "the next panel for each new case",
         "--help": "all commands, workflows and stages",
     }
     width = max(map(len, commands))
     return "\n".join(
         [
             "Frugal learns which panel to acquire next, and whether to trust that.",
-            "",
             *(f"  {program()} {words:<{width}}  {text}" for words, text in commands.items()),
-            "",
             'From Python: frugal.decide(visits, "pneumonia", prices={…}, errors={…})',
             "As a workflow: snakemake --cores 2 decide --config table=visits.yaml",
         ]

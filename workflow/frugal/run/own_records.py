@@ -35,7 +35,7 @@ def own_records(config: Mapping[str, Any], base: Path, folder: Path) -> RecordFi
             f"config: 'records' is {str(config['records'])!r}, and there is no such file; allowed "
             "is a YAML like docs/examples/searches.yaml or docs/examples/wards.yaml"
         )
-    require_no_table(path, "docs/how-to/over_time.md and docs/how-to/own_searches.md have examples")
+    require_no_table(path, "frugal search {0} and frugal over_time {0} take the table")
     document = read_yaml(path)
     keys = document if isinstance(document, dict) else {}
     targets = declared_by_studies("targets", "RecordsTarget")

@@ -14,7 +14,7 @@ from frugal.config.declared import kinds_with
 from frugal.config.parts import part_files, part_keys
 from frugal.config.root import effective, most_missed_of
 from frugal.core.episodes import REFERRED
-from frugal.core.errors import ConfigError
+from frugal.core.errors import ConfigError, argument
 from frugal.core.schema_check import did_you_mean, listed, read_yaml, requested_file
 from frugal.data.description import Description, load_description
 from frugal.data.raw import locate_file
@@ -92,8 +92,8 @@ def decision(
     if config["objective"] == "f1" and (classes != 2 or numeric):
         of = "is a number" if numeric else f"has {classes} classes"
         raise ConfigError(
-            f"config: 'objective' is f1, and the label of {path.name} {of}; "
-            "allowed are two, or objective=cost"
+            f"{argument('objective')} is f1, and the label of {path.name} {of}; allowed are two, "
+            "or cost"
         )
     place = within or Path("results", "decide", described.name)
     changed, remarks = _changes(config["sensitive"], described)
@@ -126,14 +126,14 @@ def _require_premises(config: Mapping[str, Any], described: Description) -> None
     for key, added in part_keys().items():
         reasons = (r for need in added.needs for r in _unmet(need, config, described))
         if config[key] is not None and (reason := next(reasons, None)):
-            raise ConfigError(f"config: {key!r} {reason}")
+            raise ConfigError(f"{argument(key)} {reason}")
 
 
 def _unmet(need: str, config: Mapping[str, Any], described: Description) -> Iterator[str]:
     """Why a premise of a key does not hold; nothing where it does."""
     label, path = described.label, described.path
     if need == "cost" and config["objective"] == "f1":
-        yield "needs objective=cost; 'objective' is f1"
+        yield "needs the objective cost, and it is f1"
     elif need == "classes" and label.numeric is not None:
         yield f"needs a label of classes, and that of {path} is a number"
     elif need == "independent" and (described.cluster is not None or label.weighed):
@@ -146,22 +146,24 @@ def _unmet(need: str, config: Mapping[str, Any], described: Description) -> Iter
                 "rename it"
             )
     elif need in part_keys() and config[need] is None:
-        yield f"is set and {need!r} is null; allowed is both, or {need!r} alone"
+        other = argument(need).removeprefix("config: ")
+        yield f"is stated and {other} is not; allowed is both, or {other} alone"
 
 
 def _require_most_missed(config: Mapping[str, Any], described: Description) -> None:
     """Refuse a bound on misses that is no share, or without a positive class."""
     most = config["most_missed"]
     if most is not None and config["objective"] == "f1":
-        raise ConfigError("config: 'most_missed' needs objective=cost; 'objective' is f1")
+        raise ConfigError(f"{argument('most_missed')} needs the objective cost, and it is f1")
     for name, share in most_missed_of(config).items():
         if not share <= 1:
-            where = f"'most_missed' of {name!r}" if name else "'most_missed'"
-            raise ConfigError(f"config: {where} is {share:g}; allowed is a share from 0 to 1")
-    if most is not None and (described.label.numeric or len(described.label.classes) != 2):
+            where = argument("most_missed", name or None)
+            raise ConfigError(f"{where} is {share:g}; allowed is a share from 0 to 1")
+    classes = "numbers" if described.label.numeric else len(described.label.classes)
+    if most is not None and classes != 2:
         raise ConfigError(
-            f"config: 'most_missed' needs a label of two classes, and that of {described.path} has "
-            f"{'numbers' if described.label.numeric else len(described.label.classes)}"
+            f"{argument('most_missed')} needs a label of two classes, and that of "
+            f"{described.path} has {classes}"
         )
 
 
@@ -170,7 +172,7 @@ def _file_of(config: Mapping[str, Any], key: str, base: Path, allowed: str) -> P
     path = requested_file(str(config[key]), base)
     if path is None:
         raise ConfigError(
-            f"config: {key!r} is {str(config[key])!r}, and there is no such file; allowed is "
+            f"{argument(key)} is {str(config[key])!r}, and there is no such file; allowed is "
             f"{allowed}"
         )
     return path
@@ -217,8 +219,8 @@ def _budgets(budget: Any, described: Description) -> list[float]:
     costs_given = [float(cost) for cost in costs if cost is not None]
     if budget is None and len(costs_given) < len(costs):
         raise ConfigError(
-            "config: 'budget' is null, and the costs of panels are drawn; objective=f1 needs a "
-            "number, which panels may cost a case on average"
+            f"{argument('budget')} is not stated, and the costs of panels are drawn; the objective "
+            "f1 needs a number, which panels may cost a case on average"
         )
     price = sum(costs_given)
     shares = [round(share * price, 6) for share in SHARES] if len(costs_given) == len(costs) else []
@@ -246,8 +248,8 @@ def _changes(sensitive: str | None, described: Description) -> tuple[dict[str, A
         return changed, []
     if sensitive == described.label.column:
         raise ConfigError(
-            f"config: 'sensitive' is {sensitive!r}, the label; allowed are other columns, since a "
-            "group has to be known before the label is"
+            f"{argument('sensitive')} is {sensitive!r}, the label; allowed are other columns, "
+            "since a group has to be known before the label is"
         )
     return changed | {"groups": sensitive}, [f"Groups are the values of {sensitive!r}."]
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "decide": "library.decide_command",
     "init": "run.init_command",
     "advise": "run.advise",
+    "report": "library.report_command",
     "export": "run.describe",
     "audit": "run.audit",
     "diff": "run.audit",

@@ -14,10 +14,11 @@ import pandas as pd
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.stored import Array, Each, OrNull, Stored, part_of, require_document, under
 from frugal.core.studies import Adviser
-from frugal.results.files import csv_bytes, read_payload, require_sealed
+from frugal.results.files import csv_bytes, read_payload, require_sealed, sealed
 from frugal.results.sidecars import write_apart
+from frugal.studies.over_time.answer import TimedVerdict
 from frugal.studies.over_time.config import TimedDataset
-from frugal.studies.over_time.data import costs_of, read_running
+from frugal.studies.over_time.data import TimedData, costs_of, read_running
 from frugal.studies.over_time.order_advice import order_advice, require_policy
 from frugal.studies.over_time.order_support import OrderSupport
 from frugal.studies.over_time.orders import LearnedOrders, WithinSupport, input_count, plan_of
@@ -58,6 +59,39 @@ def read_orders(
     if not parts:
         return document, within, None
     return document, within, LearnedOrders.from_arrays(parts, input_count(records), within, support)
+
+
+def stored_orders(
+    data: TimedData,
+    description: Mapping[str, Any] | None,
+    support: OrderSupport,
+    learned: Sequence[LearnedOrders],
+    verdict: TimedVerdict,
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The document and the arrays that `read_orders` reads.
+
+    Args:
+        data: records and costs.
+        description: their YAML, with the plans.
+        support: regions without records.
+        learned: the learned policy, or none.
+        verdict: on the policies.
+    """
+    gamma, (records, catalogue) = verdict.tipping_gamma, data.to_arrays()
+    trees = {f"learned.{n}": a for policy in learned for n, a in policy.to_arrays().items()}
+    regions = {f"support.{n}": array for n, array in support.to_arrays().items()}
+    arrays = {"delay": records["delay"], **trees, **regions}
+    document = {
+        "over_time": 1,
+        "description": description,
+        "levels": catalogue["levels"],
+        "named": verdict.named,
+        "tipping_gamma": gamma if np.isfinite(gamma) else None,
+        "sentences": list(verdict.sentences),
+        "regions": [hole.document() for hole in support.holes],
+        "unsupported": list(support.plans),
+    }
+    return sealed(document, {"orders.safetensors": arrays}), arrays
 
 
 def _document(folder: Path) -> Mapping[str, Any]:

@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from frugal.core.arguments import program
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.studies import OtherRecords
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.long_files import LongFile, days_of
-from frugal.run.init_command import short_name
+from frugal.run.table_yaml import short_name
 
 ROLES = ("unit", "item", "value", "ordered", "result")  # columns of the file of measurements
 NAMES = {  # of columns with a role, as people write them
@@ -286,7 +287,7 @@ def over_time_lines(path: Path, remarks: Sequence[str]) -> list[str]:
         f"{path}:",
         *(f"  {remark}" for remark in remarks),
         "Replace each null, prices of panels and costs of errors, then:",
-        f"  snakemake --cores 2 over_time --config records={path}",
+        f"  {program()} over_time {path}",
     ]
 
 
@@ -296,6 +297,18 @@ def describe_files(
     """Text of the YAML for two files, and the lines that `init` prints.
 
     Raises:
+        DataError: as `guess_files`.
+    """
+    text, remarks = guess_files(args, out, prices, errors)
+    return text, over_time_lines(out, remarks)
+
+
+def guess_files(
+    args: argparse.Namespace, out: Path, prices: Mapping[str, Any], errors: Mapping[str, Any]
+) -> tuple[str, list[str]]:
+    """Text of the YAML for two files, and the guesses, in sentences.
+
+    Raises:
         DataError: a file or a column is missing, or its role is open.
     """
     paths, folder = (args.table, args.units), out.resolve().parent
@@ -303,7 +316,7 @@ def describe_files(
         if not path.is_file():
             raise DataError(f"there is no file {path}")
     cells = [LongFile.of(path).plain() for path in paths]
-    text, remarks = describe_over_time(
+    return describe_over_time(
         (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
         (cells[0], cells[1]),
         name=short_name(out.stem),
@@ -315,7 +328,6 @@ def describe_files(
         errors=errors,
         unit=args.unit,
     )
-    return text, over_time_lines(out, remarks)
 
 
 RECORDS = OtherRecords(

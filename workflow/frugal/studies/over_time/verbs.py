@@ -13,6 +13,7 @@ from frugal.library.asked import TemporaryFolder, door, require
 if TYPE_CHECKING:
     import pandas as pd
 
+    from frugal.studies.over_time.config import TimedSettings
     from frugal.studies.over_time.data import TimedData
     from frugal.studies.over_time.orders import LearnedOrders, OrderPlan
     from frugal.studies.over_time.records import TimedPolicy
@@ -47,7 +48,7 @@ def load_over_time(
     """
     from frugal.studies.over_time.data import read_over_time, stays_over_time
 
-    require_no_table(Path(path), "docs/how-to/over_time.md has an example")
+    require_no_table(Path(path), "frugal over_time {0} takes the table")
     document = read_yaml(Path(path))
     if not (isinstance(document, dict) and "source" in document):
         return read_over_time(Path(path))
@@ -129,6 +130,7 @@ class TimedAnswer:
     _sentences: tuple[str, ...]
     _data: "TimedData"
     _policies: Mapping[str, "TimedPolicy"]
+    _files: Mapping[str, bytes]
     _scratch: TemporaryFolder | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -145,6 +147,34 @@ class TimedAnswer:
     def summary(self) -> str:
         """The policy of least cost, how sure, assumptions, changes that would alter it."""
         return "\n".join(self._sentences)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @door
+    def save(self, folder: str | Path) -> Path:
+        """Keep the answer as a folder: its text and page, `answer.json`, the policies, the YAML.
+
+        `frugal advise FOLDER` reads the policies.
+
+        Raises:
+            ConfigError: data or policies are none that a YAML describes.
+            DataError: there is such a file already.
+        """
+        from frugal.library.kept_answers import keep
+
+        if not self._files:
+            raise ConfigError(
+                "save takes an answer on data of a YAML of two long tables, with plans of "
+                "order_plan"
+            )
+        read = [f"Read: {sentence}." for sentence in self._data.remarks]
+        text = "\n".join([*self._sentences, *read]) + "\n"
+        outcomes = json.loads(self.outcomes.to_json(orient="records"))
+        document = {"over_time": 1, "policy": self.named, "sentences": list(self._sentences)}
+        document |= {"outcomes": outcomes}
+        keep(Path(folder), text, self.page.read_bytes(), document, self._files)
+        return Path(folder)
 
     @door
     def advise(
@@ -230,10 +260,10 @@ def over_time(
             folder, data or policies that no YAML describes, or other records of this name in it.
         DataError: a policy returns no truth values.
     """
-    from frugal.config.root import effective
-    from frugal.core.context import without_bar
-    from frugal.core.declarations import PROJECT
-    from frugal.core.schema_check import read_yaml
+    from frugal.library.chain import progress_of
+    from frugal.results.files import payload_bytes
+    from frugal.run.config_files import config_with
+    from frugal.studies.over_time.advice import stored_orders
     from frugal.studies.over_time.answer import (
         TimedQuestion,
         fit_cases,
@@ -243,7 +273,7 @@ def over_time(
     from frugal.studies.over_time.config import TimedSettings
     from frugal.studies.over_time.data import TimedData
     from frugal.studies.over_time.history_fits import TimedFit
-    from frugal.studies.over_time.orders import plan_of
+    from frugal.studies.over_time.orders import OrderPlan, plan_of
     from frugal.studies.over_time.page import timed_page
     from frugal.studies.over_time.records import TimedPolicy
 
@@ -267,8 +297,7 @@ def over_time(
             stated[key] = value
     stated = {key: value for key, value in stated.items() if value is not None}
     settings = TimedSettings.read(stated, where="over_time")
-    given = {"margin": margin} | ({} if seed is None else {"seed": seed})
-    root: int = effective({**read_yaml(PROJECT / "config.yaml"), **given})["seed"]
+    root: int = config_with(margin=margin, seed=seed)["seed"]
     if cores < 1:
         raise ConfigError(f"cores is {cores}; allowed are whole numbers from 1 on")
     question = TimedQuestion(data, policies, TimedFit.of(settings), root)
@@ -277,16 +306,25 @@ def over_time(
         if data.document is None:
             data = _written(data, Path(folder))
         config = {"seed": root, "margin": margin}
-        return _in_folder(data, by_name, settings.model_dump(), Path(folder), config, cores)
+        return _in_folder(data, by_name, settings, Path(folder), config, cores)
     question = question.within_support(learned=settings.learned)
     by_name |= {policy.name: policy for policy in question.policies}
-    best, others = learn_policies(question, without_bar) if settings.learned else (None, [])
-    cases = fit_cases(question, others, without_bar)
+    shown = progress_of("learn"), progress_of("judge")
+    best, others = learn_policies(question, shown[0]) if settings.learned else (None, [])
+    cases = fit_cases(question, others, shown[1])
     verdict, scratch = judge_cases(data, cases, margin, root, question.support), TemporaryFolder()
     (page := scratch / "answer.html").write_bytes(timed_page(question, verdict, cases, others))
+    files = {}
+    if data.document is not None and all(isinstance(policy, OrderPlan) for policy in policies):
+        described = _described_by(data, {policy.name: policy for policy in policies}, settings)
+        found = (question.support, [] if best is None else [best], verdict)
+        orders, arrays = stored_orders(data, described, *found)
+        of = {"policy/orders.json": orders, "policy/orders.safetensors": arrays}
+        files = {name: payload_bytes(Path(name), payload) for name, payload in of.items()}
+        files[f"{data.keys.name}.yaml"] = json.dumps(described, indent=1).encode()
     tables = (verdict.outcomes, verdict.estimates, verdict.support)
     result = (*tables, verdict.tipping_gamma, verdict.named, best, page)
-    return TimedAnswer(*result, verdict.sentences, data, by_name, scratch)
+    return TimedAnswer(*result, verdict.sentences, data, by_name, files, scratch)
 
 
 def _written(data: "TimedData", folder: Path) -> "TimedData":
@@ -313,10 +351,34 @@ def _written(data: "TimedData", folder: Path) -> "TimedData":
     return replace(data, document=document, folder=folder)
 
 
+def _described_by(
+    data: "TimedData", policies: Mapping[str, "TimedPolicy"], settings: "TimedSettings"
+) -> dict[str, Any]:
+    """The YAML of data with these plans and settings; its files by their full paths.
+
+    Raises:
+        ConfigError: a policy is none that a YAML describes.
+    """
+    from frugal.studies.over_time.orders import OrderPlan
+
+    plans = {}
+    for name, policy in policies.items():
+        if not isinstance(policy, OrderPlan):
+            raise ConfigError(
+                f"policy {name!r} is none of order_plan; with a folder allowed are plans, which a "
+                "YAML describes"
+            )
+        plans[name] = policy.entry.model_dump(mode="json", exclude_none=True)
+    keys, document, home = data.keys, dict(data.document or {}), data.folder or Path()
+    for block, name in (("measurements", keys.measurements.file), ("units", keys.units.file)):
+        document[block] = {**document[block], "file": str((home / name).absolute())}
+    return {**document, **settings.model_dump(), "plans": plans}
+
+
 def _in_folder(
     data: "TimedData",
     policies: Mapping[str, "TimedPolicy"],
-    stated: Mapping[str, Any],
+    settings: "TimedSettings",
     folder: Path,
     config: Mapping[str, Any],
     cores: int,
@@ -333,22 +395,13 @@ def _in_folder(
     from frugal.results.replacing import replace_files
     from frugal.run.engine import run_workflow
     from frugal.studies.over_time.advice import read_orders
-    from frugal.studies.over_time.orders import OrderPlan
 
-    plans = {}
-    for name, policy in policies.items():
-        if not isinstance(policy, OrderPlan):
-            raise ConfigError(
-                f"policy {name!r} is none of order_plan; with a folder allowed are plans, which a "
-                "YAML describes"
-            )
-        plans[name] = policy.entry.model_dump(mode="json", exclude_none=True)
-    keys, document, home = data.keys, dict(data.document or {}), data.folder or Path()
-    for block, name in (("measurements", keys.measurements.file), ("units", keys.units.file)):
-        document[block] = {**document[block], "file": str((home / name).absolute())}
+    keys, content = (
+        data.keys,
+        json.dumps(_described_by(data, policies, settings), indent=1).encode(),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.absolute() / f"{keys.name}.yaml"
-    content = json.dumps({**document, **stated, "plans": plans}, indent=1).encode()
     before = path.read_bytes() if path.is_file() else b"{"
     if not before.startswith(b"{"):
         raise ConfigError(f"{path} would be overwritten; allowed is a folder without it")
@@ -375,4 +428,8 @@ def _in_folder(
     tables = (outcomes, estimates, support)
     page = place.parent / "answer.html"
     policies = {policy.name: policy for policy in (*plans, *within)}
-    return TimedAnswer(*tables, gamma, named, learned, page, sentences, data, policies)
+    kept = {
+        f"policy/{file.name}": file.read_bytes() for file in (place / "policy").glob("orders.*")
+    }
+    kept[path.name] = content
+    return TimedAnswer(*tables, gamma, named, learned, page, sentences, data, policies, kept)

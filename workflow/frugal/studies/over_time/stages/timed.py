@@ -10,7 +10,7 @@ import numpy as np
 from frugal.answer.frames import remark
 from frugal.core.context import Context
 from frugal.core.stored import under
-from frugal.results.files import sealed
+from frugal.studies.over_time.advice import stored_orders
 from frugal.studies.over_time.answer import TimedQuestion, fit_cases, judge_cases, learn_policies
 from frugal.studies.over_time.data import TimedData, read_over_time
 from frugal.studies.over_time.estimates import TimedCase
@@ -95,28 +95,13 @@ def answer_over_time(
     learned = learned_of(policies, question)
     by_name = cases_of(cases, question, bool(learned))
     verdict = judge_cases(data, by_name, context.settings["margin"], context.streams.root, support)
-    gamma = verdict.tipping_gamma
-    trees = {f"learned.{n}": a for policy in learned[:1] for n, a in policy.to_arrays().items()}
-    regions = {f"support.{n}": array for n, array in support.to_arrays().items()}
     read = [f"Read: {sentence}." for sentence in data.remarks]
-    arrays = {"delay": records["delay"], **trees, **regions}
+    orders, arrays = stored_orders(data, data.document, support, learned[:1], verdict)
     return {
         "outcomes": verdict.outcomes,
         "estimates": verdict.estimates,
         "support": verdict.support,
-        "orders": sealed(
-            {
-                "over_time": 1,
-                "description": data.document,
-                "levels": catalogue["levels"],
-                "named": verdict.named,
-                "tipping_gamma": gamma if np.isfinite(gamma) else None,
-                "sentences": list(verdict.sentences),
-                "regions": [hole.document() for hole in support.holes],
-                "unsupported": list(support.plans),
-            },
-            {"orders.safetensors": arrays},
-        ),
+        "orders": orders,
         "arrays": arrays,
         "page": timed_page(question, verdict, by_name, learned[1:]),
         "sentence": ("\n".join([*verdict.sentences, *read]) + "\n").encode(),

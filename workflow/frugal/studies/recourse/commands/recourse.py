@@ -4,6 +4,7 @@ Needs the two tables, nothing else: no config, no results.
 """
 
 import argparse
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 
 from frugal.core.arguments import command_parser, file_path, whole_number
 from frugal.core.errors import DataError, say
+from frugal.library.commands import whole_folder
+from frugal.library.kept_answers import keep
 from frugal.results.files import csv_bytes
 from frugal.results.sidecars import write_apart
 from frugal.studies.recourse.advice import (
@@ -54,6 +57,7 @@ def recourse_command(words: list[str]) -> int:
     parser.add_argument(
         "--out", type=file_path, metavar="FILE", help="all answers; .csv or .parquet"
     )
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="page, answer.json and a CSV")
     parser.add_argument(
         "--best", type=whole_number(1), default=3, metavar="K", help="sets to list (default 3)"
     )
@@ -90,6 +94,9 @@ def recourse_command(words: list[str]) -> int:
     )
     if args.out is not None:
         write_apart(args.out, _table(advice, args.out.suffix.lower()))
+    if args.into is not None:
+        with whole_folder(args.into, args.units) as (_, place):
+            _keep(advice, place)
     say(*remarks, *summary_lines(advice, args.out))
     status = {advice.status(u) for u in range(len(advice.units))}
     return 1 if status & {"unproven", "not_found"} else 0
@@ -158,6 +165,16 @@ def summary_lines(advice: Advice, out: Path | None) -> list[str]:
     ]
     lines.append(f"{n} unit{'s' if n != 1 else ''}: {', '.join(parts) or 'none'}")
     return lines + ([f"→ {out}"] if out is not None else [])
+
+
+def _keep(advice: Advice, place: Path) -> None:
+    """The answers as a folder: the words, a page, `answer.json`, and a table."""
+    lines, frame = summary_lines(advice, None), advice_frame(advice)
+    page = (
+        f'<!doctype html><meta charset="utf-8"><title>Recourse</title>{frame.to_html(index=False)}'
+    )
+    document = {"recourse": 1, "units": json.loads(frame.to_json(orient="records"))}
+    keep(place, "\n".join(lines) + "\n", page.encode(), document, {"answers.csv": csv_bytes(frame)})
 
 
 def _table(advice: Advice, suffix: str) -> bytes:
