@@ -24,8 +24,9 @@ from frugal.judge.choice import (
 )
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import effective_sample_size, normal_interval
+from frugal.judge.policy_tree import flows_of, lines_of, tree_of
 from frugal.judge.prices import ExtraCosts
-from frugal.judge.semi_offline import lines_of, path_probability, tree_of
+from frugal.judge.semi_offline import path_probability
 from frugal.learn.record_law import LABEL, Added, untested
 
 
@@ -33,8 +34,12 @@ def document_of(judged: Judged) -> dict[str, Any]:
     """The whole answer in plain JSON values, with the content of each part under its name."""
     evidence, chosen = judged.evidence, judged.chosen
     data, settings, within_budgets = evidence.table, evidence.settings, judged.within
+    recommendation, panels = _recommendation(judged), [panel.name for panel in data.actions]
+    chance = path_probability(judged.handed_out, evidence.law)
+    shares = np.array([share["policy"] for share in recommendation["panels"].values()])
+    tree = tree_of(judged.handed_out, chance, shares)
     return {
-        **_recommendation(judged),
+        **recommendation,
         **{part.name: part.content(judged) for part in parts() if part.content is not None},
         "objective": settings["objective"],
         "versions": versions(chosen, settings),
@@ -44,11 +49,9 @@ def document_of(judged: Judged) -> dict[str, Any]:
         ],
         "support": supports.document(evidence.graph, evidence.records.unsupported, data),
         "does": lines_of(
-            tree_of(judged.handed_out, path_probability(judged.handed_out, evidence.law)),
-            [panel.name for panel in data.actions],
-            data.classes,
-            "decide" if data.numeric is None else "predict",
+            tree, panels, data.classes, "decide" if data.numeric is None else "predict"
         ),
+        "flows": flows_of(tree, panels),
         "graph": {
             "state": "refuted" if evidence.refused else "widened" if evidence.added else "held",
             "added": [_cause(entry, data) for entry in evidence.added],

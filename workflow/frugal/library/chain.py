@@ -153,7 +153,10 @@ def _answer(question: Question, *, page: bool = False) -> Payloads:
             read |= {"description": question.files["description"]}
             read |= {"cases": question.files[next(iter(settings))]}
             inputs |= _run(question, stage, {}, None, read)
-    written = _run(question, "write_answer", {}, question.decision.answer_settings(), inputs)
+    settings = question.decision.answer_settings()
+    if question.described is not None:
+        settings["run"]["Repeat"] = "frugal.decide of the same table, with the same arguments"
+    written = _run(question, "write_answer", {}, settings, inputs)
     document = written["document"]
     return {**written, "document": replace(document, payload=json.loads(document.payload))}
 

@@ -19,9 +19,9 @@ from frugal.core.studies import forms_of_records
 from frugal.data.opening import open_table
 from frugal.results.replacing import replace_files
 from frugal.run.init_command import describe_file, table_parser
+from frugal.run.own_table import QUESTION
 
 _SHOWN = 12  # columns that a question lists
-QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "recorded", "most_missed")
 _FLAGS: Mapping[str, Mapping[str, Any]] = {  # type of a key of a part → that of its flag
     "Switch": {"action": "store_true", "default": None},
     "Amount": {"type": number_from(0.0)},
