@@ -250,6 +250,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
         "reading": {"A case": "POLICY cases.csv"},
         "bundle": "bundles/agent=POLICY",
         "kinds": {name: agent["kind"] for name, agent in AGENTS.items()},
+        "run": {"Repeat": "frugal decide table.yaml"},
     }
     written = write_answer(
         choice=choice,
@@ -262,7 +263,7 @@ def test_the_answer_is_at_most_twelve_lines_a_page_and_a_document(chain):
     assert len(lines) <= 12
     assert lines[-1] == f"A case: {choice['policy']} cases.csv"
     page = written["page"].decode()
-    assert "<details>" in page
+    assert "<dd>frugal decide table.yaml</dd>" in page
     assert f"{choice['policy']}: " in page.partition("<pre>")[2]
     stable = json.loads(written["document"])
     further = "policy cost state bound saving objective within_budgets graph bundle support errors"
@@ -507,7 +508,7 @@ def recorded_of(table: Table, share_of_no: float, share_of_yes: float) -> Table:
 
 def text_of(found, budget: float | None = None) -> str:
     settings = {"budget": budget, "causes": None, "files": {}, "remarks": []}
-    settings |= {"reading": {}, "bundle": "POLICY", "kinds": {}}
+    settings |= {"reading": {}, "bundle": "POLICY", "kinds": {}, "run": {}}
     return write_answer(
         choice=found["choice"],
         outcomes=found["outcomes"],

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from frugal.answer.examples import example_tables, examples_of
 from frugal.core.table import Panel, Table
-from frugal.judge.semi_offline import Node, Paths, risk_of_orders
+from frugal.judge.policy_tree import Node, risk_of_orders
+from frugal.judge.semi_offline import Paths
 
 NAN = float("nan")
 

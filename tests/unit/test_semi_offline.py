@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from frugal.core.errors import GraphError
 from frugal.judge.choice import choose, judged, price_range, supported, tipping_gamma
-from frugal.judge.semi_offline import (
-    LINES,
-    Node,
-    Paths,
-    bounded_probability,
-    lines_of,
-    path_probability,
-)
+from frugal.judge.policy_tree import LINES, Node, lines_of
+from frugal.judge.semi_offline import Paths, bounded_probability, path_probability
 from frugal.learn.record_law import LABEL, Causes, RecordLaw, untested, widened
 from scipy.special import expit
 

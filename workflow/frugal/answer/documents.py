@@ -25,8 +25,9 @@ from frugal.judge.choice import (
 )
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import effective_sample_size, normal_interval
+from frugal.judge.policy_tree import Node, flows_of, lines_of, risk_of_orders, tree_of
 from frugal.judge.prices import ExtraCosts
-from frugal.judge.semi_offline import Node, lines_of, path_probability, risk_of_orders, tree_of
+from frugal.judge.semi_offline import path_probability
 from frugal.learn.record_law import LABEL, Added, untested
 
 
@@ -34,10 +35,12 @@ def document_of(judged: Judged) -> dict[str, Any]:
     """The whole answer in plain JSON values, with the content of each part under its name."""
     evidence, chosen = judged.evidence, judged.chosen
     data, settings, within_budgets = evidence.table, evidence.settings, judged.within
-    tree = tree_of(judged.handed_out, path_probability(judged.handed_out, evidence.law))
+    panels, shares = [panel.name for panel in data.actions], evidence.shares(judged.handed_out)
+    chance = path_probability(judged.handed_out, evidence.law)
+    tree = tree_of(judged.handed_out, chance, shares)
     return {
         **_recommendation(judged),
-        "panels": _orders(judged, tree),
+        "panels": _orders(judged, shares, tree),
         "examples": [] if data.numeric else examples_of(judged.handed_out, data),
         **{part.name: part.content(judged) for part in parts() if part.content is not None},
         "objective": settings["objective"],
@@ -48,11 +51,9 @@ def document_of(judged: Judged) -> dict[str, Any]:
         ],
         "support": supports.document(evidence.graph, evidence.records.unsupported, data),
         "does": lines_of(
-            tree,
-            [panel.name for panel in data.actions],
-            data.classes,
-            "decide" if data.numeric is None else "predict",
+            tree, panels, data.classes, "decide" if data.numeric is None else "predict"
         ),
+        "flows": flows_of(tree, panels),
         "graph": {
             "state": "refuted" if evidence.refused else "widened" if evidence.added else "held",
             "added": [_cause(entry, data) for entry in evidence.added],
@@ -125,7 +126,7 @@ def _recommendation(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _orders(judged: Judged, tree: Node) -> dict[str, Any]:
+def _orders(judged: Judged, handed_out: np.ndarray, tree: Node) -> dict[str, Any]:
     """Panel → shares of cases: recorded, ordered by what is handed out, and by what was judged.
 
     With two classes also the predicted risks at which it is ordered; None where it is not.
@@ -134,7 +135,6 @@ def _orders(judged: Judged, tree: Node) -> dict[str, Any]:
     data, habitual = evidence.table, evidence.law.habitual
     observed = evidence.observed[habitual] if habitual.any() else evidence.observed
     a, two = len(data.actions), len(data.classes) == 2 and data.numeric is None
-    handed_out = evidence.shares(judged.handed_out)
     shares = chosen.candidates.outcomes[chosen.policy].shares(a)
     risks = risk_of_orders(tree, a) if two else [None] * a
     return {

@@ -33,7 +33,8 @@ def _outcome_axes(agents: pd.Series, policy: str, label: str) -> tuple[Figure, A
     """A line for each policy, and its place: the named one in bold, practice in italics."""
     figure, (axes,) = panels(1, 1, 0.9 + 0.27 * len(agents))
     names = [NAMES.get(name) or agent_label(without_version(name)) for name in map(str, agents)]
-    name_policies(axes, names, agents == policy)
+    most = round(6 * figure.get_figwidth())  # characters of a line
+    name_policies(axes, [style.wrapped(n, characters=most) for n in names], agents == policy)
     for tick, name in zip(axes.get_yticklabels(), agents, strict=True):
         tick.set_fontstyle("italic" if name == PRACTICE else "normal")
     axes.set_xlabel(label)

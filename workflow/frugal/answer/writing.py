@@ -1,8 +1,6 @@
 """An answer as a text, a document and a page."""
 
-import base64
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,8 +12,8 @@ from frugal.answer.part import Part, Shown, parts
 from frugal.answer.requirements import variant_of
 from frugal.answer.words import NAMED, all_remarks, curve, words
 from frugal.config.declared import declared_kinds
-from frugal.draw.answers import AnswerText
-from frugal.results.files import json_bytes, payload_bytes, sealed
+from frugal.draw.answers import AnswerText, Drawing, drawn, flow
+from frugal.results.files import json_bytes, sealed
 
 _BY_COMPUTER = ("Risks need the computer: `advise` names the next panel of a new case.",)
 _STABLE = (
@@ -66,20 +64,29 @@ def written(
     if not page:
         return outputs
     from frugal.answer.pictures import costs_figure, f1_figure, support_figure  # matplotlib
+    from frugal.draw.style import in_column
 
-    drawn = f1_figure if choice["objective"] == "f1" else costs_figure
-    further = {}
-    if lines := supports.sentences(choice["support"]):
-        heading = "Where a panel is not ordered, for lack of records"
-        further[heading] = _address(support_figure(supports.shares(choice))), " ".join(lines)
-    for part in parts():
-        shown = _shown(part, choice, catalogue, settings, frames)
-        if part.picture is not None and (picture := part.picture(shown)) is not None:
-            heading, figure, sentence = picture
-            further[heading] = _address(figure), sentence
-    unit = str(catalogue["report"]["cost_unit"])
-    costs = _address(drawn(outcomes, choice["policy"], cost_unit=unit))
-    return {**outputs, "page": answer.page(costs, further).encode()}
+    unit, pictures = str(catalogue["report"]["cost_unit"]), []
+    draw = f1_figure if choice["objective"] == "f1" else costs_figure
+    with in_column():
+        costs = draw(outcomes, choice["policy"], cost_unit=unit)
+        pictures.append((answer.heading, costs, "", answer.sentence))
+        if lines := supports.sentences(choice["support"]):
+            heading, figure = (
+                "Where a panel is not ordered, for lack of records",
+                support_figure(supports.shares(choice)),
+            )
+            pictures.append((heading, figure, " ".join(lines), " ".join(lines)))
+        for part in parts():
+            shown = _shown(part, choice, catalogue, settings, frames)
+            if part.picture is not None and (picture := part.picture(shown)) is not None:
+                pictures.append((*picture, picture[2]))
+    first = flow(choice["flows"], catalogue["classes"], 0, "Who gets which panel and decision")
+    curve, *further = [
+        Drawing(heading, drawn(figure, number, heading, finding), caption)
+        for number, (heading, figure, caption, finding) in enumerate(pictures, 1)
+    ]
+    return {**outputs, "page": answer.page([first, curve], further).encode()}
 
 
 def document(
@@ -116,12 +123,6 @@ def _shown(
     """Contents of which the words of a part are made."""
     unit = str(catalogue["report"]["cost_unit"])
     return Shown(choice, frames.get(part.name), unit, catalogue["classes"], settings)
-
-
-def _address(figure: Any) -> str:
-    """A figure as a data address."""
-    picture = payload_bytes(Path("answer.png"), figure)
-    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
 
 def _text_of(
@@ -182,6 +183,12 @@ def _text_of(
         folded=True,
         tables={heading: rows for heading, rows in tables.items() if rows is not None},
         steps=example_tables(choice, catalogue["classes"]),
+        facts={
+            "Table": str(report["name"]),
+            "Rows": f"{choice['rows']:,}",
+            "Policies": f"{len(tried)}, and today's practice",
+            **settings["run"],
+        },
     )
 
 

@@ -8,7 +8,9 @@ checks of a table before it is drawn. Knows no figure and no file.
 import functools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec
 
@@ -30,7 +32,8 @@ from matplotlib.typing import MarkerType
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
 
-WIDTH_IN = 7.0
+WIDTH_IN, COLUMN_IN = 7.0, 3.5  # of a page in print; of a column, or a telephone
+_width = ContextVar("width", default=WIDTH_IN)
 TITLE_CHARACTERS = 100  # of a line across the page
 FONT_PT = 8.0
 BLACK, GREY, PALE = "#000000", "#6E6E6E", "#F1F1F1"
@@ -204,24 +207,34 @@ def _draw_words_as_they_stand(figure: Figure) -> None:
 
 def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """A legend below all panels, for which the figure grows so that the panels keep their size."""
-    columns = _legend_columns([str(h.get_label()) for h in handles])
+    columns = _legend_columns([str(h.get_label()) for h in handles], figure.get_figwidth())
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(handles) // columns))
     space = {"handlelength": 1.8, "columnspacing": 1.4}
     figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, **space)
 
 
-def _legend_columns(labels: Sequence[str]) -> int:
+def _legend_columns(labels: Sequence[str], width_in: float) -> int:
     """The most columns, five at most, that fit the width; entries fill column after column."""
     for columns in range(min(5, len(labels)), 1, -1):
         blocks = np.array_split(np.array([len(label) for label in labels]), columns)
-        if sum(0.5 + 0.058 * block.max() for block in blocks) <= WIDTH_IN - 0.1:
+        if sum(0.5 + 0.058 * block.max() for block in blocks) <= width_in - 0.1:
             return columns
     return 1
 
 
 def new_figure(*, height_in: float) -> Figure:
-    """An empty figure of print width, whose parts `printed` keeps from overlapping."""
-    return Figure(figsize=(WIDTH_IN, height_in))
+    """An empty figure of the current width, whose parts `printed` keeps from overlapping."""
+    return Figure(figsize=(_width.get(), height_in))
+
+
+@contextmanager
+def in_column() -> Iterator[None]:
+    """Figures that are drawn within are as wide as a column, with text of the same size."""
+    before = _width.set(COLUMN_IN)
+    try:
+        yield
+    finally:
+        _width.reset(before)
 
 
 @printed

@@ -161,7 +161,10 @@ def _answer(question: Question, *, page: bool = False) -> Payloads:
             read |= {"description": question.files["description"]}
             read |= {"cases": question.files[next(iter(settings))]}
             inputs |= run_stage(question, stage, {}, None, read)
-    written = run_stage(question, "write_answer", {}, question.decision.answer_settings(), inputs)
+    settings = question.decision.answer_settings()
+    if question.described is not None:
+        settings["run"]["Repeat"] = "frugal.decide of the same table, with the same arguments"
+    written = run_stage(question, "write_answer", {}, settings, inputs)
     document = written["document"]
     return {**written, "document": replace(document, payload=json.loads(document.payload))}
 

@@ -6,6 +6,7 @@ A folder holds `verdict.txt`, `answer.json`, `policy` (a bundle) and `answer.htm
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -67,12 +68,12 @@ def keep(
 
 
 def _page(answer: Answer, now: Sequence[str]) -> str:
-    """The page, which names this folder's policy and page in place of those of the workflow."""
+    """The page with the date, and this folder's policy and page in place of the workflow's."""
     reading, text = answer.question.decision.answer_settings()["reading"], answer.to_html()
     for former, new in zip(reading.values(), now, strict=True):
         former = former.replace("POLICY", answer.policy().name)
         text = text.replace(html.escape(former), html.escape(new))
-    return text
+    return text.replace("</dl>", f"<div><dt>Date</dt><dd>{date.today()}</dd></div></dl>", 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

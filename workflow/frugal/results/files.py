@@ -31,6 +31,7 @@ _KINDS = {
     ".safetensors": ("arrays",),
     ".png": ("a figure",),
     ".pdf": ("a figure",),
+    ".svg": ("a figure",),
 }
 LARGE_BYTES = 1 << 26  # hashed in a tenth of a second
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -284,7 +285,7 @@ def payload_bytes(path: Path, payload: Any) -> bytes:
         if isinstance(payload, Bundle):
             return _safetensors_bytes(payload.arrays, payload.header)
         return _safetensors_bytes(payload, None)
-    if path.suffix in {".png", ".pdf"}:
+    if path.suffix in {".png", ".pdf", ".svg"}:
         return _figure_bytes(payload, path.suffix[1:])
     if path.suffix == ".parquet":
         sink = io.BytesIO()
@@ -344,8 +345,9 @@ def _figure_bytes(figure: Any, kind: str) -> bytes:
     import matplotlib as mpl
 
     sink = io.BytesIO()
-    dates = {"CreationDate": None, "ModDate": None} if kind == "pdf" else {"Software": None}
+    dates = {"pdf": ("CreationDate", "ModDate"), "png": ("Software",), "svg": ("Date", "Creator")}
     with mpl.rc_context():
         mpl.rcdefaults()  # a matplotlibrc of the reader, or of the working folder, changes no byte
-        figure.savefig(sink, format=kind, dpi=200, metadata=dates)
+        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "frugal"})
+        figure.savefig(sink, format=kind, dpi=200, metadata=dict.fromkeys(dates[kind]))
     return sink.getvalue()

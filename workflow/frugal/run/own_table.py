@@ -4,15 +4,17 @@ Read by the Snakefile where `table` is given. Reads the table's YAML, and none o
 """
 
 import copy
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frugal import __version__
 from frugal.config.afape import Protocol
 from frugal.config.declared import kinds_with
 from frugal.config.parts import part_files, part_keys
-from frugal.config.root import effective, most_missed_of
+from frugal.config.root import Config, effective, most_missed_of
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError, argument
 from frugal.core.schema_check import did_you_mean, listed, read_yaml, requested_file
@@ -23,6 +25,7 @@ from frugal.results.files import read_payload, require_sealed
 Files = Mapping[str, Path]  # name in the YAML → where it lies
 
 MECHANISM = "own"
+QUESTION = ("objective", "budget", "margin", "sensitive", "causes", "recorded", "most_missed")
 K = 5  # folds of the rows: policies learn on all but one, and are judged on that one
 SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the price of all panels, that F1 is given for
 
@@ -63,7 +66,34 @@ class Decision:
                 "Next panel for a new case": f"python -m frugal advise {bundle} cases.csv",
                 "All on one page": (self.place / "answer.html").as_posix(),
             },
+            "run": {"Version": f"frugal {__version__}", "Repeat": self.command},
         }
+
+    @property
+    def command(self) -> str:
+        """That gives the answer once more, in the folder of its files."""
+        words = ["frugal decide", shlex.quote(Path(self.config["table"]).name)]
+        files = {"causes", "recorded", *part_files(self.config)}
+        for key in (*QUESTION, *part_keys()):
+            value, file = self.config[key], key in files
+            default = Config.model_fields[key].default if key in QUESTION else None
+            if value is None or value is False or value == default:
+                continue
+            if isinstance(value, Mapping):  # by group, which no flag takes
+                words.append(f"({key}: {dict(value)})")
+                continue
+            words.append(f"--{key.replace('_', '-')}")
+            if value is not True:
+                words.append(
+                    shlex.quote(
+                        Path(value).name
+                        if file
+                        else f"{value:g}"
+                        if isinstance(value, float)
+                        else str(value)
+                    )
+                )
+        return " ".join(words)
 
 
 def decision(

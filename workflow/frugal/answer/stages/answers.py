@@ -87,6 +87,7 @@ def write_answer(
     Settings: `budget` (of panels, a case on average, or None), `causes` (name of their YAML, or
     None), `files` (key of a part → name of its file), `remarks` (changes that the question leaves
     out or adds), `reading` (words → file or command), `bundle` (folder of a policy, for POLICY its
-    name), `kinds` (policy → kind of agent; the page describes the named one).
+    name), `kinds` (policy → kind of agent; the page describes the named one), `run` (term → words,
+    on the version and on how to repeat the answer).
     """
     return written(choice, outcomes, catalogue, context.settings, frames, page=page)

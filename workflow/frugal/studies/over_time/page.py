@@ -37,7 +37,7 @@ def timed_page(
         lead=verdict.sentences[1:],
         steps=steps,
     )
-    return text.page("").encode()
+    return text.page().encode()
 
 
 def timed_steps(

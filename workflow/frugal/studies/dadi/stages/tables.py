@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 from frugal.core.context import Context
 from frugal.core.errors import DataError
 from frugal.data.tables import table_from_frames
-from frugal.draw.answers import AnswerText
+from frugal.draw.answers import AnswerText, Drawing
 from frugal.draw.explorer.patients import Course, patients, spread_units
 from frugal.judge.fairness import LEVEL, adversary_auc
 from frugal.judge.verdicts import small_groups
@@ -306,7 +307,8 @@ def write_dadi_answer(
         reading=context.settings["reading"],
     )
     image = base64.b64encode(picture.read_bytes()).decode()
-    page = answer.page(f"data:image/png;base64,{image}")
+    image = f"<img alt='{escape(answer.heading)}' src='data:image/png;base64,{image}'>"
+    page = answer.page([Drawing(answer.heading, image)])
     return {
         "choice": _document(chosen, summary),
         "sentence": answer.text().encode(),
