@@ -20,7 +20,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 from frugal.core.arithmetic import pinned
-from matplotlib.figure import Figure
 from PIL import Image
 
 from tests.unit.page_words import ROOT
@@ -51,7 +50,7 @@ def outputs_of(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
 def shown(value: Any) -> dict[str, Any]:
     """The forms in which a value shows itself."""
     content = io.BytesIO()
-    if isinstance(value, Figure):
+    if hasattr(value, "savefig"):
         value.savefig(content, format="png", dpi=90, bbox_inches="tight")
     elif hasattr(value, "_repr_png_"):
         content.write(value._repr_png_())
