@@ -17,18 +17,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pytest
 from frugal.core.arithmetic import pinned
+from PIL import Image
 
 from tests.unit.page_words import ROOT
 
 FOLDER = ROOT / "docs" / "notebooks"
 ALL = sorted(FOLDER.glob("*.ipynb"))
-MOST_BYTES = 300_000
+MOST_BYTES, MOST_LINES, MOST_BYTES_OF_A_PICTURE = 300_000, 59, 25_000
 
 
 def outputs_of(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a cell prints, then what it shows."""
+    """What a cell prints, then what it shows, then the figures that it drew by pyplot."""
     tree, last, printed = ast.parse(source), None, io.StringIO()
     if isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)  # pyright: ignore[reportAttributeAccessIssue]
@@ -36,17 +38,24 @@ def outputs_of(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
         exec(compile(tree, "cell", "exec"), names)
         value = None if last is None else eval(compile(last, "cell", "eval"), names)
     outputs: list[dict[str, Any]] = []
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    plt.close("all")
     if text := printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream", "text": lines(text)})
-    if value is not None:
-        outputs.append({"data": shown(value), "metadata": {}, "output_type": "display_data"})
+    for one in (*([] if value is None else [value]), *figures):
+        outputs.append({"data": shown(one), "metadata": {}, "output_type": "display_data"})
     return outputs
 
 
 def shown(value: Any) -> dict[str, Any]:
     """The forms in which a value shows itself."""
-    if hasattr(value, "_repr_png_"):
-        picture = base64.b64encode(value._repr_png_()).decode()
+    content = io.BytesIO()
+    if hasattr(value, "savefig"):
+        value.savefig(content, format="png", dpi=90, bbox_inches="tight")
+    elif hasattr(value, "_repr_png_"):
+        content.write(value._repr_png_())
+    if content.tell():
+        picture = base64.b64encode(content.getvalue()).decode()
         return {"image/png": picture, "text/plain": ["figure"]}
     data = {"text/plain": lines(repr(value))}
     if hasattr(value, "_repr_html_"):
@@ -111,8 +120,23 @@ def test_a_notebook_is_valid_small_and_names_no_folder_of_a_machine(path: Path):
     assert not re.search(rb"/(home|work|tmp|root)/", content)
 
 
-def test_there_are_three_notebooks():
-    assert [path.stem for path in ALL] == ["data_frame", "fair_form", "own_policy"]
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_a_notebook_is_short(path: Path):
+    """Lines of code and prose; seconds are in docs/notes/tests.md, for no test reads the clock."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert sum(len(cell["source"]) for cell in cells) <= MOST_LINES
+
+
+def test_the_gallery_shows_a_small_picture_of_each_notebook():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    linked = re.findall(r"^- \[!\[.+?\]\(figures/(.+?)\)\]\(notebooks/(\w+)\.ipynb\)", index, re.M)
+    assert len(ALL) == 10
+    assert sorted(linked) == [(f"gallery/{path.stem}.png", path.stem) for path in ALL]
+    for picture, _ in linked:
+        path = ROOT / "docs" / "figures" / picture
+        assert path.stat().st_size <= MOST_BYTES_OF_A_PICTURE
+        with Image.open(path) as image:
+            assert image.width == 320
 
 
 if __name__ == "__main__":
