@@ -314,7 +314,8 @@ def config_values() -> Iterator[Case]:
         ("a YAML of another name than in the config", (("name",), "smal"), "'datasets.small'"),
         ("causes of a panel that the table lacks", (("panels", 1, "name"), "bloods"), "'blood'"),
     ):
-        yield Case(VALUES, name, partial(_small_study, change), words, *ends)
+        more: Any = ends
+        yield Case(VALUES, name, partial(_small_study, change), words, *more)
 
 
 def _started(config: Callable[[], dict[str, Any]]) -> Right:

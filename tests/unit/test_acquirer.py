@@ -106,8 +106,9 @@ def test_tools_of_scikit_learn_take_it():
 def test_scikit_learn_routes_prices_of_each_case():
     X, y = records(gaps=0.0)
     prices = pd.DataFrame({"film": np.linspace(1, 5, len(X)), "crp": 0.5})
-    acquirer = Acquirer("always", prices=PRICES, errors=ERRORS)
-    fitted = clone(acquirer).fit(X, y, prices=prices)
+    acquirer: Any = Acquirer("always", prices=PRICES, errors=ERRORS)
+    unfitted: Any = clone(acquirer)
+    fitted = unfitted.fit(X, y, prices=prices)
     assert fitted._table.action_cost.tolist() == pytest.approx([0.5, 3.0])
     paid = path_cost(fitted, X, y) - path_cost(fitted, X, y, prices=prices)
     assert paid == pytest.approx(prices.to_numpy().sum(axis=1).mean() - 3.5)
@@ -118,7 +119,8 @@ def test_scikit_learn_routes_prices_of_each_case():
         params = {"scoring": scorer, "cv": KFold(3), "params": {"prices": prices}}
         scores = cross_val_score(acquirer.set_fit_request(prices=True), X, y, **params)
         train, test = next(KFold(3).split(X))
-        first = clone(acquirer).fit(X.iloc[train], y[train], prices=prices.iloc[train])
+        first: Any = clone(acquirer)
+        first.fit(X.iloc[train], y[train], prices=prices.iloc[train])
         own = path_cost(first, X.iloc[test], y[test], prices=prices.iloc[test])
         assert scores[0] == pytest.approx(own)
         search = GridSearchCV(acquirer, {"kind": ["never", "always"]}, scoring=scorer, cv=3)

@@ -89,11 +89,12 @@ def test_each_picture_is_an_svg_with_its_finding_and_legible_on_a_telephone():
         assert picture.get("role") == "img"
         names = {child.get("id"): child.text for child in picture if child.tag in ("title", "desc")}
         assert all(names[picture.get(f"aria-{key}by")] for key in ("labelled", "described"))
-        left, top, wide, high = map(float, picture.get("viewBox").split())
+        left, top, wide, high = map(float, str(picture.get("viewBox")).split())
         words = [*picture.iter("text")]
         assert words
         for word in words:
             style = re.search(r"font-size: ([\d.]+)px", word.get("style", "font-size: 12px"))
+            assert style
             assert float(style[1]) * TELEPHONE / wide >= LEGIBLE
             assert left <= float(word.get("x", 0)) <= wide
             assert top <= float(word.get("y", 0)) <= high

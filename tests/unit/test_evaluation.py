@@ -1,5 +1,7 @@
 """`frugal.sklearn.evaluate` judges any object with `next_panel` and `predict`."""
 
+from typing import Any
+
 import frugal
 import numpy as np
 import pandas as pd
@@ -31,7 +33,7 @@ class Rule:
 
     def next_panel(self, X):
         film = (X["crp"] > 0) & X["film"].isna()
-        return np.where(X["crp"].isna(), "crp", np.where(film, "film", None))
+        return np.where(X["crp"].isna(), "crp", film.map({True: "film", False: None}))
 
     def predict(self, X):
         known = X["film"].where(X["film"].notna(), X["crp"])
@@ -68,7 +70,7 @@ def costs(X, y, policy):
     return paid + errors * (policy.predict(state) != y)
 
 
-def judged(estimator, X, y, **options):
+def judged(estimator, X, y, **options) -> Any:
     """The table, errors sorted as the classes: ill, well."""
     errors = np.array(ERRORS)[::-1, ::-1]
     return evaluate(estimator, X, y, **{"prices": PRICES, "errors": errors, **options})
@@ -94,7 +96,7 @@ def test_it_agrees_with_decide_on_the_policies_of_decide():
     answer = frugal.decide(
         X.assign(label=y), "label", positive="ill", agents=["always", "never"], **terms
     )
-    own = answer.outcomes.set_index("agent")
+    own: Any = answer.outcomes.set_index("agent")
     always = answer.policy("always")
 
     class HandedOut:
@@ -108,7 +110,7 @@ def test_it_agrees_with_decide_on_the_policies_of_decide():
         (HandedOut(), "always", None),
         (Acquirer("never", prices=PRICES, errors=np.array(ERRORS)[::-1, ::-1]), "never", 5),
     ):
-        table = evaluate(estimator, X, y, **({} if cv else terms_of(terms)), cv=cv)
+        table: Any = evaluate(estimator, X, y, **({} if cv else terms_of(terms)), cv=cv)
         for row, other in (("policy", name), *((n, n) for n in ("practice", "always", "never"))):
             apart = abs(table.loc[row, "cost"] - own.loc[other, "cost"])
             assert apart < own.loc[other, "std_error"], (row, other)
@@ -123,7 +125,7 @@ def test_where_nothing_lacks_each_case_pays_its_own_prices():
     rng = np.random.default_rng(0)
     prices = pd.DataFrame({"film": rng.uniform(1, 5, 300), "crp": rng.uniform(0, 2, 300)})
     acquirer = Acquirer("always", prices=PRICES, errors=np.array(ERRORS)[::-1, ::-1]).fit(X, y)
-    table = evaluate(acquirer, X, y, prices=prices)
+    table: Any = evaluate(acquirer, X, y, prices=prices)
     assert table.loc["policy", "cost"] == pytest.approx(
         -path_cost(acquirer, X, y, prices), abs=0.01
     )
@@ -224,3 +226,13 @@ def test_an_argument_that_is_not_allowed_is_named(changes, sentence):
     arguments = {"estimator": Fixed(), "X": X, "y": y, "prices": PRICES, **changes}
     with pytest.raises((ConfigError, DataError, ValueError), match=sentence):
         evaluate(**arguments)
+
+
+def test_the_verb_of_frugal_takes_records_too():
+    X, y = world(60, 5)
+    given = {"prices": PRICES, "errors": ERRORS}
+    pd.testing.assert_frame_equal(
+        frugal.evaluate(Rule(), X, y, **given), evaluate(Rule(), X, y, **given)
+    )
+    with pytest.raises(ConfigError, match="has no argument 'price'"):
+        frugal.evaluate(Rule(), X, y, price=1)

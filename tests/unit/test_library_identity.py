@@ -45,8 +45,8 @@ def place(tmp_path, monkeypatch) -> Path:
 def ran(monkeypatch) -> list[str]:
     """Stages that ran."""
     stages: list[str] = []
-    called = chain._called
-    monkeypatch.setattr(chain, "_called", lambda stage, k: stages.append(stage) or called(stage, k))
+    shown = chain.progress_of
+    monkeypatch.setattr(chain, "progress_of", lambda of: stages.append(of) or shown(of))
     return stages
 
 

@@ -111,7 +111,7 @@ def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[s
         context=given(train_dadi, fold, planned.train_settings("loans")),
         checkpoint=Notebook(),
     )
-    weights = {"weights": as_read(made["weights"])}
+    weights: dict[str, Any] = {"weights": as_read(made["weights"])}
     further = {}
     for k, name in enumerate(planned.agents):
         settings = planned.fair_agent_settings("loans", name)

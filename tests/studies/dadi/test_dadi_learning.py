@@ -4,6 +4,8 @@ The learners are checked against what the world makes optimal (training is short
 reached nearly); the gap of an independent attribute against 4.5 standard errors.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 from frugal.config.learners import DadiSettings
@@ -51,7 +53,7 @@ def _loans(rng, *, attribute_tells):
     return np.column_stack(columns).astype(np.float32), label, sensitive, category
 
 
-def _trained(values, label, sensitive, gammas, seed=7, panel=PANEL, **changed):
+def _trained(values, label, sensitive, gammas, seed=7, panel=PANEL, **changed: Any):
     train, settings = np.arange(UNITS), SETTINGS.changed(**changed)
     result = fit_dadi(
         values,
@@ -102,7 +104,11 @@ def test_an_independent_attribute_leaves_no_gap():
     That holds of every learner, so a third of the training suffices.
     """
     values, label, sensitive, _ = _loans(np.random.default_rng(2), attribute_tells=False)
-    short = {"iterations": 500, "exploration_iterations": 250, "evaluate_every": 500}
+    short: dict[str, Any] = {
+        "iterations": 500,
+        "exploration_iterations": 250,
+        "evaluate_every": 500,
+    }
     found = _trained(values, label, sensitive, (0.0, 1.0), **short)
     b = sensitive[UNITS:]
     assert found.verdict is not None

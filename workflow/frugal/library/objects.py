@@ -14,7 +14,7 @@ from html import escape
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
@@ -261,6 +261,10 @@ class _Advises(WithHelp):
             )
         return advice
 
+    @overload
+    def next(self, cases: Mapping[str, Any]) -> str: ...
+    @overload
+    def next(self, cases: Any) -> "pd.Series": ...
     @door
     def next(self, cases: Any) -> "pd.Series | str":
         """The panel to acquire next for each case, or `stop`, by the index of the cases. (n,)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from frugal.core.errors import ConfigError
 from frugal.library.asked import Question, door, require
@@ -200,17 +200,33 @@ def roll_out(policy: Policy) -> Rollouts:
     return Rollouts(policy)
 
 
+@overload
+def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation: ...
+@overload
+def evaluate(policies: Any, X: Any, y: Any, **terms: Any) -> "pd.DataFrame": ...
 @door
-def evaluate(policies: Iterable[Policy | Rollouts]) -> Evaluation:
+def evaluate(
+    policies: Any, X: Any = None, y: Any = None, **terms: Any
+) -> "Evaluation | pd.DataFrame":
     """Costs of policies per unit at run time, by every estimator, and which to use.
 
+    With records X it judges any object that has next_panel(X) and predict(X), as
+    `frugal.sklearn.evaluate` does, whose arguments and result are the same.
+
     Args:
-        policies: of one table and missingness; each has a name of its own.
+        policies: of one table and missingness; each has a name of its own. Or one such object.
+        X: records, NaN where a value was not acquired. (n, d)
+        y: labels. (n,)
+        terms: prices, errors, panels, positive, causes and cv of `frugal.sklearn.evaluate`.
 
     Raises:
         ConfigError: there are none, two of one name, or they are of several tables.
         FrugalError: a stage refuses.
     """
+    if X is not None or y is not None or terms:
+        from frugal.library.evaluation import evaluate as evaluate_records
+
+        return evaluate_records(policies, X, y, **terms)
     require("policies", policies, Iterable, "a list of results of train or roll_out")
     policies_used = [
         policy_or_rollouts.policy
