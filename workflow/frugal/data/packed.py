@@ -41,6 +41,8 @@ def _sentences(path: Path | str, how: str = "") -> Iterator[None]:
         yield
     except DataError:
         raise
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
     except _BROKEN as error:
         reason = str(error).rstrip(".").replace("\n", "; ") or type(error).__name__
         raise DataError(f"{path} cannot be read{how}: {reason}") from None
