@@ -47,7 +47,7 @@ def _stage_words() -> Iterator[tuple[str, list[str], str]]:
         ["_frames", "--seed", "0"],
         "there is no command or stage '_frames'",
     )
-    yield "a target for a stage", ["search"], "search is a target of the workflow; run snake"
+    yield "a target for a stage", ["all"], "all is a target of the workflow; run snake"
     yield "a path for a stage", ["../cli", "--seed", "0"], "there is no command or stage '../cli'"
     yield "an empty stage", ["", "--seed", "0"], "there is no command or stage ''"
     yield "no seed", [*PREPARE[:1], *RAW, *OUT], "--seed"

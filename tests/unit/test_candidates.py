@@ -138,7 +138,13 @@ def answered(
     group, names = belonging or (np.arange(len(table)) % 2, ("even", "odd"))
     apart = Belonging(group, names, None)
     frame, catalogue = table_to_frames(table, part, belonging=apart)
-    report = {"cost_unit": "EUR", "title": "A table", "gaps": gaps_of(table), "suspicions": []}
+    report = {
+        "name": "table",
+        "cost_unit": "EUR",
+        "title": "A table",
+        "gaps": gaps_of(table),
+        "suspicions": [],
+    }
     catalogue = {**catalogue, "report": report}
     stored = {"table": frame, "catalogue": catalogue}
     causes = {name: {"values": ["age"], "indicators": []} for name in gappy}

@@ -81,7 +81,7 @@ def test_a_file_becomes_a_folder_with_the_answer(visits, capsys):
         (["visits.csv", *TERMS, "--sensitive", "gender"], "gender"),
         (["visits.yaml", *TERMS], r"--label describes a table's file; visits\.yaml states it"),
         (["visits.csv", *TERMS, "--into", "visits.csv"], "is there already"),
-        (["visits.csv", *TERMS, "--most-missed", "2"], "'most_missed' is 2"),
+        (["visits.csv", *TERMS, "--most-missed", "2"], "--most-missed is 2"),
     ],
 )
 def test_a_refusal_leaves_nothing(visits, words, sentence):

@@ -43,7 +43,7 @@ def test_shapes_are_checked_as_a_function_is_called():
 
 def test_a_case_is_built_in_one_place():
     assert called("Case") == ["judge/case.py"]
-    assert called("build_case") == ["answer/stored.py"]
+    assert called("build_case") == ["studies/afape/stored.py"]
 
 
 def test_no_module_but_the_declarations_states_weighted_estimators_by_name():

@@ -169,7 +169,7 @@ def _loaded(table: Any, options: Mapping[str, Any]) -> Reading:
     try:
         loaded = frugal.load(table, **TERMS, **options)
     except FrugalError as refusal:
-        names, lacks, _ = str(refusal).partition("; allowed is a number from 0 on for each panel")
+        names, lacks, _ = str(refusal).partition("; allowed is a number from 0 on for each")
         if not lacks:
             raise
         prices = dict.fromkeys(re.findall(r"'([^']*)'", names), 1.0)

@@ -178,7 +178,7 @@ def test_a_table_in_place_of_its_yaml_is_named_as_one(folder):
         with pytest.raises(ConfigError) as refusal:
             asked(folder, table=str(folder / name))
         assert f"{folder / name} is a table; allowed is the YAML of one" in str(refusal.value)
-        assert f"python -m frugal init {folder / name} --label COLUMN" in str(refusal.value)
+        assert f"frugal decide {folder / name} --label COLUMN takes the table" in str(refusal.value)
 
 
 def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):

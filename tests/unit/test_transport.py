@@ -98,5 +98,5 @@ def test_an_answer_has_the_costs_for_the_cases_of_a_file(tmp_path):
 
 def test_a_file_of_other_cases_is_needed_and_costs_are_compared(tmp_path):
     clinic = ROOT / "docs/examples/clinic.yaml"
-    with pytest.raises(ConfigError, match=r"'transport' is 'none\.csv', and there is no such file"):
+    with pytest.raises(ConfigError, match=r"transport is 'none\.csv', and there is no such file"):
         frugal.load(clinic, transport="none.csv")

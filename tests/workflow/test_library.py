@@ -235,7 +235,7 @@ def test_gaps_can_be_drawn_into_a_complete_table_whose_truth_is_then_known():
 
 
 def test_mistakes_are_a_sentence(tmp_path):
-    with pytest.raises(ConfigError, match=r"'table' is 'clinicc\.yaml', and there is no such file"):
+    with pytest.raises(ConfigError, match=r"table is 'clinicc\.yaml', and there is no such file"):
         frugal.load("clinicc.yaml", folder=tmp_path)
     misspelt: Any = {"pirces": {"crp": 4}}
     with pytest.raises(ConfigError, match="has no argument 'pirces'; did you mean 'prices'"):

@@ -29,7 +29,7 @@ from frugal.run.reference.command import PAGES
 assert all(page() for page in PAGES.values())
 table = frugal.load("docs/examples/clinic.yaml", config={SMALL})
 answer = frugal.decide(table, agents=["never", "always"])
-print(answer, overview())
+print(answer.document["policy"], overview())
 """
 
 

@@ -38,7 +38,9 @@ def test_the_command_and_the_call_give_the_same_and_the_folder_advises(wards, ca
     assert main(["report", "wards_answer"]) == 0
     assert capsys.readouterr().out.startswith(answer.summary())
     document = read_payload(wards / "wards_answer" / "answer.json")
-    assert document["policy"] == answer.named == frugal.load_answer("wards_answer").best
+    assert (
+        document["policy"] == answer.named == frugal.load_answer("wards_answer").document["policy"]
+    )
     assert main(["over_time", "wards.yaml"]) == 2
     assert "wards_answer is there already" in capsys.readouterr().err
 

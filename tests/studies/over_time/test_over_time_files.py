@@ -305,7 +305,7 @@ def test_the_page_shows_each_window_of_a_unit_as_a_loop_over_its_rows_does():
     units = re.findall(r"<summary>(\w+), .*?outcome: (\w+), (\w+).*?</summary>(.*?)</det", page)
     assert (len(units), len({unit[1:3] for unit in units})) == (6, 4)  # outcome × followed
     for stay, outcome, end, table in units:
-        cells = re.findall(r"<td[^>]*>(.*?)</td>", table)
+        cells = re.findall(r"<(?:td|th scope=.row.)[^>]*>(.*?)</t[dh]>", table)
         steps = [cells[k : k + 6] for k in range(0, len(cells), 6)]
         known, last, spent = "no value yet", 3.0, 0  # ordered first whatever is known
         for window in range(3):

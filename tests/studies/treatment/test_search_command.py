@@ -41,7 +41,7 @@ def test_yaml_table_and_call_give_the_same_and_the_folder_advises(searches, caps
     first = answer.advise("searches.csv").iloc[0]
     assert capsys.readouterr().out.startswith(f"{first['unit']} (so far {first['history']}): ")
     assert isinstance(answer.steps, pd.DataFrame)
-    assert frugal.load_answer("second").best == answer.name
+    assert frugal.load_answer("second").document["policy"] == answer.name
 
 
 @pytest.mark.parametrize(

@@ -26,20 +26,19 @@ def examples_of(paths: Paths, data: Table) -> list[list[list[str]]]:
         For each case its steps: what is known, the probability of the last class, what follows.
     """
     ended, order = paths.complete, data.content_order
-    ways: dict[bytes, list[int]] = {}
+    by_order: dict[bytes, list[int]] = {}
     for row in order[ended[order]].tolist():
-        way = np.append(paths.order[row], paths.verdict[row])
-        ways.setdefault(way.tobytes(), []).append(row)
+        steps = np.append(paths.order[row], paths.verdict[row])
+        by_order.setdefault(steps.tobytes(), []).append(row)
     cases = []
-    for rows in sorted(ways.values(), key=len, reverse=True)[:MOST]:  # stable: ties by content
+    for rows in sorted(by_order.values(), key=len, reverse=True)[:MOST]:  # stable: ties by content
         rows.sort(key=lambda row: float(paths.belief[row, 0, -1]))
         cases.append(_steps(paths, data, rows[len(rows) // 2]))
     return cases
 
 
 def _steps(paths: Paths, data: Table, row: int) -> list[list[str]]:
-    known = [panel.columns for panel in data.panels if panel.free]
-    columns = [name for names in known for name in names]
+    columns = [name for panel in data.panels if panel.free for name in panel.columns]
     steps, risk, ordered = [], paths.belief[row, 0, -1], []
     for step in range(paths.held[row]):
         ordered.append(data.actions[int(paths.order[row, step])])

@@ -48,8 +48,8 @@ class Variant(NamedTuple):
 
 def variant_of(key: object) -> Variant:
     """The inverse of `Variant.key`."""
-    found: Any = _KEY.fullmatch(str(key))  # whatever matches no other part is the agent
-    only, agent, version, division, without = found.groups()
+    match: Any = _KEY.fullmatch(str(key))  # whatever matches no other part is the agent
+    only, agent, version, division, without = match.groups()
     return Variant(agent, version and int(version), int(division or 0), without, bool(only))
 
 

@@ -32,7 +32,7 @@ COLOURS = {  # name → by day, by night; figures have those of `draw.style`
     "green": ("#009e73", "#2bbd92"),
 }
 _DECISIONS = ("blue", "vermillion", "orange", "purple", "sky")  # colours of classes in flows
-_ACROSS, _DOWN, _TOP, _BAR, _GAP, _SIDE = (
+_ACROSS, _DOWN, _TOP, _BAR, _MARGIN, _SIDE = (
     358.0,
     62.0,
     20.0,
@@ -279,8 +279,8 @@ def flow(flows: Mapping[str, Any], decisions: Sequence[str], number: int, title:
     last = len(rows)
     links = {(u, v, OPEN): share for u, v, share in flows["flows"]}  # from row to row, decision
     links |= {(u, last, d): share for u, d, share in flows["ends"]}
-    taken = sorted({d for *_, d in links} - {OPEN})
-    scale = _ACROSS - 2 * _SIDE - _GAP * len(taken)
+    ended = sorted({d for *_, d in links} - {OPEN})
+    scale = _ACROSS - 2 * _SIDE - _MARGIN * len(ended)
     ends: dict[Link, list[tuple[float, float]]] = {link: [] for link in links}
     bars, words, middle = [], [], dict[int, tuple[float, float]]()
 
@@ -309,11 +309,11 @@ def flow(flows: Mapping[str, Any], decisions: Sequence[str], number: int, title:
             passing = [link for link in links if link[0] < row < link[1] and link[2] == OPEN]
             put(sorted(passing, key=lambda link: (link[1], -link[0])), x, *heights)
         x = _ACROSS
-        for decision in reversed([d for d in taken if d]):
+        for decision in reversed([d for d in ended if d]):
             lanes = [link for link in done[::-1] if link[2] == decision]
             x -= scale * sum(links[link] for link in lanes)
             middle[decision] = x, put(lanes, x, *heights)
-            x -= _GAP
+            x -= _MARGIN
         for link in done:
             if link[0] == row - 1 and row < last and scale * links[link] > 2.5 * _SIZE:
                 x = ends[link][-1][0] + scale * links[link] / 2
@@ -324,18 +324,18 @@ def flow(flows: Mapping[str, Any], decisions: Sequence[str], number: int, title:
         _band(places, scale * links[link], "open" if link[2] == OPEN else colours[link[2]])
         for link, places in ends.items()
     ]
-    decided = {d: sum(share for link, share in links.items() if link[2] == d) for d in taken}
-    labels = {d: f"{_cut(names[d])} for {percent(decided[d])}" for d in taken}
-    side = sum(map(len, labels.values())) * _LETTER < _ACROSS and len(taken) == 2 and 0 in labels
+    decided = {d: sum(share for link, share in links.items() if link[2] == d) for d in ended}
+    labels = {d: f"{_cut(names[d])} for {percent(decided[d])}" for d in ended}
+    side = sum(map(len, labels.values())) * _LETTER < _ACROSS and len(ended) == 2 and 0 in labels
     below = top + _BAR
-    for line, d in enumerate(taken):
+    for line, d in enumerate(ended):
         (low, high), down = middle[d], 0.0 if side else 1.5 * _SIZE * line
         bars.append(_bar(low, top, high - low, colours[d]))
         bars.append(_bar((low + high) / 2, below, 1.0, colours[d], down))
         words.append(_word(labels[d], low if d == 0 else high, below + down + 16, d == 0))
     ordered = [f"{name} for {percent(share)}" for name, share in rows[1:]]
-    said = f"{joined(ordered)} of all cases" if ordered else "No panel is ordered"
-    finding = f"{said}; decisions: {joined(list(labels.values()))}."
+    label = f"{joined(ordered)} of all cases" if ordered else "No panel is ordered"
+    finding = f"{label}; decisions: {joined(list(labels.values()))}."
     size = f"viewBox='0 0 {_ACROSS:g} {below + down + 22:g}' class='flow'"
     caption = "Widths are shares of cases, from all of them (above) to the decisions (below)."
     if flows["reordered"] >= 0.005:

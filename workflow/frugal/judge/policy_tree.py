@@ -143,9 +143,9 @@ def flows_of(root: Node, panels: Sequence[str]) -> dict[str, Any]:
     order = np.argsort((weight @ np.maximum(step, 0)) / shares, kind="stable")
     flows, ends, reordered = Counter[tuple[int, int]](), Counter[tuple[int, int]](), 0.0
     for steps, node, share in zip(step[:, order], nodes, weight.tolist(), strict=True):
-        own = np.flatnonzero(steps >= 0)
-        reordered += share * bool((np.diff(steps[own]) < 0).any())
-        path = [0, *(own + 1).tolist()]
+        requested = np.flatnonzero(steps >= 0)
+        reordered += share * bool((np.diff(steps[requested]) < 0).any())
+        path = [0, *(requested + 1).tolist()]
         for link in pairwise(path):
             flows[link] += share
         for decision, part in enumerate((*node.decided, 1.0 - sum(node.decided))):

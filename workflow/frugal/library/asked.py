@@ -368,8 +368,8 @@ def _typed(name: str, value: Any, annotation: Any) -> Any:
         ConfigError: it is of another.
     """
     kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
-    known = (*_WORDS, Literal, Mapping, Sequence, Iterable)
-    if not all((get_origin(kind) or kind) in known for kind in kinds):
+    checked = (*_WORDS, Literal, Mapping, Sequence, Iterable)
+    if not all((get_origin(kind) or kind) in checked for kind in kinds):
         return value
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()

@@ -28,5 +28,5 @@ def _lines(of: type, indent: str) -> Iterator[str]:
 
 def _leads_to(attribute: property) -> type | None:
     """The class of an attribute, where it prints its contents, too."""
-    found: Any = getattr(attribute.fget, "__annotations__", {}).get("return")
-    return found if isinstance(found, type) and issubclass(found, WithHelp) else None
+    leads_to: Any = getattr(attribute.fget, "__annotations__", {}).get("return")
+    return leads_to if isinstance(leads_to, type) and issubclass(leads_to, WithHelp) else None

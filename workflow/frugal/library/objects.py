@@ -430,7 +430,7 @@ class Policy(_Advises):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(OfQuestion):
+class ComparedPolicies(OfQuestion):
     """Policies that were evaluated."""
 
     @property
@@ -478,7 +478,7 @@ class Recommendation(WithHelp, ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(Comparison, Recommendation):
+class Answer(ComparedPolicies, Recommendation):
     """A recommendation for a table: which policy, its cost and saving, and how sure that is."""
 
     @property

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from frugal.acquire.bundles import policy_folder
 from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.parts import part_files
 from frugal.core.errors import ConfigError, FrugalError, argument
@@ -227,6 +226,8 @@ def load_policy(folder: str | Path, *, function: str | Path | None = None) -> St
     Raises:
         DataError: the folder holds no policy, or the function is another one.
     """
+    from frugal.acquire.bundles import policy_folder  # pandas
+
     policy = StoredPolicy(policy_folder(Path(folder)), None if function is None else Path(function))
     policy.kind  # noqa: B018  reads the folder, so that a mistake shows here
     return policy

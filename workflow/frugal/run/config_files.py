@@ -66,8 +66,8 @@ def config_with(**values: Any) -> dict[str, Any]:
     Raises:
         ConfigError: a value is not allowed.
     """
-    given = {name: value for name, value in values.items() if value is not None}
-    return effective({**read_config_file(PROJECT / "config.yaml"), **given})
+    stated = {name: value for name, value in values.items() if value is not None}
+    return effective({**read_config_file(PROJECT / "config.yaml"), **stated})
 
 
 def config_command(words: list[str]) -> int:

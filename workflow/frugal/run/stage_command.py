@@ -114,18 +114,18 @@ def run_job(job: "Job") -> None:
     divided = "portion" in inspect.signature(stage).parameters
     streams = Streams(job.seed, job.stage, whole(job.wildcards) if divided else job.wildcards)
     bar = partial(tqdm, file=sys.stderr, mininterval=_PROGRESS_SECONDS, leave=True)
-    given: dict[str, Any] = {"context": Context(_settings(job), streams, bar)}
+    arguments: dict[str, Any] = {"context": Context(_settings(job), streams, bar)}
     takes_up = "checkpoint" in inspect.signature(stage).parameters
     if takes_up:
-        given["checkpoint"] = Checkpoint(job)
+        arguments["checkpoint"] = Checkpoint(job)
     if divided:
-        given["portion"] = Portion.of(job.wildcards)
+        arguments["portion"] = Portion.of(job.wildcards)
     if "origins" in inspect.signature(stage).parameters:
         from frugal.results.sidecars import origins_of
 
-        given["origins"] = origins_of(job)
+        arguments["origins"] = origins_of(job)
     try:
-        inspect.signature(stage).bind(**job.inputs, **given)
+        inspect.signature(stage).bind(**job.inputs, **arguments)
     except TypeError as error:
         names = ", ".join(job.inputs) or "none"
         raise ConfigError(f"{error}; the inputs given are {names}") from None
@@ -135,7 +135,7 @@ def run_job(job: "Job") -> None:
     records = require_intact(job)
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
     with GrowingFiles(job.outputs) as files:
-        produced: Any = stage(**inputs, **given)
+        produced: Any = stage(**inputs, **arguments)
         payloads = (
             files.written(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
         )
@@ -151,7 +151,7 @@ def run_job(job: "Job") -> None:
         }
         write_outputs(job, payloads, contents, records)
     if takes_up:
-        given["checkpoint"].remove()
+        arguments["checkpoint"].remove()
 
 
 def _read(stage: Callable[..., Any], name: str, paths: "Path | list[Path]") -> Any:

@@ -16,7 +16,7 @@ from frugal.library.chain import (
     run_stage,
 )
 from frugal.library.folder import SCENARIO, Payloads, Steps
-from frugal.library.objects import Answer, Comparison, Policy, html_of
+from frugal.library.objects import Answer, ComparedPolicies, Policy, html_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Comparison):
+class Evaluation(ComparedPolicies):
     """Policies, evaluated by every estimator of the study."""
 
     def _repr_html_(self) -> str:

@@ -317,8 +317,8 @@ def over_time(
     files = {}
     if data.document is not None and all(isinstance(policy, OrderPlan) for policy in policies):
         described = _described_by(data, {policy.name: policy for policy in policies}, settings)
-        found = (question.support, [] if best is None else [best], verdict)
-        orders, arrays = stored_orders(data, described, *found)
+        judged = (question.support, [] if best is None else [best], verdict)
+        orders, arrays = stored_orders(data, described, *judged)
         of = {"policy/orders.json": orders, "policy/orders.safetensors": arrays}
         files = {name: payload_bytes(Path(name), payload) for name, payload in of.items()}
         files[f"{data.keys.name}.yaml"] = json.dumps(described, indent=1).encode()
@@ -428,8 +428,8 @@ def _in_folder(
     tables = (outcomes, estimates, support)
     page = place.parent / "answer.html"
     policies = {policy.name: policy for policy in (*plans, *within)}
-    kept = {
+    contents = {
         f"policy/{file.name}": file.read_bytes() for file in (place / "policy").glob("orders.*")
     }
-    kept[path.name] = content
-    return TimedAnswer(*tables, gamma, named, learned, page, sentences, data, policies, kept)
+    contents[path.name] = content
+    return TimedAnswer(*tables, gamma, named, learned, page, sentences, data, policies, contents)

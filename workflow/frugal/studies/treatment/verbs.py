@@ -155,19 +155,19 @@ def search(
     try:
         with threadpool_limits(1):  # two threads round sums in another order
             inputs = search_files(description, description.parent).inputs
-            made = judge_searches(**inputs, context=context)
+            judged = judge_searches(**inputs, context=context)
     except FrugalError as error:  # cites no file that a person has not written
         sentence = re.sub(rf"\S*{re.escape(str(description))}: ", "", str(error))
         raise error if description == path.absolute() else type(error)(sentence) from error
-    kept = {"policy": made["policy"], "arrays": made["arrays"]}
-    written = write_search_answer(**kept, context=context)
+    policy_and_arrays = {"policy": judged["policy"], "arrays": judged["arrays"]}
+    written = write_search_answer(**policy_and_arrays, context=context)
     document["file"] = str((path.parent / document["file"]).absolute())
-    of = {"policy/policy.json": made["policy"], "policy/policy.safetensors": made["arrays"]}
+    of = {"policy/policy.json": judged["policy"], "policy/policy.safetensors": judged["arrays"]}
     files = {name: payload_bytes(Path(name), payload) for name, payload in of.items()}
     files[f"{document['name']}.yaml"] = json.dumps(document, indent=1).encode()
     words, text = written["words"].decode(), written["text"].decode()
     return SearchAnswer(
-        made["estimates"], made["steps"], made["policy"]["name"], words, text, files
+        judged["estimates"], judged["steps"], judged["policy"]["name"], words, text, files
     )
 
 

@@ -1,4 +1,4 @@
-"""`python -m frugal form form.yaml`: which fields of a form to ask, accurate and fair.
+"""`python -m frugal form form.yaml`: fields to ask, accurate and fair.
 
 In place of a YAML: a table without missing values, with the flags of `frugal decide` and the column
 of two groups.

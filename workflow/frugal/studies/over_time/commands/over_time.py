@@ -1,4 +1,4 @@
-"""`python -m frugal over_time wards.yaml`: when to measure again, from records over time.
+"""`python -m frugal over_time wards.yaml`: when to measure again, over time.
 
 In place of a YAML: a file with a row for each value, with `--units` and `--label`.
 """

@@ -1,4 +1,4 @@
-"""`python -m frugal search searches.yaml`: which treatment to try next, and when to stop.
+"""`python -m frugal search searches.yaml`: the next treatment, and when to stop.
 
 In place of a YAML: a file with a row for each trial, with the flags that name its columns.
 """
@@ -38,11 +38,11 @@ def search_command(words: Sequence[str]) -> int:
             if lacking:
                 say(f"{args.table}: columns {', '.join(map(str, LongFile.of(args.table).cells))}")
             for name in lacking:
-                whole = name == "outcomes"
+                several = name == "outcomes"
                 typed = input(
-                    "Outcomes from the worst on, A,B,…: " if whole else f"Column {name}: "
+                    "Outcomes from the worst on, A,B,…: " if several else f"Column {name}: "
                 )
-                setattr(args, name, flags[name]["type"](typed) if whole else typed.strip())
+                setattr(args, name, flags[name]["type"](typed) if several else typed.strip())
         answer = search(args.table, **stated_options(args, flags))
         answer.save(place)
     say(*answer.summary().rstrip("\n").split("\n"), *kept_lines(folder, " cases.csv"))
