@@ -32,9 +32,9 @@ WRONG = {
     "over_time(WARDS, seed=-1)": "seed is -1; allowed are values from 0 on",
     "over_time(WARDS, margin=-0.1)": "margin is -0.1; allowed are values from 0 on",
     "over_time(WARDS, cores=-1)": "cores is -1; allowed are whole numbers from 1 on",
-    "load(TABLE, label='a', prices={'b': 10**400})": "prices: 'b' has 1000",
-    "load(TABLE, label='a', prices={'b': pd.Series([1, 'a'])})": "prices: 'b' has",
-    "load(TABLE, label='a', free=['b'], errors={'missed': 10**400})": "errors: 'missed' has 1000",
+    "load(TABLE, label='a', prices={'b': 10**400})": "prices['b'] has 1000",
+    "load(TABLE, label='a', prices={'b': pd.Series([1, 'a'])})": "prices['b'] has",
+    "load(TABLE, label='a', free=['b'], errors={'missed': 10**400})": "errors['missed'] has 1000",
     "load(TABLE, label='a', prices={'b': {'x': object()}}, errors=ERRORS)": "written into a YAML",
     "decide(CLINIC, agents=5)": "agents is an int; allowed is a list of names, keys, or None",
 }
