@@ -391,7 +391,7 @@ def _rows(values: Values) -> np.ndarray:
 
 def _ends(name: Any) -> bool:
     """Whether a name of no panel ends the path: None, as a frame may hold it."""
-    return name is None or (isinstance(name, float) and np.isnan(name))
+    return name is None or (isinstance(name, float) and bool(np.isnan(name)))
 
 
 def _along(
