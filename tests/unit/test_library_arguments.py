@@ -19,6 +19,7 @@ WRONG = {
     "train(None, 'dqn')": "masks is None",
     "roll_out({})": "policy is a dict",
     "evaluate(None)": "policies is None",
+    "evaluate(pd.Series(['x']).to_numpy().reshape(()))": "policies is a ndarray; allowed",
     "evaluate([None])": "a policy is None; allowed is a result of train",
     "verdict({})": "answer is a dict",
     "advise(None, 'new.csv')": "policy is None",

@@ -264,7 +264,8 @@ def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str)
         ConfigError: with its name, the type found, and allowed types; no value, which may be
             data.
     """
-    if not isinstance(value, kinds):
+    single = kinds is Iterable and getattr(value, "shape", None) == ()  # no axis to go along
+    if single or not isinstance(value, kinds):
         raise ConfigError(f"{name} is {_type_of(value)}; allowed is {allowed}")
 
 
