@@ -30,6 +30,7 @@ WRONG = {
     "fair_form(CLINIC)": "has no groups of a protected attribute",
     "fair_form(FORM, gammas=0.5)": "gammas is a float; allowed is a list of numbers",
     "fair_form(FORM, speed=2)": "unknown key 'speed' under 'dadi'; allowed are folds",
+    "over_time(WARDS, pd.Series(['x']).to_numpy().reshape(()))": "policies is a ndarray; allowed",
     "over_time(WARDS, seed=-1)": "seed is -1; allowed are values from 0 on",
     "over_time(WARDS, margin=-0.1)": "margin is -0.1; allowed are values from 0 on",
     "over_time(WARDS, cores=-1)": "cores is -1; allowed are whole numbers from 1 on",

@@ -264,9 +264,20 @@ def require(name: str, value: Any, kinds: type | tuple[type, ...], allowed: str)
         ConfigError: with its name, the type found, and allowed types; no value, which may be
             data.
     """
-    single = kinds is Iterable and getattr(value, "shape", None) == ()  # no axis to go along
-    if single or not isinstance(value, kinds):
+    if not isinstance(value, kinds):
         raise ConfigError(f"{name} is {_type_of(value)}; allowed is {allowed}")
+
+
+def require_entries(name: str, value: Any, allowed: str) -> list[Any]:
+    """The entries of an argument that is a list of any kind.
+
+    Raises:
+        ConfigError: it has none to go through; as `require`.
+    """
+    entries = _entries(value)
+    if entries is None:
+        raise ConfigError(f"{name} is {_type_of(value)}; allowed is {allowed}")
+    return entries
 
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])

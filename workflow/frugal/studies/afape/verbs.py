@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from frugal.core.errors import ConfigError
-from frugal.library.asked import Question, door, require
+from frugal.library.asked import Question, door, require, require_entries
 from frugal.library.chain import (
     classifier_of,
     missingness_of,
@@ -227,12 +227,13 @@ def evaluate(
         from frugal.library.evaluation import evaluate as evaluate_records
 
         return evaluate_records(policies, X, y, **terms)
-    require("policies", policies, Iterable, "a list of results of train or roll_out")
     policies_used = [
         policy_or_rollouts.policy
         if isinstance(policy_or_rollouts, Rollouts)
         else policy_or_rollouts
-        for policy_or_rollouts in policies
+        for policy_or_rollouts in require_entries(
+            "policies", policies, "a list of results of train or roll_out"
+        )
     ]
     for policy in policies_used:
         require("a policy", policy, Policy, "a result of train or roll_out")

@@ -1,14 +1,14 @@
 """When to measure again: policies over time, judged on records of units in windows."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml, require_no_table
-from frugal.library.asked import TemporaryFolder, door, require
+from frugal.library.asked import TemporaryFolder, door, require, require_entries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -281,8 +281,7 @@ def over_time(
     if policies is None:
         plans = data.keys.plans
         policies = [plan_of(data.records, name, entry) for name, entry in plans.items()]
-    require("policies", policies, Iterable, "a list of results of order_plan")
-    policies = list(policies)
+    policies = require_entries("policies", policies, "a list of results of order_plan")
     for policy in policies:
         require("a policy", policy, TimedPolicy, "a result of order_plan, or has name and order")
     stated: dict[str, Any] = {
