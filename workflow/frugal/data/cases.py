@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import columns_listed, did_you_mean, listed, require_unique_names
+from frugal.data.cell_texts import MARKS, as_texts, number_marks, plain_name
 from frugal.data.description import Column, Format
 from frugal.data.encoded_columns import (
     NO_VALUE,
@@ -25,7 +26,7 @@ from frugal.data.encoded_columns import (
     levels_of,
     possible,
 )
-from frugal.data.opening import MARKS, as_texts, is_stored, number_marks, open_cells, plain_name
+from frugal.data.opening import is_stored, open_cells
 from frugal.data.parsing import NumberStyle, RawTable, numbers_of, text_column
 from frugal.data.raw_cells import Cells
 from frugal.data.records import parse_file

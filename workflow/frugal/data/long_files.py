@@ -21,15 +21,9 @@ from frugal.core.schema_check import (
     listed,
     require_unique_names,
 )
+from frugal.data.cell_texts import number_marks
 from frugal.data.encoded_columns import NO_VALUE, no_name, same_level
-from frugal.data.opening import (
-    is_stored,
-    kind_of,
-    number_marks,
-    open_cells,
-    parquet_texts,
-    rows_of_file,
-)
+from frugal.data.opening import is_stored, kind_of, open_cells, parquet_texts, rows_of_file
 from frugal.data.parsing import NumberStyle
 from frugal.data.raw_cells import number_text
 

@@ -25,7 +25,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
-from frugal.data.opening import plain_text
+from frugal.data.cell_texts import plain_text
 from frugal.judge.choice import Candidates
 from frugal.judge.comparisons import LEVEL
 from frugal.judge.intervals import normal_interval

@@ -205,8 +205,8 @@ def describe(table: Any, stated: Mapping[str, Any]) -> Described:
         DataError: an argument names an unknown column, or cells of a column cannot be written as
             text.
     """
+    from frugal.data.cell_texts import plain_text
     from frugal.data.guessing import known_at_start, left_out
-    from frugal.data.opening import plain_text
     from frugal.run.table_yaml import (
         UNLABELLED,
         StatedTerms,

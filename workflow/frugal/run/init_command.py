@@ -21,8 +21,9 @@ from frugal.core.declarations import PROJECT
 from frugal.core.errors import DataError, say, shown_cell, through
 from frugal.core.schema_check import listed, shown
 from frugal.core.studies import forms_of_records
+from frugal.data.cell_texts import marks_in
 from frugal.data.guessing import TableGuess, known_at_start, left_out
-from frugal.data.opening import Opened, marks_in, open_table, rows_of_file
+from frugal.data.opening import Opened, open_table, rows_of_file
 from frugal.data.parsing import NumberStyle
 from frugal.results.replacing import replace_files
 from frugal.run.table_yaml import (

@@ -17,8 +17,9 @@ import yaml
 from frugal.config.dataset import RESERVED_COLUMNS
 from frugal.core.errors import ConfigError, DataError, argument, shown_cell
 from frugal.core.schema_check import did_you_mean, listed, shown
+from frugal.data.cell_texts import MARKS
 from frugal.data.guessing import Guess, TableGuess, grouped, guess_table
-from frugal.data.opening import MARKS, Opened
+from frugal.data.opening import Opened
 
 UNLABELLED = ("drop", "weigh")
 _START = "known at the start"
