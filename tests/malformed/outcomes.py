@@ -20,9 +20,10 @@ DEFECTS = ("traceback", "hang", "silently wrong", "unclear")
 _CHECKPOINT = re.compile(r"checkpoint-[0-9a-f]{16}")
 _PORT = re.compile(r"127\.0\.0\.1:\d{4,5}\b")
 _NAMED = re.compile(
-    r"'[^']*'|^frugal fetch_file: /\w|--\w+|publisher|…/|"
+    r"'[^']*'|^[\w.\[\] ]+ (?:is|are) [^;]+; allowed|^there is no file |"
+    r"^frugal fetch_file: /\w|--\w+|publisher|…/|"
     r"\w\.(?:yaml|csv|parquet|json|safetensors|jsonl)\b|"
-    r"the stored (?:table|masks|catalogue|missingness graph)|of the stored|"
+    r"the stored (?:table|masks|catalogue|missingness graph|description)|of the stored|"
     r"^frugal \w+: [^ :]+(?::| holds| is | does not exist| and )|outputs \w|required: \w|"
     r"\b(?:afape|dadi|diagnosis|treatment|recourse)\.\w+"
 )

@@ -308,6 +308,11 @@ def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):
     assert "\\x1b[2J\\rall files agree: has no sidecar" in said
 
 
+def test_a_refusal_shows_two_ends_of_a_long_name():
+    sentence = str(DataError(f"there is no column {'a' * 5_000}z\0"))
+    assert sentence == f"there is no column {'a' * 60}…{'a' * 55}z\\x00"
+
+
 # Lose a result, or take a wrong one for a right one
 
 

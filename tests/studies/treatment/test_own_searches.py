@@ -36,7 +36,7 @@ from frugal.studies.treatment.search.off_policy import (
     trials_left,
 )
 from frugal.studies.treatment.search.own_policies import require_memory
-from frugal.studies.treatment.search.plain_words import history_of
+from frugal.studies.treatment.search.plain_words import history_of, next_step, step_table
 from frugal.studies.treatment.search.simulated_worlds import (
     build_world,
     draw_parameters,
@@ -463,7 +463,7 @@ def test_a_treatment_bundle_refuses_options_of_other_policies(tmp_path, capsys):
     assert main(["advise", *words, "--simulate"]) == 2
     assert "--simulate does not apply" in capsys.readouterr().err
     assert main(["advise", *words]) == 2
-    assert "is no policy of treatment searches, edition 2" in capsys.readouterr().err
+    assert "is no policy of treatment searches, edition 3" in capsys.readouterr().err
 
 
 _TABLE = {  # of two treatments with two outcomes: 0, then 1
@@ -473,8 +473,9 @@ _TABLE = {  # of two treatments with two outcomes: 0, then 1
     "visits": np.array([[9, 4, 3, 0]]),
     "runner_up": np.array([[1, -1, -1, -1]]),
     "trials_left": np.full((1, 4, 2), 1.5),
+    "barred": np.zeros((1, 2), dtype=bool),
 }
-_NAMES: dict[str, Any] = {"searches": 2, "gaps": [], "contexts": ["all"], "treatments": ["A", "B"]}
+_NAMES: dict[str, Any] = {"searches": 3, "gaps": [], "contexts": ["all"], "treatments": ["A", "B"]}
 _NAMES |= {"outcomes": ["bad", "good"]}
 _NAMES |= {"description": LONG | {"outcomes": {"levels": ["bad", "good"]}}}
 
@@ -492,7 +493,7 @@ def _spoilt():
         yield f"no {name}", {k: v for k, v in _TABLE.items() if k != name}, _NAMES
         for what, other in {
             "type": array.astype(np.float32),
-            "length": array[:, :3],
+            "length": array[:, :-1],
             "axes": array[0],
             "contexts": np.repeat(array, 2, axis=0),
             "low": array * 0 - 2,
@@ -509,7 +510,7 @@ def _spoilt():
     yield "another array", _TABLE | {"more": np.zeros(2)}, _NAMES
     for key in _NAMES:
         yield f"no {key}", _TABLE, {k: v for k, v in _NAMES.items() if k != key}
-        for other in (None, 3, "A", {}, [None], ["A"], ["A", "A"], ["A", "B", "C"], [[]]):
+        for other in (None, 2, "A", {}, [None], ["A"], ["A", "A"], ["A", "B", "C"], [[]]):
             yield f"{key}: {other}", _TABLE, _NAMES | {key: other}
 
 
@@ -583,6 +584,12 @@ def test_a_treatment_that_a_stratum_never_had_is_not_advised_there(
     old = made["steps"]["context"] == "age 65 or more"
     if column == "age":
         assert not (made["steps"].loc[old, ["next", "runner_up"]] == drug).any().any()
+        table = step_table(made["arrays"], made["policy"])
+        whys = {name: next_step(table, x, [-1] * 3)["why"] for x, name in enumerate(table.contexts)}
+        never = f"; {drug} was never tried for such patients: not taken"
+        assert [name for name, why in whys.items() if str(why).endswith(never)] == [
+            "age 65 or more"
+        ]
     assert (made["steps"]["next"] == drug).any()
 
 

@@ -13,13 +13,14 @@ from typing import Any
 
 PRIVATE = "FRUGAL_PRIVATE"  # environment variable: refusals show no cell of a table
 LONGEST_CELL = 60  # characters
+_LONG_NAME = re.compile(r"(\S{60})\S{180,}(\S{60})")
 
 
 class FrugalError(ValueError):
-    """Base of every refusal: a sentence, and lines after it; shown to the user unchanged."""
+    """Base of every refusal: a sentence, and lines after it; names as `printable` shows them."""
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.args))
+        return _LONG_NAME.sub(r"\1…\2", printable("\n".join(map(str, self.args))))
 
 
 class ConfigError(FrugalError):

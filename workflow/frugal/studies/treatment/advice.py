@@ -19,10 +19,9 @@ from frugal.studies.treatment.data.own_records import (
     describe_records,
     read_own_records,
 )
-from frugal.studies.treatment.search.plain_words import StepTable, next_step, step_table
+from frugal.studies.treatment.search.plain_words import EDITION, StepTable, next_step, step_table
 
 MOST_SHOWN = 40  # units on a terminal
-EDITION = 2
 
 
 def advise_searches(args: argparse.Namespace) -> int:

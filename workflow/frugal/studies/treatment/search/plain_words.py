@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
 from frugal.core.schema_check import shown
 from frugal.core.stored import Stored, StoredArrays, Within, arrays_of, declared
 from frugal.studies.treatment.data.records import outcomes_of
+
+EDITION = 3  # of a stored policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,7 @@ class StepTable:
             (x, h)
         trials_left: expected trials, the next one counted, with the next action, and with the
             runner-up; by the policy's own model. (x, h, 2)
+        barred: treatments that were never tried in a context, and are not taken. (x, a)
         contexts: names.
         treatments: names.
         outcomes: names, from the worst on.
@@ -43,6 +46,7 @@ class StepTable:
     visits: Annotated[Int[np.ndarray, "x h"], Within(low=0)]
     runner_up: Annotated[Int[np.ndarray, "x h"], Within(low=-1)]
     trials_left: Annotated[Float[np.ndarray, "x h 2"], Within(low=0)]
+    barred: Annotated[Bool[np.ndarray, "x a"], Within()]
     contexts: tuple[str, ...]
     treatments: tuple[str, ...]
     outcomes: tuple[str, ...]
@@ -76,7 +80,7 @@ def step_table(arrays: Mapping[str, np.ndarray], names: Mapping[str, Any]) -> St
     numbers = {n: np.nan_to_num(v) if v.dtype.kind == "f" else v for n, v in arrays.items()}
     source = getattr(arrays, "source", "")
     stored = Stored("search policy", StoredArrays(numbers, source))  # NaN: there is none
-    stored.require(declared(StepTable), x=x)
+    stored.require(declared(StepTable), x=x, a=k)
     stored.require_between("action", 0, k)
     stored.require_between("runner_up", -1, k - 1)
     h = arrays["action"].shape[1]
@@ -108,22 +112,26 @@ def next_step(table: StepTable, x: int, outcome: Sequence[int]) -> dict[str, obj
         return {"next": "stop", "why": "the best outcome is reached", "records": ""}
     h = history_of(outcome, base)
     action = int(table.action[x, h])
+    never = [
+        f"{name} was never tried for such patients: not taken"
+        for name, barred, level in zip(table.treatments, table.barred[x], outcome, strict=True)
+        if barred and level < 0
+    ]
     if action == k:
-        statistic = table.statistic[x, h]
-        untried = min(outcome) < 0
-        why = (
-            f"the probabilities that an untried treatment is better sum to {statistic:.2g}"
-            if untried and np.isfinite(statistic)
-            else "everything was tried"
-            if not untried
-            else "no record went on"
-        )
-        return {"next": "stop", "why": why, "records": ""}
-    return {
-        "next": table.treatments[action],
-        "why": "; ".join(_reasons(table, x, h)),
-        "records": int(table.records[x, h]),
-    }
+        reasons, behind = [_reason_to_stop(float(table.statistic[x, h]), min(outcome))], ""
+    else:
+        reasons, behind = _reasons(table, x, h), int(table.records[x, h])
+    following = (*table.treatments, "stop")[action]
+    return {"next": following, "why": "; ".join([*reasons, *never]), "records": behind}
+
+
+def _reason_to_stop(statistic: float, least: int) -> str:
+    """Why a search stops; least: outcome of all treatments, −1 with an untried one."""
+    if least >= 0:
+        return "everything was tried"
+    if not math.isfinite(statistic):
+        return "no record went on"
+    return f"the probabilities that an untried treatment is better sum to {statistic:.2g}"
 
 
 def _reasons(table: StepTable, x: int, h: int) -> list[str]:

@@ -52,6 +52,7 @@ from frugal.studies.treatment.search.own_policies import (
     verdict,
 )
 from frugal.studies.treatment.search.plain_words import (
+    EDITION,
     StepTable,
     policy_words,
     step_table,
@@ -265,7 +266,7 @@ def judge_searches(*, description: Path, records: Path, context: Context) -> dic
         "steps": steps_frame(steps, reachable(chosen.plan.policy)),
         "policy": sealed(
             {
-                "searches": 2,
+                "searches": EDITION,
                 "description": _json_value(described.document),
                 "gaps": list(contexts.missing_levels),
                 "contexts": list(contexts.names),
@@ -320,6 +321,11 @@ def _steps(
     return StepTable(
         action=policy.action,
         statistic=policy.statistic,
+        barred=(
+            np.zeros((len(policy.action), policy.n_actions), dtype=bool)
+            if options.barred is None
+            else options.barred
+        ),
         **{name: cell.reshape(*shape, *cell.shape[1:]) for name, cell in tables.items()},
         contexts=contexts.names,
         treatments=records.treatments,
