@@ -16,6 +16,19 @@ rule audit:
         of_a_folder("python -m frugal audit results {params.folders} 2> {log:q}")
 
 
+rule claims:
+    """Which claims of the papers hold in the results that are there."""
+    log:
+        "logs/claims.log",
+    localrule: True
+    conda:
+        "../../envs/core.yaml"
+    resources:
+        mem_mb=memory,
+    shell:
+        of_a_folder("python -m frugal claims results 2> {log:q}")
+
+
 rule rocrate:
     """Describes results/ for archives, as a Workflow Run RO-Crate."""
     log:

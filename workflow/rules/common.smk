@@ -58,7 +58,7 @@ for remark in STUDY.remarks():
     logger.warning(f"Frugal: {remark}")
 
 
-READING = {"audit", "plan", "benchmark", "rocrate"}  # targets that write nothing under results/
+READING = {"audit", "plan", "benchmark", "claims", "rocrate"}  # targets that write nothing under results/
 
 
 def require_writable(folder):

@@ -29,6 +29,7 @@ TARGETS = {
 }
 REST = {
     "benchmark": "resources of the steps run, as a table",
+    "claims": "every claim of the papers, and whether results still agree",
     "compile": "compile the kernels once",
     "config": "the whole config, every default written out",
     "describe": "a stored policy in words",

@@ -35,6 +35,7 @@ COMMANDS = {
     "diff": "run.audit",
     "describe": "run.describe",
     "benchmark": "run.benchmarks",
+    "claims": "run.claims",
     "plan": "run.plans",
     "reference": "run.reference.command",
     "compile": "run.compiled",
