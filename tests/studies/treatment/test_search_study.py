@@ -28,7 +28,7 @@ def _description(tmp_path, **changes):
 def test_shipped_descriptions_hold(path):
     described = load_search_description(path)
     assert described.name == path.stem
-    assert described.simulated == (path.stem == "synthetic_search")
+    assert described.simulated == path.stem.startswith("synthetic_search")
     assert len(described.actions) >= 5
     if not described.simulated and described.name != "mimic3_demo":
         assert "simulated" in described.note or described.name == "mimic3"
@@ -108,6 +108,14 @@ def test_the_study_at_paper_size_is_valid():
     assert settings["url"].endswith("MICROBIOLOGYEVENTS.csv")  # published plain: the last digest
     assert settings["sha256"].startswith("8cf3d20d")
     assert study.fetch_settings("mimic3_demo", "x") is None
+
+
+def test_the_world_as_printed_is_valid():
+    printed = read_yaml(ROOT / "config/paper_treatment_text.yaml")
+    config = copy.deepcopy(DEFAULT)
+    config["datasets"] |= printed["datasets"]
+    config["treatment"]["scenarios"] |= printed["treatment"]["scenarios"]
+    assert _loaded(config).scenarios(simulated=True) == ["synthetic", "as_printed"]
 
 
 def _with_table(tmp_path):
