@@ -6,7 +6,15 @@ import pandas as pd
 import pytest
 from frugal.config.blocks import Block
 from frugal.core.errors import ConfigError
-from frugal.run.claims import Ledger, checked, claims_command, claims_page, ledgers, with_counts
+from frugal.run.claims import (
+    Ledger,
+    checked,
+    claims_command,
+    claims_page,
+    ledgers,
+    overview_page,
+    with_counts,
+)
 
 from tests.unit.test_page_commands import wrong
 
@@ -51,8 +59,9 @@ def test_each_paper_has_its_ledger():
 @pytest.mark.parametrize("study", sorted(PAPERS))
 def test_a_page_is_what_its_rows_say(study: str):
     """If not: `python -m frugal claims --into docs`."""
-    page = ROOT / "docs" / "results" / f"claims_{study}.md"
-    assert page.read_text(encoding="utf-8") == claims_page(study)
+    pages = ROOT / "docs" / "results"
+    assert (pages / f"claims_{study}.md").read_text(encoding="utf-8") == claims_page(study)
+    assert (pages / "claims.md").read_text(encoding="utf-8") == overview_page()
 
 
 @pytest.mark.parametrize("name", ["README.md", *(f"docs/results/{name}.md" for name in PAPERS)])
@@ -132,6 +141,7 @@ def test_the_command_says_which_verdict_no_longer_holds(
         ({"quantity": None}, r"\.holds needs \.quantity"),
         ({"holds": {"near": 1.0}}, "has near without by"),
         ({"verdict": "good"}, "verdict"),
+        ({"cpu": "an hour"}, "cpu"),
     ],
 )
 def test_a_row_that_lacks_what_its_verdict_needs_is_refused(changes, sentence):

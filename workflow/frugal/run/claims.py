@@ -131,7 +131,7 @@ class Claim(Block):
         verdict: of `VERDICTS`.
         reason: of a verdict that is not reproduced.
         command: that makes ours.
-        cpu: what it takes on one core.
+        cpu: what it takes on one core: `31 min`.
         quantity: ours, in the summary tables of that command.
         holds: when that number agrees with the paper.
     """
@@ -144,7 +144,7 @@ class Claim(Block):
     verdict: Literal["reproduced", "differs", "other data", "absent"]
     reason: str = ""
     command: str = ""
-    cpu: str = ""
+    cpu: Annotated[str, Field(pattern=r"^([0-9.]+ (s|min|h))?$")] = ""
     quantity: Quantity | None = None
     holds: Agreement | None = None
 
@@ -188,11 +188,25 @@ class Ledger(Block):
         if lacking := [item for item in self.items if item not in rows]:
             yield f".items has {', '.join(lacking)} without a row in .claims"
 
+    def numbers(self) -> list[int]:
+        """Rows of each of `VERDICTS`."""
+        number = Counter(claim.verdict for claim in self.claims)
+        return [number[each] for each in VERDICTS]
+
     def counts(self) -> str:
         """How many rows have which verdict, in words."""
-        number = Counter(claim.verdict for claim in self.claims)
-        shown = ", ".join(f"{number[each]} {each}" for each in VERDICTS if number[each])
+        words = ("differ" if each == "differs" else each for each in VERDICTS)
+        each = zip(self.numbers(), words, strict=True)
+        shown = ", ".join(f"{number} {word}" for number, word in each if number)
         return f"{len(self.claims)} claims: {shown}"
+
+    def commands(self) -> dict[str, str]:
+        """Command that makes rows → its time, in the order of the rows."""
+        made: dict[str, str] = {}
+        for claim in self.claims:
+            if claim.command:
+                made.setdefault(claim.command, claim.cpu)
+        return made
 
 
 @cache
@@ -229,10 +243,7 @@ def checked(ledger: Ledger, results: Path) -> list[dict[str, Any]]:
 def claims_page(study: str) -> str:
     """The ledger of a study as a page of Markdown."""
     ledger = ledgers()[study]
-    commands: dict[str, str] = {}
-    for claim in ledger.claims:
-        if claim.command:
-            commands.setdefault(claim.command, claim.cpu)
+    commands = ledger.commands()
     places = {command: str(place) for place, command in enumerate(commands, 1)}
     columns = ["item", "claim", "paper", "ours", "verdict", "by"]
     rows = [
@@ -265,6 +276,42 @@ def claims_page(study: str) -> str:
     )
 
 
+def overview_page() -> str:
+    """All papers as a page of Markdown: how many rows have which verdict, and what makes them."""
+    counts, made, seconds = [], [], 0.0
+    for study, ledger in ledgers().items():
+        numbers = map(str, (len(ledger.claims), *ledger.numbers()))
+        counts.append([f"[{study}](claims_{study}.md)", ledger.paper, *numbers])
+        rows = Counter(claim.command for claim in ledger.claims if claim.command)
+        for command, cpu in ledger.commands().items():
+            made.append([study, f"`{command}`", str(rows[command]), cpu])
+            seconds += _seconds(cpu)
+    return (
+        "\n".join(
+            [
+                "# Every claim of the five papers\n",
+                "Results: each figure, table and number of a paper has a row, with the paper's "
+                "value, ours, and a verdict. `snakemake claims` recomputes the rows whose results "
+                "are there. Made by `python -m frugal claims --into docs`.\n",
+                "![Rows by verdict, a bar for each paper](../figures/claims.png)\n",
+                table(["study", "paper", "claims", *VERDICTS], counts),
+                f"All commands together take {seconds / 3600:.0f} CPU hours. `snakemake --cores 16 "
+                "--config scale=paper` runs the papers' sizes, each config alone runs its rows, "
+                "both can be stopped and resumed, and `snakemake plan` states time and memory "
+                "beforehand.\n",
+                table(["study", "command", "rows", "CPU time"], made),
+            ]
+        ).rstrip("\n")
+        + "\n"
+    )
+
+
+def _seconds(cpu: str) -> float:
+    """Of a time like `31 min`."""
+    number, unit = cpu.split()
+    return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
+
+
 def _by(commands: Mapping[str, str], places: Mapping[str, str]) -> Iterator[list[str]]:
     for command, cpu in commands.items():
         yield [places[command], f"`{command}`", cpu]
@@ -286,6 +333,7 @@ def _ours(claim: Claim) -> str:
 
 def write_pages(docs: Path) -> None:
     """Write a page of claims for each study, and the counts where pages have room for them."""
+    write_apart(docs / "results" / "claims.md", overview_page().encode())
     for study in ledgers():
         write_apart(docs / "results" / f"claims_{study}.md", claims_page(study).encode())
     for path in (docs.parent / "README.md", *sorted((docs / "results").glob("*.md"))):
@@ -298,7 +346,7 @@ def with_counts(text: str, page: str) -> str:
     """The text of a page with the counts between its marks.
 
     A mark alone has the sentence of the page's study; `<!-- claims STUDY -->`, within a line, that
-    study's reproduced claims of all.
+    study's numbers.
     """
 
     def filled(mark: re.Match[str]) -> str:
@@ -306,8 +354,7 @@ def with_counts(text: str, page: str) -> str:
         if ledger is None:
             return mark[0]
         if mark[2]:
-            good = sum(claim.verdict == "reproduced" for claim in ledger.claims)
-            return f"{mark[1]}{good} of {len(ledger.claims)}{mark[3]}"
+            return f"{mark[1]}{' · '.join(map(str, ledger.numbers()))}{mark[3]}"
         link = f"[{ledger.counts()}](claims_{page}.md)"
         return f"{mark[1]}\n**The paper, row by row.** {link}.\n{mark[3]}"
 
