@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 Finished = subprocess.CompletedProcess[str]
 KERNELS = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "OPENBLAS_CORETYPE")
-TINY = ROOT / "tests" / "workflow" / "tiny.yaml"
+TINY = ROOT / ".test" / "config.yaml"
 TEN_LINES = ROOT / "docs" / "examples" / "ten_lines_config.yaml"
 
 

@@ -14,14 +14,14 @@ JOINED = ("results/estimates", "results/nuisances", "results/summary")
 
 def write(folder, name, job_rows):
     """Data set and config: two policies, two seeds, all that is slow left out."""
-    world = yaml.safe_load((ROOT / "tests/workflow/tiny_world.yaml").read_text(encoding="utf-8"))
+    world = yaml.safe_load((ROOT / ".test/tiny_world.yaml").read_text(encoding="utf-8"))
     world |= {
         "name": "many",
         "split": world["split"] | {"parts": {"train": 500, "agent": ROWS - 4000, "test": 3500}},
     }
     world["source"]["generator"]["population"] = ROWS
     (folder / "many.yaml").write_text(yaml.safe_dump(world), encoding="utf-8")
-    tiny = yaml.safe_load((ROOT / "tests/workflow/tiny.yaml").read_text(encoding="utf-8"))
+    tiny = yaml.safe_load((ROOT / ".test/config.yaml").read_text(encoding="utf-8"))
     block = tiny["afape"]
     block |= {
         "job_rows": job_rows,

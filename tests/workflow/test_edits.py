@@ -70,7 +70,7 @@ def copy(tmp_path: Path) -> Path:
 def start(project: Path, results: Path, *words: str, agents: str = "", target: str = TARGET) -> str:
     """Start the tiny study from the project as it stands, in a folder of results; its output."""
     environment = plain_environment() | {"PYTHONPATH": str(project / "workflow")}
-    world = ROOT / "tests/workflow/tiny_world.yaml"  # the very file that the finished run has read
+    world = ROOT / ".test/tiny_world.yaml"  # the very file that the finished run has read
     config = TINY.read_text(encoding="utf-8").replace(f"{world.relative_to(ROOT)}", f"{world}")
     config = config.replace("    never: null\n", f"    never: null\n{agents}")
     (project / "tiny.yaml").write_text(config, encoding="utf-8")
