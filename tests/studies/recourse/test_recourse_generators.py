@@ -102,6 +102,14 @@ def test_nearest_rows_are_those_of_the_definition(d):
         assert list(zip(distance[i], rows[i], strict=True)) == sorted(apart)[:7]
 
 
+def test_distance_of_the_papers_two_states():
+    train, test = (
+        np.array([list(bits)]) == "1" for bits in ("10101101010110101010", "10100011010101100010")
+    )
+    _, distance = nearest_rows(train, test, neighbours=1)
+    assert distance.tolist() == [[6]]
+
+
 def test_commonest_explanation_and_its_share():
     train = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
     chosen, share = commonest_of_nearest(
@@ -222,6 +230,28 @@ def test_every_generator_learns_a_small_world_and_repeats_itself(kind):
     again = answerer(kind, stored, SMALL.instance)(SMALL.features, SMALL.group)
     np.testing.assert_array_equal(found[1].action_set, again.action_set)
     np.testing.assert_array_equal(found[1].confidence, again.confidence)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_kind_learns_from_what_it_is_granted_alone(kind):
+    """Effects and costs of actions, and costs of sets, are other ones: what is learnt is not."""
+    rng = np.random.default_rng(5)
+    granted = {"named": "sets", "seen_cover": "sets", "full_action": "effects"}
+    granted |= {"padded_full_action": "effects", "sequence_full_action": "effects"}
+    cost, provides = (rng.permutation(x) for x in (SMALL.instance.cost, SMALL.instance.provides))
+    changes: dict[str, Any] = {"cost": cost}
+    if granted.get(kind) != "effects":
+        changes["provides"] = provides
+    other = replace(SMALL, instance=replace(SMALL.instance, **changes))
+    if granted.get(kind) != "sets":
+        other = replace(other, cost=rng.permutation(SMALL.cost))
+    learnt = [
+        fit_generator({"kind": kind} | SETTINGS[kind], units, rng=np.random.default_rng(1)).arrays
+        for units in (SMALL, other)
+    ]
+    assert learnt[0].keys() == learnt[1].keys()
+    for name, array in learnt[0].items():
+        np.testing.assert_array_equal(array, learnt[1][name])
 
 
 @pytest.mark.parametrize("kind", ["named", "named_action", "full_action"])
