@@ -1,4 +1,4 @@
-"""How often an explanation occurs in training: numbers of section 4.2 and 5.2 of the recourse paper.
+"""How often an explanation occurs in training: numbers of the recourse paper, sections 4.2 and 5.2.
 
     OMP_NUM_THREADS=1 python -m tests.benchmarks.recourse_frequencies
 
@@ -12,7 +12,6 @@ from frugal.studies.recourse.augmentation import augment
 from frugal.studies.recourse.worlds import explanation_index, train_rows
 
 from tests.benchmarks.recourse_accuracy import ROOT, recourse_block, seeded_world
-
 
 WORLDS = range(5)
 
