@@ -16,7 +16,7 @@ LINES = {  # what git has under a path → most lines, and in which those of stu
 }
 OF_A_STUDY = 8_000
 FILES = 460  # of the package
-WORDS = 75_000  # of the pages, without the bars of their tables
+WORDS = 75_000  # of the pages, without the bars of their tables and the rows of the ledgers
 
 
 def tracked(what: str) -> list[Path]:
@@ -53,7 +53,8 @@ def test_each_study_is_within_the_budget():
 
 
 def test_pages_are_within_their_number_of_words():
-    texts = [path.read_text(encoding="utf-8").replace("|", " ") for path in tracked("docs/**.md")]
+    pages = [path for path in tracked("docs/**.md") if not path.name.startswith("claims_")]
+    texts = [path.read_text(encoding="utf-8").replace("|", " ") for path in pages]
     assert sum(len(text.split()) for text in texts) <= WORDS
 
 

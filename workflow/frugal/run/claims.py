@@ -1,4 +1,4 @@
-"""Claims of the papers, a row each: what the paper has, ours, and whether it still holds.
+"""Claims of the papers, a row each: its number, ours, and whether it still holds.
 
 Rows are data, `studies/*/claims.yaml`. Pages, counts and the check of results are made of them.
 Knows no study.
@@ -23,10 +23,10 @@ from frugal.results.sidecars import write_apart
 from frugal.run.reference.parts import table
 
 VERDICTS = {
-    "reproduced": "same direction, and within what the paper states",
-    "differs": "does not; with the reason, or what was tried",
+    "reproduced": "same direction, within the bounds that the paper states",
+    "differs": "does not; with the reason, or the attempts",
     "other data": "the paper's are not public, others take their place",
-    "absent": "not made; with what it would take",
+    "absent": "not made; with the effort that it would be",
 }
 _MARK = re.compile(r"(<!-- claims( \w+)? -->).*?(<!-- end -->)", re.DOTALL)
 
@@ -131,7 +131,7 @@ class Claim(Block):
         verdict: of `VERDICTS`.
         reason: of a verdict that is not reproduced.
         command: that makes ours.
-        cpu: what it takes on one core: `31 min`.
+        cpu: time on one core: `31 min`.
         quantity: ours, in the summary tables of that command.
         holds: when that number agrees with the paper.
     """
@@ -277,7 +277,7 @@ def claims_page(study: str) -> str:
 
 
 def overview_page() -> str:
-    """All papers as a page of Markdown: how many rows have which verdict, and what makes them."""
+    """All papers as a page of Markdown: how many rows have which verdict, and the commands."""
     counts, made, seconds = [], [], 0.0
     for study, ledger in ledgers().items():
         numbers = map(str, (len(ledger.claims), *ledger.numbers()))
