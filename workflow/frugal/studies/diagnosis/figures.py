@@ -234,9 +234,10 @@ def front_figure(
     on the front, at their cost and score on the units of the table, so it need not rise.
     Dotted steps, where the table has `on_test_front`: the envelope of all solutions on the test
     units themselves, as the paper draws it, for the left score by which it is one; a maximum over
-    many draws, and so too high. Methods with several solutions are lines of small marks;
-    classifiers are single marks at the cost of their panels, all of one look on all panels (filled)
-    and of one on fixed ones (hollow).                          [diagnosis, fig. 4; fig. 6]
+    many draws, and so too high. Methods with several solutions are lines of small marks; those
+    that reach the highest left score have a look of their own, the others are grey. Classifiers are
+    single marks at the cost of their panels, all of one look on all panels (filled), of one on
+    fixed ones (hollow) and of one on none (crosses).           [diagnosis, fig. 4; fig. 6]
 
     Rows: method, pair, seed, split, cost, on_front and the columns of `scores`, left and right; one
     seed and one split. `highest_cost` is the right end of the axis; without, all are drawn.
@@ -247,9 +248,16 @@ def front_figure(
     is_mine, looks = rows["method"] == method, _looks_below(rows["method"])
     mine, others = rows[is_mine], rows[~is_mine]
     several = others.duplicated("method", keep=False)
+    names = method_order(others["method"])
+    families = _families(others)
+    groups = {end: [name for name in names if name.endswith(end)] for end in SAME_FOR_ALL}
+    reached = others[others["on_front"]].groupby("method")[scores[0]].max().reindex(families)
+    named = [*reached.nlargest(max(1, _ENTRIES - 3 - sum(map(bool, groups.values())))).index]
+    plain = {name: replace(looks[name], colour=_PLAIN) for name in families if name not in named}
+    looks = plain | {name: look for name, look in looks.items() if name not in plain}
     dashed = {name: replace(look, line="--") for name, look in looks.items()}
     pale = to_hex(style.lightened(method_style(method).colour, share=0.65))
-    faint = {method: replace(method_style(method), colour=pale, label="all its solutions")}
+    faint = {method: replace(method_style(method), colour=pale)}
     figure, grid = panels(2, 2, 3.0, sharex=True)
     for axes, score in zip(grid, scores, strict=True):
         for part, look, line, size, zorder in (
@@ -263,23 +271,21 @@ def front_figure(
         axes.set(xlabel=f"mean cost per unit ({cost_unit})", ylabel=_score(score))
         axes.set_xlim(0, 1.03 * highest_cost if highest_cost else None)
     handles = [
-        method_style(method).handle(line="-", label=_best(rows, method, scores[0], ": front")),
-        faint[method].handle(),
+        method_style(method).handle(line="-", label=_best(rows, method, scores[0], ": front"))
     ]
     envelope = mine[mine["on_test_front"]] if "on_test_front" in mine else mine.head(0)
     if len(envelope):
         dots = {"linestyle": ":", "linewidth": 0.9, "label": "its best on these units"}
         steps: dict[str, Any] = {"where": "post", "color": style.BLACK, "zorder": 2, **dots}
         handles += grid[0].step(envelope["cost"], envelope[scores[0]], **steps)
-    names = method_order(others["method"])
-    for name in names:
-        if not name.endswith(tuple(SAME_FOR_ALL)):
-            line = "--" if several[others["method"] == name].any() else "none"
-            label = _best(rows, name, scores[0])
-            handles.append(method_style(name).handle(line=line, label=label))
+    for name in method_order(named):
+        line = "--" if several[others["method"] == name].any() else "none"
+        handles.append(method_style(name).handle(line=line, label=_best(rows, name, scores[0])))
+    if plain:
+        words = f"{len(plain)} other ways to choose panels" if len(plain) > 1 else "another way"
+        handles.append(entry(words, _PLAIN, linestyle="--", linewidth=0.8))
     for end, (words, *_) in SAME_FOR_ALL.items():
-        classifiers = [name for name in names if name.endswith(end)]
-        if classifiers:
+        if classifiers := groups[end]:
             label = f"{len(classifiers)} classifiers, {words}" if len(classifiers) > 1 else None
             handles.append(method_style(classifiers[0]).handle(label=label))
     return finish(figure, title, front_finding(rows, method, scores[0]), handles)
@@ -317,6 +323,8 @@ def front_finding(solutions: pd.DataFrame, method: str, score: str) -> str:
     return f"{finding}; a classifier on all panels {best[score]:.2f} for {best['cost']:,.3g}"
 
 
+_ENTRIES = 7  # of a front's legend: its method, its best, the other ways, and more
+_PLAIN = to_hex(style.lightened(style.GREY, share=0.4))
 _SPLITS = {
     "train": Look("training units", style.BLUE, "", line="-"),
     "validation": Look("validation units", style.ORANGE, "", line="--"),

@@ -264,6 +264,7 @@ def picks_finding(picks: dict[str, str], read: str) -> str:
     return f"{sentence}; {others} of the other {len(picks) - 1} estimators pick another"
 
 
+_AGENTS_ON_A_PAGE = 6
 _ROOM = 2.1  # of the right half, in the largest bar: numbers and marks
 _HOLLOW = {name: replace(look, hollow=True) for name, look in ESTIMATORS.items()}
 
@@ -277,7 +278,7 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     the axis is at the edge with its number, and an interval that touches the edge goes on. An
     interval of no width, where a case can have one cost only, is none: its marker is hollow. Right:
     effective sample size, with a red `!` where the table holds warnings; the legend names them.
-    More than six agents do not fit a page: select some.
+    Of more than six agents, which do not fit a page, those of the lowest estimates are shown.
 
     Rows: agent, estimator, estimate, ci_low, ci_high, truth, ess, status, warning, of one dataset,
     mechanism and seed. Without known truth (NaN) the line is left out. `read`: the estimator that
@@ -285,12 +286,21 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
     """
     style.require(estimates, f"{_CELL} ci_low ci_high ess warning", single=_SINGLE)
     agents, estimators = agent_order(estimates["agent"]), estimator_order(estimates["estimator"])
+    finding = trust_finding(estimates[_computed(estimates)], read)
+    if len(agents) > _AGENTS_ON_A_PAGE:
+        order = estimates[estimates["estimator"] == read] if read else estimates
+        lowest = order.groupby("agent")["estimate"].min().reindex(agents)
+        finding += f"; the {_AGENTS_ON_A_PAGE} cheapest of {len(agents)} policies are shown"
+        shown = lowest.nsmallest(_AGENTS_ON_A_PAGE).index
+        agents = [agent for agent in agents if agent in shown]
+        estimates = estimates[estimates["agent"].isin(agents)]
     columns, height = min(2, len(agents)), 0.55 + 0.15 * len(estimators)
     ratios: dict[str, Any] = {"width_ratios": [2.1, 1] * columns, "sharey": True}
     figure, grid = panels(2 * len(agents), 2 * columns, height, 0.4, **ratios)
     most = max(1.0, float(estimates["ess"].max()))
-    computed = (estimates["status"] == "ok") & np.isfinite(estimates["estimate"])
-    table = estimates.assign(computed=computed, at=estimates["estimator"].map(estimators.index))
+    table = estimates.assign(
+        computed=_computed(estimates), at=estimates["estimator"].map(estimators.index)
+    )
     for agent, left, right in zip(agents, grid[::2], grid[1::2], strict=True):
         rows = style.select(table, agent=agent).sort_values("at")
         _draw_estimates(left, rows)
@@ -319,7 +329,11 @@ def trust_figure(estimates: pd.DataFrame, read: str, cost_unit: str) -> Figure:
         warned = "warned, see the table: " + ", ".join(map(style.words, names))
         sign = {"marker": r"$\mathbf{!}$", "markersize": 7, "markeredgewidth": 0.1, **alone}
         handles.append(entry(style.wrapped(warned, characters=60), style.VERMILLION, **sign))
-    return finish(figure, _scenario(estimates), trust_finding(drawn, read), handles)
+    return finish(figure, _scenario(estimates), finding, handles)
+
+
+def _computed(estimates: pd.DataFrame) -> pd.Series:
+    return (estimates["status"] == "ok") & np.isfinite(estimates["estimate"])
 
 
 def _warnings(cell: object) -> list[str]:

@@ -147,10 +147,12 @@ def _words(data: Table, units: Mapping[str, str], at: int, columns: np.ndarray) 
 
 
 def telling_patients(outcomes: pd.DataFrame, decisions: pd.DataFrame) -> list[int]:
-    """Units to look at: the ill and the healthy one with the most orders, and a missed ill one."""
+    """Units to look at: an ill and a healthy one found by few orders, and a missed ill one.
+
+    Few are the median number of orders of such units; of equal ones the first row.
+    """
     steps = decisions.groupby("row_id").size().rename("steps")
-    units = outcomes.merge(steps, left_on="row_id", right_index=True)
-    units = units.sort_values(["steps", "row_id"], ascending=[False, True])
+    units = outcomes.merge(steps, left_on="row_id", right_index=True).sort_values("row_id")
     right = units["label"] == units["verdict"]
     row_ids = []
     for candidates in (
@@ -158,7 +160,9 @@ def telling_patients(outcomes: pd.DataFrame, decisions: pd.DataFrame) -> list[in
         (units["label"] == 0) & right,
         (units["label"] == 1) & ~right,
     ):
-        row_ids += [int(row) for row in units.loc[candidates, "row_id"].head(1)]
+        some = units[candidates]
+        usual = (some["steps"] - some["steps"].quantile(0.5, "lower")).abs()
+        row_ids += [int(row) for row in some.loc[usual == 0, "row_id"].head(1)]
     return row_ids
 
 
