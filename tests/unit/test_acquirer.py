@@ -101,6 +101,7 @@ def test_tools_of_scikit_learn_take_it():
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     assert fitted[-1].feature_names_in_.tolist() == ["age", "crp", "film"]
+    assert path_cost(fitted, X, y) == path_cost(fitted[-1], X, y)
 
 
 def test_scikit_learn_routes_prices_of_each_case():

@@ -460,3 +460,14 @@ def test_numbers_that_mean_no_value_do_so_however_they_are_written(tmp_path, kin
     document["source"]["format"]["missing"] = ["", "-9"]
     (tmp_path / "t.yaml").write_text(yaml.safe_dump(document))
     np.testing.assert_array_equal(values_of(tmp_path / "t.yaml")["age"][:3], [np.nan, 41, 50.5])
+
+
+def test_a_dash_among_few_numbers_is_no_level(tmp_path):
+    """Else most rows would count as acquired."""
+    cells = ["-"] * (N - 12) + ["0", "1", "2", "3"] * 3
+    document = _described(tmp_path, {"mri": cells, "stage": [*["none"] * (N - 12), *"123" * 4]})
+    assert _column(document, "mri")["type"] == "numeric"
+    assert _column(document, "stage")["type"] == "categorical"
+    description, files = load_description(tmp_path / "t.yaml"), {"t.csv": tmp_path / "t.csv"}
+    with pytest.raises(DataError, match="'-', which is not a number; if it means a missing value"):
+        prepare(description, files, 0)

@@ -124,3 +124,10 @@ def test_semicolons_and_decimal_commas_give_the_same_description(folder):
         (folder / name).write_text(text)
     assert init(folder, *STATED) == plain
     frugal.load_over_time(folder / "wards.yaml")
+
+
+def test_times_that_are_neither_dates_nor_hours_are_refused(folder):
+    long = pd.read_csv(folder / "wards.csv")
+    long.assign(ordered="17.05.2024 05:56").to_csv(folder / "wards.csv", index=False)
+    with pytest.raises(DataError, match=r"holds '17\.05\.2024 05:56', which is neither a number"):
+        init(folder, *STATED, "--columns", "ordered=ordered")

@@ -32,6 +32,8 @@ MAY_BE_NO_VALUE = re.compile(
     r"|(not|no|un)[ _-]?(recorded|known|done|measured|tested|available|applicable|reported"
     r"|performed|specified|stated|value|data|result|answer|entry)|#[a-z]+(/0)?[!?]"
 )
+# Those that among numbers mean no value; others, such as "none", may be the lowest number
+NO_NUMBER = re.compile(r"[-–—*_]+|n[./ ]{0,2}[ad]\.?|not[ _-]?\w+|un(recorded|known|tested)")
 _INTEGER_WITH_DECIMALS = re.compile(r"([+-]?\d+)[.,]0+")
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True}
 _TRUTH |= {"false": False, "no": False, "off": False, "0": False}

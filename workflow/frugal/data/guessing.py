@@ -19,7 +19,14 @@ from frugal.config.dataset import NumberEntry
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.numeric import MOST_VALUES, best_values, cuts_between
 from frugal.core.schema_check import columns_listed, did_you_mean, listed
-from frugal.data.encoded_columns import MAY_BE_NO_VALUE, MOST_LEVELS, NO_VALUE, spelling, word
+from frugal.data.encoded_columns import (
+    MAY_BE_NO_VALUE,
+    MOST_LEVELS,
+    NO_NUMBER,
+    NO_VALUE,
+    spelling,
+    word,
+)
 from frugal.data.parsing import AMOUNT, QUANTITY, NumberStyle, up_to_limit
 from frugal.data.splits import copied
 
@@ -579,10 +586,12 @@ def _quantities(values: _Values, unit: str) -> _Quantities | None:
             numbers[k] = number = up_to_limit(part["limit"], number)
             if part["limit"]:
                 limits[values.kinds[k]] = number
-    words = [values.kinds[k] for k in np.flatnonzero(~np.isfinite(numbers)).tolist()]
-    return (
-        _Quantities(numbers, unit, limits, words) if are_quantities(numbers, values.count) else None
-    )
+    others = np.flatnonzero(~np.isfinite(numbers)).tolist()
+    words = [values.kinds[k] for k in others]
+    counts = values.count.copy()
+    counts[[k for k in others if NO_NUMBER.fullmatch(spelling(values.kinds[k]))]] = 0
+    numeric = are_quantities(numbers[counts > 0], counts[counts > 0])
+    return _Quantities(numbers, unit, limits, words) if numeric else None
 
 
 def are_quantities(numbers: np.ndarray, count: np.ndarray) -> bool:

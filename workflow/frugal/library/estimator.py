@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -252,9 +253,13 @@ def error_costs(errors: Any, k: int) -> Float[np.ndarray, "k k"]:
     Raises:
         ValueError: they are not k × k numbers from 0 on.
     """
-    costs = 1.0 - np.eye(k) if errors is None else np.array(errors, dtype=float)
+    refusal = f"errors is {errors!r}; allowed are {k} × {k} costs from 0 on"
+    try:
+        costs = 1.0 - np.eye(k) if errors is None else np.array(errors, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{refusal}, as [[0, 10], [40, 0]]") from None
     if costs.shape != (k, k) or not (np.isfinite(costs).all() and (costs >= 0).all()):
-        raise ValueError(f"errors is {errors!r}; allowed are {k} × {k} costs from 0 on")
+        raise ValueError(refusal)
     return costs
 
 
@@ -296,8 +301,11 @@ class PathCost:
     def __init__(self, request: bool | str | None = None) -> None:
         self._request = request
 
-    def __call__(self, estimator: Acquirer, X: Any, y: Any, prices: Any = None) -> float:
-        """The score of an `Acquirer` on rows with labels."""
+    def __call__(self, estimator: Any, X: Any, y: Any, prices: Any = None) -> float:
+        """The score of an `Acquirer`, or of a pipeline that ends with one, on rows with labels."""
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
         path = estimator.path(X)
         true = np.searchsorted(estimator.classes_, np.asarray(y))
         predicted = np.searchsorted(estimator.classes_, path["predicted"].to_numpy())

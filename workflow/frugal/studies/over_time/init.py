@@ -215,7 +215,14 @@ def _hours(
     """Hours of each order after the start of its unit."""
     times = long[roles["ordered"]]
     if (days := _dates(times)) is None:
-        return _numbers(times).to_numpy(dtype=np.float64)
+        hours = _numbers(times).to_numpy(dtype=np.float64)
+        if np.isnan(hours).all():
+            example = shown_cell(next(iter(times.dropna()), ""))
+            raise DataError(
+                f"{file}: column {roles['ordered']!r} holds {example}, which is neither a number "
+                "of hours nor a date; write dates as 2024-05-17 05:56"
+            )
+        return hours
     if start is None:
         raise DataError(
             f"{file}: column {roles['ordered']!r} holds dates, and the file of units has no column "
