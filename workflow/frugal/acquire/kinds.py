@@ -4,7 +4,7 @@ Kinds are found in the folder `acquire.policies`. Knows no files, no study and n
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -48,6 +48,8 @@ class Ground:
         progress: shows how far a long training is.
         objective: cost, or f1 or am within budgets; read by kinds that learn within budgets.
         budgets: most that a case may cost on average, ascending; none for a cost.
+        withheld: panels that a policy may not order, see `without`.
+        fitted: trees that agents learn by and share, see `TreeRows`.
     """
 
     table: Table
@@ -58,6 +60,17 @@ class Ground:
     progress: Callable[..., Any] = without_bar
     objective: Literal["cost", "f1", "am"] = "cost"
     budgets: tuple[float, ...] = ()
+    withheld: frozenset[int] = frozenset()
+    fitted: dict[Any, Any] = field(default_factory=dict)
+
+    def without(self, panels: frozenset[int]) -> "Ground":
+        """The same, where some panels are not offered; trees of sets of the others stay."""
+        return replace(self, withheld=panels)
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What the rows of agents that learn trees of sets have in common."""
+        return {"withheld": self.withheld, "fitted": self.fitted}
 
     @property
     def unit(self) -> float:

@@ -50,17 +50,16 @@ def panel_order(rows: TreeRows, importance: Float[np.ndarray, " a"]) -> list[int
     """
     price = np.maximum(rows.world.action_cost, SMALLEST_PRICE)
     order = np.argsort(-importance / price, kind="stable").tolist()
-    all_panels = rows.reduced(range(rows.world.panels))
-    return [panel for panel in order if panel in all_panels - rows.base]
+    return [panel for panel in order if panel in rows.every - rows.base]
 
 
 def permutation_importance(rows: TreeRows) -> Float[np.ndarray, " a"]:
     """By how much the loss rises, out of fold, when a panel's values are dealt anew. (a,)"""
     world, label = rows.world, rows.world.label
-    values = rows.visible(range(world.panels))
+    values = rows.visible(rows.offered)
     trees = fit_folded(values, label, rows.fold[:1], settings=rows.settings, seed=rows.seed)
     undisturbed, rise = log_loss(trees.log_odds(values), label), np.zeros(world.panels)
-    for panel in range(world.panels):
+    for panel in rows.offered:
         has = np.flatnonzero(world.available[:, panel])
         dealt = values.copy()
         columns = np.flatnonzero(rows.adds[panel])

@@ -259,15 +259,14 @@ def fit_cascades(
     models_of = network.beside if network else partial(rows.beliefs, linear=settings["linear"])
     first = models_of(1)
     searched = searched_sets(first, most=settings["sets"])
-    all_panels = rows.reduced(range(rows.world.panels)) | rows.base
-    informed = objective.knowing(first.belief(all_panels))
+    informed = objective.knowing(first.belief(rows.every))
     draft = planned(Sets.of(searched, first), informed, settings)
     short = within_budgets(draft, objective, budgets, most=SHORTLIST)
     used = sorted(
         {rows.base, *(panels for cascade in short for panels in cascade.path)}, key=_in_order
     )
     beliefs = models_of(rows.settings.repeats) if rows.settings.repeats > 1 else first
-    informed = objective.knowing(beliefs.belief(all_panels))
+    informed = objective.knowing(beliefs.belief(rows.every))
     final = planned(Sets.of(used, beliefs), informed, settings)
     return within_budgets(final, objective, budgets, most=1), beliefs
 
@@ -290,13 +289,12 @@ def fit_fixed_sets(
         budgets: most that a unit may cost on average; not read where the price is sought itself.
     """
     beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
-    all_panels = rows.reduced(range(rows.world.panels)) | rows.base
     if settings["panels"] == "constant":
         beliefs, sets = ConstantBeliefs(rows, 1), [rows.base]
     elif settings["panels"] == "best":
         sets = searched_sets(beliefs, most=settings["sets"])
     else:
-        sets = [all_panels if settings["panels"] == "all" else rows.base]
+        sets = [rows.every if settings["panels"] == "all" else rows.base]
     judged = [_judged_alone(option, sets, beliefs, objective) for option in sets]
     return within_budgets(
         [option for option in judged if option], objective, budgets, most=1
@@ -338,14 +336,13 @@ def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
     sets are. Where no guess lies on the hull, the best set short of all grows by the panel of the
     most gain for its price.
     """
-    rows, base = beliefs.rows, beliefs.rows.base
-    all_panels = rows.reduced(range(rows.world.panels)) | base
+    rows, base, all_panels = beliefs.rows, beliefs.rows.base, beliefs.rows.every
     fitted = _with_losses(beliefs, {}, [base, all_panels])
     used = np.bincount(
         beliefs.of(all_panels).ensemble.feature + 1, minlength=rows.adds.shape[1] + 1
     )
     weight = rows.adds @ used[1:]
-    singles = [p for p in range(rows.world.panels) if p not in base and rows.grows(base, p)]
+    singles = [p for p in rows.offered if p not in base and rows.grows(base, p)]
     singles = sorted(singles, key=lambda p: (-weight[p], p))[: most // 2]
     fitted = _with_losses(beliefs, fitted, [base | {p} for p in singles])
     while len(fitted) < most:

@@ -58,6 +58,7 @@ class ClassSets:
                 boosting,
                 rng,
                 weighs(settings),
+                **ground.shared,
             )
             for c in range(len(table.classes))
         ]
@@ -77,7 +78,7 @@ class ClassSets:
     @property
     def every(self) -> PanelSet:
         """All panels."""
-        return self.rows.reduced(range(self.rows.world.panels)) | self.rows.base
+        return self.rows.every
 
     def probability(self, panels: PanelSet) -> Float[np.ndarray, "n k"]:
         """Class probabilities given the set, by trees that did not see the unit. (n, k)"""
@@ -117,7 +118,7 @@ class ClassSets:
         rows, chosen = self.rows, self.rows.base
         tried = {panels: self.cost(panels) for panels in (chosen, self.every)}
         while len(tried) < most:
-            grown = [chosen | {p} for p in range(rows.world.panels) if rows.grows(chosen, p)]
+            grown = [chosen | {p} for p in rows.offered if rows.grows(chosen, p)]
             grown = [g for g in grown if g not in tried and self.able(g).sum() >= LEAST_ROWS]
             grown = grown[: most - len(tried)]
             tried |= {panels: self.cost(panels) for panels in grown}

@@ -261,7 +261,8 @@ def fit_for_cost(
     if not many:
         ground.require_two_classes(kind)
     world, rng = ground.world(terminals=classes), ground.streams.generator("trees")
-    rows = folded_rows(world, np.ones(len(world), dtype=bool), settings, rng)
+    every = np.ones(len(world), dtype=bool)
+    rows = folded_rows(world, every, settings, rng, **ground.shared)
     errors = ground.table.misclassification_cost
     if classes > 2:
         return learn(rows, ClassCost(world.label, errors), settings, np.array([np.inf]))

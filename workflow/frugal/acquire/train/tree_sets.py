@@ -70,6 +70,7 @@ class FoldedRows:
         settings: how they are folded.
         rng: of folds and of the models' draws.
         weighted: whether a unit that has all of a set also counts for those that lack some of it.
+        withheld: panels that no set may hold.
     """
 
     world: World
@@ -77,6 +78,7 @@ class FoldedRows:
     settings: BoostingSettings | Folds
     rng: np.random.Generator
     weighted: bool = False
+    withheld: PanelSet = frozenset()
 
     @cached_property
     def fold(self) -> Int[np.ndarray, "repeats n"]:
@@ -125,7 +127,17 @@ class FoldedRows:
     @cached_property
     def base(self) -> PanelSet:
         """Panels without a price, none of them inside another: everyone has them at once."""
-        return self.reduced(np.flatnonzero(self.world.action_cost == 0).tolist())
+        return self.reduced(p for p in self.offered if self.world.action_cost[p] == 0)
+
+    @cached_property
+    def offered(self) -> list[int]:
+        """Panels that a set may hold."""
+        return [p for p in range(self.world.panels) if p not in self.withheld]
+
+    @cached_property
+    def every(self) -> PanelSet:
+        """All of them, but for those that add no column to the others."""
+        return self.reduced(self.offered) | self.base
 
     def reduced(self, panels: Iterable[int]) -> PanelSet:
         """The panels without those that add no column to the others, expensive ones first."""
@@ -163,10 +175,17 @@ class TreeRows(FoldedRows):
 
     Attributes:
         settings: of the trees.
+        fitted: trees of sets, which agents that learn on the same records share.
     """
 
     settings: BoostingSettings
+    fitted: dict[Any, tuple[CrossFitted, LinearPart | None]] = field(default_factory=dict)
     _beliefs: dict[tuple[int, bool], "SetBeliefs"] = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """The same for rows whose trees are the same."""
+        return repr(self.settings), self.fold.tobytes(), self.seed, self.world.label.tobytes()
 
     def beliefs(self, repeats: int, *, linear: bool) -> "SetBeliefs":
         """Trees of so many repeats; the same ones for all callers."""
@@ -187,30 +206,27 @@ class SetBeliefs:
     rows: TreeRows
     repeats: int
     linear: bool = False
-    _fitted: dict[tuple[int, ...], CrossFitted] = field(default_factory=dict)
-    _parts: dict[tuple[int, ...], LinearPart] = field(default_factory=dict)
 
     def of(self, panels: PanelSet) -> CrossFitted:
         """Trees that see the set's values, and the regression averaged with them."""
-        shown = self._shown(panels)
-        if shown not in self._fitted:
-            values, fold = self.rows.visible(panels), self.rows.fold[: self.repeats]
-            label = self.rows.world.label
-            fitted = fit_cross_fitted(
-                values, label, fold, settings=self.rows.settings, seed=self.rows.seed
-            )
-            if self.linear:
-                fitted, self._parts[shown] = averaged(fitted, values, label, fold[0])
-            self._fitted[shown] = fitted
-        return self._fitted[shown]
+        return self._both(panels)[0]
 
     def part(self, panels: PanelSet) -> LinearPart | None:
         """The regression of a set; None without."""
-        self.of(panels)
-        return self._parts.get(self._shown(panels))
+        return self._both(panels)[1]
 
-    def _shown(self, panels: PanelSet) -> tuple[int, ...]:
-        return tuple(np.flatnonzero(self.rows.columns(panels)).tolist())
+    def _both(self, panels: PanelSet) -> tuple[CrossFitted, LinearPart | None]:
+        rows = self.rows
+        shown = tuple(np.flatnonzero(rows.columns(panels)).tolist())
+        key = *rows.key, self.repeats, self.linear, shown
+        if key not in rows.fitted:
+            values, fold = rows.visible(panels), rows.fold[: self.repeats]
+            label = rows.world.label
+            trees = fit_cross_fitted(values, label, fold, settings=rows.settings, seed=rows.seed)
+            rows.fitted[key] = (
+                averaged(trees, values, label, fold[0]) if self.linear else (trees, None)
+            )
+        return rows.fitted[key]
 
     def belief(self, panels: PanelSet) -> Float[np.ndarray, " n"]:
         """Probability of illness given the set, by trees that did not see the unit.
@@ -223,13 +239,17 @@ class SetBeliefs:
 class ConstantBeliefs(SetBeliefs):
     """The share of class 1 among the units learnt from, whatever a set shows."""
 
-    def of(self, panels: PanelSet) -> CrossFitted:
+    def _both(self, panels: PanelSet) -> tuple[CrossFitted, LinearPart | None]:
         """The same log-odds for all units; the ensemble is one leaf."""
+        return self._leaf, None
+
+    @cached_property
+    def _leaf(self) -> CrossFitted:
         label = self.rows.world.label
         share = np.full(len(label), label[self.rows.learns].mean())
         every = log_odds_of(share)
         ensemble = constant_tree(np.array([0.0, every[0]]), self.rows.adds.shape[1])
-        return self._fitted.setdefault((), CrossFitted(every, ensemble, every))
+        return CrossFitted(every, ensemble, every)
 
 
 def log_loss(log_odds: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"]) -> float:
@@ -260,10 +280,14 @@ def folded_rows(
     learns: Bool[np.ndarray, " n"],
     settings: Mapping[str, Any],
     rng: np.random.Generator,
+    **shared: Any,
 ) -> FoldedRows:
-    """Rows as in the block of an agent: for trees, or in so many `folds`."""
+    """Rows as in the block of an agent: for trees, or in so many `folds`.
+
+    `shared` are fields of `TreeRows` that agents on the same records have in common.
+    """
     if "boosting" in settings:
-        return TreeRows(world, learns, boosting_of(settings), rng, weighs(settings))
+        return TreeRows(world, learns, boosting_of(settings), rng, weighs(settings), **shared)
     return FoldedRows(world, learns, Folds(settings["folds"]), rng)
 
 
@@ -486,11 +510,10 @@ class FoldedNetwork:
     def beside(self, repeats: int) -> "StackedBeliefs":
         """Trees of so many repeats with the network."""
         rng, rows = np.random.default_rng(self.rows.seed), self.rows
-        all_panels = rows.reduced(range(rows.world.panels)) | rows.base
         sizes = rng.integers(1, rows.world.panels + 1, DRAWN)
         drawn = [rows.reduced(rng.permutation(rows.world.panels)[:k].tolist()) for k in sizes]
         sets = list(
-            dict.fromkeys([rows.base, all_panels, *(rows.base | panels for panels in drawn)])
+            dict.fromkeys([rows.base, rows.every, *(rows.base | panels for panels in drawn)])
         )
         trees = SetBeliefs(rows, repeats)
         by_set = [(trees.of(panels), self.log_odds_of(panels)) for panels in sets]
