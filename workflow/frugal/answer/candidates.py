@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from frugal.acquire.kinds import Ground, build_policy, kind_of
-from frugal.acquire.policies.cascade import CascadePolicies
+from frugal.acquire.policies.cascade import CascadePolicies, ClassPath
 from frugal.acquire.rollouts import roll_out, states_of, visited_sets
 from frugal.answer.requirements import PRACTICE as PRACTICE
 from frugal.answer.requirements import Variant
@@ -31,6 +31,7 @@ from frugal.judge.semi_offline import Paths
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble
 
+SETS = (CascadePolicies, ClassPath)  # policies of sets of panels, whose models agents share
 STOP, GOES_ON = -1, -1  # in place of a panel; of a verdict
 ROUNDING = 1e-9  # of a price against a budget
 SHARES = (0.6, 0.8, 1.0)  # of a budget, that versions are learned for
@@ -70,6 +71,36 @@ def learn(
             fitting = int((price <= budget * (1 + ROUNDING)).sum())
             member = policy.member(max(fitting - 1, 0))
             yield Variant(name, number), member, member.to_arrays()
+
+
+def learned_without(
+    ground: Ground, settings: Mapping[str, Any], policy: Policy
+) -> Iterator[tuple[tuple[int, ...], Policy]]:
+    """A policy of sets learned again without each panel that it orders, and without pairs.
+
+    Of a pair it orders one, and orders the other where that one is withheld. Without any other
+    panel or pair it is the policy that is there already. Models of sets are shared, so only further
+    sets are fitted. A policy of another kind is not learned again, nor is that of all panels for
+    everyone, which would need a model for each pair.
+    """
+    fit, build, layout = kind_of(settings).fit, kind_of(settings).build, Layout.of(ground.table)
+    if fit is None or settings.get("panels") == "all":
+        return
+
+    def again(*panels: int) -> Policy:
+        return build(settings, layout, fit(ground.without(frozenset(panels)), settings).arrays)
+
+    alone = {j: again(j) for j in _ordered(policy)}
+    pairs = {(min(j, k), max(j, k)) for j, other in alone.items() for k in _ordered(other)}
+    yield from (((j,), other) for j, other in alone.items())
+    yield from ((pair, again(*pair)) for pair in sorted(pairs))
+
+
+def _ordered(policy: Policy) -> list[int]:
+    """Panels of the sets that a case may come to; none of a policy of another kind."""
+    if not isinstance(policy, SETS):
+        return []
+    return np.flatnonzero(policy.reached.any(axis=0)).tolist()
 
 
 def levels(budgets: Sequence[float]) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """Evidence of an answer: a table, its records, and policies that were followed along them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -202,14 +202,15 @@ class Evidence:
             exact=self.table.exact_errors,
         )
 
-    def judge_all(self, record_law: RecordLaw) -> Candidates:
-        """All candidates, in the mean of the divisions into folds."""
-        laws = [
-            record_law,
-            *(replace(record_law, fold=fold, _sets={}) for fold, _ in self.divided[1:]),
-        ]
-        who = (*self.able, PRACTICE)
-        each = zip(laws, self.followed, strict=True)
+    def laws(self, record_law: RecordLaw) -> list[RecordLaw]:
+        """A law, cross-fitted in the folds of each division."""
+        further = (replace(record_law, fold=fold, _sets={}) for fold, _ in self.divided[1:])
+        return [record_law, *further]
+
+    def judge_all(self, record_law: RecordLaw, names: Sequence[str] | None = None) -> Candidates:
+        """All candidates, or policies of these names, in the mean of the divisions into folds."""
+        who = (*(self.able if names is None else names), PRACTICE)
+        each = zip(self.laws(record_law), self.followed, strict=True)
         return over_divisions(
             [self.judge(division_law, {n: path[n] for n in who}) for division_law, path in each]
         )
@@ -243,7 +244,8 @@ class Evidence:
             return list(self.spent)
         first, most = self.followed[0], max(self.budgets)
         affordable = [name for name in self.spent if _keeps(self.spent[name], most)]
-        return [*{_acts(name, first[name]): name for name in affordable}.values()]
+        of_agents = {(variant_of(n).agent, *acts(first[n])): n for n in affordable}
+        return [*of_agents.values()]
 
     def name(self, every: Candidates, budget: float, most: float = np.inf) -> Choice:
         """The policy that is named within a budget, with its interval and its rivals.
@@ -341,16 +343,33 @@ def _divided(
     """Fold of each row in each division, and the paths of all policies there."""
     place = pd.Series(np.arange(len(data)), index=data.row_id)
     frames = [paths.open(k).read() for k in range(len(paths.folders))]
-    divided = []
+    names, divided = dict.fromkeys(n for frame in frames for n in frame["agent"].unique()), []
     for number in sorted(frames[0]["repeat"].unique().tolist()):
         each = [frame[frame["repeat"] == number] for frame in frames]
         fold = np.empty(len(data), dtype=np.int64)
         for k, part in enumerate(each):
             fold[place[part["row_id"].unique()].to_numpy()] = k
-        followed = from_frame(pd.concat(each, ignore_index=True), data)
+        complete = [_completed(part, names) for part in each]
+        followed = from_frame(pd.concat(complete, ignore_index=True), data)
         followed[PRACTICE] = replace(followed[PRACTICE], acquired=observed)
         divided.append((fold, followed))
     return divided
+
+
+def _completed(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Paths in a fold, with those of policies that act as another one there, see `Variant`."""
+    there = set(frame["agent"].unique())
+    same = {
+        name: [other for other in variant_of(name).acts_as if other in there]
+        for name in names
+        if name not in there
+    }
+    copies = [
+        frame[frame["agent"] == others[0]].assign(agent=name)
+        for name, others in same.items()
+        if others
+    ]
+    return pd.concat([frame, *copies]) if copies else frame
 
 
 def causes_of(graph: Mapping[str, Any], data: Table) -> list[Causes]:
@@ -377,9 +396,9 @@ def _keeps(price: float, budget: float) -> bool:
     return price <= budget * (1 + ROUNDING)
 
 
-def _acts(name: str, paths: Paths) -> tuple[str, bytes, bytes]:
-    """The same for versions of a candidate that do the same in every row."""
-    return variant_of(name).agent, paths.order.tobytes(), paths.verdict.tobytes()
+def acts(paths: Paths) -> tuple[bytes, bytes]:
+    """The same for policies that do the same in every row."""
+    return paths.order.tobytes(), paths.verdict.tobytes()
 
 
 def _best_versions(tried: Candidates) -> list[str]:

@@ -67,7 +67,7 @@ class Part:
             a part is requested by the first one.
         needs: key → premises, words of `config.parts`, or keys that it needs.
         reads: keys of the config that it reads besides.
-        paths: further paths of policies (`without_panels`, `recorded_only`) → the
+        paths: further paths of policies (`without_panels`, `recorded_only`, `withheld`) → the
             key that needs it.
         stage: that makes its own table of the judged terms and the file that its first key names.
         person: settings → price of a case that policies hand to a person.

@@ -17,7 +17,7 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.description import Column, Description
 
 PRACTICE = "practice"  # what records show was done, among the policies of an answer
-_KEY = re.compile(r"(/?)(.*?)(?:[.]([0-9]+))?(?:~([0-9]+))?(?:/(.*))?", re.DOTALL)
+_KEY = re.compile(r"(/?)(.*?)(?:[.]([0-9]+))?(?:~([0-9]+))?(?:/(.*)|[|]([0-9,]+))?", re.DOTALL)
 
 
 class Variant(NamedTuple):
@@ -29,6 +29,7 @@ class Variant(NamedTuple):
         division: number of the division into folds that it learned on.
         without: panel that it may not request; empty: each whose request fails; None: no panel.
         recorded_only: whether it may request the panels of the record alone.
+        withheld: panels, by index, without which it learned again.
     """
 
     agent: str
@@ -36,6 +37,7 @@ class Variant(NamedTuple):
     division: int = 0
     without: str | None = None
     recorded_only: bool = False
+    withheld: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
@@ -43,14 +45,23 @@ class Variant(NamedTuple):
         version = "" if self.version is None else f".{self.version}"
         division = f"~{self.division}" if self.division else ""
         without = "" if self.without is None else f"/{self.without}"
+        without += f"|{','.join(map(str, self.withheld))}" if self.withheld else ""
         return f"{'/' * self.recorded_only}{self.agent}{version}{division}{without}"
+
+    @property
+    def acts_as(self) -> Iterator[str]:
+        """Keys of those that act as it where it has no path: they order none of these panels."""
+        if self.withheld:
+            yield from (self._replace(withheld=(panel,)).key for panel in self.withheld)
+            yield self._replace(withheld=()).key
 
 
 def variant_of(key: object) -> Variant:
     """The inverse of `Variant.key`."""
     match: Any = _KEY.fullmatch(str(key))  # whatever matches no other part is the agent
-    only, agent, version, division, without = match.groups()
-    return Variant(agent, version and int(version), int(division or 0), without, bool(only))
+    only, agent, version, division, without, withheld = match.groups()
+    panels = tuple(map(int, filter(None, (withheld or "").split(","))))
+    return Variant(agent, version and int(version), int(division or 0), without, bool(only), panels)
 
 
 def require_candidates(block: Mapping[str, Any], able: Collection[str]) -> None:

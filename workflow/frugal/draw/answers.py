@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,8 @@ class AnswerText:
         does: decisions of the policy, as lines of a tree; on the page only.
         parts: heading on the page → sentences, each a line of the text.
         folded: whether the curve and the sentences on it are on the page only.
-        tables: heading → further table; on the page only.
+        tables: heading → further table; on the page only. One with the heading of sentences is in
+            one section with them, which follows the first picture.
         steps: line on a unit → its steps, a table of words; on the page only.
         facts: of the table and of the run: term → words; on the page only.
     """
@@ -174,15 +175,21 @@ class AnswerText:
         )
         drawn = self.heading in {drawing.heading for drawing in first}
         numbers = "Each policy in numbers" if drawn else self.heading
+        parts = {heading: _list(each) for heading, each in self.parts.items()}
+        tables = {heading: _scrolled(heading, frame) for heading, frame in self.tables.items()}
+        joint = [(h, parts.pop(h) + tables.pop(h), "all") for h in self.parts if h in tables]
+        pictures = [_section(drawing.heading, _figure(drawing)) for drawing in first]
         sections = [
             f"<section id='answer'><h2>Answer</h2><p class='answer'>{_prose(self.sentence)}</p>"
             f"{lead}</section>",
-            *(_section(drawing.heading, _figure(drawing)) for drawing in first),
+            *pictures[:1],
+            *starmap(_section, joint),
+            *pictures[1:],
             _section(numbers, _scrolled(numbers, self.curve) if len(self.curve) else ""),
             _section("Decisions of the policy", f"<pre>{does}</pre>" if does else ""),
-            *(_section(heading, _list(each)) for heading, each in self.parts.items()),
+            *starmap(_section, parts.items()),
             *(_section(drawing.heading, _figure(drawing), "tall") for drawing in further),
-            *(_section(h, _scrolled(h, frame), "all") for h, frame in self.tables.items()),
+            *(_section(*table, "all") for table in tables.items()),
             _section("Notes", _list(self.further)),
             _section("Some cases under the named policy", steps, "all"),
             _section("Next steps", f"<ul>{read}</ul>" if read else ""),

@@ -10,6 +10,7 @@ from typing import TypedDict
 class PartOptions(TypedDict, total=False):
     """Arguments of parts of the answer; see `load`."""
 
+    panel_worth: bool | None
     refer: float | None
     refer_risk: float | None
     audit_habit: bool | None

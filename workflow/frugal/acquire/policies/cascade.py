@@ -99,6 +99,12 @@ class CascadePolicies(ThresholdRules):
         """One of them alone, with all models."""
         return replace(self, **{name: array[[k]] for name, array in arrays_of(self).items()})
 
+    @property
+    def reached(self) -> Bool[np.ndarray, "K a"]:
+        """Panels of the sets that a case may come to."""
+        comes = np.cumprod(self.low[:, :-1] < self.high[:, :-1], axis=1).sum(axis=1)
+        return self.sets[np.arange(self.members), comes]
+
     def decide(self, reading: Readings, acquired: Panels, available: Panels) -> Law:
         """1 for the next panel, or for "stop". (K, m, a + 1)"""
         stage = self._stage(acquired)
@@ -287,6 +293,11 @@ class ClassPath(Reading):
     def members(self) -> int:
         """1."""
         return 1
+
+    @property
+    def reached(self) -> Bool[np.ndarray, "1 a"]:
+        """Panels of the sets that a case may come to."""
+        return self.of_class.reached[:1]
 
     @property
     def relative(self) -> Float[np.ndarray, "k k"]:

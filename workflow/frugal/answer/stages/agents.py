@@ -24,6 +24,7 @@ from frugal.answer.candidates import (
     divisions,
     follow,
     learn,
+    learned_without,
     levels,
     of_division,
     one_of,
@@ -247,7 +248,8 @@ def learn_candidates(
     whose models decide on recorded panels), `classifier` (decides for those that only stop),
     `objective` (cost or f1), `budgets` (of f1), `repeats` (see `divisions`), `also` (further paths
     that parts of the answer need: `without_panels`, each without each panel, and where requests
-    fail; `recorded_only`, each where nothing but the panels of the record can be had).
+    fail; `recorded_only`, each where nothing but the panels of the record can be had; `withheld`,
+    each learned again without each panel that it requests, see `learned_without`).
     """
     held_out, streams = context.streams.wildcards["held_out"], context.streams.of_any_table()
     stored = StoredTable(table, catalogue, unlabelled=True)
@@ -306,6 +308,10 @@ def _of_fold(
             frames += [
                 to_frame(path, variant._replace(without=panel).key, rows) for panel, path in without
             ]
+        if "withheld" in settings["also"]:
+            for panels, again in learned_without(ground, settings["agents"][variant.agent], policy):
+                path = follow_within(again, rows, held_panels, uniforms, classifier)
+                frames.append(to_frame(path, variant._replace(withheld=panels).key, rows))
         if "recorded_only" in settings["also"]:
             within_records = follow_within(
                 policy, rows, held_panels, uniforms, classifier, held_panels
