@@ -190,6 +190,8 @@ def answered(
     agents: Mapping[str, Any] = AGENTS,
     objective: str = "cost",
     budgets: Sequence[float] = (),
+    parts: Mapping[str, Mapping[str, Any]] | None = None,
+    also: Sequence[str] = (),
 ) -> tuple[dict[str, Any], dict[str, tuple[float, float, list[float], float]]]:
     """The document of `decide`, and true costs of what is handed out."""
     sample = world.sample
@@ -220,7 +222,7 @@ def answered(
         "objective": objective,
         "budgets": [*budgets],
         "repeats": REPEATS,
-        "also": [],
+        "also": [*also],
     }
 
     records = {**stored, "masks": missing["masks"], "graph": missing["graph"]}
@@ -250,7 +252,7 @@ def answered(
                 "budgets": [*budgets],
                 "recorded": None,
                 "most_missed": {},
-                "parts": {},
+                "parts": parts or {},
             },
             Streams(seed, "judge_candidates", {}),
         ),
