@@ -3,12 +3,12 @@
 `config/published.json` has a digest of each summary table of the default, and the CPU that made
 them. `audit --published` compares the tables of a run with it, `audit --publish` writes it anew.
 
-Digests and seals show that a file was changed by accident or without its sidecar; who has the code
+Digests and seals show that a file was changed by accident or without its manifest; who has the code
 can make all of them anew. Only a signature, with an Ed25519 key of one's own, shows that results
-are those of who holds the key. The signed text lists every result with the SHA-256 of its sidecar.
+are those of who holds the key. The signed text lists every result with the SHA-256 of its manifest.
 
 The crate's profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate
-1.1. Knows sidecars; must not depend on any stage.
+1.1. Knows manifests; must not depend on any stage.
 """
 
 import base64
@@ -18,6 +18,7 @@ import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,14 @@ from typing import Any
 from frugal import __version__
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import DataError
-from frugal.results.audit import payloads_and_strays
+from frugal.results.audit import recorded_files
 from frugal.results.files import file_digest, json_bytes, payload_bytes, read_payload, write_bytes
-from frugal.results.receipts import RESULTS
-from frugal.results.sidecars import (
-    FAST,
+from frugal.results.manifests import (
+    RESULTS,
     AuditError,
     commit_here,
-    load_sidecar,
+    load_record,
     made_by_other_code,
-    sidecar_path,
     write_apart,
 )
 
@@ -113,8 +112,8 @@ def _tables() -> list[Path]:
 
 
 def _circumstances(path: Path) -> dict[str, str]:
-    document = load_sidecar(path)
-    return {"arithmetic": document.get("arithmetic", FAST), "environment": document["environment"]}
+    document = load_record(path)
+    return {key: document[key] for key in ("arithmetic", "environment")}
 
 
 def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
@@ -130,12 +129,12 @@ def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 SIGNATURE = Path("results.signature.json")
 
 
-def sign_results(key: Path, payloads: Iterable[Path]) -> str:
-    """Sign results that agree with their sidecars; returns a sentence.
+def sign_results(key: Path, records: Mapping[Path, Mapping[str, Any]]) -> str:
+    """Sign results that agree with their manifests; returns a sentence.
 
     Args:
         key: private Ed25519 key, as `ssh-keygen -t ed25519` or `openssl genpkey` writes it.
-        payloads: all results.
+        records: of all results.
 
     Raises:
         AuditError: the file holds no such key.
@@ -143,18 +142,18 @@ def sign_results(key: Path, payloads: Iterable[Path]) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     private = _key(key, "private", Ed25519PrivateKey)
-    listed = _listed(payloads)
+    listed = _listed(records)
     signature = base64.b64encode(private.sign(json_bytes(listed))).decode()
     write_apart(SIGNATURE, json_bytes({"files": listed, "signature": signature}))
     return f"{len(listed)} files are signed in {SIGNATURE}"
 
 
-def verify_results(key: Path, payloads: Iterable[Path]) -> str:
+def verify_results(key: Path, records: Mapping[Path, Mapping[str, Any]]) -> str:
     """Check results against their signature; returns a sentence.
 
     Args:
         key: public Ed25519 key of who signed, of OpenSSH or PEM.
-        payloads: all results.
+        records: of all results.
 
     Raises:
         AuditError: there is no signature, it is not of this key, or names of files differ.
@@ -173,16 +172,17 @@ def verify_results(key: Path, payloads: Iterable[Path]) -> str:
         raise AuditError(f"{SIGNATURE}: is no signature that audit --sign writes") from None
     except InvalidSignature:
         raise AuditError(f"{SIGNATURE}: was not signed with the key of {key}") from None
-    listed = _listed(payloads)
+    listed = _listed(records)
     names = sorted(signed.keys() | listed.keys())
     if wrong := [name for name in names if signed.get(name) != listed.get(name)]:
         raise AuditError(*(f"{name}: differs from the signed file" for name in wrong))
     return f"{len(listed)} files are those that the holder of {key} signed"
 
 
-def _listed(payloads: Iterable[Path]) -> dict[str, str]:
-    """Name of each result and the SHA-256 of its sidecar."""
-    return {path.as_posix(): file_digest(sidecar_path(path)) for path in sorted(payloads)}
+def _listed(records: Mapping[Path, Mapping[str, Any]]) -> dict[str, str]:
+    """Name of each result and the SHA-256 of its manifest."""
+    digest = cache(file_digest)
+    return {p.as_posix(): digest(Path(r["manifest"])) for p, r in sorted(records.items())}
 
 
 def _key(path: Path, kind: str, key_type: type) -> Any:
@@ -236,11 +236,10 @@ def write_crate() -> Path:
     Raises:
         DataError: there are no results.
     """
-    payloads, _ = payloads_and_strays(RESULTS) if RESULTS.is_dir() else ([], [])
-    payloads = [path for path in payloads if path.is_file()]
-    if not payloads:
-        raise DataError("results/ holds no file with a sidecar; run the workflow first")
-    documents = {path: load_sidecar(path) for path in payloads}
+    records, _ = recorded_files(RESULTS)
+    documents = {path: record for path, record in records.items() if path.is_file()}
+    if not documents:
+        raise DataError("results/ holds no file of a step; run the workflow first")
     path = Path(NAME)
     stale = any(map(made_by_other_code, documents.values()))
     commit = None if stale else commit_here()
@@ -264,7 +263,7 @@ def crate(
     """The metadata document: context and graph.
 
     Args:
-        documents: payload → its sidecar.
+        documents: payload → its record.
         workflow: the Snakefile, in the folder of the crate.
         commit: of the code that made every file; None where it is not known.
     """
@@ -286,7 +285,7 @@ def crate(
         for name, digest in sorted(outside)
     ]
     values, parameters = _settings(documents.values())
-    written_at = [sidecar_path(path).stat().st_mtime for path in documents]
+    written_at = [Path(document["manifest"]).stat().st_mtime for document in documents.values()]
     begun, ended = (
         datetime.fromtimestamp(at, UTC).isoformat("T", "seconds")
         for at in (min(written_at), max(written_at))
@@ -403,7 +402,7 @@ def _file(path: Path, document: Mapping[str, Any]) -> Entity:
 def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], list[Entity]]:
     """Values of the run and the parameters that they are of: the seed, and settings by stage.
 
-    Settings that differ between the steps of a stage are left to the sidecars.
+    Settings that differ between the steps of a stage are left to the manifests.
     """
     values_of: dict[str, set[Any]] = {}
     for document in documents:

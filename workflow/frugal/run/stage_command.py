@@ -1,4 +1,4 @@
-"""`python -m frugal STAGE …`: reads named inputs, calls one stage, writes its outputs and sidecars.
+"""`python -m frugal STAGE …`: reads named inputs, calls one stage, writes its outputs and manifest.
 
 The command that Snakemake prints for a job is complete: copied into a shell, in the same folder, it
 makes the same bytes without the engine. Knows no stage by name and nothing of the engine.
@@ -21,7 +21,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
-    from frugal.results.sidecars import Job
+    from frugal.results.manifests import Job
 
 
 # Commands that run no stage: the module whose NAME_command reads the words; last those of studies
@@ -61,7 +61,7 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
     if not words[0].startswith("-"):
         _require_stage(words[0])
     parsed = _parser().parse_args(words)
-    from frugal.results.sidecars import Job
+    from frugal.results.manifests import Job
 
     job = Job(
         parsed.stage,
@@ -94,7 +94,7 @@ def _require_stage(name: str) -> None:
 
 
 def run_job(job: "Job") -> None:
-    """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
+    """Read the inputs of a `Job`, call its stage, write payloads and the manifest.
 
     Raises:
         FrugalError: there is no such stage, or an input is invalid; no output is
@@ -107,8 +107,8 @@ def run_job(job: "Job") -> None:
     from frugal.core.context import Context
     from frugal.core.streams import Streams
     from frugal.results.files import payload_bytes
+    from frugal.results.manifests import Checkpoint, require_intact, write_outputs
     from frugal.results.replacing import Growing, GrowingFiles, Grown
-    from frugal.results.sidecars import Checkpoint, require_intact, write_outputs
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
     divided = "portion" in inspect.signature(stage).parameters
@@ -121,7 +121,7 @@ def run_job(job: "Job") -> None:
     if divided:
         arguments["portion"] = Portion.of(job.wildcards)
     if "origins" in inspect.signature(stage).parameters:
-        from frugal.results.sidecars import origins_of
+        from frugal.results.manifests import origins_of
 
         arguments["origins"] = origins_of(job)
     try:
@@ -267,7 +267,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--from-store",
         action="store_true",
-        help="inputs under results/ come from a store, without their sidecars",
+        help="inputs under results/ come from a store, without their manifests",
     )
     return parser
 
@@ -279,7 +279,7 @@ def _json(text: str) -> Any:
         if text.startswith("@"):
             text = Path(text[1:]).read_text(encoding="utf-8")
         value = parse_json(text)
-        json.dumps(value, allow_nan=False)  # a sidecar could not hold it
+        json.dumps(value, allow_nan=False)  # a manifest could not hold it
         return value
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {error.strerror}") from None
@@ -307,7 +307,7 @@ def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
             lists.setdefault(name[:-2], []).append(Path(value))
     if doubled := sorted(inputs.keys() & lists):
         raise ConfigError(f"--input {doubled[0]} is given both as one file and as a list")
-    # in the order of the command line, which the sidecar repeats
+    # in the order of the command line, which the manifest repeats
     order = dict.fromkeys(name.removesuffix("[]") for name, _ in pairs)
     return {name: (inputs | lists)[name] for name in order}
 

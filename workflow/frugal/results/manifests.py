@@ -1,6 +1,8 @@
-"""Sidecars: `_<file>.json` next to every payload describes its content and its inputs.
+"""Manifests: one sealed JSON per job describes its outputs, its inputs and its recipe.
 
-No clock, no host name, no absolute path: a rerun anywhere gives the same bytes.
+It lies in `results/steps/`, apart from what it describes: a folder of results that is gone as a
+whole is still missed. No clock, no host name, no absolute path: a rerun anywhere gives the same
+bytes.
 """
 
 import hashlib
@@ -8,7 +10,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -30,7 +32,6 @@ from frugal.results.files import (
     seal,
     write_bytes,
 )
-from frugal.results.receipts import receipt_file
 from frugal.results.replacing import (
     Grown,
     Written,
@@ -40,9 +41,11 @@ from frugal.results.replacing import (
 )
 from frugal.results.sources import arithmetic_digest, columns_module, source_digest
 
+RESULTS = Path("results")
+STEPS = RESULTS / "steps"
 MADE_IN = ("results", "benchmarks")
 LOCK = PROJECT / "requirements.lock"
-FAST = "fast"  # arithmetic as the machine has it, which no sidecar names
+FAST = "fast"  # arithmetic as the machine has it, which no manifest names
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Job:
         wildcards: identity of the job.
         seed: root seed.
         arithmetic: fast, or portable, pinned before the process began.
-        from_store: a storage plugin brought the inputs, and no sidecars, which no rule names.
+        from_store: a storage plugin brought the inputs without manifests, which no rule names.
     """
 
     stage: str
@@ -87,13 +90,24 @@ def _digest_of_installed() -> str:
     return hashlib.sha256("\n".join(installed).encode()).hexdigest()
 
 
-def sidecar_path(payload: Path) -> Path:
-    """`results/x/_table.parquet.json` for `results/x/table.parquet`."""
-    return payload.with_name(f"_{payload.name}.json")
+def is_result(path: Path) -> bool:
+    """True for a path below results/ that can be printed to a terminal unchanged."""
+    return path.parts[:1] == RESULTS.parts and ".." not in path.parts and str(path).isprintable()
+
+
+def manifest_path(first: Path) -> Path:
+    """Where the manifest of a job lies, from its first output.
+
+    `results/steps/x/t.parquet.json` for `results/x/t.parquet`; next to one that lies elsewhere,
+    `_t.parquet.json`.
+    """
+    if not is_result(first):
+        return first.with_name(f"_{first.name}.json")
+    return STEPS / first.relative_to(RESULTS).with_name(f"{first.name}.json")
 
 
 def shown_path(path: Path) -> str:
-    """A path as a sidecar shows it: from results/ on; a file from outside by its name alone."""
+    """A path as a manifest shows it: from results/ on; a file from outside by its name alone."""
     return path.as_posix() if path.parts[:1] == ("results",) else path.name
 
 
@@ -101,10 +115,10 @@ def write_apart(path: Path, content: bytes) -> None:
     """Write a file that a person names, all of it or nothing; never over a step's output.
 
     Raises:
-        DataError: a step has made the file, it is a sidecar, or it cannot be written.
+        DataError: a step has made the file, it is a manifest, or it cannot be written.
     """
-    if sidecar_path(path).exists() or (path.name.startswith("_") and path.suffix == ".json"):
-        raise DataError(f"{path} is a file that a step has made, or its sidecar; name another file")
+    if find_record(path) or STEPS in path.parents or re.fullmatch(r"_.*\.json", path.name, re.S):
+        raise DataError(f"{path} is a file that a step has made, or a manifest; name another")
     write_bytes(path, content)
 
 
@@ -124,86 +138,77 @@ def input_records(job: Job) -> list[dict[str, str]]:
 
 
 def require_intact(job: Job) -> list[dict[str, str]]:
-    """Refuse an input that disagrees with its sidecar: truncated, edited, or of another step.
+    """Refuse an input that disagrees with its manifest: truncated, edited, or of another step.
 
-    A file under results/ or benchmarks/ was made by a step, and has a sidecar. Another input
-    without one comes from outside, or from somebody who works by hand.
+    A file under results/ or benchmarks/ was made by a step, and a manifest names it. Another input
+    comes from outside, or from somebody who works by hand.
 
     Returns:
         Those of `input_records`, from before anything is read.
 
     Raises:
+        AuditError: a manifest is none, or was edited.
         DataError: names the input, or a link by which an output would leave its folder.
     """
     paths = [
         p for group in job.inputs.values() for p in (group if isinstance(group, list) else [group])
     ]
-    require_own_folders(job.outputs.values())
-    finish_interrupted(path.parent for path in [*paths, *job.outputs.values()])
+    outputs = [*job.outputs.values()]
+    require_own_folders([*outputs, *map(manifest_path, outputs[:1])])
+    finish_interrupted(path.parent for path in [*paths, *outputs])
     records = input_records(job)
     for path, record in zip(paths, records, strict=True):
-        sidecar = sidecar_path(path)
-        if not sidecar.is_file():
+        made = find_record(path)
+        if made is None:
             if not job.from_store and Path(os.path.relpath(path)).parts[0] in MADE_IN:
                 raise DataError(
-                    f"{path} has no sidecar {sidecar.name}, so nothing confirms its content; "
-                    "remove it, and run the step that makes both"
+                    f"{path} is named by no manifest, so nothing confirms its content; "
+                    "remove it, and run the step that makes it"
                 )
-            continue
-        expected = vouched_digest(path)
-        if expected is None:
-            raise DataError(f"{sidecar} is not a sidecar that this project writes")
-        if record["sha256"] != expected:
+        elif record["sha256"] != made["sha256"]:
             raise DataError(
-                f"{path} is not the file that its sidecar describes: it was changed, or is "
-                "incomplete; remove both, and run the step that makes them"
+                f"{path} is not the file that its manifest describes: it was changed, or is "
+                "incomplete; remove it, and run the step that makes it"
             )
     return records
 
 
 def settled(seed: int, settings: Any, arithmetic: str) -> str:
-    """Settings of a step other than its inputs and code, as JSON; fast arithmetic is omitted."""
-    return json.dumps([seed, settings, *recorded_arithmetic(arithmetic).values()])
+    """Settings of a step other than its inputs and code, as JSON."""
+    return json.dumps([seed, settings, recorded_arithmetic(arithmetic)])
 
 
-def recorded_arithmetic(arithmetic: str) -> dict[str, str]:
-    """Its record in a sidecar: empty where it is fast, else name and digest of its pins."""
-    if arithmetic == FAST:
-        return {}
-    return {"arithmetic": f"{arithmetic} {arithmetic_digest()[:12]}"}
+def recorded_arithmetic(arithmetic: str) -> str:
+    """Its record in a manifest: fast, or portable with the digest of its pins."""
+    return FAST if arithmetic == FAST else f"{arithmetic} {arithmetic_digest()[:12]}"
 
 
 def made_otherwise(
-    sidecar: Path,
+    document: Mapping[str, Any],
     expected: str,
     files: Collection[str] = (),
     source: str | None = None,
     inputs: Mapping[str, Sequence[str | None]] | None = None,
 ) -> bool:
-    """True where a file was made with another seed, settings, code, input or step than are wanted.
+    """True where files were made with another seed, settings, code or input than are wanted.
 
     Args:
-        sidecar: may be missing, or be none; the step that reads the file will report it.
+        document: their manifest.
         expected: of `settled`; settings that are null are those of a step without any.
-        files: that the step makes, by which steps of the same settings are distinguished.
+        files: that the step makes now; none: any.
         source: digest of the code; None: of any.
         inputs: name → SHA-256 of each file as it is now; None: unknown. None for all: any.
     """
-    try:
-        document = json.loads(sidecar.read_bytes())
-        names = {Path(path).name for path in document["outputs"].values()} if files else set()
-        recorded = [document["seed"], document["settings"], document.get("arithmetic", FAST)]
-        read: dict[str, list[str]] = {}
-        for record in document["inputs"]:
-            read.setdefault(record["name"].removesuffix("[]"), []).append(record["sha256"])
-        code = document["source"]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return False
-    seed, settings, *arithmetic = json.loads(expected)
+    names = {Path(output["path"]).name for output in document["outputs"].values()}
+    recorded = [document["seed"], document["settings"], document["arithmetic"]]
+    read: dict[str, list[str]] = {}
+    for record in document["inputs"]:
+        read.setdefault(record["name"].removesuffix("[]"), []).append(record["sha256"])
+    seed, settings, arithmetic = json.loads(expected)
     return (
-        names != {Path(path).name for path in files}
-        or recorded != [seed, {} if settings is None else settings, *(arithmetic or [FAST])]
-        or source not in (None, code)
+        names != ({Path(path).name for path in files} or names)
+        or recorded != [seed, {} if settings is None else settings, arithmetic]
+        or source not in (None, document["source"])
         or (inputs is not None and _differ(inputs, read))
     )
 
@@ -216,59 +221,52 @@ def _differ(now: Mapping[str, Sequence[str | None]], then: Mapping[str, Sequence
     return any(digest not in (None, before) for digest, before in pairs)
 
 
-def vouched_digest(payload: Path) -> str | None:
-    """The SHA-256 that a file's sidecar states; None where none states it."""
-    try:
-        digest = json.loads(sidecar_path(payload).read_bytes())["sha256"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
-    return digest if isinstance(digest, str) else None
-
-
-def sidecar_bytes(
+def manifest_bytes(
     job: Job,
-    name: str,
     payloads: Mapping[str, Any],
-    content: bytes | Written,
+    contents: Mapping[str, bytes | Written],
     records: list[dict[str, str]],
 ) -> bytes:
-    """The sidecar of one payload; made before any file, so a refusal leaves nothing.
+    """The manifest of a job; made before any file, so a refusal leaves nothing.
 
     Args:
-        job: the run that made it.
-        name: of the output.
-        payloads: all outputs of the job; a catalogue among them has the units of the features.
-        content: bytes of this payload, or the hidden file that holds them.
-        records: of `input_records`, shared by all outputs of the job.
+        job: the run.
+        payloads: all outputs; a catalogue among them has the units of the features.
+        contents: their bytes, or the hidden files that hold them.
+        records: of `input_records`.
 
     Raises:
-        DataError: a column of the table has no description.
+        DataError: a column of a table has no description.
     """
-    path = job.outputs[name]
-    apart = isinstance(content, Written)
-    document: dict[str, Any] = {
-        "file": path.name,
-        "sha256": content.sha256 if apart else hashlib.sha256(content).hexdigest(),
-        "bytes": content.size if apart else len(content),
+    outputs, tables = {}, {}
+    for name, content in contents.items():
+        path, payload = job.outputs[name], payloads[name]
+        apart = isinstance(content, Written)
+        outputs[name] = {
+            "path": shown_path(path),
+            "sha256": content.sha256 if apart else hashlib.sha256(content).hexdigest(),
+            "bytes": content.size if apart else len(content),
+        }
+        if path.suffix == ".parquet" and not isinstance(payload, bytes):
+            features = payloads.get("catalogue", {}).get("columns", [])
+            described = describe_columns(
+                payload.head if isinstance(payload, Grown) else payload,
+                {column["name"]: column["unit"] or "" for column in features},
+                import_module(columns_module(job.stage)),
+            )
+            tables[name] = {"rows": len(payload), "columns": described}
+    document = {
         "stage": job.stage,
-        "output": name,
-        "outputs": {key: shown_path(value) for key, value in job.outputs.items()},
         "wildcards": dict(job.wildcards),
         "seed": job.seed,
         "settings": job.settings,
+        "arithmetic": recorded_arithmetic(job.arithmetic),
         "inputs": records,
+        "outputs": outputs,
+        "tables": tables,
         "source": source_digest(job.stage, job.settings),
         "environment": lock_digest(),
-    } | recorded_arithmetic(job.arithmetic)
-    if path.suffix == ".parquet" and not isinstance(payloads[name], bytes):
-        features = payloads.get("catalogue", {}).get("columns", [])
-        table = payloads[name]
-        document["rows"] = len(table)
-        document["columns"] = describe_columns(
-            table.head if isinstance(table, Grown) else table,
-            {c["name"]: c["unit"] or "" for c in features},
-            import_module(columns_module(job.stage)),
-        )
+    }
     return json_bytes(document | {"seal": seal(document)})
 
 
@@ -278,7 +276,7 @@ def write_outputs(
     contents: Mapping[str, bytes | Written],
     records: list[dict[str, str]],
 ) -> None:
-    """Put every payload, its sidecar and the step's receipt in place, all of them or none.
+    """Put every payload and the job's manifest in place, all of them or none.
 
     Args:
         job: the run that made them.
@@ -296,13 +294,9 @@ def write_outputs(
                 f"{now['path']} was changed while {job.stage} ran, which had read the former "
                 "file; nothing is written; run the step again"
             )
-    files: dict[Path, bytes | Written] = {}
-    for name, content in contents.items():
-        path = job.outputs[name]
-        files[path] = content
-        files[sidecar_path(path)] = sidecar_bytes(job, name, payloads, content, records)
-    sidecars = {path: sidecar_path(path) for path in job.outputs.values()}
-    replace_files({**files, **receipt_file(job.stage, sidecars, lock_digest())})
+    files = {job.outputs[name]: content for name, content in contents.items()}
+    manifest = manifest_path(next(iter(job.outputs.values())))
+    replace_files({**files, manifest: manifest_bytes(job, payloads, contents, records)})
 
 
 class Checkpoint:
@@ -354,69 +348,81 @@ def _identity(job: Job) -> str:
         "seed": job.seed,
         "inputs": [{k: r[k] for k in ("name", "sha256")} for r in input_records(job)],
         "source": source_digest(job.stage, job.settings),
-    } | recorded_arithmetic(job.arithmetic)
+        "arithmetic": recorded_arithmetic(job.arithmetic),
+    }
     return hashlib.sha256(json_bytes(document)).hexdigest()[:16]
 
 
 _FORM = {
-    **dict.fromkeys(("file", "sha256", "stage", "output", "source", "environment", "seal"), str),
-    **{"bytes": int, "seed": int, "settings": object, "wildcards": Each(str)},
-    "outputs": Each(str),
+    "stage": str,
+    "wildcards": Each(str),
+    "seed": int,
+    "settings": object,
     "inputs": [{"name": str, "path": str, "sha256": str}],
+    "outputs": Each({"path": str, "sha256": str, "bytes": int}),
+    "tables": Each({"rows": int, "columns": [Each(str)]}),
+    **dict.fromkeys(("arithmetic", "source", "environment", "seal"), str),
 }
 _NAME = re.compile(r"[A-Za-z_]\w*(\[\])?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_ARITHMETIC = re.compile(r"portable [0-9a-f]{12}")
+_ARITHMETIC = re.compile(r"fast|portable [0-9a-f]{12}")
 
 
 class AuditError(FrugalError):
-    """Files that disagree with their sidecars, a line for each."""
+    """Files that disagree with their manifests, a line for each."""
 
 
-def load_sidecar(payload: Path) -> dict[str, Any]:
-    """The sidecar of a payload, its form and its seal checked.
+def manifest_paths(root: Path = Path(), folder: Path = STEPS) -> list[Path]:
+    """Where manifests lie below a folder, the oldest first: the last that names a file holds."""
+    found = (root / folder).rglob("*.json")
+    return sorted(found, key=lambda path: (path.lstat().st_mtime_ns, path))
+
+
+def load_manifest(path: Path) -> dict[str, Any]:
+    """A manifest, its form, its seal and its place checked.
 
     Raises:
-        AuditError: there is none, it is none that this project writes, or it was edited.
+        AuditError: it is none that this project writes, was edited, or is of another step.
     """
-    path = sidecar_path(payload)
-    if not path.is_file():
-        raise AuditError(f"{payload}: has no sidecar {path.name}")
+    if not path.is_file():  # reading a pipe would never end
+        raise AuditError(f"{path}: is not a manifest that this project writes: it is no file")
     content = path.read_bytes()
     try:
         document = json.loads(content)
-        sealed = document["seal"]
-        as_written = json_bytes(document) == content and seal(document) == sealed
+        end = f',\n  "seal": "{document["seal"]}"\n}}\n'.encode()
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise AuditError(f"{path}: is not a sidecar that this project writes") from None
-    if not as_written:
+        raise AuditError(f"{path}: is not a manifest that this project writes") from None
+    digest = hashlib.sha256(content.removesuffix(end) + b"\n}\n").hexdigest()
+    if not content.endswith(end) or digest != document["seal"]:
         raise AuditError(f"{path}: was edited after it was written (its seal does not match)")
     try:
-        require_document({k: document[k] for k in _FORM if k in document}, _FORM, "sidecar")
-        flaw = _flaw(document)
+        require_document(document, _FORM, "manifest")
+        flaw = _flaw(document, path)
     except DataError as error:
         flaw = str(error)
     if flaw:
-        raise AuditError(f"{path}: is not a sidecar that this project writes: {flaw}")
+        raise AuditError(f"{path}: is not a manifest that this project writes: {flaw}")
     return document
 
 
-def _flaw(document: dict[str, Any]) -> str:
-    """Missing parts of a sealed document that make it no sidecar; empty if complete."""
-    if "arithmetic" in document and not _ARITHMETIC.fullmatch(str(document["arithmetic"])):
+def _flaw(document: dict[str, Any], path: Path) -> str:
+    """Parts of a sealed document that make it no manifest at that path; empty if none."""
+    if not _ARITHMETIC.fullmatch(document["arithmetic"]):
         return f"'arithmetic' is {document['arithmetic']!r}"
     if not document["stage"].isidentifier():
         return f"'stage' is {document['stage']!r}"
-    if document["output"] not in document["outputs"]:
-        return f"'output' is {document['output']!r}, which is none of its outputs"
-    for name, path in document["outputs"].items():
-        if not _NAME.fullmatch(name) or not _stays_below(path):
-            return f"output {name!r} is at {path!r}"
+    for name, output in document["outputs"].items():
+        inside = is_result(Path(output["path"])) or Path(output["path"]).name == output["path"]
+        if not _NAME.fullmatch(name) or not inside:
+            return f"output {name!r} is at {output['path']!r}"
     for record in document["inputs"]:
         if not _NAME.fullmatch(record["name"]) or not _stays_below(record["path"]):
             return f"input {record['name']!r} is at {record['path']!r}"
         if not _DIGEST.fullmatch(record["sha256"]):
             return f"input {record['name']!r} has SHA-256 {record['sha256']!r}"
+    first = next((output["path"] for output in document["outputs"].values()), "")
+    if not first or path.parts[-len(own := manifest_path(Path(first)).parts) :] != own:
+        return f"it is the one of {first or 'a step without outputs'}"
     return ""
 
 
@@ -425,13 +431,73 @@ def _stays_below(path: str) -> bool:
     return bool(path) and not Path(path).is_absolute() and ".." not in Path(path).parts
 
 
+def records_of(document: Mapping[str, Any], path: Path) -> dict[str, dict[str, Any]]:
+    """What a manifest has on each file: path of the file → its own entries and those of the job.
+
+    Returns:
+        Records with the keys of the manifest, but `outputs` is name → path, and with `output`,
+        `path`, `sha256`, `bytes`, `rows` and `columns` of the file and `manifest`, its place.
+    """
+    paths = {name: output["path"] for name, output in document["outputs"].items()}
+    job = {**document, "outputs": paths, "manifest": path.as_posix()}
+    return {
+        output["path"]: {**job, "output": name, **output, **document["tables"].get(name, {})}
+        for name, output in document["outputs"].items()
+    }
+
+
+def find_record(payload: Path, root: Path = Path()) -> dict[str, Any] | None:
+    """The record of a file, of the newest manifest that names it; None where none does.
+
+    Args:
+        payload: from the folder `root` on, which holds results/.
+        root: that folder.
+
+    Raises:
+        AuditError: its manifest is none that this project writes, or was edited.
+    """
+    inside = Path(os.path.relpath(payload)) if payload.is_absolute() else payload
+    payload = inside if is_result(inside) else payload
+    shown = shown_path(payload)
+    word = json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    for path in _candidates(payload, root):
+        if path.is_file() and word in path.read_bytes():
+            record = records_of(load_manifest(path), path.relative_to(root)).get(shown)
+            if record:
+                return record
+    return None
+
+
+def _candidates(payload: Path, root: Path) -> Iterator[Path]:
+    """Manifests that may name a file, the newest first; those of its own folder before others."""
+    own = manifest_path(payload)
+    if not is_result(payload):
+        yield root / own
+        return
+    near = manifest_paths(root, own.parent)
+    yield from reversed(near)
+    # a few steps write into several folders
+    yield from (path for path in reversed(manifest_paths(root)) if path not in near)
+
+
+def load_record(payload: Path, root: Path = Path()) -> dict[str, Any]:
+    """As `find_record`.
+
+    Raises:
+        AuditError: no manifest names the file, or it is none that this project writes.
+    """
+    record = find_record(payload, root)
+    if record is None:
+        raise AuditError(f"{root / payload}: no manifest names it; no step has made it")
+    return record
+
+
 def made_by_other_code(document: Mapping[str, Any]) -> bool:
-    """True where a sidecar's step would run other code now."""
+    """True where a manifest's step would run other code now."""
     try:
         now = source_digest(document["stage"], document["settings"])
-        arithmetic = document.get("arithmetic")
-        pins = recorded_arithmetic(arithmetic.split()[0]) if arithmetic else {}
-        return now != document["source"] or pins.get("arithmetic") != arithmetic
+        arithmetic = document["arithmetic"]
+        return [now, recorded_arithmetic(arithmetic.split()[0])] != [document["source"], arithmetic]
     except KeyError:  # a stage that has since been renamed
         return True
 
@@ -464,7 +530,7 @@ def origins_of(job: Job) -> dict[str, Any]:
         file.
 
     Raises:
-        AuditError: a sidecar on the way is lacking, or was edited.
+        AuditError: a manifest on the way is lacking, or was edited.
     """
     files: dict[str, dict[str, Any]] = {}
     inputs = {
@@ -476,7 +542,7 @@ def origins_of(job: Job) -> dict[str, Any]:
         path = waiting.pop()
         if path in files or not path.startswith("results/"):
             continue
-        document = load_sidecar(Path(path))
+        document = load_record(Path(path))
         files[path] = {
             key: document[key]
             for key in ("sha256", "bytes", "stage", "output", "wildcards", "rows", "columns")
