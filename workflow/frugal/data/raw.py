@@ -17,7 +17,7 @@ from frugal.core.schema_check import listed
 from frugal.data.description import Description
 from frugal.data.packed import content_sha256_of
 
-LONGEST = 230  # a file's name has 255 bytes at most, and its manifest's and temporary one are longer
+LONGEST = 230  # a file's name has 255 bytes at most; its manifest's and temporary one are longer
 _KEPT_OF_LONG = 180
 _OURS = (".html", ".json", ".md", ".parquet", ".pdf", ".png", ".safetensors")  # read by suffix
 _STRANGE = re.compile(rb"[^A-Za-z0-9._-]")
