@@ -45,7 +45,7 @@ def test_summary_and_figures_are_there(finished):
     assert len(list(figures.glob("*.png"))) == 4
 
 
-def test_every_payload_has_a_sidecar_and_no_checkpoint_is_left(finished):
+def test_every_payload_has_a_manifest_and_no_checkpoint_is_left(finished):
     assert unmatched(finished[0]) == set()
 
 

@@ -84,7 +84,7 @@ def _why_stray(path: Path) -> str:
         )
     if _CHECKPOINT.fullmatch(path.name):
         return ""
-    return "no manifest names it; no step has made it"
+    return "no manifest names it, so no step is known to have made it"
 
 
 FETCHED = "fetch_file"  # the stage whose input is the publisher
