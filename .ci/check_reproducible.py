@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the embedded default twice, on one core and on two, in two folders, and compares all bytes.
 
-Every payload and every manifest must be the same. One exception, said aloud: CPU seconds of learning
-a treatment policy are a measurement (benchmarks/time_planners/…/timings.parquet, outside results/).
+Every payload and manifest must be the same. One exception, said aloud: CPU seconds of learning a
+treatment policy are a measurement (benchmarks/time_planners/…/timings.parquet, outside results/).
 results/summary/treatment.parquet may differ in its column cpu_s alone, its manifest in the digests.
 With --short, instead of the embedded default: the study of ten lines, docs/examples/, up to its
 answer.
@@ -57,7 +57,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def but_for_cpu_seconds(folder: Path) -> tuple[pd.DataFrame, dict]:
-    """The timed table without its measured column, and its manifest without what follows from it."""
+    """The timed table without its measured column, its manifest without what follows from it."""
     table = pd.read_parquet(folder / TIMED, partitioning=None).drop(columns="cpu_s")
     document = json.loads((folder / ITS_MANIFEST).read_bytes())
     del document["outputs"], document["seal"]

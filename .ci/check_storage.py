@@ -99,8 +99,7 @@ def check(store: Store, folder: Path, target: str, plain: Path, short: bool) -> 
     """A run into the store, and what is there afterwards."""
     store.start(folder / store.name, "--", target)
     store.copy(copy := folder / f"{store.name}_copy")
-    its = {name: content for name, content in payloads(plain).items()}
-    mine = payloads(copy)
+    its, mine = payloads(plain), payloads(copy)
     differing = sorted(name for name in {*mine, *its} if mine.get(name) != its.get(name))
     require(not differing, f"{store.name}: all {len(its)} files are the same", str(differing))
     if short:

@@ -488,7 +488,8 @@ def load_record(payload: Path, root: Path = Path()) -> dict[str, Any]:
     """
     record = find_record(payload, root)
     if record is None:
-        raise AuditError(f"{root / payload}: no manifest names it, so no step is known to have made it")
+        sentence = "no manifest names it, so no step is known to have made it"
+        raise AuditError(f"{root / payload}: {sentence}")
     return record
 
 
