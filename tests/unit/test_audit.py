@@ -111,7 +111,7 @@ def test_a_manifest_copied_with_its_file_is_named():
     other = Path("results/data/dataset=b/table.parquet")
     write_bytes(other, TABLE.read_bytes())
     write_bytes(manifest_path(other), manifest_path(TABLE).read_bytes())
-    assert f"writes: it is the one of {TABLE}" in refusal()
+    assert f"writes: its place is {manifest_path(TABLE)}" in refusal()
     assert f"{other}: no manifest names it" in refusal()
 
 

@@ -105,13 +105,13 @@ def outside_digest(path):
     return noted_digest(Path(path), OURS / "digests") if os.path.isfile(path) else None
 
 
-def digests_now(job, made):
+def digests_now(job, recorded):
     """Name of an input → SHA-256 of its files: of a result as its manifest states it."""
     digests = {}
     for name, value in job.input.items():
         paths = [value] if isinstance(value, str) else value
         digests[name] = [
-            made.get(bare(path)) if is_made(bare(path)) else outside_digest(str(path))
+            recorded.get(bare(path)) if is_made(bare(path)) else outside_digest(str(path))
             for path in paths
         ]
     return digests

@@ -51,11 +51,11 @@ def recorded_files(folder: Path) -> tuple[dict[Path, dict[str, Any]], list[str]]
     manifests = manifest_paths()
     for path in manifests:
         try:
-            made = records_of(load_manifest(path), path)
+            described = records_of(load_manifest(path), path)
         except AuditError as error:
             sentences.append(str(error))
         else:
-            records |= {Path(payload): record for payload, record in made.items()}
+            records |= {Path(payload): record for payload, record in described.items()}
     known = {*records, *manifests, _GUIDE}
     for path in sorted(folder.rglob("*")):
         # a pipe or a device has no place there either
@@ -291,8 +291,9 @@ def check_payload(payload: Path, document: Mapping[str, Any], outside: Outside) 
         AuditError: names the file and the difference.
     """
     if not payload.is_file():
-        made = f"{document['stage']} has made it ({document['manifest']})"
-        raise AuditError(f"{payload}: is missing, but {made}")
+        raise AuditError(
+            f"{payload}: is missing, but {document['stage']} has made it ({document['manifest']})"
+        )
     digest = outside.digest(payload)
     if digest != document["sha256"]:
         raise AuditError(f"{payload}: SHA-256 is {digest}, its manifest has {document['sha256']}")

@@ -1,7 +1,7 @@
 """Manifests: one sealed JSON per job describes its outputs, its inputs and its recipe.
 
-It lies in `results/steps/`, apart from what it describes: a folder of results that is gone as a
-whole is still missed. No clock, no host name, no absolute path: a rerun anywhere gives the same
+It lies in `results/steps/`, apart from its files: a folder of results that is gone as a whole is
+still missed. No clock, no host name, no absolute path: a rerun anywhere gives the same
 bytes.
 """
 
@@ -72,6 +72,15 @@ class Job:
     arithmetic: str = FAST
     from_store: bool = False
 
+    @property
+    def input_files(self) -> list[tuple[str, Path]]:
+        """Every input file with its name, that of several as one with `[]`."""
+        return [
+            (f"{name}[]" if isinstance(paths, list) else name, path)
+            for name, paths in self.inputs.items()
+            for path in (paths if isinstance(paths, list) else [paths])
+        ]
+
 
 def lock_digest() -> str:
     """SHA-256 of the environment's lock file; in a wheel, of the installed packages."""
@@ -129,11 +138,9 @@ def input_records(job: Job) -> list[dict[str, str]]:
         DataError: one is not there, or is a folder.
     """
     records = []
-    for name, paths in job.inputs.items():
-        for path in paths if isinstance(paths, list) else [paths]:
-            key = f"{name}[]" if isinstance(paths, list) else name
-            require_file(path)
-            records.append({"name": key, "path": shown_path(path), "sha256": file_digest(path)})
+    for name, path in job.input_files:
+        require_file(path)
+        records.append({"name": name, "path": shown_path(path), "sha256": file_digest(path)})
     return records
 
 
@@ -150,22 +157,19 @@ def require_intact(job: Job) -> list[dict[str, str]]:
         AuditError: a manifest is none, or was edited.
         DataError: names the input, or a link by which an output would leave its folder.
     """
-    paths = [
-        p for group in job.inputs.values() for p in (group if isinstance(group, list) else [group])
-    ]
-    outputs = [*job.outputs.values()]
+    paths, outputs = [path for _, path in job.input_files], [*job.outputs.values()]
     require_own_folders([*outputs, *map(manifest_path, outputs[:1])])
     finish_interrupted(path.parent for path in [*paths, *outputs])
     records = input_records(job)
     for path, record in zip(paths, records, strict=True):
-        made = find_record(path)
-        if made is None:
+        described = find_record(path)
+        if described is None:
             if not job.from_store and Path(os.path.relpath(path)).parts[0] in MADE_IN:
                 raise DataError(
                     f"{path} is named by no manifest, so nothing confirms its content; "
                     "remove it, and run the step that makes it"
                 )
-        elif record["sha256"] != made["sha256"]:
+        elif record["sha256"] != described["sha256"]:
             raise DataError(
                 f"{path} is not the file that its manifest describes: it was changed, or is "
                 "incomplete; remove it, and run the step that makes it"
@@ -255,19 +259,22 @@ def manifest_bytes(
                 import_module(columns_module(job.stage)),
             )
             tables[name] = {"rows": len(payload), "columns": described}
-    document = {
+    document = _recipe(job, records)
+    document |= {"outputs": outputs, "tables": tables, "environment": lock_digest()}
+    return json_bytes(document | {"seal": seal(document)})
+
+
+def _recipe(job: Job, records: list[dict[str, str]]) -> dict[str, Any]:
+    """All that decides the outputs of a job but where they lie, and its environment."""
+    return {
         "stage": job.stage,
         "wildcards": dict(job.wildcards),
         "seed": job.seed,
         "settings": job.settings,
         "arithmetic": recorded_arithmetic(job.arithmetic),
         "inputs": records,
-        "outputs": outputs,
-        "tables": tables,
         "source": source_digest(job.stage, job.settings),
-        "environment": lock_digest(),
     }
-    return json_bytes(document | {"seal": seal(document)})
 
 
 def write_outputs(
@@ -314,7 +321,9 @@ class Checkpoint:
     @cached_property
     def path(self) -> Path:
         """Where it lies, if there is one."""
-        return self._folder / f"{self._stem}{_identity(self._job)}.safetensors"
+        recipe = json_bytes(_recipe(self._job, input_records(self._job)))
+        identity = hashlib.sha256(recipe).hexdigest()[:16]
+        return self._folder / f"{self._stem}{identity}.safetensors"
 
     def load(self) -> dict[str, np.ndarray] | None:
         """The arrays that were saved last, or None.
@@ -339,29 +348,18 @@ class Checkpoint:
             path.unlink(missing_ok=True)
 
 
-def _identity(job: Job) -> str:
-    """Digest of all that decides the job's outputs but where they lie."""
-    document = {
-        "stage": job.stage,
-        "settings": job.settings,
-        "wildcards": dict(job.wildcards),
-        "seed": job.seed,
-        "inputs": [{k: r[k] for k in ("name", "sha256")} for r in input_records(job)],
-        "source": source_digest(job.stage, job.settings),
-        "arithmetic": recorded_arithmetic(job.arithmetic),
-    }
-    return hashlib.sha256(json_bytes(document)).hexdigest()[:16]
-
-
 _FORM = {
     "stage": str,
     "wildcards": Each(str),
     "seed": int,
     "settings": object,
+    "arithmetic": str,
     "inputs": [{"name": str, "path": str, "sha256": str}],
+    "source": str,
     "outputs": Each({"path": str, "sha256": str, "bytes": int}),
     "tables": Each({"rows": int, "columns": [Each(str)]}),
-    **dict.fromkeys(("arithmetic", "source", "environment", "seal"), str),
+    "environment": str,
+    "seal": str,
 }
 _NAME = re.compile(r"[A-Za-z_]\w*(\[\])?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -411,28 +409,21 @@ def _flaw(document: dict[str, Any], path: Path) -> str:
         return f"'arithmetic' is {document['arithmetic']!r}"
     if not document["stage"].isidentifier():
         return f"'stage' is {document['stage']!r}"
-    for name, output in document["outputs"].items():
-        inside = is_result(Path(output["path"])) or Path(output["path"]).name == output["path"]
-        if not _NAME.fullmatch(name) or not inside:
-            return f"output {name!r} is at {output['path']!r}"
-    for record in document["inputs"]:
-        if not _NAME.fullmatch(record["name"]) or not _stays_below(record["path"]):
-            return f"input {record['name']!r} is at {record['path']!r}"
-        if not _DIGEST.fullmatch(record["sha256"]):
-            return f"input {record['name']!r} has SHA-256 {record['sha256']!r}"
-    first = next((output["path"] for output in document["outputs"].values()), "")
-    if not first or path.parts[-len(own := manifest_path(Path(first)).parts) :] != own:
-        return f"it is the one of {first or 'a step without outputs'}"
+    outputs = document["outputs"]
+    for name, file in [*outputs.items(), *((file["name"], file) for file in document["inputs"])]:
+        place, digest = file["path"], file["sha256"]
+        # as `shown_path` shows it: nothing is read or written elsewhere
+        inside = is_result(Path(place)) or Path(place).name == place not in ("", "..")
+        if not inside or not _NAME.fullmatch(name) or not _DIGEST.fullmatch(digest):
+            return f"{name!r} is at {place!r}, with SHA-256 {digest!r}"
+    expected = manifest_path(Path(next((file["path"] for file in outputs.values()), "no outputs")))
+    if path.parts[-len(expected.parts) :] != expected.parts:
+        return f"its place is {expected}"
     return ""
 
 
-def _stays_below(path: str) -> bool:
-    """True for a relative path that does not leave the folder in which it is read."""
-    return bool(path) and not Path(path).is_absolute() and ".." not in Path(path).parts
-
-
 def records_of(document: Mapping[str, Any], path: Path) -> dict[str, dict[str, Any]]:
-    """What a manifest has on each file: path of the file → its own entries and those of the job.
+    """Entries of a manifest on each file: path of the file → its own and those of the job.
 
     Returns:
         Records with the keys of the manifest, but `outputs` is name → path, and with `output`,
@@ -470,11 +461,11 @@ def find_record(payload: Path, root: Path = Path()) -> dict[str, Any] | None:
 
 def _candidates(payload: Path, root: Path) -> Iterator[Path]:
     """Manifests that may name a file, the newest first; those of its own folder before others."""
-    own = manifest_path(payload)
+    of_first = manifest_path(payload)
     if not is_result(payload):
-        yield root / own
+        yield root / of_first
         return
-    near = manifest_paths(root, own.parent)
+    near = manifest_paths(root, of_first.parent)
     yield from reversed(near)
     # a few steps write into several folders
     yield from (path for path in reversed(manifest_paths(root)) if path not in near)
@@ -534,10 +525,9 @@ def origins_of(job: Job) -> dict[str, Any]:
         AuditError: a manifest on the way is lacking, or was edited.
     """
     files: dict[str, dict[str, Any]] = {}
-    inputs = {
-        name: [path.as_posix() for path in (paths if isinstance(paths, list) else [paths])]
-        for name, paths in job.inputs.items()
-    }
+    inputs: dict[str, list[str]] = {}
+    for name, path in job.input_files:
+        inputs.setdefault(name.removesuffix("[]"), []).append(path.as_posix())
     waiting = [path for paths in inputs.values() for path in paths]
     while waiting:
         path = waiting.pop()

@@ -1,4 +1,4 @@
-"""The state of results/ when a run starts: what is missing, half done or out of date.
+"""The state of results/ when a run starts: files missing, half done or out of date.
 
 Knows manifests, and no stage.
 """

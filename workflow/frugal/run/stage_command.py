@@ -191,13 +191,12 @@ def _require_places(job: "Job") -> None:
     output_of = {os.path.realpath(path): name for name, path in job.outputs.items()}
     if len(output_of) < len(job.outputs):
         raise ConfigError(f"two of the outputs {', '.join(job.outputs)} (--output) are one file")
-    for name, paths in job.inputs.items():
-        for path in paths if isinstance(paths, list) else [paths]:
-            if output := output_of.get(os.path.realpath(path)):
-                raise ConfigError(
-                    f"--output {output} is {path}, which --input {name} reads; a step never "
-                    "replaces its own input"
-                )
+    for name, path in job.input_files:
+        if output := output_of.get(os.path.realpath(path)):
+            raise ConfigError(
+                f"--output {output} is {path}, which --input {name.removesuffix('[]')} reads; a "
+                "step never replaces its own input"
+            )
 
 
 def _require_place_for_used(used: Path | None, job: "Job") -> None:
@@ -208,10 +207,8 @@ def _require_place_for_used(used: Path | None, job: "Job") -> None:
         raise ConfigError(
             f"--used {used} ends in {used.suffix or 'nothing'!r}; allowed is {USED_SUFFIX}"
         )
-    inputs = [
-        p for paths in job.inputs.values() for p in ([paths] if isinstance(paths, Path) else paths)
-    ]
-    if os.path.realpath(used) in map(os.path.realpath, [*inputs, *job.outputs.values()]):
+    files = [*(path for _, path in job.input_files), *job.outputs.values()]
+    if os.path.realpath(used) in map(os.path.realpath, files):
         raise ConfigError(f"--used {used} is an input or an output; name another file")
 
 
@@ -314,14 +311,13 @@ def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
 
 def _require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
     """Tables come as Parquet, arrays as safetensors, documents as JSON; raw files as they are."""
-    for name, paths in job.inputs.items():
+    for key, path in job.input_files:
+        name = key.removesuffix("[]")
         suffixes = _suffixes(kinds_of(stage, name))
-        for path in paths if isinstance(paths, list) else [paths]:
-            if suffixes and path.suffix not in suffixes:
-                raise DataError(
-                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(suffixes)} file "
-                    "for it"
-                )
+        if suffixes and path.suffix not in suffixes:
+            raise DataError(
+                f"input {name!r} is {path}; {job.stage} takes a {' or '.join(suffixes)} file for it"
+            )
 
 
 def kinds_of(stage: Callable[..., Any], name: str) -> tuple[Any, ...]:
