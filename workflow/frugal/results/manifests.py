@@ -372,8 +372,8 @@ class AuditError(FrugalError):
 
 def manifest_paths(root: Path = Path(), folder: Path = STEPS) -> list[Path]:
     """Where manifests lie below a folder, the oldest first: the last that names a file holds."""
-    found = (root / folder).rglob("*.json")
-    return sorted(found, key=lambda path: (path.lstat().st_mtime_ns, path))
+    paths = (root / folder).rglob("*.json")
+    return sorted(paths, key=lambda path: (path.lstat().st_mtime_ns, path))
 
 
 def load_manifest(path: Path) -> dict[str, Any]:

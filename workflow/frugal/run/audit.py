@@ -125,8 +125,8 @@ def _records(
     elif parsed.row is not None:
         raise AuditError(f"{parsed.path}: --row needs a table; name its file")
     else:
-        found, strays = recorded_files(target)
-        records |= found
+        described, strays = recorded_files(target)
+        records |= described
         wrong = [*strays, *edited_copies(target, records)]
     if not records and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
