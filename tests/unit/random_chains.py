@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frugal.results import manifests
-from frugal.results.files import file_digest, payload_bytes
+from frugal.results.files import file_digest
 from frugal.results.manifests import Job, input_records, write_outputs
 from hypothesis import strategies as st
 
@@ -71,8 +71,7 @@ def run_step(job: Job) -> None:
     draw = np.random.default_rng(int(digest_text(json.dumps(recipe))[:16], 16))
     table = pd.DataFrame({"seed": np.arange(3), "cost": draw.normal(size=3)})
     made = {"table": table, "about": {"size": float(draw.normal())}}
-    contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
-    write_outputs(job, made, contents, input_records(job))
+    write_outputs(job, made, input_records(job))
 
 
 def digest_text(text: str) -> str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
-from frugal.results.files import json_bytes, payload_bytes, seal
+from frugal.results.files import json_bytes, seal
 from frugal.results.manifests import Job, input_records, load_record, write_outputs
 
 TABLE = Path("results/data/dataset=a/table.parquet")
@@ -34,9 +34,7 @@ def payloads(job):
 
 def run_step(job):
     """Stands for `frugal.run.stage_command.run_job`."""
-    made = payloads(job)
-    contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
-    write_outputs(job, made, contents, input_records(job))
+    write_outputs(job, payloads(job), input_records(job))
 
 
 def write_chain():

@@ -14,15 +14,7 @@ from frugal.results.replacing import replace_files
 from frugal.results.survey import survey, tidy_up
 from matplotlib.figure import Figure
 
-from tests.unit.result_chains import (
-    OUTSIDE,
-    SUMMARISE,
-    SUMMARY,
-    TABLE,
-    payloads,
-    run_step,
-    write_chain,
-)
+from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +29,8 @@ def test_an_input_that_is_replaced_while_a_step_runs_is_not_stated_to_be_the_one
     before = SUMMARY.read_bytes()
     run_step(Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {"a": 1}, {}, 8))
     TABLE.write_bytes(TABLE.read_bytes() + b"x")
-    made = payloads(SUMMARISE)
     with pytest.raises(DataError, match=r"table\.parquet was changed while summarise_afape ran"):
-        manifests.write_outputs(SUMMARISE, made, {"summary": b"new"}, records)
+        manifests.write_outputs(SUMMARISE, {"summary": b"new"}, records)
     assert SUMMARY.read_bytes() == before
 
 

@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 def vouch_for(path):
     """Have a manifest name the file as it is."""
     job = Job("estimate_costs", {}, {"table": path}, {}, {}, 0)
-    write_outputs(job, {"table": b""}, {"table": path.read_bytes()}, [])
+    write_outputs(job, {"table": path.read_bytes()}, [])
 
 
 def refused(capsys, *words):

@@ -118,7 +118,7 @@ def test_an_undescribed_column_is_refused_and_nothing_is_written():
     before = [path.read_bytes() for path in paths]
     frame = pd.DataFrame({"estimate": [1.0], "mystery": [2.0]})
     with pytest.raises(DataError, match="'mystery' has no description"):
-        write_outputs(SUMMARISE, {"summary": frame}, {"summary": b"new"}, input_records(SUMMARISE))
+        write_outputs(SUMMARISE, {"summary": frame}, input_records(SUMMARISE))
     assert [path.read_bytes() for path in paths] == before
 
 

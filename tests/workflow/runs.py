@@ -1,5 +1,6 @@
 """Runs of the real `snakemake` and `python -m frugal`, as a user starts them, nothing activated."""
 
+import json
 import os
 import re
 import shlex

@@ -32,13 +32,7 @@ from frugal.results.files import (
     seal,
     write_bytes,
 )
-from frugal.results.replacing import (
-    Grown,
-    Written,
-    finish_interrupted,
-    replace_files,
-    require_own_folders,
-)
+from frugal.results.replacing import Written, finish_interrupted, replace_files, require_own_folders
 from frugal.results.sources import arithmetic_digest, columns_module, source_digest
 
 RESULTS = Path("results")
@@ -254,7 +248,7 @@ def manifest_bytes(
         if path.suffix == ".parquet" and not isinstance(payload, bytes):
             features = payloads.get("catalogue", {}).get("columns", [])
             described = describe_columns(
-                payload.head if isinstance(payload, Grown) else payload,
+                payload.head if isinstance(payload, Written) else payload,
                 {column["name"]: column["unit"] or "" for column in features},
                 import_module(columns_module(job.stage)),
             )
@@ -277,18 +271,12 @@ def _recipe(job: Job, records: list[dict[str, str]]) -> dict[str, Any]:
     }
 
 
-def write_outputs(
-    job: Job,
-    payloads: Mapping[str, Any],
-    contents: Mapping[str, bytes | Written],
-    records: list[dict[str, str]],
-) -> None:
+def write_outputs(job: Job, payloads: Mapping[str, Any], records: list[dict[str, str]]) -> None:
     """Put every payload and the job's manifest in place, all of them or none.
 
     Args:
         job: the run that made them.
-        payloads: by name of the output.
-        contents: their bytes, or the hidden files that hold them.
+        payloads: by name of the output; tables may be written already.
         records: of `require_intact`, from before the inputs were read.
 
     Raises:
@@ -301,8 +289,13 @@ def write_outputs(
                 f"{now['path']} was changed while {job.stage} ran, which had read the former "
                 "file; nothing is written; run the step again"
             )
+    contents: dict[str, bytes | Written] = {
+        name: payload if isinstance(payload, Written) else payload_bytes(path, payload)
+        for name, path in job.outputs.items()
+        for payload in [payloads[name]]
+    }
     files = {job.outputs[name]: content for name, content in contents.items()}
-    manifest = manifest_path(next(iter(job.outputs.values())))
+    manifest = manifest_path(next(iter(files)))
     replace_files({**files, manifest: manifest_bytes(job, payloads, contents, records)})
 
 

@@ -90,19 +90,26 @@ _NAME_BYTES = 100  # of a target's name that its hidden one repeats; a name has 
 Moves = list[tuple[Path, Path]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Written:
-    """A file already written, complete, under a hidden name next to its target.
+    """A table already written, complete, under a hidden name next to its target.
 
     Attributes:
         path: of `hidden_file`.
         sha256: of its bytes.
         size: in bytes.
+        head: the table without a row: its columns and their types.
+        rows: how many it has.
     """
 
     path: Path
     sha256: str
     size: int
+    head: "pd.DataFrame"
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
 
 
 def replace_files(contents: Mapping[Path, bytes | Written]) -> None:
@@ -298,24 +305,6 @@ Growing = Generator[Mapping[str, "pd.DataFrame"], None, Mapping[str, Any]]
 _NUMBERED_FROM = 1000  # hidden files of growing tables; those of whole payloads come before
 
 
-@dataclass(frozen=True, eq=False)
-class Grown:
-    """A table that is written already.
-
-    Attributes:
-        head: the table without a row: its columns and their types.
-        rows: how many it has.
-        content: the hidden file.
-    """
-
-    head: "pd.DataFrame"
-    rows: int
-    content: Written
-
-    def __len__(self) -> int:
-        return self.rows
-
-
 def together(produced: Growing) -> dict[str, Any]:
     """All payloads of a stage that makes tables block by block, in memory."""
     import pandas as pd
@@ -358,7 +347,7 @@ class GrowingFiles:
         """Write the outputs of a stage.
 
         Returns:
-            Its payloads, those that have grown as `Grown`.
+            Its payloads, those that have grown as `Written`.
 
         Raises:
             DataError: the disk is full, or the folder cannot be written to.
@@ -367,7 +356,7 @@ class GrowingFiles:
             try:
                 frames = next(produced)
             except StopIteration as end:
-                return {**{name: file.grown() for name, file in self._open.items()}, **end.value}
+                return {**{name: file.written() for name, file in self._open.items()}, **end.value}
             for name, frame in frames.items():
                 if name not in self._open and name in self._outputs:
                     number = _NUMBERED_FROM + len(self._open)
@@ -407,7 +396,7 @@ class _GrowingFile:
             self._writer.write_table(table)
         self._rows += len(frame)
 
-    def grown(self) -> Grown:
+    def written(self) -> Written:
         """The table, of which nothing more is to come."""
         with _stated(self._target):
             self._writer.close()
@@ -416,8 +405,7 @@ class _GrowingFile:
             self._file.close()
             with self._path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        content = Written(self._path, digest, self._path.stat().st_size)
-        return Grown(self._head, self._rows, content)
+        return Written(self._path, digest, self._path.stat().st_size, self._head, self._rows)
 
     def discard(self) -> None:
         """Remove files that were not put in place."""

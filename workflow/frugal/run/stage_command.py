@@ -106,9 +106,8 @@ def run_job(job: "Job") -> None:
     from frugal.core.blocks import Portion, whole
     from frugal.core.context import Context
     from frugal.core.streams import Streams
-    from frugal.results.files import payload_bytes
     from frugal.results.manifests import Checkpoint, require_intact, write_outputs
-    from frugal.results.replacing import Growing, GrowingFiles, Grown
+    from frugal.results.replacing import Growing, GrowingFiles
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
     divided = "portion" in inspect.signature(stage).parameters
@@ -144,12 +143,7 @@ def run_job(job: "Job") -> None:
                 f"outputs {', '.join(sorted(job.outputs))} were requested; "
                 f"the stage makes {', '.join(sorted(payloads))}"
             )
-        contents: dict[str, Any] = {
-            name: payload.content if isinstance(payload, Grown) else payload_bytes(path, payload)
-            for name, path in job.outputs.items()
-            for payload in [payloads[name]]
-        }
-        write_outputs(job, payloads, contents, records)
+        write_outputs(job, payloads, records)
     if takes_up:
         arguments["checkpoint"].remove()
 
