@@ -29,7 +29,7 @@ from frugal.results.files import (
     json_bytes,
     payload_bytes,
     read_payload,
-    seal,
+    sealed,
     write_bytes,
 )
 from frugal.results.replacing import Written, finish_interrupted, replace_files, require_own_folders
@@ -255,7 +255,7 @@ def manifest_bytes(
             tables[name] = {"rows": len(payload), "columns": described}
     document = _recipe(job, records)
     document |= {"outputs": outputs, "tables": tables, "environment": lock_digest()}
-    return json_bytes(document | {"seal": seal(document)})
+    return json_bytes(sealed(document))
 
 
 def _recipe(job: Job, records: list[dict[str, str]]) -> dict[str, Any]:

@@ -210,12 +210,19 @@ NAME = "ro-crate-metadata.json"
 _WORKFLOW = Path("ro-crate-workflow/Snakefile")
 _RUN = "https://w3id.org/ro/wfrun"
 _BIOSCHEMAS = "https://bioschemas.org/profiles"
-_PROFILES = {
+_HUB = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
+_LICENSE = "https://spdx.org/licenses/MIT"
+_PROFILES = {  # whose last part is the version
     f"{_RUN}/process/0.5": "Process Run Crate",
     f"{_RUN}/workflow/0.5": "Workflow Run Crate",
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
+    _HUB: "Workflow RO-Crate",
 }
-_SCALARS = (str, int, float, bool)
+_FORMS = {
+    name: f"{_BIOSCHEMAS}/{name}/1.0-RELEASE"
+    for name in ("ComputationalWorkflow", "FormalParameter")
+}
+_SNAKEMAKE = "https://snakemake.github.io"
+_KINDS = {str: "Text", int: "Integer", float: "Float", bool: "Boolean"}
 _FORMATS = {
     ".parquet": "application/vnd.apache.parquet",
     ".json": "application/json",
@@ -276,12 +283,7 @@ def crate(
     }
     files = [_file(path, document) for path, document in sorted(documents.items())]
     read = [
-        {
-            "@id": f"#input-{digest[:16]}",
-            "@type": "CreativeWork",
-            "name": name,
-            "identifier": f"sha256:{digest}",
-        }
+        _entity(f"#input-{digest[:16]}", "CreativeWork", name=name, identifier=f"sha256:{digest}")
         for name, digest in sorted(outside)
     ]
     values, parameters = _settings(documents.values())
@@ -290,113 +292,93 @@ def crate(
         datetime.fromtimestamp(at, UTC).isoformat("T", "seconds")
         for at in (min(written_at), max(written_at))
     )
+    snakefile, profiles = {"@id": workflow.as_posix()}, [{"@id": profile} for profile in _PROFILES]
+    graph = [
+        _entity(
+            NAME,
+            "CreativeWork",
+            about={"@id": "./"},
+            conformsTo=[{"@id": "https://w3id.org/ro/crate/1.1"}, {"@id": _HUB}],
+        ),
+        _entity(
+            "./",
+            "Dataset",
+            name="Results of Frugal",
+            description="Results of a run of the Snakemake workflow Frugal: tables, policies, "
+            "estimates and figures, each with its digest and its inputs.",
+            datePublished=ended,
+            license={"@id": _LICENSE},
+            conformsTo=profiles,
+            hasPart=_ids([snakefile, *files]),
+            mainEntity=snakefile,
+            mentions=[{"@id": "#run"}],
+        ),
+        _entity(
+            workflow.as_posix(),
+            ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+            name="Frugal",
+            encodingFormat="text/plain",
+            description="Learns which panel to acquire next, and measures whether that answer can "
+            "be trusted.",
+            version=", commit ".join(filter(None, (__version__, commit))),
+            license={"@id": _LICENSE},
+            programmingLanguage={"@id": "#snakemake"},
+            input=_ids(parameters),
+            conformsTo={"@id": _FORMS["ComputationalWorkflow"]},
+        ),
+        _entity(
+            "#run",
+            "CreateAction",
+            name="Run of Frugal",
+            description="From the first file that is kept to the last.",
+            instrument=snakefile,
+            agent={"@id": "#people"},
+            startTime=begun,
+            endTime=ended,
+            actionStatus="http://schema.org/CompletedActionStatus",
+            object=_ids([*read, *values]),
+            result=_ids(files),
+        ),
+        _entity(
+            "#snakemake",
+            "ComputerLanguage",
+            name="Snakemake",
+            url=_SNAKEMAKE,
+            version=version("snakemake"),
+            identifier={"@id": _SNAKEMAKE},
+        ),
+        _entity("#people", "Organization", name="Whoever ran the workflow"),
+        _entity(_LICENSE, "CreativeWork", name="MIT License", url=_LICENSE),
+        *(
+            _entity(place, "CreativeWork", name=name, version=place.rpartition("/")[2])
+            for place, name in {**_PROFILES, **{_FORMS[name]: name for name in _FORMS}}.items()
+        ),
+    ]
     return {
         "@context": [
             "https://w3id.org/ro/crate/1.1/context",
             {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"},
         ],
-        "@graph": [
-            {
-                "@id": NAME,
-                "@type": "CreativeWork",
-                "about": {"@id": "./"},
-                "conformsTo": [
-                    {"@id": "https://w3id.org/ro/crate/1.1"},
-                    {"@id": "https://w3id.org/workflowhub/workflow-ro-crate/1.0"},
-                ],
-            },
-            {
-                "@id": "./",
-                "@type": "Dataset",
-                "name": "Results of Frugal",
-                "description": "Results of a run of the Snakemake workflow Frugal: tables, "
-                "policies, estimates and figures, each with its digest and its inputs.",
-                "datePublished": ended,
-                "license": {"@id": "https://spdx.org/licenses/MIT"},
-                "conformsTo": [{"@id": profile} for profile in _PROFILES],
-                "hasPart": _ids([{"@id": workflow.as_posix()}, *files]),
-                "mainEntity": {"@id": workflow.as_posix()},
-                "mentions": [{"@id": "#run"}],
-            },
-            *(
-                {
-                    "@id": profile,
-                    "@type": "CreativeWork",
-                    "name": name,
-                    "version": profile.rpartition("/")[2],
-                }
-                for profile, name in _PROFILES.items()
-            ),
-            {
-                "@id": "https://spdx.org/licenses/MIT",
-                "@type": "CreativeWork",
-                "name": "MIT License",
-                "url": "https://spdx.org/licenses/MIT",
-            },
-            {
-                "@id": workflow.as_posix(),
-                "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
-                "name": "Frugal",
-                "encodingFormat": "text/plain",
-                "description": "Learns which panel to acquire next, and measures whether that "
-                "answer can be trusted.",
-                "version": ", commit ".join(filter(None, (__version__, commit))),
-                "license": {"@id": "https://spdx.org/licenses/MIT"},
-                "programmingLanguage": {"@id": "#snakemake"},
-                "input": _ids(parameters),
-                "conformsTo": {"@id": f"{_BIOSCHEMAS}/ComputationalWorkflow/1.0-RELEASE"},
-            },
-            *(
-                {
-                    "@id": f"{_BIOSCHEMAS}/{name}/1.0-RELEASE",
-                    "@type": "CreativeWork",
-                    "name": name,
-                    "version": "1.0-RELEASE",
-                }
-                for name in ("ComputationalWorkflow", "FormalParameter")
-            ),
-            {
-                "@id": "#snakemake",
-                "@type": "ComputerLanguage",
-                "name": "Snakemake",
-                "url": "https://snakemake.github.io",
-                "version": version("snakemake"),
-                "identifier": {"@id": "https://snakemake.github.io"},
-            },
-            {"@id": "#people", "@type": "Organization", "name": "Whoever ran the workflow"},
-            {
-                "@id": "#run",
-                "@type": "CreateAction",
-                "name": "Run of Frugal",
-                "description": "From the first file that is kept to the last.",
-                "instrument": {"@id": workflow.as_posix()},
-                "agent": {"@id": "#people"},
-                "startTime": begun,
-                "endTime": ended,
-                "actionStatus": "http://schema.org/CompletedActionStatus",
-                "object": _ids([*read, *values]),
-                "result": _ids(files),
-            },
-            *parameters,
-            *values,
-            *read,
-            *files,
-        ],
+        "@graph": [*graph, *parameters, *values, *read, *files],
     }
+
+
+def _entity(place: str, kind: str | list[str], **entries: Any) -> Entity:
+    return {"@id": place, "@type": kind, **entries}
 
 
 def _file(path: Path, document: Mapping[str, Any]) -> Entity:
     wildcards = ", ".join(f"{key} {value}" for key, value in document["wildcards"].items())
-    return {
-        "@id": path.as_posix(),
-        "@type": "File",
-        "name": path.name,
-        "description": f"{document['output']} of the stage {document['stage']}"
+    return _entity(
+        path.as_posix(),
+        "File",
+        name=path.name,
+        description=f"{document['output']} of the stage {document['stage']}"
         f"{f' ({wildcards})' if wildcards else ''}, seed {document['seed']}",
-        "encodingFormat": _FORMATS.get(path.suffix, "application/octet-stream"),
-        "contentSize": str(document["bytes"]),
-        "sha256": document["sha256"],
-    }
+        encodingFormat=_FORMATS.get(path.suffix, "application/octet-stream"),
+        contentSize=str(document["bytes"]),
+        sha256=document["sha256"],
+    )
 
 
 def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], list[Entity]]:
@@ -410,36 +392,31 @@ def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], lis
         values_of.setdefault("environment", set()).add(document["environment"])
         settings = document["settings"]
         for key, value in (settings if isinstance(settings, dict) else {}).items():
-            if isinstance(value, _SCALARS):
+            if type(value) in _KINDS:
                 values_of.setdefault(f"{document['stage']}.{key}", set()).add(value)
     constant = {name: next(iter(values)) for name, values in values_of.items() if len(values) == 1}
     values, parameters = [], []
     for name, value in sorted(constant.items()):
-        parameters.append(
-            {
-                "@id": f"#parameter-{name}",
-                "@type": "FormalParameter",
-                "name": name,
-                "additionalType": _kind(value),
-                "valueRequired": True,
-                "conformsTo": {"@id": f"{_BIOSCHEMAS}/FormalParameter/1.0-RELEASE"},
-            }
+        parameter = _entity(
+            f"#parameter-{name}",
+            "FormalParameter",
+            name=name,
+            additionalType=_KINDS[type(value)],
+            valueRequired=True,
+            conformsTo={"@id": _FORMS["FormalParameter"]},
         )
+        parameters.append(parameter)
+        example = {"@id": parameter["@id"]}
         values.append(
-            {
-                "@id": f"#value-{name}",
-                "@type": "PropertyValue",
-                "name": name,
-                "value": str(value),
-                "exampleOfWork": {"@id": f"#parameter-{name}"},
-            }
+            _entity(
+                f"#value-{name}",
+                "PropertyValue",
+                name=name,
+                value=str(value),
+                exampleOfWork=example,
+            )
         )
     return values, parameters
-
-
-def _kind(value: Any) -> str:
-    kinds = {bool: "Boolean", int: "Integer", float: "Float"}
-    return kinds.get(type(value), "Text")
 
 
 def _ids(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
