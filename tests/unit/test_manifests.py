@@ -37,7 +37,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_manifest_lies_apart_from_results_and_next_to_another_file():
     assert manifest_path(Path("results/x/t.csv")) == Path("results/steps/x/t.csv.json")
-    assert manifest_path(Path("x/t.csv")) == Path("x/_t.csv.json")
+    for other in ("x/t.csv", "results"):
+        path = Path(other)
+        assert manifest_path(path) == path.with_name(f"_{path.name}.json")
 
 
 @pytest.mark.usefixtures("folder")

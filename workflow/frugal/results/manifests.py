@@ -95,7 +95,7 @@ def _digest_of_installed() -> str:
 
 def is_result(path: Path) -> bool:
     """True for a path below results/ that can be printed to a terminal unchanged."""
-    return path.parts[:1] == RESULTS.parts and ".." not in path.parts and str(path).isprintable()
+    return RESULTS in path.parents and ".." not in path.parts and str(path).isprintable()
 
 
 def manifest_path(first: Path) -> Path:
