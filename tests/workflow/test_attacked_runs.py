@@ -6,6 +6,7 @@ Those that need none stand in tests/unit/test_attacks.py and test_attacked_resul
 import json
 import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 from frugal.results.manifests import load_record
