@@ -107,7 +107,7 @@ def run_job(job: "Job") -> None:
     from frugal.core.context import Context
     from frugal.core.streams import Streams
     from frugal.results.manifests import Checkpoint, require_intact, write_outputs
-    from frugal.results.replacing import Growing, GrowingFiles
+    from frugal.results.replacing import Growing, growing_files
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
     divided = "portion" in inspect.signature(stage).parameters
@@ -133,11 +133,9 @@ def run_job(job: "Job") -> None:
     _require_places(job)
     records = require_intact(job)
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
-    with GrowingFiles(job.outputs) as files:
+    with growing_files(job.outputs) as write:
         produced: Any = stage(**inputs, **arguments)
-        payloads = (
-            files.written(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
-        )
+        payloads = write(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
         if set(payloads) != set(job.outputs):
             raise ConfigError(
                 f"outputs {', '.join(sorted(job.outputs))} were requested; "
