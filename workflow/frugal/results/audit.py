@@ -22,6 +22,7 @@ from frugal.results.differences import IDENTITY
 from frugal.results.files import file_digest, hive_keys, read_payload
 from frugal.results.manifests import (
     RESULTS,
+    STEPS,
     AuditError,
     Job,
     load_manifest,
@@ -47,20 +48,21 @@ def recorded_files(folder: Path) -> tuple[dict[Path, dict[str, Any]], list[str]]
         folder: results/, or a folder below.
     """
     records: dict[Path, dict[str, Any]] = {}
-    sentences = []
+    sentences, doubtful = [], set()  # folders whose files a manifest that is none may have named
     manifests = manifest_paths()
     for path in manifests:
         try:
             described = records_of(load_manifest(path), path)
         except AuditError as error:
             sentences.append(str(error))
+            doubtful.add(RESULTS / path.parent.relative_to(STEPS))
         else:
             records |= {Path(payload): record for payload, record in described.items()}
     known = {*records, *manifests, _GUIDE}
     for path in sorted(folder.rglob("*")):
         # a pipe or a device has no place there either
         stray = path not in known and (not path.is_dir() or path.is_symlink())
-        if stray and (reason := _why_stray(path)):
+        if stray and path.parent not in doubtful and (reason := _why_stray(path)):
             sentences.append(f"{path}: {reason}")
     return {p: r for p, r in sorted(records.items()) if p.is_relative_to(folder)}, sentences
 
@@ -84,7 +86,7 @@ def _why_stray(path: Path) -> str:
         )
     if _CHECKPOINT.fullmatch(path.name):
         return ""
-    return "no manifest names it, so no step is known to have made it"
+    return "no manifest names it; no step has made it"
 
 
 FETCHED = "fetch_file"  # the stage whose input is the publisher

@@ -472,8 +472,7 @@ def load_record(payload: Path, root: Path = Path()) -> dict[str, Any]:
     """
     record = find_record(payload, root)
     if record is None:
-        sentence = "no manifest names it, so no step is known to have made it"
-        raise AuditError(f"{root / payload}: {sentence}")
+        raise AuditError(f"{root / payload}: no manifest names it; no step has made it")
     return record
 
 
