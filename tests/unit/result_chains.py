@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from frugal.results.files import json_bytes, seal
@@ -45,7 +46,7 @@ def write_chain():
     run_step(SUMMARISE)
 
 
-def forge(payload, root=Path(), **changes):
+def forge(payload: Path, root: Path = Path(), **changes: Any) -> None:
     """The manifest of a file rewritten with a fitting seal, as somebody who knows the rules would.
 
     `sha256` and `path` are those of the file.

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -256,10 +257,10 @@ def test_the_name_of_an_input_is_no_pattern(pattern):
 @pytest.mark.parametrize(
     "changes", [{"settings": [1]}, {"wildcards": {"dataset": 3}}, {"seed": -1}, {"inputs": "twice"}]
 )
-def test_a_step_that_cannot_run_as_its_manifest_says_is_one_sentence(changes):
+def test_a_step_that_cannot_run_as_its_manifest_says_is_one_sentence(changes: dict[str, Any]):
     if changes.get("inputs") == "twice":
         (record,) = load_record(SUMMARY)["inputs"]
-        changes = {"inputs": [record | {"name": "estimates"}, record]}
+        changes["inputs"] = [record | {"name": "estimates"}, record]
     forge(SUMMARY, **changes)
 
     def failing(job):

@@ -45,7 +45,7 @@ def test_a_manifest_lies_apart_from_results_and_next_to_another_file():
 @pytest.mark.usefixtures("folder")
 def test_all_outputs_of_a_job_have_one_manifest_wherever_they_lie():
     other = Path("results/elsewhere/catalogue.json")
-    run_step(replace(PREPARE, outputs=PREPARE.outputs | {"catalogue": other}))
+    run_step(replace(PREPARE, outputs={**PREPARE.outputs, "catalogue": other}))
     assert load_record(other)["manifest"] == load_record(TABLE)["manifest"]
     assert load_record(other)["output"] == "catalogue"
     with pytest.raises(AuditError, match=r"catalogue\.json: no manifest names it"):
